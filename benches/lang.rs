@@ -12,7 +12,7 @@ use super::Bench;
 /// Blocks of eleven lines each.
 const BLOCKS: usize = 9_091;
 
-pub fn run(bench: &Bench) {
+pub(crate) fn run(bench: &Bench) {
     let text: String = (0..BLOCKS).map(block).collect();
     let megabytes = text.len() as f64 / 1e6;
     let source = Source::new("large.alloy", text);

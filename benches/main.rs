@@ -13,9 +13,16 @@ use std::time::{Duration, Instant};
 
 use alluvium::profile::delta::{Delta, cumulative_types};
 use alluvium::profile::flamegraph::{SvgOptions, Tree, svg};
+use alluvium::profile::jfr::{About, Recording};
 use alluvium::profile::pprof::{self, Profile, SampleLabel};
 use alluvium::profile::selector;
 use alluvium::profile::synthetic::{Names, Shape, cpu_profile};
+
+/// The recording that `ALLUVIUM_BENCH_JFR` names, or else many small chunks, of which most is metadata.
+fn recording() -> Vec<u8> {
+    let named = std::env::var_os("ALLUVIUM_BENCH_JFR").and_then(|path| std::fs::read(path).ok());
+    named.unwrap_or_else(|| include_bytes!("../integration/fixtures/jfr/small.jfr").repeat(200))
+}
 
 /// Shortest time of a measurement.
 const AT_LEAST: Duration = Duration::from_secs(1);
@@ -50,12 +57,22 @@ fn main() {
     bench.run("pprof_gzip", megabytes, || {
         black_box(pprof::gzip(&bytes));
     });
+    let recording = recording();
+    bench.run("jfr_profiles", recording.len() as f64 / 1e6, || {
+        let about = About {
+            time_nanos: 0,
+            duration_nanos: 0,
+            period_nanos: 10_000_000,
+        };
+        let read = Recording::read(&recording, &[]);
+        black_box(read.is_ok_and(|recording| !recording.profiles(&about).is_empty()));
+    });
     bench.run("tree_insert_profile", megabytes, || {
-        let mut tree = Tree::new(true);
+        let mut tree = Tree::by_file();
         tree.insert_profile(&profile, 1);
         black_box(tree.total());
     });
-    let mut tree = Tree::new(true);
+    let mut tree = Tree::by_file();
     tree.insert_profile(&profile, 1);
     bench.run("tree_to_flamegraph", megabytes, || {
         black_box(tree.to_flamegraph(8192));

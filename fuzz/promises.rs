@@ -10,16 +10,17 @@ use alluvium::lang::{Diagnostics, Source, decode_text, fmt_named, parse, parse_e
 use alluvium::pipeline::component::Stability;
 use alluvium::pipeline::validate;
 use alluvium::profile::flamegraph::Tree;
-use alluvium::profile::{pprof, selector};
+use alluvium::profile::jfr::{About, Recording};
+use alluvium::profile::{legacy, pprof, selector};
 
 /// Any bytes are a configuration or diagnostics that can be shown; what is formatted means the same, has the same
 /// comments and is formatted for good; whatever parses is checked and, taken as an expression, evaluated. Of what does
 /// not parse, one in eight is checked as well.
-pub fn language(data: &[u8]) {
+pub(super) fn language(data: &[u8]) {
     let text = match decode_text("x.alloy", data.to_vec()) {
         Ok(text) => text,
         Err(diagnostic) => {
-            let _ = diagnostic.render(true);
+            let _ = diagnostic.render_coloured();
             return;
         }
     };
@@ -45,7 +46,7 @@ fn sampled(data: &[u8]) -> bool {
 
 /// Any text is HCL or refused; what is HCL is formatted for good and means the same; what either syntax converts into
 /// the other means the same, and converts back.
-pub fn hcl(text: &str) {
+pub(super) fn hcl(text: &str) {
     if formatted("x.hcl", text)
         && let Ok(alloy) = to_alloy("x.hcl", text)
     {
@@ -61,7 +62,7 @@ pub fn hcl(text: &str) {
 }
 
 /// Any text is a selector or an error; what is a selector is read back from what it is written as.
-pub fn selector(text: &str) {
+pub(super) fn selector(text: &str) {
     let _ = selector::parse_query(text);
     let Ok(matchers) = selector::parse(text) else {
         return;
@@ -69,16 +70,25 @@ pub fn selector(text: &str) {
     assert_eq!(selector::parse(&selector::format(&matchers)), Ok(matchers));
 }
 
+/// Any bytes are a textual profile or an error; what is one survives encode and decode as pprof.
+pub(super) fn legacy(data: &[u8]) {
+    let Ok(profile) = legacy::read(data) else {
+        return;
+    };
+    let encoded = pprof::encode(&profile);
+    assert_eq!(pprof::decode(&encoded).as_ref(), Ok(&profile));
+}
+
 /// Any bytes are a profile or an error; what is a profile survives encode and decode, has stack ids, and gives a tree
 /// that loses nothing.
-pub fn pprof_decode(data: &[u8]) {
+pub(super) fn pprof_decode(data: &[u8]) {
     let Ok(profile) = pprof::decode(data) else {
         return;
     };
     assert_eq!(pprof::stack_ids(&profile).len(), profile.sample_count());
     let encoded = pprof::encode(&profile);
     assert_eq!(pprof::decode(&encoded).as_ref(), Ok(&profile));
-    let mut tree = Tree::new(true);
+    let mut tree = Tree::by_file();
     tree.insert_profile(&profile, 0);
     tree.to_flamegraph(64);
     let mut smaller = profile.clone();
@@ -91,7 +101,7 @@ pub fn pprof_decode(data: &[u8]) {
 fn shown(diagnostics: &Diagnostics) {
     let _ = diagnostics.to_json();
     for diagnostic in diagnostics.iter().take(2) {
-        let _ = diagnostic.render(false);
+        let _ = diagnostic.render();
     }
 }
 
@@ -119,4 +129,25 @@ fn formatted(path: &str, text: &str) -> bool {
         Err(found) => assert!(found.has_errors() && diagnostics.has_errors()),
     }
     parses
+}
+
+/// Any bytes are a recording or an error; what is read becomes profiles that are valid. The first byte says how many
+/// bytes behind it are labels.
+pub(super) fn jfr(data: &[u8]) {
+    let Some((count, rest)) = data.split_first() else {
+        return;
+    };
+    let (labels, file) = rest.split_at(rest.len().min(usize::from(*count)));
+    let Ok(recording) = Recording::read(file, labels) else {
+        return;
+    };
+    let about = About {
+        time_nanos: recording.start_nanos(),
+        duration_nanos: recording.duration_nanos(),
+        period_nanos: recording.interval_nanos().unwrap_or(1),
+    };
+    for profile in recording.profiles(&about) {
+        let encoded = pprof::encode(profile.columns.get());
+        assert_eq!(pprof::decode(&encoded).as_ref(), Ok(profile.columns.get()));
+    }
 }

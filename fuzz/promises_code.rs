@@ -13,7 +13,7 @@ use alluvium::unwind::{Arch, Packed, Table, eh_frame, go as go_rules};
 
 /// Any bytes as an ELF file: its unwind table, its functions, lines and inlined calls, and Go's table are there or not;
 /// nothing panics, hangs or takes more memory than it may.
-pub fn elf(data: &[u8]) {
+pub(super) fn elf(data: &[u8]) {
     let Ok(file) = object::File::parse(data) else {
         return;
     };
@@ -47,7 +47,7 @@ pub fn elf(data: &[u8]) {
 
 /// Any bytes as `.eh_frame` or `.debug_frame` of a well-formed file, for both machines; and any bytes as the stack that
 /// its rules walk. The first byte chooses machine and section.
-pub fn cfi(data: &[u8]) {
+pub(super) fn cfi(data: &[u8]) {
     let Some((choice, data)) = data.split_first() else {
         return;
     };
@@ -123,7 +123,7 @@ fn with_section(machine: u16, name: &str, data: &[u8]) -> Vec<u8> {
 
 /// Any bytes as Go's table, a jitdump file, a perf map, a list of kernel symbols (`g`, `j`, `p` and `k` before them):
 /// names or none.
-pub fn names(data: &[u8]) {
+pub(super) fn names(data: &[u8]) {
     let Some((kind, data)) = data.split_first() else {
         return;
     };

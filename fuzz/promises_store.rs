@@ -16,14 +16,14 @@ const FLUSH_EVERY: u64 = 64;
 const START_EVERY: u64 = 4096;
 
 /// A store that takes one profile after the other.
-pub struct StoreOfProfiles {
+pub(super) struct StoreOfProfiles {
     runtime: tokio::runtime::Runtime,
     open: Option<(tempfile::TempDir, Arc<Store>)>,
     taken: u64,
 }
 
 impl StoreOfProfiles {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -37,14 +37,16 @@ impl StoreOfProfiles {
     }
 
     /// Takes a profile, and flushes or starts again when it is time.
-    pub fn take(&mut self, profile: &[u8]) {
+    pub(super) fn take(&mut self, profile: &[u8]) {
         let store = self.store();
         let raw = RawProfile {
             labels: Labels::from_pairs([("__name__", "process_cpu"), ("service_name", "fuzz")]),
             id: "".into(),
             pprof: profile.to_vec().into(),
         };
-        for (_, error) in self.runtime.block_on(store.append("fuzz", vec![raw])) {
+        for alluvium::profile::RefusedProfile { error, .. } in
+            self.runtime.block_on(store.append(&"fuzz".parse().unwrap(), vec![raw]))
+        {
             let refused = matches!(error.kind, SinkErrorKind::Invalid | SinkErrorKind::TooLarge);
             assert!(refused, "{error}");
         }
@@ -60,14 +62,14 @@ impl StoreOfProfiles {
     }
 
     /// Everything taken so far goes to the tables.
-    pub fn flush(&mut self) {
+    pub(super) fn flush(&mut self) {
         let store = self.store();
         self.runtime.block_on(store.flush()).expect("a flush");
         assert_eq!(store.unavailable(), None);
     }
 
     /// What is in the log is replayed; then a new folder.
-    pub fn start_again(&mut self) {
+    pub(super) fn start_again(&mut self) {
         let Some((folder, store)) = self.open.take() else {
             return;
         };

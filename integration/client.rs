@@ -14,7 +14,7 @@ use alluvium::wire::connect::{self, Codec, ConnectError};
 use alluvium::wire::proto::push::{PushRequest, PushResponse};
 use alluvium::wire::proto::querier;
 use alluvium::wire::push::PushBatch;
-use alluvium::wire::querier::flamegraph_message;
+use alluvium::wire::querier::{detailed_flamegraph_message, flamegraph_message};
 use axum::Router;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
@@ -64,7 +64,7 @@ async fn merge_profile(State(seen): State<Seen>, headers: HeaderMap, body: Bytes
 
 async fn merge_stacktraces(body: Bytes) -> Response {
     let ask: querier::SelectMergeStacktracesRequest = connect::decode(Codec::Proto, body).unwrap();
-    let mut tree = Tree::new(true);
+    let mut tree = Tree::by_file();
     let frame = FrameRef {
         function: "main.work",
         file: "main.go",
@@ -72,7 +72,12 @@ async fn merge_stacktraces(body: Bytes) -> Response {
         mapping: "app",
     };
     tree.insert([frame], 3_000_000_000);
-    let graph = flamegraph_message(tree.to_flamegraph(0), ask.frame_details);
+    let graph = tree.to_flamegraph(0);
+    let graph = if ask.frame_details {
+        detailed_flamegraph_message(graph)
+    } else {
+        flamegraph_message(graph)
+    };
     let answer = querier::SelectMergeStacktracesResponse {
         flamegraph: Some(graph),
         ..Default::default()

@@ -60,12 +60,16 @@ struct Collector {
 impl Collector {
     /// Starts the program on a configuration and waits until it is ready.
     async fn start(folder: &Path, text: &str) -> Self {
+        Self::with_flags(folder, text, &[]).await
+    }
+
+    async fn with_flags(folder: &Path, text: &str, flags: &[&str]) -> Self {
         let config = folder.join("config.alloy");
         std::fs::write(&config, text).unwrap();
         let address = Address::keep();
         let (data, path) = (folder.join("data"), config.display().to_string());
         let data = data.display().to_string();
-        let flags = [
+        let own = [
             "run",
             &path,
             "--server.http.listen-addr",
@@ -73,6 +77,7 @@ impl Collector {
             "--storage.path",
             &data,
         ];
+        let flags: Vec<&str> = own.iter().chain(flags).copied().collect();
         let mut collector = Self {
             program: Program::alluvium(&flags, &folder.join("log")),
             address,
@@ -151,6 +156,52 @@ async fn the_http_block_protects_the_listener_and_a_reload_changes_it() {
     write("");
     assert_eq!(get(&known, &collector.secure("/-/reload")).await.0, 200);
     assert_eq!(get(&client(None), &collector.url("/metrics")).await.0, 200);
+}
+
+#[tokio::test]
+async fn a_configuration_of_conprof_runs_as_it_is() {
+    let pushes = Arc::new(Mutex::new(0));
+    let counted = pushes.clone();
+    let push = move || {
+        *counted.lock().unwrap() += 1;
+        async { ([("content-type", "application/proto")], Bytes::new()) }
+    };
+    let server = Router::new().fallback(push);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let target = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, server).await });
+
+    let folder = tempfile::tempdir().unwrap();
+    let to = format!("--config.extra-args=push-url=http://{target}");
+    let idle = "scrape_configs: []\n";
+    let flags = ["--config.format=conprof", &to];
+    let mut collector = Collector::with_flags(folder.path(), idle, &flags).await;
+    let (nobody, reload) = (client(None), collector.url("/-/reload"));
+
+    let job = format!(
+        "scrape_configs:\n- job_name: self\n  scrape_interval: 1s\n  static_configs: [{{targets: ['{}']}}]\n",
+        &*collector.address
+    );
+    std::fs::write(&collector.config, format!("{job}  colour: red\n")).unwrap();
+    let (status, text) = get(&nobody, &reload).await;
+    assert_eq!(status, 400, "{text}");
+    assert!(
+        text.contains("scrape_configs[0].colour: `pyroscope.scrape` has no such argument"),
+        "{text}"
+    );
+
+    std::fs::write(&collector.config, job).unwrap();
+    assert_eq!(get(&nobody, &reload).await, (200, "config reloaded\n".to_owned()));
+    collector
+        .until("a profile of the collector itself", async || {
+            *pushes.lock().unwrap() > 0
+        })
+        .await;
+    assert!(
+        collector.program.tail().contains("left out of the configuration"),
+        "{}",
+        collector.program.tail()
+    );
 }
 
 #[tokio::test]

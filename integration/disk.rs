@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use alluvium::admin::listen::ListenOptions;
 use alluvium::server::ServerOptions;
-use alluvium::server::listen::ListenOptions;
 use alluvium::store::fault::{FaultHook, Faults, Place};
 use alluvium::store::{Store, StoreConfig};
 use alluvium::telemetry::metrics::Scope;

@@ -72,7 +72,7 @@ fn shares(folder: &Path, flags: &[&str]) -> PathBuf {
 }
 
 /// Compiles a program of `fixtures/ebpf` with these flags.
-pub fn compile(folder: &Path, name: &str, flags: &[&str]) -> PathBuf {
+pub(crate) fn compile(folder: &Path, name: &str, flags: &[&str]) -> PathBuf {
     let program = folder.join(name);
     let status = Command::new("gcc")
         .args(flags)

@@ -181,6 +181,30 @@ fn any_bytes_are_a_profile_or_an_error() {
     keep("pprof_decode", profiles(), promises::pprof_decode);
 }
 
+#[test]
+fn any_text_is_a_profile_of_go_or_an_error() {
+    let seeds = [
+        "heap profile: 1: 2 [3: 4] @ heap/1048576\n1: 512 [5: 2560] @ 0x1 0x2\n#\t0x1\tmain.f+0x1\t/a.go:1\n\n# A\n",
+        "goroutine profile: total 2\n1 @ 0x1\n# labels: {\"a\":\"b\"}\n#\t0x1\tmain.f+0x1\t\t/a.go:1\n\n1 @\n",
+        "--- contention:\ncycles/second=1000\n5 2 @ 0x1 0x2\n",
+        "--- mutex:\ncycles/second=1000\nsampling period=5\n5 2 @ 0x1\n#\t0x0\tf\n",
+        "threadcreate profile: total 1\n1 @\n",
+    ];
+    let seeds = std::iter::repeat_n(seeds, 50).flatten();
+    let seeds = seeds.map(|text| (text.to_owned(), text.as_bytes().to_vec()));
+    keep("legacy", seeds.collect(), promises::legacy);
+}
+
+#[test]
+fn any_bytes_are_a_recording_or_an_error() {
+    let whole = std::fs::read(root().join("integration/fixtures/jfr/small.jfr")).unwrap();
+    let cuts = (0..whole.len())
+        .step_by(64)
+        .map(|cut| whole[..whole.len() - cut].to_vec());
+    let seeds = cuts.map(|cut| ("small.jfr, cut".to_owned(), [vec![0], cut].concat()));
+    keep("jfr", seeds.collect(), promises::jfr);
+}
+
 /// `ALLUVIUM_STORE_FUZZ` says how many changes are pushed; `make fuzz-store` takes a million.
 #[cfg(feature = "server")]
 #[test]
@@ -219,7 +243,8 @@ fn any_bytes_are_a_program_or_none() {
 fn any_bytes_are_call_frames_or_none() {
     // What clang makes of a function for 64-bit Arm, and gcc of one for x86-64.
     let arm = "\x10\0\0\0\0\0\0\0\x01zR\0\x01|\x1e\x01\x1b\x0c\x1f\0 \0\0\0\x18\0\0\0\0\0\0\0$\0\0\0\0D-D\x0e\x10";
-    let intel = "\x14\0\0\0\0\0\0\0\x01zR\0\x01x\x10\x01\x1b\x0c\x07\x08\0\0\0\0\x10\0\0\0\x1c\0\0\0$\0\0\0\x26\0\0\0\0D\x07\x10\0\0\0\0";
+    let intel = "\x14\0\0\0\0\0\0\0\x01zR\0\x01x\x10\x01\x1b\x0c\x07\x08\0\0\0\0\x10\0\0\0\
+        \x1c\0\0\0$\0\0\0\x26\0\0\0\0D\x07\x10\0\0\0\0";
     let mut seeds = Vec::new();
     for (number, text) in [intel, arm].into_iter().cycle().take(300).enumerate() {
         let mut bytes = vec![number as u8];

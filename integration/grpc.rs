@@ -9,7 +9,7 @@ use std::time::Duration;
 use alluvium::base::BoxFuture;
 use alluvium::profile::pprof;
 use alluvium::profile::sink::Receiver;
-use alluvium::profile::{Labels, ProfileSink, RawProfile, SinkError, SinkErrorKind};
+use alluvium::profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind, TenantId};
 use alluvium::server::{ProfileStore, ServerLimits, ServerOptions};
 use alluvium::wire::grpc_status;
 use alluvium::wire::proto::google::Profile;
@@ -26,18 +26,18 @@ use prost::Message;
 use tonic::{Code, Request, Status};
 use tonic_prost::ProstCodec;
 
-use crate::harness::TestServer;
+use crate::harness::{TestServer, tenant};
 use crate::http_store::{Site, push_some};
 
 const PUSH: &str = "/push.v1.PusherService/Push";
 
 /// Remembers the tenants and names of profiles; refuses those named `refused` and never answers for `stuck`.
 #[derive(Default)]
-struct Double(Mutex<Vec<(String, String)>>);
+struct Double(Mutex<Vec<(TenantId, String)>>);
 
 impl ProfileStore for Double {
-    fn sink(self: Arc<Self>, tenant: &str) -> Receiver {
-        Arc::new(OfTenant(self, tenant.to_owned()))
+    fn sink(self: Arc<Self>, tenant: &TenantId) -> Receiver {
+        Arc::new(OfTenant(self, tenant.clone()))
     }
 
     fn flush(&self) -> BoxFuture<'_, Result<(), SinkError>> {
@@ -46,16 +46,19 @@ impl ProfileStore for Double {
 }
 
 /// The double as a sink of one tenant.
-struct OfTenant(Arc<Double>, String);
+struct OfTenant(Arc<Double>, TenantId);
 
 impl ProfileSink for OfTenant {
-    fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>> {
+    fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<RefusedProfile>> {
         Box::pin(async move {
             let mut errors = Vec::new();
             for (index, profile) in profiles.iter().enumerate() {
                 match profile.labels.get("service_name").unwrap_or_default() {
                     "stuck" => std::future::pending().await,
-                    "refused" => errors.push((index, SinkError::new(SinkErrorKind::Invalid, "refused as asked"))),
+                    "refused" => errors.push(RefusedProfile::new(
+                        index,
+                        SinkError::new(SinkErrorKind::Invalid, "refused as asked"),
+                    )),
                     name => self.0.0.lock().push((self.1.clone(), name.to_owned())),
                 }
             }
@@ -189,7 +192,7 @@ async fn the_tenant_is_that_of_the_metadata_and_must_be_there() {
     let PushResponse {} = grpc(&server, "", PUSH, named).await.unwrap();
     let nobody: Result<PushResponse, _> = grpc(&server, "", PUSH, Request::new(push_of(&["shop"]))).await;
     assert_eq!(nobody.unwrap_err().code(), Code::Unauthenticated);
-    assert_eq!(*double.0.lock(), [("team-a".to_owned(), "shop".to_owned())]);
+    assert_eq!(*double.0.lock(), [(tenant("team-a"), "shop".to_owned())]);
 }
 
 #[tokio::test]

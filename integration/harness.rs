@@ -4,9 +4,10 @@
 
 use std::sync::Arc;
 
+use alluvium::admin::listen::{ListenOptions, Listener};
 use alluvium::base::Shutdown;
+use alluvium::profile::TenantId;
 use alluvium::query::{QueryEngine, QueryLimits};
-use alluvium::server::listen::{ListenOptions, Listener};
 use alluvium::server::{ProfileStore, Readiness, ServerMetrics, ServerOptions, ServerState, router};
 use alluvium::store::snapshot::{Snapshot, SnapshotSource};
 use alluvium::telemetry::metrics::Scope;
@@ -14,7 +15,7 @@ use alluvium::wire::call::Caller;
 use alluvium::wire::push::PushClient;
 use alluvium::wire::querier::QuerierClient;
 
-pub struct TestServer {
+pub(crate) struct TestServer {
     /// `http://127.0.0.1:PORT`.
     pub url: String,
     /// A client without proxies.
@@ -26,7 +27,7 @@ pub struct TestServer {
     task: Option<tokio::task::JoinHandle<usize>>,
 }
 
-pub struct Nothing;
+pub(crate) struct Nothing;
 
 impl SnapshotSource for Nothing {
     fn snapshot(&self) -> Arc<Snapshot> {
@@ -34,7 +35,12 @@ impl SnapshotSource for Nothing {
     }
 }
 
-pub fn client() -> reqwest::Client {
+/// The tenant with this id, which must be valid.
+pub(crate) fn tenant(id: &str) -> TenantId {
+    id.parse().unwrap()
+}
+
+pub(crate) fn client() -> reqwest::Client {
     // Only the first of all tests installs it.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder().no_proxy().build().unwrap()
@@ -42,12 +48,12 @@ pub fn client() -> reqwest::Client {
 
 impl TestServer {
     /// Starts a server over a double of a store, with nothing to ask for.
-    pub async fn start(store: Arc<dyn ProfileStore>, options: ServerOptions) -> Self {
+    pub(crate) async fn start(store: Arc<dyn ProfileStore>, options: ServerOptions) -> Self {
         Self::start_with(store, Arc::new(Nothing), options, ListenOptions::default()).await
     }
 
     /// Starts a server over `store` that answers questions from `source`.
-    pub async fn start_with(
+    pub(crate) async fn start_with(
         store: Arc<dyn ProfileStore>,
         source: Arc<dyn SnapshotSource>,
         options: ServerOptions,
@@ -58,7 +64,7 @@ impl TestServer {
     }
 
     /// Starts a server over `store` whose questions `engine` answers.
-    pub async fn start_over(
+    pub(crate) async fn start_over(
         store: Arc<dyn ProfileStore>,
         engine: QueryEngine,
         options: ServerOptions,
@@ -81,42 +87,42 @@ impl TestServer {
         }
     }
 
-    pub fn post(&self, path: &str) -> reqwest::RequestBuilder {
+    pub(crate) fn post(&self, path: &str) -> reqwest::RequestBuilder {
         self.client.post(format!("{}{path}", self.url))
     }
 
-    pub async fn get(&self, path: &str) -> (u16, String) {
+    pub(crate) async fn get(&self, path: &str) -> (u16, String) {
         let response = self.client.get(format!("{}{path}", self.url)).send().await.unwrap();
         (response.status().as_u16(), response.text().await.unwrap())
     }
 
     /// A caller of this server under `prefix`.
-    pub fn caller(&self, prefix: &str) -> Caller {
+    pub(crate) fn caller(&self, prefix: &str) -> Caller {
         Caller::new(self.client.clone(), format!("{}{prefix}", self.url).parse().unwrap())
     }
 
     // A client of push.v1.
-    pub fn pusher(&self) -> PushClient {
+    pub(crate) fn pusher(&self) -> PushClient {
         PushClient::new(self.caller(""))
     }
 
     /// A client of querier.v1.
-    pub fn querier(&self) -> QuerierClient {
+    pub(crate) fn querier(&self) -> QuerierClient {
         QuerierClient::new(self.caller(""))
     }
 
     // `127.0.0.1:PORT`.
-    pub fn address(&self) -> &str {
+    pub(crate) fn address(&self) -> &str {
         self.url.trim_start_matches("http://")
     }
 
     /// Asks the server to stop without waiting for it.
-    pub fn begin_stop(&self) {
+    pub(crate) fn begin_stop(&self) {
         self.shutdown.cancel();
     }
 
     /// Stops the server; the number of connections that had to be cut off.
-    pub async fn stop(mut self) -> usize {
+    pub(crate) async fn stop(mut self) -> usize {
         self.shutdown.cancel();
         self.task.take().unwrap().await.unwrap()
     }

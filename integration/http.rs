@@ -9,7 +9,7 @@ use std::sync::Arc;
 use alluvium::base::BoxFuture;
 use alluvium::profile::pprof::{self, Profile, ValueType};
 use alluvium::profile::sink::Receiver;
-use alluvium::profile::{Labels, ProfileSink, RawProfile, SinkError, SinkErrorKind};
+use alluvium::profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind, TenantId};
 use alluvium::server::{ProfileStore, ServerLimits, ServerOptions};
 use alluvium::wire::call::CallError;
 use alluvium::wire::connect::{self, Code, Codec};
@@ -24,14 +24,14 @@ const PUSH: &str = "/push.v1.PusherService/Push";
 /// Remembers what it is given; refuses profiles whose `refuse` label names a kind of error.
 #[derive(Default)]
 struct Double {
-    taken: Mutex<Vec<(String, RawProfile)>>,
+    taken: Mutex<Vec<(TenantId, RawProfile)>>,
 }
 
 impl ProfileStore for Double {
-    fn sink(self: Arc<Self>, tenant: &str) -> Receiver {
+    fn sink(self: Arc<Self>, tenant: &TenantId) -> Receiver {
         Arc::new(OfTenant {
             double: self,
-            tenant: tenant.to_owned(),
+            tenant: tenant.clone(),
         })
     }
 
@@ -43,11 +43,11 @@ impl ProfileStore for Double {
 /// The double as a sink of one tenant.
 struct OfTenant {
     double: Arc<Double>,
-    tenant: String,
+    tenant: TenantId,
 }
 
 impl ProfileSink for OfTenant {
-    fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>> {
+    fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<RefusedProfile>> {
         Box::pin(async move {
             let mut errors = Vec::new();
             for (index, profile) in profiles.into_iter().enumerate() {
@@ -63,7 +63,7 @@ impl ProfileSink for OfTenant {
                     Some("panic") => panic!("as the test wants it"),
                     Some(_) => SinkErrorKind::Internal,
                 };
-                errors.push((index, SinkError::new(kind, "refused as asked")));
+                errors.push(RefusedProfile::new(index, SinkError::new(kind, "refused as asked")));
             }
             errors
         })
@@ -270,7 +270,20 @@ async fn wrong_requests_are_refused_with_status_and_reason_and_store_nothing() {
         ),
         ("/ingest?name=a%20b", vec![], packed.clone(), 400, "not allowed"),
         ("/ingest?name=a&from=x", vec![], packed.clone(), 400, "from"),
-        ("/ingest?name=a&format=jfr", vec![], packed.clone(), 422, "jfr"),
+        (
+            "/ingest?name=a&format=jfr",
+            vec![],
+            packed.clone(),
+            422,
+            "no chunk begins here",
+        ),
+        (
+            "/ingest?name=a&format=speedscope",
+            vec![],
+            packed.clone(),
+            422,
+            "speedscope",
+        ),
         (
             "/ingest?name=a",
             vec![],
@@ -329,7 +342,8 @@ async fn ingest_takes_raw_bodies_forms_and_compressed_ones() {
     for (_, taken) in double.taken.lock().iter() {
         assert_eq!(
             taken.labels.to_string(),
-            r#"{__delta__="false", __name__="process_cpu", pyroscope_spy="gospy", region="eu", service_name="shop.api"}"#
+            "{__delta__=\"false\", __name__=\"process_cpu\", pyroscope_spy=\"gospy\", \
+             region=\"eu\", service_name=\"shop.api\"}"
         );
         assert!(taken.pprof.starts_with(&packed));
     }
@@ -374,7 +388,7 @@ async fn with_tenancy_on_the_tenant_comes_from_the_header() {
     }
     let taken = double.taken.lock();
     assert_eq!(taken.len(), 2);
-    assert!(taken.iter().all(|(tenant, _)| tenant == "team-a"));
+    assert!(taken.iter().all(|(tenant, _)| tenant.as_str() == "team-a"));
 }
 
 #[tokio::test]
@@ -398,7 +412,8 @@ async fn the_page_answers_at_the_root_and_under_the_prefix() {
         ("/profile", 200),
         ("/profile/", 200),
         ("/profile/profile?q=1", 200),
-        ("/sql", 404),
+        ("/sql", 200),
+        ("/nothing", 404),
         ("/profile/pipeline", 404),
     ] {
         let request = server.client.get(format!("{}{path}", server.url));
@@ -412,7 +427,7 @@ async fn the_page_answers_at_the_root_and_under_the_prefix() {
         );
         assert!(response.text().await.unwrap().contains("<html"), "{path}");
     }
-    for path in ["/assets/none.js", "/sql", "/profile/pipeline"] {
+    for path in ["/assets/none.js", "/nothing", "/profile/pipeline"] {
         let (status, text) = server.get(path).await;
         assert_eq!((status, text.contains("\"not_found\"")), (404, true), "{path}: {text}");
     }
@@ -494,7 +509,7 @@ async fn http2_without_tls_works_beside_http1() {
 async fn a_port_that_is_taken_is_one_clear_line() {
     let (server, _) = server(ServerOptions::default()).await;
     let address = server.url.strip_prefix("http://").unwrap();
-    let error = alluvium::server::listen::Listener::bind(address, Default::default())
+    let error = alluvium::admin::listen::Listener::bind(address, Default::default())
         .await
         .unwrap_err();
     assert_eq!(

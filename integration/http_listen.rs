@@ -5,10 +5,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use alluvium::admin::listen::ListenOptions;
 use alluvium::base::BoxFuture;
 use alluvium::profile::sink::Receiver;
-use alluvium::profile::{Labels, ProfileSink, RawProfile, SinkError};
-use alluvium::server::listen::ListenOptions;
+use alluvium::profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkError, TenantId};
 use alluvium::server::{ProfileStore, ServerOptions};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -32,7 +32,7 @@ impl Gate {
 }
 
 impl ProfileStore for Gate {
-    fn sink(self: Arc<Self>, _tenant: &str) -> Receiver {
+    fn sink(self: Arc<Self>, _tenant: &TenantId) -> Receiver {
         self
     }
 
@@ -42,7 +42,7 @@ impl ProfileStore for Gate {
 }
 
 impl ProfileSink for Gate {
-    fn append(&self, _profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>> {
+    fn append(&self, _profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<RefusedProfile>> {
         Box::pin(async {
             self.entered.add_permits(1);
             self.open.acquire().await.unwrap().forget();

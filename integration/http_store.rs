@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use alluvium::admin::listen::ListenOptions;
 use alluvium::profile::pprof::{self, Profile};
 use alluvium::profile::synthetic::{Names, Shape, cpu_profile};
 use alluvium::profile::{Labels, RawProfile};
 use alluvium::server::ServerOptions;
-use alluvium::server::listen::ListenOptions;
 use alluvium::store::{Store, StoreConfig};
 use alluvium::telemetry::metrics::Scope;
 use alluvium::wire::call::CallError;
@@ -24,7 +24,7 @@ const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 const SAMPLES: &str = "process_cpu:samples:count:cpu:nanoseconds";
 
 /// A server over a store of its own.
-pub struct Site {
+pub(crate) struct Site {
     /// A server over the store.
     pub server: TestServer,
     _folder: tempfile::TempDir,
@@ -32,7 +32,7 @@ pub struct Site {
 
 impl Site {
     /// A server with an empty store.
-    pub async fn new(options: ServerOptions) -> Self {
+    pub(crate) async fn new(options: ServerOptions) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let config = StoreConfig::new(folder.path());
         let store = tokio::task::spawn_blocking(move || Store::open(config, &Scope::new()).unwrap())
@@ -59,7 +59,7 @@ impl Site {
 }
 
 /// What was pushed: three services, one of them twice.
-pub struct Pushed {
+pub(crate) struct Pushed {
     now_ms: i64,
     totals: BTreeMap<&'static str, i64>,
     samples: i64,
@@ -67,12 +67,12 @@ pub struct Pushed {
 
 impl Pushed {
     /// Start and end of all of it in Unix milliseconds.
-    pub fn range(&self) -> (i64, i64) {
+    pub(crate) fn range(&self) -> (i64, i64) {
         (self.now_ms - 600_000, self.now_ms + 60_000)
     }
 
     /// A question about its CPU time.
-    pub fn selection(&self, selector: &str) -> Selection {
+    pub(crate) fn selection(&self, selector: &str) -> Selection {
         let (start_ms, end_ms) = self.range();
         Selection {
             profile_type: CPU.to_owned(),
@@ -83,7 +83,7 @@ impl Pushed {
     }
 
     /// Nanoseconds of all services.
-    pub fn total(&self) -> i64 {
+    pub(crate) fn total(&self) -> i64 {
         self.totals.values().sum()
     }
 }
@@ -107,7 +107,7 @@ fn raw(service: &str, profile: &Profile<'_>) -> RawProfile {
 }
 
 /// Pushes profiles of three services.
-pub async fn push_some(site: &Site) -> Pushed {
+pub(crate) async fn push_some(site: &Site) -> Pushed {
     let names = Names::new(300);
     let shape = Shape {
         functions: 300,
@@ -426,6 +426,46 @@ async fn ingest_is_found_by_the_queries_of_push() {
     let graph = site.server.querier().merge_stacktraces(selection, 0).await.unwrap();
     assert_eq!((graph.total, graph.max_self), (101, 70));
     assert_eq!(graph.names, ["total", "main", "idle", "work"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recording_is_found_as_a_profile_for_each_kind_of_event() {
+    let site = Site::new(ServerOptions::default()).await;
+    let now = now_ms();
+    let (from, until) = (now / 1000 - 10, now / 1000);
+    let path = format!("/ingest?name=shop&format=jfr&sampleRate=100&from={from}&until={until}");
+    let recording = include_bytes!("fixtures/jfr/small.jfr");
+    let request = site.server.post(&path).body(recording.to_vec());
+    assert_eq!(request.send().await.unwrap().status(), 200);
+    for (profile_type, total, names) in [
+        (
+            "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
+            30_000_000,
+            &["total", "shop/Main.main", "shop/Cart.add"][..],
+        ),
+        (
+            "memory:alloc_in_new_tlab_bytes:bytes:space:bytes",
+            4096,
+            &["total", "shop/Main.main", "shop/Cart.add"],
+        ),
+        (
+            "mutex:delay:nanoseconds:mutex:count",
+            30_000,
+            &["total", "shop/Main.main"],
+        ),
+    ] {
+        let selection = Selection {
+            profile_type: profile_type.to_owned(),
+            selector: "{service_name=\"shop\"}".to_owned(),
+            start_ms: now - 60_000,
+            end_ms: now,
+        };
+        let graph = site.server.querier().merge_stacktraces(selection, 0).await.unwrap();
+        assert_eq!(
+            (graph.total, graph.names),
+            (total, names.iter().map(|name| (*name).to_owned()).collect())
+        );
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -26,13 +26,13 @@ const ROUNDS: u64 = 25;
 const CLIENTS: u64 = 8;
 
 /// A profile of one sample whose value is its number, so that it can be found again.
-pub fn numbered(number: u64, client: u64) -> RawProfile {
+pub(crate) fn numbered(number: u64, client: u64) -> RawProfile {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     numbered_at(number, &format!("client-{client}"), now)
 }
 
 /// The same of any service and moment since 1970.
-pub fn numbered_at(number: u64, service: &str, time: Duration) -> RawProfile {
+pub(crate) fn numbered_at(number: u64, service: &str, time: Duration) -> RawProfile {
     let function = format!("work_{}", number % 50);
     let profile = Profile {
         sample_types: vec![ValueType {
@@ -75,7 +75,7 @@ pub fn numbered_at(number: u64, service: &str, time: Duration) -> RawProfile {
 
 /// Pushes until it shall stop, once at least: on a busy machine the time may be over before the client is made. The
 /// numbers that were acknowledged.
-pub async fn push_until_gone(url: String, client_number: u64, next: Arc<AtomicU64>, stop: Shutdown) -> Vec<u64> {
+pub(crate) async fn push_until_gone(url: String, client_number: u64, next: Arc<AtomicU64>, stop: Shutdown) -> Vec<u64> {
     let caller = Caller::new(client(), url.parse().unwrap()).with_timeout(Duration::from_secs(30));
     let pusher = PushClient::new(caller);
     let mut acknowledged = Vec::new();
@@ -250,7 +250,7 @@ async fn nothing_acknowledged_is_lost_or_doubled_by_25_kills() {
 }
 
 /// Fails when one of `acknowledged` is not there, or anything is there more than once.
-pub async fn check(http: &reqwest::Client, url: &str, acknowledged: &BTreeSet<u64>, round: u64) {
+pub(crate) async fn check(http: &reqwest::Client, url: &str, acknowledged: &BTreeSet<u64>, round: u64) {
     for (table, column) in [("profiles", "total"), ("samples", "value")] {
         let rows = sql(http, url, &format!("SELECT {column}, count(*) FROM {table} GROUP BY 1")).await;
         let found: BTreeMap<u64, u64> = rows

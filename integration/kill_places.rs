@@ -21,7 +21,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use alluvium::profile::{RawProfile, TimeSpan};
 use alluvium::store::fault::{FaultHook, Faults, Place};
 use alluvium::store::maintenance::deletion::Deletion;
-use alluvium::store::maintenance::{MaintenanceConfig, Work};
+use alluvium::store::maintenance::{Downsampling, MaintenanceConfig, Work};
 use alluvium::store::schema::Table;
 use alluvium::store::snapshot::{ScanFilter, SnapshotSource};
 use alluvium::store::{Limits, Store, StoreConfig, inspect};
@@ -30,6 +30,7 @@ use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{Date32Type, Int64Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
+use crate::harness::tenant;
 use crate::kill::numbered_at;
 
 /// Rounds unless `ALLUVIUM_KILLS` says otherwise.
@@ -77,8 +78,11 @@ fn config(dir: &Path) -> StoreConfig {
         ..MaintenanceConfig::default()
     };
     maintenance.policy.min_files = 3;
-    maintenance.aging.tenants = [("old".to_owned(), Duration::from_secs(30 * 86_400))].into();
-    maintenance.aging.downsample = vec![(Duration::from_secs(2 * 3600), Duration::from_secs(300))];
+    maintenance.aging.tenants = [(tenant("old"), Duration::from_secs(30 * 86_400))].into();
+    maintenance.aging.downsample = vec![Downsampling {
+        after: Duration::from_secs(2 * 3600),
+        interval: Duration::from_secs(300),
+    }];
     StoreConfig {
         checkpoint_interval: 10,
         limits: Limits {
@@ -200,7 +204,7 @@ async fn push(store: Arc<Store>, tenant: &'static str, age: u64, next: Arc<Atomi
             say(&format!("sent {tenant} {number}"));
         }
         let profile: RawProfile = numbered_at(number, &format!("service-{}", number % 3), time);
-        assert!(store.append(tenant, vec![profile]).await.is_empty());
+        assert!(store.append(&tenant.parse().unwrap(), vec![profile]).await.is_empty());
         say(&format!("kept {tenant} {number}"));
         tokio::time::sleep(PUSH_EVERY).await;
     }
@@ -220,7 +224,7 @@ async fn work(store: Arc<Store>) {
         }
         say("mark gone");
         say("taking gone");
-        let everything = Deletion::new("gone", "{}", TimeSpan::ALL);
+        let everything = Deletion::new(tenant("gone"), "{}", TimeSpan::ALL);
         store.maintain(Work::Delete(everything)).await.unwrap();
         say("took gone");
     }
@@ -231,7 +235,7 @@ async fn work(store: Arc<Store>) {
 struct Told {
     kept: HashMap<String, BTreeSet<u64>>,
     /// Of the tenants whose profiles a deletion or retention takes.
-    taken: HashMap<String, Taken>,
+    taken: BTreeMap<String, Taken>,
 }
 
 /// What may be gone and what must be.
@@ -463,7 +467,7 @@ fn stored(source: &impl SnapshotSource) -> HashMap<String, Rows> {
     }
     for (tenant, _) in TENANTS {
         let filter = ScanFilter {
-            tenant: Some(tenant.into()),
+            tenant: Some(tenant.parse().unwrap()),
             ..ScanFilter::default()
         };
         let rows = stored.entry(tenant.to_owned()).or_default();

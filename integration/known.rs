@@ -12,11 +12,11 @@ use alluvium::wire::push::PushClient;
 use crate::harness::client;
 
 /// Leaf functions and their values, sorted.
-pub const LEAVES: [(&str, i64); 2] = [("alpha", 70_000_000), ("beta", 30_000_000)];
-pub const TOTAL: i64 = 100_000_000;
+pub(crate) const LEAVES: [(&str, i64); 2] = [("alpha", 70_000_000), ("beta", 30_000_000)];
+pub(crate) const TOTAL: i64 = 100_000_000;
 
 /// gzip pprof of it, taken now.
-pub fn bytes() -> Vec<u8> {
+pub(crate) fn bytes() -> Vec<u8> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let cpu = ValueType {
         kind: "cpu",
@@ -59,7 +59,7 @@ pub fn bytes() -> Vec<u8> {
 }
 
 /// Pushes it as `process_cpu` with these labels.
-pub async fn push(url: &str, labels: &[(&str, &str)]) {
+pub(crate) async fn push(url: &str, labels: &[(&str, &str)]) {
     let labels = labels.iter().copied().chain([("__name__", "process_cpu")]);
     let profile = RawProfile {
         labels: Labels::from_pairs(labels),

@@ -16,6 +16,7 @@ use alluvium::store::snapshot::{Snapshot, SnapshotSource};
 use alluvium::store::{Limits, Store, StoreConfig};
 use alluvium::telemetry::metrics::Scope;
 
+use crate::harness::tenant;
 use crate::tidy::root;
 
 const SHAPE: Shape = Shape {
@@ -94,7 +95,7 @@ async fn write_the_fixture_of_this_layout() {
             id: format!("profile-{seed}").into(),
             pprof: pprof::encode(&cpu_profile(&names, SHAPE, seed)).into(),
         };
-        assert!(store.append("t", vec![profile]).await.is_empty());
+        assert!(store.append(&tenant("t"), vec![profile]).await.is_empty());
         store.flush().await.unwrap();
     }
     drop(store);

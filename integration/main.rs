@@ -33,6 +33,7 @@ mod http;
 mod http_listen;
 #[cfg(feature = "server")]
 mod http_store;
+mod java;
 #[cfg(feature = "server")]
 mod kill;
 #[cfg(feature = "server")]

@@ -22,13 +22,13 @@ use alluvium::telemetry::metrics::Scope;
 use alluvium::wire::call::Caller;
 use alluvium::wire::push::PushClient;
 
-use crate::harness::client;
+use crate::harness::{client, tenant};
 use crate::kill::{check, numbered, push_until_gone};
 use crate::program::{Address, PATIENCE, Program, other, run, sql};
 use crate::seaweed::{ACCESS_KEY, BUCKET, SECRET_KEY, Seaweed};
 
 /// A server with its folder.
-pub struct Server {
+pub(crate) struct Server {
     // `http://HOST:PORT`.
     pub url: String,
     /// The file that it logs to.
@@ -40,7 +40,7 @@ pub struct Server {
 
 impl Server {
     /// Starts it with a section `storage`, in a folder of this name.
-    pub async fn start(folder: &Path, name: &str, storage: &str) -> Self {
+    pub(crate) async fn start(folder: &Path, name: &str, storage: &str) -> Self {
         let folder = folder.join(name);
         std::fs::create_dir_all(&folder).unwrap();
         let config = folder.join("server.yaml");
@@ -72,13 +72,13 @@ impl Server {
         }
     }
 
-    pub async fn restart(&mut self) {
+    pub(crate) async fn restart(&mut self) {
         self.process = Program::alluvium(&self.arguments, &self.log);
         self.process.ready(&client(), &format!("{}/ready", self.url)).await;
     }
 
     /// Flushes until it succeeds.
-    pub async fn flush(&mut self) {
+    pub(crate) async fn flush(&mut self) {
         let deadline = Instant::now() + PATIENCE;
         loop {
             self.process.check();
@@ -108,7 +108,7 @@ impl Server {
 }
 
 /// Pushes for a while; the numbers that were acknowledged.
-pub async fn push_for(url: &str, next: &Arc<AtomicU64>, time: Duration) -> Vec<u64> {
+pub(crate) async fn push_for(url: &str, next: &Arc<AtomicU64>, time: Duration) -> Vec<u64> {
     let stop = Shutdown::new();
     let clients: Vec<_> = (0..4)
         .map(|number| tokio::spawn(push_until_gone(url.to_owned(), number, next.clone(), stop.clone())))
@@ -123,7 +123,7 @@ pub async fn push_for(url: &str, next: &Arc<AtomicU64>, time: Duration) -> Vec<u
 }
 
 /// How often each number is in a table.
-pub async fn numbers(url: &str, table: &str, column: &str) -> BTreeMap<u64, u64> {
+pub(crate) async fn numbers(url: &str, table: &str, column: &str) -> BTreeMap<u64, u64> {
     let rows = sql(
         &client(),
         url,
@@ -242,8 +242,10 @@ fn foreign_reader(weed: &Seaweed, prefix: &str, rows: u64) {
         return;
     };
     let program = "import os, sys, deltalake\n\
-        options = {'endpoint_url': sys.argv[2], 'region': 'us-east-1', 'allow_http': 'true', 'access_key_id': sys.argv[3], 'secret_access_key': sys.argv[4]}\n\
-        print(deltalake.DeltaTable(sys.argv[1], storage_options=options).to_pyarrow_table(columns=['total']).num_rows)\n\
+        options = {'endpoint_url': sys.argv[2], 'region': 'us-east-1', 'allow_http': 'true', \
+        'access_key_id': sys.argv[3], 'secret_access_key': sys.argv[4]}\n\
+        print(deltalake.DeltaTable(sys.argv[1], storage_options=options).\
+        to_pyarrow_table(columns=['total']).num_rows)\n\
         sys.stdout.flush()\n\
         os._exit(0)\n";
     let output = Command::new(python)
@@ -369,16 +371,16 @@ async fn without_its_bucket_a_store_takes_profiles_up_to_its_bound_and_goes_on_a
         .await
         .unwrap()
         .unwrap();
-    assert!(store.append("t", vec![numbered(1, 0)]).await.is_empty());
+    assert!(store.append(&tenant("t"), vec![numbered(1, 0)]).await.is_empty());
     store.flush().await.unwrap();
     weed.kill();
     let mut taken = 1u64;
     let deadline = Instant::now() + PATIENCE;
     let refusal = loop {
-        let errors = store.append("t", vec![numbered(taken + 1, 0)]).await;
+        let errors = store.append(&tenant("t"), vec![numbered(taken + 1, 0)]).await;
         match errors.into_iter().next() {
             None => taken += 1,
-            Some((_, error)) => break error,
+            Some(refused) => break refused.error,
         }
         assert!(Instant::now() < deadline, "{taken} were taken and there is no end");
     };
@@ -388,7 +390,11 @@ async fn without_its_bucket_a_store_takes_profiles_up_to_its_bound_and_goes_on_a
     assert!(!store.snapshot().heads.is_empty());
     weed.restart().await;
     let deadline = Instant::now() + PATIENCE;
-    while !store.append("t", vec![numbered(taken + 1, 0)]).await.is_empty() {
+    while !store
+        .append(&tenant("t"), vec![numbered(taken + 1, 0)])
+        .await
+        .is_empty()
+    {
         assert!(Instant::now() < deadline, "it takes nothing with its bucket back");
         tokio::time::sleep(Duration::from_millis(100)).await;
     }

@@ -279,7 +279,7 @@ fn names_of_nothing() -> Vec<u8> {
 }
 
 /// The profiles of the cases, uncompressed, with their names.
-pub fn profiles() -> Vec<(&'static str, Vec<u8>)> {
+pub(crate) fn profiles() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("lines", lines_of_a_location()),
         ("names", long_names_in_deep_stacks()),
@@ -300,7 +300,7 @@ pub fn profiles() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 /// Small profiles of the same kinds, for changes of them.
-pub fn small() -> Vec<Vec<u8>> {
+pub(crate) fn small() -> Vec<Vec<u8>> {
     let mut profile = empty();
     let leaf = push_function(&mut profile, "leaf[go.shape.int]");
     let wide = push_location(&mut profile, Location::NO_MAPPING, std::iter::repeat_n(leaf, 20));

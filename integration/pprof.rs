@@ -40,7 +40,7 @@ fn open(name: &str) -> Bytes {
 fn ours(profile: &Profile<'_>, sample_type: &str) -> Table {
     let is_wanted = |kind: &pprof::ValueType<'_>| kind.kind == sample_type;
     let index = profile.sample_types.iter().position(is_wanted).unwrap();
-    let mut tree = Tree::new(false);
+    let mut tree = Tree::by_name();
     tree.insert_profile(profile, index);
     TopTable::from_tree(&tree)
         .rows

@@ -14,17 +14,17 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpSocket;
 
 /// A debug build on a busy machine with two cores starts within seconds; this is for the worst day.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// One recording of whole programs at a time: each alone keeps both CPUs busy. Others wait until the value is dropped.
-pub fn alone() -> MutexGuard<'static, ()> {
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static RECORDING: Mutex<()> = Mutex::new(());
     RECORDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Takes a measure until what it is to show holds, three times at most: on a machine with more work than CPUs samples
 /// are lost and come late.
-pub fn insist<T>(measure: impl Fn() -> T, claims: impl Fn(&mut T) -> Result<(), String>) {
+pub(crate) fn insist<T>(measure: impl Fn() -> T, claims: impl Fn(&mut T) -> Result<(), String>) {
     let mut last = String::new();
     for _ in 0..3 {
         match claims(&mut measure()) {
@@ -37,7 +37,7 @@ pub fn insist<T>(measure: impl Fn() -> T, claims: impl Fn(&mut T) -> Result<(), 
 }
 
 /// A process that ends with its value.
-pub struct Program {
+pub(crate) struct Program {
     child: Child,
     log: PathBuf,
     name: String,
@@ -45,14 +45,14 @@ pub struct Program {
 
 impl Program {
     /// Starts our own program; its output goes to `log`.
-    pub fn alluvium<S: AsRef<str>>(arguments: &[S], log: &Path) -> Self {
+    pub(crate) fn alluvium<S: AsRef<str>>(arguments: &[S], log: &Path) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_alluvium"));
         command.args(arguments.iter().map(AsRef::as_ref));
         Self::start(command, log)
     }
 
     /// Starts a process; both its outputs go to the end of `log`.
-    pub fn start(mut command: Command, log: &Path) -> Self {
+    pub(crate) fn start(mut command: Command, log: &Path) -> Self {
         let file = std::fs::File::options().create(true).append(true).open(log).unwrap();
         let name = command.get_program().to_string_lossy().into_owned();
         let child = command
@@ -68,18 +68,18 @@ impl Program {
         }
     }
 
-    pub fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// SIGKILL, and gone when this returns.
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         let _ = self.child.kill();
         self.child.wait().unwrap();
     }
 
     /// SIGTERM; the status with which it ended.
-    pub fn terminate(&mut self) -> ExitStatus {
+    pub(crate) fn terminate(&mut self) -> ExitStatus {
         let status = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
         assert!(status.success(), "kill failed");
         let deadline = Instant::now() + PATIENCE;
@@ -98,20 +98,20 @@ impl Program {
     }
 
     /// Fails with the log when the process has ended.
-    pub fn check(&mut self) {
+    pub(crate) fn check(&mut self) {
         if let Some(status) = self.child.try_wait().unwrap() {
             panic!("{} ended with {status}\n{}", self.name, self.tail());
         }
     }
 
     /// The most memory that the process ever had, in bytes.
-    pub fn peak_memory(&self) -> usize {
+    pub(crate) fn peak_memory(&self) -> usize {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
         line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
     }
 
-    pub fn tail(&self) -> String {
+    pub(crate) fn tail(&self) -> String {
         let text = std::fs::read(&self.log).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let lines: Vec<_> = text.lines().collect();
@@ -119,7 +119,7 @@ impl Program {
     }
 
     /// Waits until a GET of `url` is answered with 200.
-    pub async fn ready(&mut self, client: &reqwest::Client, url: &str) {
+    pub(crate) async fn ready(&mut self, client: &reqwest::Client, url: &str) {
         let deadline = Instant::now() + PATIENCE;
         loop {
             self.check();
@@ -151,13 +151,13 @@ impl Drop for Program {
 ///
 /// The socket is bound and does not listen. A server, which sets SO_REUSEADDR as this does, may listen beside it
 /// (socket(7)), but Linux gives the port to nobody who asks for any port, and to no outgoing connection.
-pub struct Address {
+pub(crate) struct Address {
     text: String,
     _kept: TcpSocket,
 }
 
 impl Address {
-    pub fn keep() -> Self {
+    pub(crate) fn keep() -> Self {
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_reuseaddr(true).unwrap();
         socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
@@ -168,7 +168,7 @@ impl Address {
     }
 
     /// The part behind the colon.
-    pub fn port(&self) -> &str {
+    pub(crate) fn port(&self) -> &str {
         self.text.rsplit(':').next().unwrap()
     }
 }
@@ -209,7 +209,7 @@ fn an_address_that_is_kept_is_given_to_nobody_and_its_program_may_start_again() 
 }
 
 /// Runs our own program to its end: whether it ended well, standard output, standard error.
-pub fn run<S: AsRef<str>>(arguments: &[S]) -> (bool, Vec<u8>, String) {
+pub(crate) fn run<S: AsRef<str>>(arguments: &[S]) -> (bool, Vec<u8>, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_alluvium"))
         .args(arguments.iter().map(AsRef::as_ref))
         .stdin(Stdio::null())
@@ -220,7 +220,7 @@ pub fn run<S: AsRef<str>>(arguments: &[S]) -> (bool, Vec<u8>, String) {
 }
 
 /// A program of someone else: its path when it works. When it does not, a line and `None`; with `CI` set a failure.
-pub fn other(program: &str, probe: &[&str], package: &str) -> Option<PathBuf> {
+pub(crate) fn other(program: &str, probe: &[&str], package: &str) -> Option<PathBuf> {
     let works = Command::new(program)
         .args(probe)
         .stdin(Stdio::null())
@@ -237,7 +237,7 @@ pub fn other(program: &str, probe: &[&str], package: &str) -> Option<PathBuf> {
 
 /// The file that a variable names (`make tools` sets it). When there is none, a line and `None`; with `CI` set a
 /// failure.
-pub fn file_of(variable: &str, what: &str) -> Option<PathBuf> {
+pub(crate) fn file_of(variable: &str, what: &str) -> Option<PathBuf> {
     if let Some(path) = std::env::var_os(variable)
         .map(PathBuf::from)
         .filter(|path| path.is_file())
@@ -251,7 +251,7 @@ pub fn file_of(variable: &str, what: &str) -> Option<PathBuf> {
 }
 
 /// Asks the server in SQL; the answer's rows as CSV, without the line of names.
-pub async fn sql(client: &reqwest::Client, url: &str, query: &str) -> Vec<Vec<String>> {
+pub(crate) async fn sql(client: &reqwest::Client, url: &str, query: &str) -> Vec<Vec<String>> {
     let answer = client
         .post(format!("{url}/api/v1/sql?format=csv"))
         .header("content-type", "text/plain")

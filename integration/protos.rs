@@ -278,12 +278,12 @@ pub trait {}: Clone + Send + Sync + 'static {{
             let (name, ask, reply) = (&method.name, &method.input_type, &method.output_type);
             let _ = writeln!(
                 out,
-                "    fn {name}(&self, call: crate::wire::service::Call<{ask}>) -> impl Future<Output = crate::wire::service::CallResult<{reply}>> + Send;"
+                "    fn {name}(&self, call: crate::wire::service::Call<{ask}>) -> impl Future<Output = \
+                    crate::wire::service::CallResult<{reply}>> + Send;"
             );
         }
         out.push_str(
             "
-    /// Hands all calls over.
     fn route(&self, routes: &mut impl crate::wire::service::Routes) {
 ",
         );

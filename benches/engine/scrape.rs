@@ -19,7 +19,7 @@ const PROGRAMS: usize = 20;
 const ROUNDS: usize = 16;
 
 /// Answers for targets and endpoint, on one port.
-pub struct Targets {
+pub(crate) struct Targets {
     address: String,
     started: Instant,
     /// Bodies by program, then by round.
@@ -34,7 +34,7 @@ pub struct Targets {
 
 impl Targets {
     /// Makes the profiles and answers from then on.
-    pub fn start() -> Arc<Self> {
+    pub(crate) fn start() -> Arc<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let shape = FleetShape {
             services: PROGRAMS,
@@ -72,7 +72,7 @@ impl Targets {
     }
 
     /// A configuration that scrapes all of them and pushes here.
-    pub fn config(&self) -> String {
+    pub(crate) fn config(&self) -> String {
         let target = |index| {
             format!(
                 "\t\t{{\"__address__\" = \"{0}\", \"__profile_path_prefix__\" = \"/{1}\", \"service_name\" = \"s{1}\", \
@@ -91,11 +91,11 @@ impl Targets {
     }
 
     /// Profiles scraped so far.
-    pub fn scraped(&self) -> u64 {
+    pub(crate) fn scraped(&self) -> u64 {
         self.scraped.load(Ordering::Relaxed)
     }
 
-    pub fn pushed(&self) -> u64 {
+    pub(crate) fn pushed(&self) -> u64 {
         self.pushed.load(Ordering::Relaxed)
     }
 

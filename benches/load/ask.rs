@@ -28,7 +28,11 @@ fn questions(plan: &Plan) -> Vec<Question> {
     let end = plan.end_ms();
     let hour = (end - 3_600_000).max(plan.start_ms);
     let last = end - 300_000;
-    let merge = |kind: &str, selector: &str, from: i64, to: i64| json!({"profileTypeID": kind, "labelSelector": selector, "start": from, "end": to});
+    let merge = |kind: &str, selector: &str, from: i64, to: i64| {
+        json!({
+            "profileTypeID": kind, "labelSelector": selector, "start": from, "end": to,
+        })
+    };
     let question = |name, call, body| Question { name, call, body };
     let middle = hour + (end - hour) / 2;
     vec![
@@ -51,12 +55,18 @@ fn questions(plan: &Plan) -> Vec<Question> {
         question(
             "series_by_service",
             "SelectSeries",
-            json!({"profileTypeID": CPU, "labelSelector": "{}", "start": hour, "end": end, "step": 15.0, "groupBy": ["service_name"]}),
+            json!({
+                "profileTypeID": CPU, "labelSelector": "{}", "start": hour, "end": end,
+                "step": 15.0, "groupBy": ["service_name"],
+            }),
         ),
         question(
             "series_by_pod",
             "SelectSeries",
-            json!({"profileTypeID": CPU, "labelSelector": SERVICE, "start": hour, "end": end, "step": 15.0, "groupBy": ["pod"]}),
+            json!({
+                "profileTypeID": CPU, "labelSelector": SERVICE, "start": hour, "end": end,
+                "step": 15.0, "groupBy": ["pod"],
+            }),
         ),
         question(
             "merged_pprof_service",
@@ -145,7 +155,7 @@ fn wanted(common: &Common, plan: &Plan) -> Vec<Question> {
 }
 
 /// Asks everything several times in a row, after once that is not counted.
-pub async fn warm(common: &Common, plan: &Plan, server: &Server) -> anyhow::Result<Value> {
+pub(crate) async fn warm(common: &Common, plan: &Plan, server: &Server) -> anyhow::Result<Value> {
     let asker = Asker::new(common)?;
     let mut answers = serde_json::Map::new();
     for question in wanted(common, plan) {
@@ -176,7 +186,7 @@ pub async fn warm(common: &Common, plan: &Plan, server: &Server) -> anyhow::Resu
 
 /// Asks every question once, each of a process that was just started; as root the system's cache of files is emptied
 /// before.
-pub async fn first(launch: &Launch, plan: &Plan) -> anyhow::Result<Value> {
+pub(crate) async fn first(launch: &Launch, plan: &Plan) -> anyhow::Result<Value> {
     let mut answers = serde_json::Map::new();
     let mut dropped = true;
     for question in wanted(&launch.common, plan) {
@@ -193,7 +203,7 @@ pub async fn first(launch: &Launch, plan: &Plan) -> anyhow::Result<Value> {
 
 /// Asks two servers everything in turn, so that what the machine does meanwhile meets both; how much longer the second
 /// one takes, by the median of all turns. The first round, in which files are read, stands apart.
-pub async fn in_turn(first: &Common, second: &Common, plan: &Plan) -> anyhow::Result<Value> {
+pub(crate) async fn in_turn(first: &Common, second: &Common, plan: &Plan) -> anyhow::Result<Value> {
     let askers = [Asker::new(first)?, Asker::new(second)?];
     let mut answers = serde_json::Map::new();
     for question in wanted(first, plan) {
@@ -217,7 +227,8 @@ pub async fn in_turn(first: &Common, second: &Common, plan: &Plan) -> anyhow::Re
         answers.insert(
             question.name.to_owned(),
             json!({"one_ms": one, "ten_ms": ten, "ratio": ratios["p50"],
-                   "first_one_ms": rounded(reads[0], 2), "first_ten_ms": rounded(reads[1], 2), "first_ratio": rounded(reads[1] / reads[0], 2)}),
+                   "first_one_ms": rounded(reads[0], 2), "first_ten_ms": rounded(reads[1], 2),
+                   "first_ratio": rounded(reads[1] / reads[0], 2)}),
         );
     }
     answers.insert("repeat".to_owned(), json!(first.repeat));
@@ -226,7 +237,7 @@ pub async fn in_turn(first: &Common, second: &Common, plan: &Plan) -> anyhow::Re
 
 /// Asks for one service's flame graph for so long, ten times a second. The first answer, which may have to read files,
 /// stands apart from the quantiles.
-pub async fn steady(common: &Common, plan: &Plan, length: Duration) -> anyhow::Result<Value> {
+pub(crate) async fn steady(common: &Common, plan: &Plan, length: Duration) -> anyhow::Result<Value> {
     let asker = Asker::new(common)?;
     let question = of_one_service(plan)?;
     let start = Instant::now();
@@ -240,7 +251,7 @@ pub async fn steady(common: &Common, plan: &Plan, length: Duration) -> anyhow::R
 }
 
 /// Asks for one service's flame graph of the last `common.minutes` once a second.
-pub async fn each_second(common: Common, times: Arc<Mutex<Vec<f64>>>, length: Duration) -> anyhow::Result<()> {
+pub(crate) async fn each_second(common: Common, times: Arc<Mutex<Vec<f64>>>, length: Duration) -> anyhow::Result<()> {
     let asker = Asker::new(&common)?;
     let start = Instant::now();
     while start.elapsed() < length {

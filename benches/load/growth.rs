@@ -10,7 +10,7 @@ use crate::launch::Launch;
 use crate::work::Plan;
 use crate::{Servers, ask, report, send};
 
-pub async fn measure(given: &Servers) -> anyhow::Result<()> {
+pub(crate) async fn measure(given: &Servers) -> anyhow::Result<()> {
     // A server refuses what is more than an hour old unless told otherwise.
     let config = given.folder.join("growth.yaml");
     let ten = Launch::ours(given, "ten")?.with(&["--config", &config.display().to_string()]);

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(180);
 
 /// How a server is started.
 #[derive(Debug, Clone)]
-pub struct Launch {
+pub(crate) struct Launch {
     /// Where it answers, and `data`, the folder that it writes to.
     pub common: Common,
     words: Vec<String>,
@@ -24,7 +24,7 @@ pub struct Launch {
 
 impl Launch {
     /// Our server, with an empty folder of this name.
-    pub fn ours(given: &Servers, name: &str) -> anyhow::Result<Self> {
+    pub(crate) fn ours(given: &Servers, name: &str) -> anyhow::Result<Self> {
         let program = given.program.display().to_string();
         let mut words: Vec<String> = [&program, "serve", "--listen", "127.0.0.1:{port}", "--data", "{folder}"]
             .map(str::to_owned)
@@ -35,7 +35,7 @@ impl Launch {
     }
 
     /// A server of someone else by its command line, in which `{port}` and `{folder}` are filled in.
-    pub fn other(given: &Servers, name: &str, command: &str) -> anyhow::Result<Self> {
+    pub(crate) fn other(given: &Servers, name: &str, command: &str) -> anyhow::Result<Self> {
         Self::new(given, name, command.split_whitespace().map(str::to_owned).collect())
     }
 
@@ -55,13 +55,13 @@ impl Launch {
     }
 
     /// The same server with further arguments.
-    pub fn with(mut self, further: &[&str]) -> Self {
+    pub(crate) fn with(mut self, further: &[&str]) -> Self {
         self.words.extend(further.iter().map(|word| (*word).to_owned()));
         self
     }
 
     /// The same server, on the next port and with another folder.
-    pub fn beside(&self, data: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn beside(&self, data: &Path) -> anyhow::Result<Self> {
         let mut url = reqwest::Url::parse(&self.common.url).context("--url")?;
         if url.set_port(Some(self.port()? + 1)).is_err() {
             bail!("--url has no place for a port");
@@ -74,12 +74,12 @@ impl Launch {
     }
 
     /// The folder that the server writes to.
-    pub fn data(&self) -> &Path {
+    pub(crate) fn data(&self) -> &Path {
         &self.data
     }
 
     /// The command line as it was given, but programs without their folders.
-    pub fn command(&self) -> String {
+    pub(crate) fn command(&self) -> String {
         let name = |word: &String| {
             let path = Path::new(word);
             let name = path.file_name().filter(|_| path.is_absolute());
@@ -94,7 +94,7 @@ impl Launch {
     }
 
     /// Starts the server and waits until `/ready` says yes.
-    pub async fn start(&self) -> anyhow::Result<Running> {
+    pub(crate) async fn start(&self) -> anyhow::Result<Running> {
         let (port, folder) = (self.port()?.to_string(), self.data.display().to_string());
         let fill = |word: &String| word.replace("{port}", &port).replace("{folder}", &folder);
         let words: Vec<String> = self.words.iter().map(fill).collect();
@@ -140,7 +140,7 @@ impl Launch {
     }
 
     /// Runs `alluvium store` with these arguments over the folder of our stopped server; the processor seconds it took.
-    pub fn store(&self, arguments: &[&str]) -> anyhow::Result<f64> {
+    pub(crate) fn store(&self, arguments: &[&str]) -> anyhow::Result<f64> {
         let Some(program) = self.words.first() else {
             bail!("no command line for the server");
         };
@@ -159,14 +159,14 @@ impl Launch {
     }
 
     /// Merges as if the hours were over and removes what was merged; the processor seconds of the merging.
-    pub fn merge(&self) -> anyhow::Result<f64> {
+    pub(crate) fn merge(&self) -> anyhow::Result<f64> {
         let cpu = self.store(&["compact"])?;
         self.store(&["vacuum", "--grace", "0s"])?;
         Ok(cpu)
     }
 }
 
-pub struct Running {
+pub(crate) struct Running {
     /// None for one that was not started here.
     child: Option<Child>,
     /// From the start of the process to the first good answer of `/ready`.
@@ -177,7 +177,7 @@ pub struct Running {
 
 impl Running {
     /// A server that somebody else has started.
-    pub fn elsewhere(common: Common) -> anyhow::Result<Self> {
+    pub(crate) fn elsewhere(common: Common) -> anyhow::Result<Self> {
         Ok(Self {
             child: None,
             ready: Duration::ZERO,
@@ -187,7 +187,7 @@ impl Running {
     }
 
     /// Ends the server as an init system would.
-    pub async fn stop(mut self) -> anyhow::Result<()> {
+    pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
         let child = self.child.as_ref().context("the server was not started here")?;
         let told = Command::new("kill").arg("-TERM").arg(child.id().to_string()).status()?;
         if !told.success() {
@@ -204,7 +204,7 @@ impl Running {
     }
 
     /// Ends the server by SIGKILL; the signal that it died of.
-    pub fn kill(mut self) -> anyhow::Result<i32> {
+    pub(crate) fn kill(mut self) -> anyhow::Result<i32> {
         let child = self.child.as_mut().context("the server was not started here")?;
         child.kill()?;
         child.wait()?.signal().context("the server ended before it was killed")

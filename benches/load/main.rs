@@ -92,7 +92,7 @@ pub struct Servers {
 
 #[derive(Debug, Clone, Args)]
 pub struct Common {
-    /// Address of the server.
+    /// Address of the server, with its scheme.
     #[arg(long, default_value = "http://127.0.0.1:4040")]
     url: String,
     /// Process of the server; without it the one that listens on the port of the URL.
@@ -101,7 +101,7 @@ pub struct Common {
     /// Folder whose Parquet files and other data are counted at the end.
     #[arg(long)]
     data: Option<PathBuf>,
-    /// Seed of the fleet.
+    /// Seed of the fleet: the same gives the same profiles.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Minutes of profiles, one of each kind every 15 seconds for each pod; for `soak` how far back its question goes.

@@ -15,7 +15,7 @@ use crate::{Servers, ask, merged, print, report, rounded};
 /// How long profiles come as fast as the server takes them before it is killed.
 const UNTIL_KILLED: Duration = Duration::from_secs(5);
 
-pub async fn measure(given: &Servers) -> anyhow::Result<()> {
+pub(crate) async fn measure(given: &Servers) -> anyhow::Result<()> {
     let launch = Launch::ours(given, "data")?;
     let plan = given.common.plan();
     let running = launch.start().await?;
@@ -76,7 +76,7 @@ async fn killed(launch: &Launch, plan: &Plan, empty: Duration) -> anyhow::Result
 
 /// Merges what was filled into a stopped server, and says what everything cost: taking the profiles, committing and
 /// merging them.
-pub fn merge(launch: &Launch, filled: &Value) -> anyhow::Result<Value> {
+pub(crate) fn merge(launch: &Launch, filled: &Value) -> anyhow::Result<Value> {
     let cpu = launch.merge()?;
     let number = |name: &str| filled.get(name).and_then(Value::as_f64).unwrap_or(f64::NAN);
     let rate = number("raw_mb") / (number("cpu_s") + cpu);

@@ -21,7 +21,7 @@ const TOO_LATE: f64 = 1000.0;
 const IDLE: Duration = Duration::from_secs(20);
 
 /// `rounds` rounds, each of both servers; who is first changes from round to round.
-pub async fn measure(given: &Servers, peer: &str, rounds: usize) -> anyhow::Result<()> {
+pub(crate) async fn measure(given: &Servers, peer: &str, rounds: usize) -> anyhow::Result<()> {
     for round in 0..rounds {
         let ours = (Launch::ours(given, &format!("ours-{round}"))?, "ours");
         let theirs = (Launch::other(given, &format!("peer-{round}"), peer)?, "peer");
@@ -79,7 +79,8 @@ async fn one(given: &Servers, launch: &Launch, is_ours: bool) -> anyhow::Result<
     running.stop().await?;
     Ok(json!({
         "version": version, "command": launch.command(),
-        "ready_empty_s": rounded(ready, 3), "ready_with_data_s": rounded(again, 3), "idle_cpu_percent": rounded(idle * 100.0, 2),
+        "ready_empty_s": rounded(ready, 3), "ready_with_data_s": rounded(again, 3),
+        "idle_cpu_percent": rounded(idle * 100.0, 2),
         "fill": filled, "merge": merging, "stored_at_rest": stored, "memory_after_questions": memory,
         "query": asked, "first": first, "highest_rate_per_s": highest, "refused_at_per_s": common.rate,
     }))

@@ -13,21 +13,21 @@ use crate::{Common, rounded};
 const TICKS: f64 = 100.0;
 
 /// The process that is measured, if it is on this machine.
-pub struct Server {
+pub(crate) struct Server {
     pid: Option<u32>,
     /// Processor seconds a second that it uses while nobody asks it for anything; they are not charged to work.
     idle: f64,
 }
 
 /// Processor time of a process at a moment.
-pub struct Mark {
+pub(crate) struct Mark {
     at: Instant,
     cpu: Option<f64>,
 }
 
 impl Server {
     /// The process given, or the one that listens on the port of the URL; none for a server elsewhere.
-    pub fn find(common: &Common) -> anyhow::Result<Self> {
+    pub(crate) fn find(common: &Common) -> anyhow::Result<Self> {
         let url = reqwest::Url::parse(&common.url).context("--url")?;
         let pid = match common.pid {
             Some(pid) => Some(pid),
@@ -40,7 +40,7 @@ impl Server {
     }
 
     /// Watches the idle server for so long; from then on what it uses idle is taken off. Processor seconds a second.
-    pub async fn watch_idle(&mut self, length: Duration) -> f64 {
+    pub(crate) async fn watch_idle(&mut self, length: Duration) -> f64 {
         let mark = self.mark();
         tokio::time::sleep(length).await;
         self.idle = self.used_since(&mark).unwrap_or_default() / length.as_secs_f64();
@@ -48,7 +48,7 @@ impl Server {
     }
 
     /// The processor time until now.
-    pub fn mark(&self) -> Mark {
+    pub(crate) fn mark(&self) -> Mark {
         Mark {
             at: Instant::now(),
             cpu: self.cpu_seconds(),
@@ -56,7 +56,7 @@ impl Server {
     }
 
     /// Processor seconds since a mark, without what the server uses idle.
-    pub fn used_since(&self, mark: &Mark) -> Option<f64> {
+    pub(crate) fn used_since(&self, mark: &Mark) -> Option<f64> {
         let used = self.cpu_seconds()? - mark.cpu?;
         Some((used - self.idle * mark.at.elapsed().as_secs_f64()).max(0.0))
     }
@@ -68,7 +68,7 @@ impl Server {
 
     /// Memory in 10^6 bytes: resident now and at most; the part now that only this process has (`anon`), and pages of
     /// files that it has mapped (`file`).
-    pub fn memory(&self) -> Value {
+    pub(crate) fn memory(&self) -> Value {
         json!({
             "resident_mb": self.status("VmRSS:"),
             "peak_mb": self.status("VmHWM:"),
@@ -86,7 +86,7 @@ impl Server {
 
     /// Waits until the process used less than a fiftieth of a core above its idle use for `rest` seconds, at most ten
     /// minutes; whether it came to rest.
-    pub async fn rest(&self, rest: u64) -> bool {
+    pub(crate) async fn rest(&self, rest: u64) -> bool {
         let deadline = Instant::now() + Duration::from_secs(600);
         let mut quiet = 0;
         while quiet < rest && Instant::now() < deadline {
@@ -100,7 +100,7 @@ impl Server {
 }
 
 /// User and system seconds of this process' children that have ended.
-pub fn children_cpu_seconds() -> f64 {
+pub(crate) fn children_cpu_seconds() -> f64 {
     cpu_seconds("/proc/self/stat", 13).unwrap_or(f64::NAN)
 }
 
@@ -137,20 +137,20 @@ fn listener(port: u16) -> Option<u32> {
 }
 
 /// Writes what is dirty and empties the system's cache of files, which only root may; whether it was done.
-pub fn drop_page_cache() -> bool {
+pub(crate) fn drop_page_cache() -> bool {
     let synced = std::process::Command::new("sync").status();
     synced.is_ok_and(|status| status.success()) && fs::write("/proc/sys/vm/drop_caches", "1").is_ok()
 }
 
 /// The machine's load averages of one, five and fifteen minutes.
-pub fn load_average() -> Value {
+pub(crate) fn load_average() -> Value {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let numbers: Vec<f64> = text.split(' ').take(3).filter_map(|part| part.parse().ok()).collect();
     json!(numbers)
 }
 
 /// The kind of file system that a folder is on, as `/proc/mounts` names it.
-pub fn file_system(folder: &Path) -> Option<String> {
+pub(crate) fn file_system(folder: &Path) -> Option<String> {
     let folder = folder.canonicalize().ok()?;
     let mounts = fs::read_to_string("/proc/mounts").ok()?;
     let fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
@@ -161,13 +161,13 @@ pub fn file_system(folder: &Path) -> Option<String> {
 
 /// Bytes of the files below a folder: of Parquet files, and of all.
 #[derive(Debug, Default, Clone, Copy)]
-pub struct FolderBytes {
+pub(crate) struct FolderBytes {
     pub parquet: u64,
     pub all: u64,
 }
 
 impl FolderBytes {
-    pub fn of(folder: &Path) -> Self {
+    pub(crate) fn of(folder: &Path) -> Self {
         let mut bytes = Self::default();
         let mut folders = vec![folder.to_owned()];
         while let Some(folder) = folders.pop() {
@@ -187,7 +187,7 @@ impl FolderBytes {
     }
 
     /// Megabytes, and bytes for each of `values`.
-    pub fn json(self, values: f64) -> Value {
+    pub(crate) fn json(self, values: f64) -> Value {
         json!({
             "parquet_mb": rounded(self.parquet as f64 / 1e6, 2),
             "folder_mb": rounded(self.all as f64 / 1e6, 2),

@@ -16,7 +16,7 @@ use crate::{Common, ask, client, merged, quantiles, rounded};
 
 /// What was sent and what became of it.
 #[derive(Default)]
-pub struct Sent {
+pub(crate) struct Sent {
     pub profiles: u64,
     pub raw_bytes: u64,
     pub gzip_bytes: u64,
@@ -28,7 +28,7 @@ pub struct Sent {
 }
 
 impl Sent {
-    pub fn add(&mut self, push: &Push, latency: Duration, result: Result<(), String>) {
+    pub(crate) fn add(&mut self, push: &Push, latency: Duration, result: Result<(), String>) {
         match result {
             Ok(()) => {
                 self.profiles += 1;
@@ -45,7 +45,7 @@ impl Sent {
     }
 
     /// Takes over what was counted elsewhere.
-    pub fn append(&mut self, mut other: Sent) {
+    pub(crate) fn append(&mut self, mut other: Sent) {
         self.profiles += other.profiles;
         self.raw_bytes += other.raw_bytes;
         self.gzip_bytes += other.gzip_bytes;
@@ -55,7 +55,7 @@ impl Sent {
         self.first_error = self.first_error.take().or(other.first_error);
     }
 
-    pub fn json(&mut self, seconds: f64) -> Value {
+    pub(crate) fn json(&mut self, seconds: f64) -> Value {
         json!({
             "profiles": self.profiles,
             "raw_mb": rounded(self.raw_bytes as f64 / 1e6, 1),
@@ -110,7 +110,7 @@ impl Sender {
 }
 
 /// Clients that push as fast as the server takes it, each of which waits for its acknowledgement.
-pub struct Clients {
+pub(crate) struct Clients {
     tasks: JoinSet<()>,
     sent: Arc<Mutex<Sent>>,
     under_way: Arc<AtomicUsize>,
@@ -119,7 +119,7 @@ pub struct Clients {
 
 impl Clients {
     /// Starts so many clients on the profiles of a plan.
-    pub async fn start(common: &Common, plan: &Plan) -> anyhow::Result<Self> {
+    pub(crate) async fn start(common: &Common, plan: &Plan) -> anyhow::Result<Self> {
         let pushes = work::prepare(*plan, Stamp::Planned).await;
         let pushes = Arc::new(tokio::sync::Mutex::new((pushes, Vec::<Push>::new())));
         let sender = Sender::new(common)?;
@@ -155,7 +155,7 @@ impl Clients {
     }
 
     /// Pushes acknowledged so far, and pushes that have no answer yet.
-    pub fn counts(&self) -> (u64, usize) {
+    pub(crate) fn counts(&self) -> (u64, usize) {
         (self.sent.lock().profiles, self.under_way.load(Ordering::Relaxed))
     }
 }
@@ -170,7 +170,7 @@ async fn next(source: &mut (Receiver<Vec<Push>>, Vec<Push>)) -> Option<Push> {
 }
 
 /// Pushes everything as fast as the server takes it, then waits for the server to be at rest.
-pub async fn fill(common: &Common, plan: &Plan, server: &Server) -> anyhow::Result<Value> {
+pub(crate) async fn fill(common: &Common, plan: &Plan, server: &Server) -> anyhow::Result<Value> {
     let clients = Clients::start(common, plan).await?;
     let mark = server.mark();
     let (mut sent, seconds) = clients.finish().await?;
@@ -197,7 +197,7 @@ pub async fn fill(common: &Common, plan: &Plan, server: &Server) -> anyhow::Resu
 
 /// Sends at `common.rate` for `length`, calling `each` with every push and its end. Pushes are never held back by those
 /// before.
-pub async fn open_loop(
+pub(crate) async fn open_loop(
     common: &Common,
     mut pushes: Receiver<Vec<Push>>,
     length: Duration,
@@ -240,7 +240,12 @@ pub async fn open_loop(
 
 /// Pushes at `common.rate` for `common.seconds` profiles that were made before. With `asking`, asks for flame graphs of
 /// that plan meanwhile and tells how long they took.
-pub async fn rate(common: &Common, plan: &Plan, server: &Server, asking: Option<&Plan>) -> anyhow::Result<Value> {
+pub(crate) async fn rate(
+    common: &Common,
+    plan: &Plan,
+    server: &Server,
+    asking: Option<&Plan>,
+) -> anyhow::Result<Value> {
     let pushes = common.rate * common.seconds as f64;
     let per_tick = (plan.shape.services * plan.shape.pods * 2) as f64;
     let plan = Plan {

@@ -9,7 +9,7 @@ use crate::work::{Plan, SMALL, WIDE};
 use crate::{Servers, ask, client, merged, own, print, process, report, send};
 
 /// The usual load, merged, for whoever asks about it then.
-pub async fn fill(given: &Servers) -> anyhow::Result<()> {
+pub(crate) async fn fill(given: &Servers) -> anyhow::Result<()> {
     let launch = Launch::ours(given, "data")?;
     let (running, filled) = filled(&launch, &given.common.plan()).await?;
     running.stop().await?;
@@ -18,12 +18,12 @@ pub async fn fill(given: &Servers) -> anyhow::Result<()> {
 }
 
 /// Profiles of about half the usual size as fast as the clients can.
-pub async fn small(given: &Servers) -> anyhow::Result<()> {
+pub(crate) async fn small(given: &Servers) -> anyhow::Result<()> {
     asked(given, SMALL).await
 }
 
 /// A thousand services of three pods, each with functions of its own.
-pub async fn wide(given: &Servers) -> anyhow::Result<()> {
+pub(crate) async fn wide(given: &Servers) -> anyhow::Result<()> {
     asked(given, WIDE).await
 }
 
@@ -51,7 +51,7 @@ async fn filled(launch: &Launch, plan: &Plan) -> anyhow::Result<(Running, Value)
 
 /// Pushes at a fixed rate for long enough that flushes and merges write beside them; how many did is counted by the
 /// server.
-pub async fn disk(given: &Servers) -> anyhow::Result<()> {
+pub(crate) async fn disk(given: &Servers) -> anyhow::Result<()> {
     let launch = Launch::ours(given, "data")?;
     let running = launch.start().await?;
     let Running { common, server, .. } = &running;

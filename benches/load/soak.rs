@@ -17,7 +17,7 @@ const WINDOW: Duration = Duration::from_secs(10);
 
 /// Pushes for `common.seconds`, asks for a flame graph every second, and prints a line for every ten seconds, then one
 /// of everything.
-pub async fn measure(given: &Servers) -> anyhow::Result<()> {
+pub(crate) async fn measure(given: &Servers) -> anyhow::Result<()> {
     let running = Launch::ours(given, "data")?.start().await?;
     let Running { common, server, .. } = &running;
     let (plan, length) = (common.plan(), Duration::from_secs(common.seconds));
@@ -39,7 +39,8 @@ pub async fn measure(given: &Servers) -> anyhow::Result<()> {
             mark = server.mark();
             let line = json!({
                 "mode": "window", "at_s": start.elapsed().as_secs(), "profiles": part.profiles, "errors": part.errors,
-                "cpu_s": rounded(used, 2), "ack_ms": quantiles(&mut part.latencies), "flame_graph_ms": quantiles(&mut answers),
+                "cpu_s": rounded(used, 2), "ack_ms": quantiles(&mut part.latencies),
+                "flame_graph_ms": quantiles(&mut answers),
                 "load_average": process::load_average().get(0),
             });
             println!("{}", merged(line, server.memory()));

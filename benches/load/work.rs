@@ -20,7 +20,7 @@ const AHEAD: usize = 100_000;
 const DEPLOY_EVERY: u64 = 20;
 
 /// Profiles of about half the usual size; `raw_kb_per_profile` of a fill says how large they are.
-pub const SMALL: FleetShape = FleetShape {
+pub(crate) const SMALL: FleetShape = FleetShape {
     services: 20,
     pods: 3,
     cpu_stacks: 280,
@@ -28,13 +28,13 @@ pub const SMALL: FleetShape = FleetShape {
     cores: 0.07,
 };
 /// A thousand services, each with functions of its own.
-pub const WIDE: FleetShape = FleetShape {
+pub(crate) const WIDE: FleetShape = FleetShape {
     services: 1000,
     ..SMALL
 };
 
 #[derive(Debug, Clone, Copy)]
-pub struct Plan {
+pub(crate) struct Plan {
     pub seed: u64,
     pub shape: FleetShape,
     pub start_ms: i64,
@@ -44,21 +44,21 @@ pub struct Plan {
 
 impl Plan {
     /// First millisecond after the profiles.
-    pub fn end_ms(&self) -> i64 {
+    pub(crate) fn end_ms(&self) -> i64 {
         self.start_ms + self.ticks as i64 * TICK_SECONDS * 1000
     }
 }
 
 /// What time the profiles bear.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stamp {
+pub(crate) enum Stamp {
     Planned,
     /// None, so that a server gives them the time at which they come.
     OnArrival,
 }
 
 /// One push of one profile.
-pub struct Push {
+pub(crate) struct Push {
     pub body: Bytes,
     /// Bytes of the pprof before gzip.
     pub raw_bytes: usize,
@@ -69,7 +69,7 @@ pub struct Push {
 
 /// Makes the pushes of a plan, a tick at a time, in the order of the ticks but for neighbours. Returns when as many as
 /// fit are ready.
-pub async fn prepare(plan: Plan, stamp: Stamp) -> Receiver<Vec<Push>> {
+pub(crate) async fn prepare(plan: Plan, stamp: Stamp) -> Receiver<Vec<Push>> {
     let fleet = Arc::new(Fleet::new(plan.shape, plan.seed));
     let (ready, pushes) = channel((AHEAD / fleet.profiles_per_tick()).max(1));
     let next = Arc::new(AtomicU64::new(0));
@@ -96,7 +96,7 @@ pub async fn prepare(plan: Plan, stamp: Stamp) -> Receiver<Vec<Push>> {
 /// Pushes without an end, each made anew while those before are sent: no body comes twice, and services are deployed
 /// with stacks that nobody has seen. One thread makes them. Returns when the first are ready, so that the making of
 /// them is no delay of the server.
-pub async fn endless(plan: Plan) -> Receiver<Vec<Push>> {
+pub(crate) async fn endless(plan: Plan) -> Receiver<Vec<Push>> {
     let (ready, pushes) = channel(8);
     std::thread::spawn(move || make_for_ever(plan, &ready));
     while pushes.len() < pushes.max_capacity() {

@@ -17,7 +17,7 @@ use alluvium::pipeline::component::{
 use parking_lot::Mutex;
 
 /// The components below and the imports of the program, sorted by name.
-pub fn definitions() -> Vec<&'static dyn AnyDefinition> {
+pub(super) fn definitions() -> Vec<&'static dyn AnyDefinition> {
     let imports = ["import.file", "import.git", "import.http", "import.string"];
     let imports = imports.map(|name| alluvium::components::find(name).unwrap());
     let own: [&'static dyn AnyDefinition; 7] = [&CHECKED, &EXPERIMENT, &FAILING, &PLANNED, &RECEIVING, &STRICT, &VALUE];

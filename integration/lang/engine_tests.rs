@@ -230,7 +230,7 @@ impl Engine {
             .load(sources)
             .await
             .map(drop)
-            .map_err(|found| found.render(false))
+            .map_err(|found| found.render())
     }
 
     async fn end(self) -> Duration {
@@ -378,8 +378,10 @@ async fn metrics_tell_of_loads_and_components() {
     assert!(engine.load("nonsense").await.is_err());
     let has = |line: &str| scope.encode().lines().any(|other| other == line);
     until("both components are counted", || {
-        has("alloy_component_controller_running_components{controller_path=\"/\",controller_id=\"\",health_type=\"healthy\"} 1")
-            && has("alloy_component_controller_running_components{controller_path=\"/\",controller_id=\"\",health_type=\"unhealthy\"} 1")
+        ["healthy", "unhealthy"].iter().all(|health| {
+            let labels = format!("controller_path=\"/\",controller_id=\"\",health_type=\"{health}\"");
+            has(&format!("alloy_component_controller_running_components{{{labels}}} 1"))
+        })
     })
     .await;
     assert!(has("alloy_config_last_load_successful 0"), "{}", scope.encode());

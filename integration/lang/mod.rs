@@ -43,7 +43,7 @@ fn texts_are_formatted() {
         let path = if name == "in" { "in.alloy" } else { name };
         match alluvium::lang::fmt_named(path, text) {
             Ok(text) => text,
-            Err(diagnostics) => diagnostics.render(false),
+            Err(diagnostics) => diagnostics.render(),
         }
     });
 }
@@ -99,7 +99,7 @@ fn configurations_are_checked() {
         if diagnostics.is_empty() {
             "ok\n".to_owned()
         } else {
-            diagnostics.render(false)
+            diagnostics.render()
         }
     });
 }
@@ -121,7 +121,7 @@ fn configurations_of_known_components_are_checked() {
         if found.is_empty() {
             "ok\n".to_owned()
         } else {
-            found.render(false)
+            found.render()
         }
     });
 }
@@ -288,7 +288,7 @@ proptest::proptest! {
     fn checking_never_panics(parts in proptest::collection::vec(proptest::sample::select(PARTS), 0..30)) {
         let text = parts.concat();
         let found = validate(&[("x".to_owned(), text.clone())], &definitions(), Stability::Experimental);
-        let _ = found.render(true);
+        let _ = found.render_coloured();
         let _ = found.to_json();
         let _ = values::answer(&text);
     }
@@ -367,7 +367,7 @@ fn shipped_configurations_are_formatted_and_valid() {
             alluvium::components::ALL,
             Stability::GenerallyAvailable,
         );
-        assert!(found.is_empty(), "{}", found.render(false));
+        assert!(found.is_empty(), "{}", found.render());
     }
     assert!(count >= 2);
 }
@@ -400,7 +400,7 @@ fn hcl_is_read_and_converted() {
         } else {
             alluvium::lang::translate::to_hcl(name, text)
         };
-        converted.unwrap_or_else(|found| found.render(false))
+        converted.unwrap_or_else(|found| found.render())
     });
 }
 

@@ -27,7 +27,7 @@ impl Scope for Names {
 }
 
 /// The value of an expression, or what is wrong with it.
-pub fn answer(line: &str) -> String {
+pub(super) fn answer(line: &str) -> String {
     match value(line) {
         Ok(value) => show(&value),
         Err(diagnostics) => short(&diagnostics),
@@ -35,7 +35,7 @@ pub fn answer(line: &str) -> String {
 }
 
 /// `TYPE <- EXPRESSION`: the converted value, or what is wrong.
-pub fn conversion(line: &str) -> String {
+pub(super) fn conversion(line: &str) -> String {
     let (kind, expression) = line.split_once(" <- ").expect("TYPE <- EXPRESSION");
     let kind = match kind {
         "targets" => TARGETS,
@@ -98,7 +98,7 @@ fn parse_kind(text: &str) -> Kind {
 }
 
 /// A value with the kind of its number: `1` signed, `1u` unsigned, `1.0` floating point.
-pub fn show(value: &Value) -> String {
+pub(super) fn show(value: &Value) -> String {
     match value {
         Value::Number(Number::Int(value)) => value.to_string(),
         Value::Number(Number::Uint(value)) => format!("{value}u"),

@@ -24,7 +24,7 @@ use object::{Object, ObjectSection, ObjectSegment, SegmentFlags};
 
 /// How an address is described in `.eh_frame`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Described {
+pub(super) enum Described {
     /// By the stack pointer or the frame pointer, and offsets.
     Plain,
     /// As the place that a handler of a signal returns to.
@@ -220,7 +220,7 @@ type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 
 /// The registers that are followed.
 #[derive(Debug, Clone, Copy)]
-pub struct Registers {
+pub(super) struct Registers {
     pub ip: u64,
     pub sp: u64,
     pub bp: u64,
@@ -257,7 +257,7 @@ fn evaluate(
 
 /// Files by path and inode; `None` for what is no ELF file with code.
 #[derive(Default)]
-pub struct Library(HashMap<(String, u64), Option<Rc<Code>>>);
+pub(super) struct Library(HashMap<(String, u64), Option<Rc<Code>>>);
 
 impl Library {
     fn code(&mut self, line: &MapsLine) -> Option<Rc<Code>> {
@@ -295,14 +295,14 @@ struct Placed {
 
 /// The program of a process and its mappings, as they were once.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Maps {
+pub(super) struct Maps {
     program: PathBuf,
     lines: Vec<MapsLine>,
 }
 
 impl Maps {
     /// Reads them; `None` when the process is gone.
-    pub fn read(pid: u32) -> Option<Self> {
+    pub(super) fn read(pid: u32) -> Option<Self> {
         Some(Self {
             program: std::fs::read_link(format!("/proc/{pid}/exe")).ok()?,
             lines: executable_mappings(pid).ok().filter(|lines| !lines.is_empty())?,
@@ -311,7 +311,7 @@ impl Maps {
 }
 
 /// What lies in a process.
-pub struct Image {
+pub(super) struct Image {
     pub program: String,
     placed: Vec<Placed>,
     pub unwinder: UnwinderX86_64<Arc<[u8]>>,
@@ -321,7 +321,7 @@ pub struct Image {
 
 impl Image {
     /// Reads the files of the mappings.
-    pub fn new(maps: &Maps, library: &mut Library) -> Self {
+    pub(super) fn new(maps: &Maps, library: &mut Library) -> Self {
         let name = maps.program.file_name().unwrap_or_default();
         let mut image = Self {
             program: name.to_string_lossy().into_owned(),
@@ -353,13 +353,13 @@ impl Image {
     }
 
     /// How the instruction at an address is described.
-    pub fn described(&self, address: u64) -> Described {
+    pub(super) fn described(&self, address: u64) -> Described {
         self.at(address)
             .map_or(Described::Nowhere, |(code, address)| code.described(address))
     }
 
     /// The registers of the caller of code that is described by memory.
-    pub fn caller(
+    pub(super) fn caller(
         &self,
         address: u64,
         registers: Registers,
@@ -370,7 +370,7 @@ impl Image {
     }
 
     /// Our own rule for it, as the profiler finds it.
-    pub fn found(&self, address: u64) -> alluvium::unwind::walk::Found {
+    pub(super) fn found(&self, address: u64) -> alluvium::unwind::walk::Found {
         use alluvium::unwind::walk::Found;
         let Some((code, address)) = self.at(address) else {
             return Found::NoMapping;
@@ -383,7 +383,7 @@ impl Image {
     }
 
     /// File and address in it, for a report.
-    pub fn place(&self, address: u64) -> String {
+    pub(super) fn place(&self, address: u64) -> String {
         let Some((_, relative)) = self.at(address) else {
             return format!("{address:#x}");
         };

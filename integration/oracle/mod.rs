@@ -22,7 +22,7 @@
 
 mod image;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -188,7 +188,7 @@ impl Count {
 /// What is seen of processes while they run: each set of mappings that they had, as the program that runs may change.
 #[derive(Default)]
 struct Seen {
-    maps: HashMap<u32, Vec<Maps>>,
+    maps: BTreeMap<u32, Vec<Maps>>,
     copies: Vec<Copied>,
 }
 
@@ -220,7 +220,7 @@ struct Comparison {
 
 impl Comparison {
     fn add(&mut self, seen: &mut Seen) {
-        let mut images: HashMap<u32, Vec<Image>> = HashMap::new();
+        let mut images: BTreeMap<u32, Vec<Image>> = BTreeMap::new();
         for (pid, maps) in &seen.maps {
             // The last that it had is the most likely one.
             let of_it = maps.iter().rev().map(|maps| Image::new(maps, &mut self.library));
@@ -395,13 +395,15 @@ fn stacks_of_the_bpf_program_are_those_of_framehop() {
     let lanes = [
         format!(
             "./framed 0.4; ./shares 0.4; ./faults 0.6; ./threads 0.3 ./loaded.so; g++ -O2 -o again '{}'; \
-             perl -e 'for (1 .. 1000000) {{ $seen{{$_ % 999}} .= chr(65 + $_ % 26); @sorted = sort values %seen unless $_ % 20000 }}'",
+             perl -e 'for (1 .. 1000000) {{ $seen{{$_ % 999}} .= chr(65 + $_ % 26); \
+             @sorted = sort values %seen unless $_ % 20000 }}'",
             sources.join("faults.cc").display()
         ),
         format!(
             "./frames 0.2; ./frames 0.2 400; ./release 0.8; seq 1 500000 | sort -k1.3 | md5sum; rustc --edition 2024 \
              -O -o twice '{}'; \
-             python3 -c 'import json; [json.loads(json.dumps(list(range(1000)))) for _ in range(4000)]' 2>/dev/null || true",
+             python3 -c 'import json; [json.loads(json.dumps(list(range(1000)))) \
+             for _ in range(4000)]' 2>/dev/null || true",
             sources.join("release.rs").display()
         ),
     ];

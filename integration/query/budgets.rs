@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use alluvium::base::BoxFuture;
 use alluvium::profile::sink::Receiver;
-use alluvium::profile::{ProfileSink, RawProfile, SinkError};
+use alluvium::profile::{ProfileSink, RawProfile, RefusedProfile, SinkError, TenantId};
 use alluvium::query::{Detail, QueryEngine, QueryError, QueryLimits};
 use alluvium::server::{ProfileStore, ServerOptions};
 use serde_json::{Value, json};
@@ -18,12 +18,12 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use super::fixture::{CPU, ENDLESS, NOON, OwnedFrame, TestStore, profile};
 use super::{engine_with, minute, short, stacks_of, two_services};
-use crate::harness::TestServer;
+use crate::harness::{TestServer, tenant};
 
 struct Nowhere;
 
 impl ProfileStore for Nowhere {
-    fn sink(self: Arc<Self>, _tenant: &str) -> Receiver {
+    fn sink(self: Arc<Self>, _tenant: &TenantId) -> Receiver {
         self
     }
 
@@ -33,7 +33,7 @@ impl ProfileStore for Nowhere {
 }
 
 impl ProfileSink for Nowhere {
-    fn append(&self, _profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>> {
+    fn append(&self, _profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<RefusedProfile>> {
         Box::pin(std::future::ready(Vec::new()))
     }
 }
@@ -264,14 +264,14 @@ async fn a_text_is_charged_as_often_as_an_answer_repeats_it() {
     let question = || stacks_of(CPU, "{}", minute());
     assert_eq!(
         engine
-            .flamegraph("one", question(), 0, Detail::Names)
+            .flamegraph(&tenant("one"), question(), 0, Detail::Names)
             .await
             .unwrap()
             .total,
         1
     );
     let told = engine
-        .flamegraph("one", question(), 0, Detail::Files)
+        .flamegraph(&tenant("one"), question(), 0, Detail::Files)
         .await
         .unwrap_err();
     assert!(matches!(told, QueryError::Limit(_)), "{told:?}");
@@ -281,14 +281,17 @@ async fn a_text_is_charged_as_often_as_an_answer_repeats_it() {
         format!("SELECT count(*) AS n FROM flamegraph('{CPU}{{}}', '2026-11-20', '2026-11-21')"),
         format!("SELECT count(*) AS n FROM top('{CPU}{{}}', '2026-11-20', '2026-11-21')"),
     ] {
-        let answer = match engine.sql("one", &text).await {
+        let answer = match engine.sql(&tenant("one"), &text).await {
             Ok(result) => result.collect().await.map(|_| ()),
             Err(error) => Err(error),
         };
         assert!(matches!(answer, Err(QueryError::Limit(_))), "{text}: {answer:?}");
     }
     let roomy = engine_with(store, QueryLimits::default());
-    let graph = roomy.flamegraph("one", question(), 0, Detail::Files).await.unwrap();
+    let graph = roomy
+        .flamegraph(&tenant("one"), question(), 0, Detail::Files)
+        .await
+        .unwrap();
     assert_eq!((graph.total, graph.levels.len()), (1, 401));
 }
 

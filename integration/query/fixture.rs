@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use alluvium::profile::{Labels, SeriesId};
+use alluvium::profile::{Labels, ProfileTypeId, SeriesId};
 use alluvium::store::schema::{Table, labels as labels_type};
 use alluvium::store::snapshot::{FileEntry, HeadScan, Receive, ScanFilter, Snapshot, SnapshotSource};
 use alluvium::store::stats::Bounds;
@@ -22,15 +22,15 @@ use arrow::datatypes::DataType;
 use parking_lot::Mutex;
 use parquet::arrow::ArrowWriter;
 
-pub const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
-pub const HEAP: &str = "memory:inuse_space:bytes:space:bytes";
+pub(super) const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+pub(super) const HEAP: &str = "memory:inuse_space:bytes:space:bytes";
 /// 2026-11-20T12:00:00Z, in the middle of a day.
-pub const NOON: i64 = 1_795_176_000_000;
+pub(super) const NOON: i64 = 1_795_176_000_000;
 
-pub type TestFrame = (&'static str, &'static str, i64);
+pub(super) type TestFrame = (&'static str, &'static str, i64);
 
 #[derive(Clone, Debug)]
-pub struct TestProfile {
+pub(super) struct TestProfile {
     pub tenant: &'static str,
     pub labels: Labels,
     pub profile_type: String,
@@ -41,7 +41,7 @@ pub struct TestProfile {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
-pub struct OwnedFrame {
+pub(super) struct OwnedFrame {
     pub function: String,
     pub file: String,
     pub line: i64,
@@ -50,7 +50,7 @@ pub struct OwnedFrame {
     pub inlined: bool,
 }
 
-pub struct TestStore {
+pub(super) struct TestStore {
     root: tempfile::TempDir,
     state: Mutex<State>,
 }
@@ -78,7 +78,7 @@ struct EndlessHead {
 }
 
 /// Batches that an endless head has at most, so that a test of a reader without a bound ends.
-pub const ENDLESS: usize = 100_000;
+pub(super) const ENDLESS: usize = 100_000;
 
 impl HeadScan for EndlessHead {
     fn scan_with(&self, table: Table, _filter: &ScanFilter, receive: &mut Receive<'_>) {
@@ -102,7 +102,7 @@ impl SnapshotSource for TestStore {
     }
 }
 
-pub fn profile(
+pub(super) fn profile(
     tenant: &'static str,
     labels: &[(&str, &str)],
     profile_type: &str,
@@ -130,20 +130,20 @@ pub fn profile(
 }
 
 impl TestStore {
-    pub fn new() -> Arc<Self> {
+    pub(super) fn new() -> Arc<Self> {
         Arc::new(Self {
             root: tempfile::tempdir().unwrap(),
             state: Mutex::default(),
         })
     }
 
-    pub fn add(&self, profile: TestProfile) -> &Self {
+    pub(super) fn add(&self, profile: TestProfile) -> &Self {
         self.state.lock().pending.push(profile);
         self
     }
 
     /// Puts what was added into a head.
-    pub fn to_head(&self) -> &Self {
+    pub(super) fn to_head(&self) -> &Self {
         let mut state = self.state.lock();
         let pending = std::mem::take(&mut state.pending);
         let tables = Table::ALL.map(|table| (table, vec![batch(table, &pending)]));
@@ -152,7 +152,7 @@ impl TestStore {
     }
 
     /// Puts what was added into a head that has it without end. Gives the number of batches that it was asked for.
-    pub fn to_endless_head(&self) -> Arc<AtomicUsize> {
+    pub(super) fn to_endless_head(&self) -> Arc<AtomicUsize> {
         let mut state = self.state.lock();
         let pending = std::mem::take(&mut state.pending);
         let tables = Table::ALL.map(|table| (table, batch(table, &pending)));
@@ -165,7 +165,7 @@ impl TestStore {
     }
 
     /// Writes what was added to files, one for each table, tenant and day.
-    pub fn to_files(&self) -> &Self {
+    pub(super) fn to_files(&self) -> &Self {
         let mut state = self.state.lock();
         let pending = std::mem::take(&mut state.pending);
         let mut parts: BTreeMap<(&str, i32), Vec<TestProfile>> = BTreeMap::new();
@@ -184,7 +184,7 @@ impl TestStore {
     }
 
     /// Lists files that do not exist, so that whoever opens them fails.
-    pub fn list_missing(&self, change: impl Fn(&mut FileEntry)) -> &Self {
+    pub(super) fn list_missing(&self, change: impl Fn(&mut FileEntry)) -> &Self {
         let mut state = self.state.lock();
         let mut missing: Vec<FileEntry> = state.files.clone();
         for (number, entry) in missing.iter_mut().enumerate() {
@@ -212,10 +212,10 @@ fn write(root: &Path, table: Table, tenant: &str, day: i32, number: usize, profi
     writer.close().unwrap();
     let has_time = matches!(table, Table::Profiles | Table::Samples);
     let times = || profiles.iter().map(|profile| profile.time_ms * 1000);
-    let kinds = || {
+    let types = || {
         profiles
             .iter()
-            .map(|profile| Arc::<str>::from(profile.profile_type.as_str()))
+            .map(|profile| ProfileTypeId::from(profile.profile_type.as_str()))
     };
     let ids = || profiles.iter().map(|profile| SeriesId(profile.labels.hash64() as i64));
     FileEntry {
@@ -223,16 +223,16 @@ fn write(root: &Path, table: Table, tenant: &str, day: i32, number: usize, profi
         size: std::fs::metadata(root.join(&path)).unwrap().len(),
         path,
         rows: in_file.num_rows() as u64,
-        tenant: tenant.into(),
+        tenant: crate::harness::tenant(tenant),
         day,
         time: has_time.then(|| Bounds::new(times().min().unwrap(), times().max().unwrap())),
-        profile_type: has_time.then(|| Bounds::new(kinds().min().unwrap(), kinds().max().unwrap())),
+        profile_type: has_time.then(|| Bounds::new(types().min().unwrap(), types().max().unwrap())),
         series: (table != Table::Stacks).then(|| Bounds::new(ids().min().unwrap(), ids().max().unwrap())),
         checksum: None,
     }
 }
 
-pub fn stack_id(frames: &[OwnedFrame]) -> i64 {
+pub(super) fn stack_id(frames: &[OwnedFrame]) -> i64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
     frames.hash(&mut hasher);

@@ -106,7 +106,7 @@ fn stacks_of(profile_type: &str, selector: &str, range: TimeRange) -> StackQuery
 /// The rows of a query as JSON.
 async fn rows(engine: &QueryEngine, tenant: &str, sql: &str) -> serde_json::Value {
     let result = engine
-        .sql(tenant, sql)
+        .sql(&crate::harness::tenant(tenant), sql)
         .await
         .unwrap_or_else(|error| panic!("{sql}: {error}"));
     let text = alluvium::query::format::encode_all(result, alluvium::query::format::Format::Json)

@@ -10,6 +10,7 @@ use alluvium::store::stats::Bounds;
 
 use super::fixture::{CPU, HEAP, NOON, OwnedFrame, TestStore, profile};
 use super::{Keep, engine, fill_with, minute, stacks_of, two_services};
+use crate::harness::tenant;
 
 /// `root;...;leaf` to value.
 fn folded(tree: &Tree) -> BTreeMap<String, i64> {
@@ -25,7 +26,7 @@ fn folded(tree: &Tree) -> BTreeMap<String, i64> {
 async fn a_flame_graph_sums_files_and_heads_of_one_tenant() {
     let engine = engine(two_services());
     let tree = engine
-        .merge_stacktraces("one", stacks_of(CPU, "{}", minute()))
+        .merge_stacktraces(&tenant("one"), stacks_of(CPU, "{}", minute()))
         .await
         .unwrap();
     assert_eq!(tree.total(), 4 * 140);
@@ -38,12 +39,15 @@ async fn a_flame_graph_sums_files_and_heads_of_one_tenant() {
         ])
     );
     let shop = stacks_of(CPU, r#"{service_name="shop"}"#, minute());
-    assert_eq!(engine.merge_stacktraces("one", shop).await.unwrap().total(), 520);
+    assert_eq!(
+        engine.merge_stacktraces(&tenant("one"), shop).await.unwrap().total(),
+        520
+    );
     let none = stacks_of(CPU, r#"{service_name="secret"}"#, minute());
-    assert_eq!(engine.merge_stacktraces("one", none).await.unwrap().total(), 0);
+    assert_eq!(engine.merge_stacktraces(&tenant("one"), none).await.unwrap().total(), 0);
     assert_eq!(
         engine
-            .merge_stacktraces("nobody", stacks_of(CPU, "{}", minute()))
+            .merge_stacktraces(&tenant("nobody"), stacks_of(CPU, "{}", minute()))
             .await
             .unwrap()
             .total(),
@@ -63,7 +67,7 @@ async fn heads_alone_files_alone_and_both_give_one_answer() {
         let engine = engine(store);
         for selector in ["{}", r#"{region=~"e.*"}"#, r#"{service_name!="shop"}"#] {
             let tree = engine
-                .merge_stacktraces("one", stacks_of(CPU, selector, minute()))
+                .merge_stacktraces(&tenant("one"), stacks_of(CPU, selector, minute()))
                 .await
                 .unwrap();
             answers.push((selector, folded(&tree)));
@@ -78,7 +82,7 @@ async fn the_range_has_its_start_and_not_its_end() {
     let engine = engine(two_services());
     let half = TimeRange::new(NOON + 15_000, NOON + 30_000);
     let tree = engine
-        .merge_stacktraces("one", stacks_of(CPU, "{}", half))
+        .merge_stacktraces(&tenant("one"), stacks_of(CPU, "{}", half))
         .await
         .unwrap();
     assert_eq!(tree.total(), 140);
@@ -88,12 +92,12 @@ async fn the_range_has_its_start_and_not_its_end() {
 async fn a_second_question_decodes_no_frames_again() {
     let engine = engine(two_services());
     engine
-        .merge_stacktraces("one", stacks_of(CPU, "{}", minute()))
+        .merge_stacktraces(&tenant("one"), stacks_of(CPU, "{}", minute()))
         .await
         .unwrap();
     let before = engine.stats().files_read;
     let tree = engine
-        .merge_stacktraces("one", stacks_of(CPU, "{}", minute()))
+        .merge_stacktraces(&tenant("one"), stacks_of(CPU, "{}", minute()))
         .await
         .unwrap();
     assert_eq!(tree.total(), 560);
@@ -107,10 +111,10 @@ async fn files_outside_of_the_question_are_not_opened() {
     // Each of these would fail when opened.
     store
         .list_missing(|file| file.day += 1)
-        .list_missing(|file| file.tenant = "two".into());
+        .list_missing(|file| file.tenant = tenant("two"));
     let wide = engine(store);
     let tree = wide
-        .merge_stacktraces("one", stacks_of(CPU, "{}", minute()))
+        .merge_stacktraces(&tenant("one"), stacks_of(CPU, "{}", minute()))
         .await
         .unwrap();
     assert_eq!(tree.total(), 560);
@@ -121,7 +125,7 @@ async fn files_outside_of_the_question_are_not_opened() {
     });
     let by_time = engine(store);
     let tree = by_time
-        .merge_stacktraces("one", stacks_of(CPU, "{}", minute()))
+        .merge_stacktraces(&tenant("one"), stacks_of(CPU, "{}", minute()))
         .await
         .unwrap();
     assert_eq!(tree.total(), 560);
@@ -135,7 +139,7 @@ async fn files_outside_of_the_question_are_not_opened() {
     });
     let by_type = engine(store);
     let tree = by_type
-        .merge_stacktraces("one", stacks_of(CPU, "{}", minute()))
+        .merge_stacktraces(&tenant("one"), stacks_of(CPU, "{}", minute()))
         .await
         .unwrap();
     assert_eq!(tree.total(), 560);
@@ -144,7 +148,7 @@ async fn files_outside_of_the_question_are_not_opened() {
     let store = two_services();
     store.list_missing(|_| {});
     let broken = engine(store)
-        .merge_stacktraces("one", stacks_of(CPU, "{}", minute()))
+        .merge_stacktraces(&tenant("one"), stacks_of(CPU, "{}", minute()))
         .await;
     assert!(matches!(broken, Err(QueryError::Internal(_))), "{broken:?}");
 }
@@ -165,16 +169,25 @@ async fn stacks_are_narrowed_by_call_site_profile_and_span() {
     let engine = engine(store);
     let mut query = stacks_of(CPU, "{}", minute());
     query.call_site = vec!["main.main".to_owned(), "work".to_owned()];
-    assert_eq!(engine.merge_stacktraces("one", query).await.unwrap().total(), 428);
+    assert_eq!(
+        engine.merge_stacktraces(&tenant("one"), query).await.unwrap().total(),
+        428
+    );
     let mut query = stacks_of(CPU, "{}", minute());
     query.profile_ids = vec!["special".to_owned()];
-    assert_eq!(engine.merge_stacktraces("one", query).await.unwrap().total(), 11);
+    assert_eq!(
+        engine.merge_stacktraces(&tenant("one"), query).await.unwrap().total(),
+        11
+    );
     let mut query = stacks_of(CPU, "{}", minute());
     query.span_ids = vec!["00F067AA0BA902B7".to_owned()];
-    assert_eq!(engine.merge_stacktraces("one", query).await.unwrap().total(), 11);
+    assert_eq!(
+        engine.merge_stacktraces(&tenant("one"), query).await.unwrap().total(),
+        11
+    );
     let mut query = stacks_of(CPU, "{}", minute());
     query.span_ids = vec!["00f0".to_owned()];
-    let error = engine.merge_stacktraces("one", query).await.unwrap_err();
+    let error = engine.merge_stacktraces(&tenant("one"), query).await.unwrap_err();
     assert!(error.to_string().contains("invalid span id length"), "{error}");
 }
 
@@ -201,7 +214,7 @@ async fn a_merged_profile_keeps_functions_lines_addresses_and_inlining() {
     store.add(own).to_files();
     let engine = engine(store);
     let bytes = engine
-        .merge_profile("one", stacks_of(CPU, "{}", minute()), pprof::encode)
+        .merge_profile(&tenant("one"), stacks_of(CPU, "{}", minute()), pprof::encode)
         .await
         .unwrap();
     let profile = pprof::decode(&bytes).unwrap();
@@ -232,7 +245,7 @@ async fn a_merged_profile_keeps_functions_lines_addresses_and_inlining() {
         ]
     );
     let tree = engine
-        .merge_stacktraces("one", stacks_of(CPU, "{}", minute()))
+        .merge_stacktraces(&tenant("one"), stacks_of(CPU, "{}", minute()))
         .await
         .unwrap();
     assert_eq!(folded(&tree)["app 0x3000"], 5);
@@ -253,7 +266,7 @@ fn lines_of(step: f64, group_by: &[&str]) -> SeriesQuery {
 #[tokio::test(flavor = "multi_thread")]
 async fn time_lines_have_points_at_the_right_edge_of_their_step() {
     let engine = engine(two_services());
-    let lines = engine.select_series("one", lines_of(15.0, &[])).await.unwrap();
+    let lines = engine.select_series(&tenant("one"), lines_of(15.0, &[])).await.unwrap();
     assert_eq!(lines.len(), 1);
     assert!(lines[0].labels.is_empty());
     assert_eq!(
@@ -261,7 +274,7 @@ async fn time_lines_have_points_at_the_right_edge_of_their_step() {
         [(NOON + 15_000, 140.0), (NOON + 30_000, 140.0), (NOON + 45_000, 140.0)]
     );
     // Steps of 30 s from 12:00:15: the first reaches back to 11:59:45 and so holds the profile of 12:00:00 too.
-    let wide = engine.select_series("one", lines_of(30.0, &[])).await.unwrap();
+    let wide = engine.select_series(&tenant("one"), lines_of(30.0, &[])).await.unwrap();
     assert_eq!(wide[0].points, [(NOON + 15_000, 280.0), (NOON + 45_000, 280.0)]);
 }
 
@@ -269,7 +282,7 @@ async fn time_lines_have_points_at_the_right_edge_of_their_step() {
 async fn time_lines_are_grouped_averaged_and_limited() {
     let engine = engine(two_services());
     let lines = engine
-        .select_series("one", lines_of(60.0, &["service_name"]))
+        .select_series(&tenant("one"), lines_of(60.0, &["service_name"]))
         .await
         .unwrap();
     let names: Vec<String> = lines.iter().map(|line| line.labels.to_string()).collect();
@@ -279,23 +292,26 @@ async fn time_lines_are_grouped_averaged_and_limited() {
     average.aggregation = Aggregation::Average;
     average.limit = 1;
     average.matchers = parse(r#"{region=~"eu|us"}"#).unwrap();
-    let lines = engine.select_series("one", average).await.unwrap();
+    let lines = engine.select_series(&tenant("one"), average).await.unwrap();
     assert_eq!(lines.len(), 1);
     assert_eq!(lines[0].labels.get("service_name"), Some("shop"));
     assert_eq!(lines[0].labels.get("__profile_type__"), Some(CPU));
     assert!(lines[0].points.iter().all(|(_, value)| *value == 130.0));
-    let error = engine.select_series("one", lines_of(0.0, &[])).await.unwrap_err();
+    let error = engine
+        .select_series(&tenant("one"), lines_of(0.0, &[]))
+        .await
+        .unwrap_err();
     assert!(matches!(error, QueryError::InvalidArgument(_)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn labels_series_and_types_are_those_of_the_tenant_and_range() {
     let engine = engine(two_services());
-    let types = engine.profile_types("one", Some(minute())).await.unwrap();
+    let types = engine.profile_types(&tenant("one"), Some(minute())).await.unwrap();
     let types: Vec<String> = types.iter().map(ToString::to_string).collect();
     assert_eq!(types, [HEAP, CPU]);
-    assert_eq!(engine.profile_types("one", None).await.unwrap().len(), 2);
-    let names = engine.label_names("one", &[], minute()).await.unwrap();
+    assert_eq!(engine.profile_types(&tenant("one"), None).await.unwrap().len(), 2);
+    let names = engine.label_names(&tenant("one"), &[], minute()).await.unwrap();
     assert_eq!(
         names,
         [
@@ -311,31 +327,40 @@ async fn labels_series_and_types_are_those_of_the_tenant_and_range() {
             "service_name"
         ]
     );
-    let services = engine.label_values("one", "service_name", &[], minute()).await.unwrap();
+    let services = engine
+        .label_values(&tenant("one"), "service_name", &[], minute())
+        .await
+        .unwrap();
     assert_eq!(services, ["cart", "shop"]);
     // No matchers, no groups and a matcher that lets everything through take different ways to the same answer.
     for everything in ["{}", r#"{__type__=~".*"}"#] {
         let everything = [parse(everything).unwrap()];
-        assert_eq!(engine.label_names("one", &everything, minute()).await.unwrap(), names);
+        assert_eq!(
+            engine.label_names(&tenant("one"), &everything, minute()).await.unwrap(),
+            names
+        );
         for name in ["service_name", "pod", "region", "__type__", "nobody"] {
-            let without = engine.label_values("one", name, &[], minute()).await.unwrap();
-            let with = engine.label_values("one", name, &everything, minute()).await.unwrap();
+            let without = engine.label_values(&tenant("one"), name, &[], minute()).await.unwrap();
+            let with = engine
+                .label_values(&tenant("one"), name, &everything, minute())
+                .await
+                .unwrap();
             assert_eq!(without, with, "{name}");
         }
     }
     let of_type = [parse(&format!(r#"{{__profile_type__="{HEAP}"}}"#)).unwrap()];
     let services = engine
-        .label_values("one", "service_name", &of_type, minute())
+        .label_values(&tenant("one"), "service_name", &of_type, minute())
         .await
         .unwrap();
     assert_eq!(services, ["shop"]);
     let types = engine
-        .label_values("one", "__profile_type__", &[], minute())
+        .label_values(&tenant("one"), "__profile_type__", &[], minute())
         .await
         .unwrap();
     assert_eq!(types, [HEAP, CPU]);
     let pairs = ["service_name".to_owned(), "__type__".to_owned()];
-    let series = engine.series("one", &[], &pairs, minute()).await.unwrap();
+    let series = engine.series(&tenant("one"), &[], &pairs, minute()).await.unwrap();
     let series: Vec<String> = series.iter().map(ToString::to_string).collect();
     assert_eq!(
         series,
@@ -346,9 +371,15 @@ async fn labels_series_and_types_are_those_of_the_tenant_and_range() {
         ]
     );
     let later = TimeRange::new(NOON + 3_600_000, NOON + 7_200_000);
-    assert!(engine.label_names("one", &[], later).await.unwrap().is_empty());
-    let error = engine.label_names("one", &[], TimeRange::new(0, 0)).await.unwrap_err();
+    assert!(engine.label_names(&tenant("one"), &[], later).await.unwrap().is_empty());
+    let error = engine
+        .label_names(&tenant("one"), &[], TimeRange::new(0, 0))
+        .await
+        .unwrap_err();
     assert_eq!(error.to_string(), "missing time range in the query");
-    let error = engine.label_values("one", "", &[], minute()).await.unwrap_err();
+    let error = engine
+        .label_values(&tenant("one"), "", &[], minute())
+        .await
+        .unwrap_err();
     assert!(matches!(error, QueryError::InvalidArgument(_)));
 }

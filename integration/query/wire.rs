@@ -647,13 +647,17 @@ connection = psycopg.connect(sys.argv[1], autocommit=True)
 cursor = connection.cursor()
 noon = datetime.datetime(2026, 11, 20, 12, 0, 15, tzinfo=datetime.timezone.utc)
 for binary in [False, True]:
-    cursor.execute("SELECT count(*), min(time), sum(value) FROM flat WHERE time >= %s AND service_name = %s", (noon, "shop"), binary=binary)
+    cursor.execute("SELECT count(*), min(time), sum(value) FROM flat \
+        WHERE time >= %s AND service_name = %s", (noon, "shop"), binary=binary)
     print("rows", cursor.fetchone())
-    cursor.execute("SELECT labels, make_array('a', 'b c') AS list, 1.5::double precision, true, NULL, time, 12.34::numeric FROM flat WHERE service_name = 'cart' ORDER BY time LIMIT %s", (1,), binary=binary)
+    cursor.execute("SELECT labels, make_array('a', 'b c') AS list, 1.5::double precision, true, NULL, time, \
+        12.34::numeric FROM flat WHERE service_name = 'cart' ORDER BY time LIMIT %s", (1,), binary=binary)
     labels, items, real, yes, none, at, exact = cursor.fetchone()
-    print("types", labels["region"], items, real, yes, none, at.isoformat(), exact == 12.34 or str(exact).startswith("12.34"))
+    print("types", labels["region"], items, real, yes, none, at.isoformat(),
+        exact == 12.34 or str(exact).startswith("12.34"))
 for run in range(8):
-    cursor.execute("SELECT function, self FROM top(%s, %s, %s, 2)", (sys.argv[2] + '{service_name="shop"}', "2026-11-20", "2026-11-21"), prepare=True)
+    asked = (sys.argv[2] + '{service_name="shop"}', "2026-11-20", "2026-11-21")
+    cursor.execute("SELECT function, self FROM top(%s, %s, %s, 2)", asked, prepare=True)
 print("top", cursor.fetchall())
 cursor.execute("SELECT %s::text", ("'; DROP TABLE samples; --",))
 print("quoted", cursor.fetchone()[0])

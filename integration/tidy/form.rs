@@ -1,14 +1,9 @@
 //! The form of a file: how long, how wide, how it is laid out, and two habits that say nothing.
 //!
-//! In: every Rust source that no program writes. Out: the offending lines. `form.txt` lists how often a file still
-//! offends; the list only shrinks: `UPDATE_EXPECT=1 cargo test --test integration tidy::form` takes out what offends no
-//! more, and no rule gets more offenders in all than it has in the list.
-
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
+//! In: every Rust source that no program writes. Out: the offending lines.
 
 use super::names::without_tests;
-use super::{Findings, GENERATED, Source, is_test, root, rust_files};
+use super::{Findings, GENERATED, Source, is_test, rust_files};
 
 /// Lines of a file without its tests.
 const LONGEST: usize = 500;
@@ -21,43 +16,15 @@ const WIDEST: usize = 120;
 /// Characters of a doc comment of one line that say no more than the name below it.
 const FILLER: usize = 22;
 
-const LIST: &str = "integration/tidy/form.txt";
-
-/// Offenders by rule and path.
-type Counts = BTreeMap<(String, String), usize>;
-
 #[test]
-fn files_have_the_form_of_the_house_or_stand_in_a_list_that_shrinks() {
-    let listed = read_list();
-    let mut counts = Counts::new();
+fn files_have_the_form_of_the_house() {
     let mut found = Findings::default();
     for file in rust_files().iter().filter(|file| !is_generated(file)) {
-        let offenders = offenders(file);
-        for (rule, _) in &offenders {
-            *counts.entry(((*rule).to_owned(), file.path.clone())).or_default() += 1;
+        for (rule, line) in offenders(file) {
+            found.add(&file.path, line, rule, file.line(line));
         }
-        for (rule, line) in offenders {
-            let key = (rule.to_owned(), file.path.clone());
-            if counts[&key] > listed.get(&key).copied().unwrap_or_default() {
-                found.add(&file.path, line, rule, file.line(line));
-            }
-        }
-    }
-    if std::env::var_os("UPDATE_EXPECT").is_some()
-        && totals(&counts)
-            .iter()
-            .all(|(rule, total)| totals(&listed).get(rule) >= Some(total))
-    {
-        std::fs::write(root().join(LIST), write_list(&counts)).unwrap();
-        return;
     }
     found.none();
-    let stale: Vec<_> = listed.keys().filter(|key| !counts.contains_key(*key)).collect();
-    let rewrite = "UPDATE_EXPECT=1 cargo test --test integration tidy::form";
-    assert!(
-        stale.is_empty(),
-        "offend no more, take them out of {LIST} ({rewrite}): {stale:#?}"
-    );
 }
 
 #[test]
@@ -113,34 +80,6 @@ fn offenders(file: &Source) -> Vec<(&'static str, usize)> {
         }
     }
     found
-}
-
-fn totals(counts: &Counts) -> BTreeMap<&str, usize> {
-    let mut totals = BTreeMap::new();
-    for ((rule, _), count) in counts {
-        *totals.entry(rule.as_str()).or_default() += count;
-    }
-    totals
-}
-
-fn read_list() -> Counts {
-    let text = std::fs::read_to_string(root().join(LIST)).unwrap_or_default();
-    let row = |line: &str| {
-        let mut words = line.split_whitespace().map(str::to_owned);
-        let (rule, path, count) = (words.next()?, words.next()?, words.next()?);
-        Some(((rule, path), count.parse().ok()?))
-    };
-    let rows = text.lines().filter(|line| !line.is_empty());
-    rows.map(|line| row(line).unwrap_or_else(|| panic!("{LIST}: `{line}`")))
-        .collect()
-}
-
-fn write_list(counts: &Counts) -> String {
-    let mut text = String::new();
-    for ((rule, path), count) in counts {
-        let _ = writeln!(text, "{rule} {path} {count}");
-    }
-    text
 }
 
 #[test]

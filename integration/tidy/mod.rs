@@ -39,6 +39,7 @@ const MAY_IMPORT: [(&str, &[&str]); 16] = [
             "symbols",
             "ebpf",
             "wire",
+            "admin",
         ],
     ),
     ("query", &["base", "telemetry", "profile", "store"]),
@@ -67,7 +68,12 @@ const MAY_IMPORT_INSIDE: [(&str, &[&str], &[&str]); 3] = [
 ];
 
 /// An outside crate and the only places that may name it, with the reason.
-const AT_HOME: [(&str, &[&str], &str); 23] = [
+const AT_HOME: [(&str, &[&str], &str); 24] = [
+    (
+        "hickory_resolver",
+        &["src/components/discovery/dns/"],
+        "one component asks the domain name system",
+    ),
     (
         "self_cell",
         &["src/profile/decoded.rs"],
@@ -673,7 +679,7 @@ fn rust_files() -> Vec<Source> {
 }
 
 /// What git tracks or would, if it were added; without git, what lies there.
-pub fn tracked_files() -> Vec<String> {
+pub(crate) fn tracked_files() -> Vec<String> {
     let git = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
         .current_dir(root())
@@ -712,20 +718,20 @@ fn walk(folder: &Path, files: &mut Vec<String>) {
 }
 
 /// The root of the package.
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// What is wrong, to be told all at once.
 #[derive(Default)]
-pub struct Findings(String);
+pub(crate) struct Findings(String);
 
 impl Findings {
-    pub fn add(&mut self, path: &str, line: usize, rule: &str, text: &str) {
+    pub(crate) fn add(&mut self, path: &str, line: usize, rule: &str, text: &str) {
         let _ = writeln!(self.0, "{path}:{line}: {rule}\n    {}", text.trim());
     }
 
-    pub fn none(self) {
+    pub(crate) fn none(self) {
         assert!(self.0.is_empty(), "\n{}", self.0);
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use super::words;
 
 // One name of a `use`.
-pub struct Import {
+pub(super) struct Import {
     // Counted from 1.
     pub line: usize,
     /// As written: may begin with `crate`, `self`, `super`, or a module below.
@@ -20,7 +20,7 @@ pub struct Import {
 
 /// The code with what is only for tests blanked out, and the names of the modules of tests that stand in files of their
 /// own.
-pub fn without_tests(code: &str) -> (String, Vec<String>) {
+pub(super) fn without_tests(code: &str) -> (String, Vec<String>) {
     let mut kept = String::with_capacity(code.len());
     let mut modules = Vec::new();
     let mut rest = code;
@@ -57,7 +57,7 @@ fn end_of_item(item: &str) -> usize {
 }
 
 /// Names of the items at the top of a file.
-pub fn items(code: &str) -> BTreeSet<String> {
+pub(super) fn items(code: &str) -> BTreeSet<String> {
     let kinds = [
         "fn",
         "struct",
@@ -86,7 +86,7 @@ pub fn items(code: &str) -> BTreeSet<String> {
 }
 
 /// Every name that the `use` lines of a file bring.
-pub fn imports(code: &str) -> Vec<Import> {
+pub(super) fn imports(code: &str) -> Vec<Import> {
     let mut imports = Vec::new();
     for (start, end) in use_items(code) {
         let before = code[..start].trim_end();
@@ -195,7 +195,7 @@ fn top_level_parts(text: &str) -> Vec<&str> {
 }
 
 /// Line and segments of every path of two names or more outside of `use` items.
-pub fn paths(code: &str) -> Vec<(usize, Vec<String>)> {
+pub(super) fn paths(code: &str) -> Vec<(usize, Vec<String>)> {
     let skipped = use_items(code);
     let mut paths: Vec<(usize, Vec<String>)> = Vec::new();
     let (mut line, mut counted) = (1, 0);
@@ -222,7 +222,7 @@ pub fn paths(code: &str) -> Vec<(usize, Vec<String>)> {
 }
 
 /// True when a name stands anywhere but in `use` items and where a module is declared.
-pub fn is_mentioned(code: &str, name: &str) -> bool {
+pub(super) fn is_mentioned(code: &str, name: &str) -> bool {
     let skipped = use_items(code);
     words(code).any(|(word, at)| {
         let is_declared = code[..at].trim_end().ends_with("mod");

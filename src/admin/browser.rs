@@ -32,7 +32,7 @@ pub struct AllowedHosts(Arc<[String]>);
 
 /// The address at which a connection arrived.
 #[derive(Debug, Clone, Copy)]
-pub struct ArrivedAt(pub SocketAddr);
+pub(crate) struct ArrivedAt(pub SocketAddr);
 
 impl AllowedHosts {
     /// These names, without ports.
@@ -46,7 +46,7 @@ impl AllowedHosts {
 }
 
 /// The name of a host as `--http.allowed-host` takes it; the error says what is wrong.
-pub fn host_name(text: &str) -> Result<String, String> {
+pub(crate) fn host_name(text: &str) -> Result<String, String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
     if text.is_empty() || !text.bytes().all(is_plain) {
         return Err("use the name of a host without a port, such as profiles.example.com".to_owned());
@@ -55,7 +55,7 @@ pub fn host_name(text: &str) -> Result<String, String> {
 }
 
 /// These routes without what foreign pages ask for.
-pub fn guard(routes: Router, allowed: AllowedHosts) -> Router {
+pub(crate) fn guard(routes: Router, allowed: AllowedHosts) -> Router {
     routes.layer(from_fn_with_state(allowed, refuse_strangers))
 }
 

@@ -31,7 +31,7 @@ struct Served {
 }
 
 /// The routes of the page, `prefix` before each.
-pub fn router(prefix: &str) -> Router {
+pub(crate) fn router(prefix: &str) -> Router {
     let prefix = match prefix.trim_matches('/') {
         "" => String::new(),
         prefix => format!("/{prefix}"),

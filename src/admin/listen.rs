@@ -133,6 +133,17 @@ impl Listener {
         })
     }
 
+    /// Serves on a socket that listens already and does not block.
+    pub fn of_socket(socket: std::net::TcpListener, options: ListenOptions) -> std::io::Result<Self> {
+        let tcp = TcpListener::from_std(socket)?;
+        Ok(Self {
+            local: tcp.local_addr()?,
+            tcp,
+            options,
+            tls: Arc::new(|| None),
+        })
+    }
+
     /// The same port with TLS.
     #[must_use]
     pub fn with_tls(self, tls: Tls) -> Self {

@@ -19,7 +19,7 @@ use futures::stream::BoxStream;
 use serde::Deserialize;
 
 /// What stands after every entry of a stream.
-pub const SEPARATOR: &str = "|;|";
+pub(crate) const SEPARATOR: &str = "|;|";
 
 /// Seconds of a window of flow counts when the question does not say; Alloy's.
 const DEFAULT_WINDOW: u64 = 5;
@@ -28,7 +28,7 @@ const LONGEST_WINDOW: u64 = 60;
 
 /// How entries are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Form {
+pub(crate) enum Form {
     /// A line of text, as Alloy's.
     #[default]
     Text,
@@ -37,7 +37,7 @@ pub enum Form {
 
 /// A component cannot be watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
+pub(crate) enum Refusal {
     /// There is no such component: 404.
     Unknown(String),
     /// Live debugging is off: 500, as Alloy answers.
@@ -45,13 +45,13 @@ pub enum Refusal {
 }
 
 /// Entries of a component, each already written and ended: id, share of entries wanted (0 to 1), form.
-pub type WatchStream = Arc<dyn Fn(&str, f64, Form) -> Result<BoxStream<'static, Bytes>, Refusal> + Send + Sync>;
+pub(crate) type WatchStream = Arc<dyn Fn(&str, f64, Form) -> Result<BoxStream<'static, Bytes>, Refusal> + Send + Sync>;
 /// Flow counts of a module (empty for the root), one item a window.
-pub type FlowStream = Arc<dyn Fn(&str, Duration) -> BoxStream<'static, Bytes> + Send + Sync>;
-pub type Overview = Arc<dyn Fn() -> serde_json::Value + Send + Sync>;
+pub(crate) type FlowStream = Arc<dyn Fn(&str, Duration) -> BoxStream<'static, Bytes> + Send + Sync>;
+pub(crate) type Overview = Arc<dyn Fn() -> serde_json::Value + Send + Sync>;
 
 #[derive(Clone)]
-pub struct LiveState {
+pub(crate) struct LiveState {
     /// `/api/v0/web/debug/{id}`
     pub watch: WatchStream,
     /// `/api/v0/web/graph` and `/api/v0/web/graph/{module}`
@@ -61,7 +61,7 @@ pub struct LiveState {
 }
 
 /// The routes for this state.
-pub fn router(state: LiveState) -> Router {
+pub(crate) fn router(state: LiveState) -> Router {
     Router::new()
         .route("/api/v0/web/debug/{*id}", get(watch))
         .route("/api/v0/web/graph", get(flow))

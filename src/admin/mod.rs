@@ -6,16 +6,17 @@
 //! and probes expect. What only the collector has, its components, is in [`web`]. Does not log requests or
 //! authenticate.
 
-pub mod browser;
-pub mod collector_page;
+pub(crate) mod browser;
+pub(crate) mod collector_page;
+pub(crate) mod drain;
 pub mod listen;
-pub mod live;
-pub mod page;
+pub(crate) mod live;
+pub(crate) mod page;
 mod pprof;
-pub mod profiling;
+pub(crate) mod profiling;
 mod support;
-pub mod web;
-pub mod zip;
+pub(crate) mod web;
+pub(crate) mod zip;
 
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ use crate::admin::profiling::Profiling;
 use crate::base::BoxFuture;
 use crate::telemetry::metrics::{self, Scope};
 
-pub use support::{Support, SupportError};
+pub(crate) use support::{Support, SupportError};
 
 /// Says whether something is as it should be: `Ok` or the reason, a text for people.
 pub type Check = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
@@ -77,7 +78,7 @@ pub fn router(state: AdminState) -> Router {
 }
 
 /// A path as a route that means just this path: brackets open parameters otherwise.
-pub fn literal(path: &str) -> String {
+pub(crate) fn literal(path: &str) -> String {
     path.replace('{', "{{").replace('}', "}}")
 }
 

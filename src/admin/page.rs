@@ -26,7 +26,7 @@ const NO_PAGE: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">
 <p>The API works: see <code>docs/http-api.md</code>.</p></html>";
 
 /// The files of a page, with those compressed that are worth it.
-pub struct Page {
+pub(crate) struct Page {
     source: PageSource,
     /// By path: tag of the file and its gzip form. As many entries as there are text files.
     compressed: Mutex<HashMap<String, (String, Bytes)>>,
@@ -34,7 +34,7 @@ pub struct Page {
 
 /// Where the files of a page come from.
 #[derive(Debug, Clone)]
-pub struct PageSource {
+pub(crate) struct PageSource {
     /// The file of a path, if there is one.
     pub file: fn(&str) -> Option<EmbeddedFile>,
     pub document: &'static str,
@@ -51,7 +51,7 @@ struct Asset {
 
 impl Page {
     /// The page of these files.
-    pub fn new(source: PageSource) -> Self {
+    pub(crate) fn new(source: PageSource) -> Self {
         Self {
             source,
             compressed: Mutex::default(),
@@ -60,7 +60,7 @@ impl Page {
 
     /// The answer to GET of `path`, which has no prefix and no `/` at its start; `None` when there is no such file or
     /// view.
-    pub fn get(&self, path: &str, headers: &HeaderMap) -> Option<Response> {
+    pub(crate) fn get(&self, path: &str, headers: &HeaderMap) -> Option<Response> {
         let path = path.trim_end_matches('/');
         if path != self.source.document
             && let Some(asset) = Some(path)
@@ -76,7 +76,7 @@ impl Page {
     }
 
     /// The document with status 404: the page itself says that there is no such view.
-    pub fn not_found(&self, headers: &HeaderMap) -> Response {
+    pub(crate) fn not_found(&self, headers: &HeaderMap) -> Response {
         let mut headers = headers.clone();
         headers.remove(IF_NONE_MATCH);
         let mut response = self.document(&headers);
@@ -149,12 +149,11 @@ impl Page {
         {
             return answer(packed.clone(), "gzip");
         }
-        let (bytes, is_compressed) = encoding::compress(true, file.bytes);
-        if !is_compressed {
-            return bytes.into_response();
-        }
-        cache.insert(path.to_owned(), (file.tag, bytes.clone()));
-        answer(bytes, "gzip")
+        let Some(packed) = encoding::gzip(&file.bytes) else {
+            return file.bytes.into_response();
+        };
+        cache.insert(path.to_owned(), (file.tag, packed.clone()));
+        answer(packed, "gzip")
     }
 }
 

@@ -31,7 +31,7 @@ const INDEX: &str = "<!doctype html>
 </body></html>
 ";
 
-pub fn router(profiling: Profiling) -> Router {
+pub(super) fn router(profiling: Profiling) -> Router {
     Router::new()
         .route("/debug/pprof", get(async || Redirect::permanent("/debug/pprof/")))
         .route("/debug/pprof/", get(async || Html(INDEX)))

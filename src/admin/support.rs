@@ -15,7 +15,7 @@ use axum::routing::get;
 use crate::base::BoxFuture;
 
 /// Takes a bundle over this long; the bytes of a zip file.
-pub type Support = Arc<dyn Fn(Duration) -> BoxFuture<'static, Result<Vec<u8>, SupportError>> + Send + Sync>;
+pub(crate) type Support = Arc<dyn Fn(Duration) -> BoxFuture<'static, Result<Vec<u8>, SupportError>> + Send + Sync>;
 
 /// Why there is no bundle.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +37,7 @@ struct Asked {
     duration: Option<String>,
 }
 
-pub fn router<S: Clone + Send + Sync + 'static>(support: Support) -> Router<S> {
+pub(super) fn router<S: Clone + Send + Sync + 'static>(support: Support) -> Router<S> {
     Router::new().route("/-/support", get(bundle).with_state(support))
 }
 

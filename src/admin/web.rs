@@ -20,10 +20,10 @@ use crate::base::BoxFuture;
 const MAX_BODY_BYTES: usize = 16 << 20;
 
 /// Where a request to a component goes: the answer, or `None` when it serves nothing.
-pub type Answer = Option<BoxFuture<'static, http::Response<Bytes>>>;
+pub(crate) type Answer = Option<BoxFuture<'static, http::Response<Bytes>>>;
 
 /// What the API shows. Values are in Alloy's shape.
-pub trait Web: Send + Sync + 'static {
+pub(crate) trait Web: Send + Sync + 'static {
     /// The components of a module, `""` for the root; `None` when there is no such module.
     fn components(&self, module: &str) -> Option<serde_json::Value>;
 
@@ -52,7 +52,7 @@ pub trait Web: Send + Sync + 'static {
 type Api = State<Arc<dyn Web>>;
 
 // `/api/v0/web/*`.
-pub fn router(web: Arc<dyn Web>) -> Router {
+pub(crate) fn router(web: Arc<dyn Web>) -> Router {
     Router::new()
         .route("/api/v0/web/components", get(components))
         .route("/api/v0/web/components/{*id}", get(component))
@@ -72,7 +72,7 @@ pub fn router(web: Arc<dyn Web>) -> Router {
 }
 
 // `/api/v0/component/*`.
-pub fn component_router(web: Arc<dyn Web>) -> Router {
+pub(crate) fn component_router(web: Arc<dyn Web>) -> Router {
     Router::new()
         .route("/api/v0/component/{*path}", any(serve))
         .with_state(web)

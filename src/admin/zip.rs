@@ -10,7 +10,7 @@ use flate2::write::DeflateEncoder;
 
 /// An archive that is being written.
 #[derive(Default)]
-pub struct ZipWriter {
+pub(crate) struct ZipWriter {
     bytes: Vec<u8>,
     directory: Vec<u8>,
     files: u16,
@@ -18,7 +18,7 @@ pub struct ZipWriter {
 
 /// An archive could not be written.
 #[derive(Debug, thiserror::Error)]
-pub enum ZipError {
+pub(crate) enum ZipError {
     /// Beyond what the format holds without its extensions.
     #[error("the archive is too large: at most 4 GiB and 65535 files")]
     TooLarge,
@@ -36,7 +36,7 @@ const DEFLATED: u16 = 8;
 
 impl ZipWriter {
     /// Adds a file; `name` has slashes between its folders.
-    pub fn add(&mut self, name: &str, content: &[u8]) -> Result<(), ZipError> {
+    pub(crate) fn add(&mut self, name: &str, content: &[u8]) -> Result<(), ZipError> {
         let failed = |error| ZipError::Compress(name.to_owned(), error);
         let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
         encoder.write_all(content).map_err(failed)?;
@@ -69,7 +69,7 @@ impl ZipWriter {
         Ok(())
     }
 
-    pub fn finish(mut self) -> Result<Vec<u8>, ZipError> {
+    pub(crate) fn finish(mut self) -> Result<Vec<u8>, ZipError> {
         let offset = small(self.bytes.len())?;
         let size = small(self.directory.len())?;
         self.bytes.append(&mut self.directory);

@@ -14,12 +14,14 @@ use crate::admin::browser::AllowedHosts;
 use crate::admin::listen::{ListenOptions, Listener};
 use crate::admin::profiling::Profiling;
 use crate::admin::{self, AdminState, Support};
-use crate::app::door::{Door, from_within};
+use crate::app::foreign::Conversion;
+use crate::app::protection::{Protection, from_within};
 use crate::app::reload::{Reloader, shared};
 use crate::app::remote::{MODULE, Remote};
+use crate::app::sources::Sources;
 use crate::app::support::SupportBundle;
 use crate::app::web::{CollectorWeb, Controllers};
-use crate::app::{USER_AGENT, live, sources};
+use crate::app::{USER_AGENT, live};
 use crate::base::Shutdown;
 use crate::base::file::warn_of_open_folder;
 use crate::base::net::is_this_machine;
@@ -35,12 +37,14 @@ use crate::telemetry::metrics::Scope;
 use crate::telemetry::process::{ProcessMetrics, ResourceMetrics};
 
 /// Where components reach the endpoints without a socket when nothing else is said; the name is Alloy's.
-pub const MEMORY_ADDRESS: &str = "alloy.internal:12345";
+pub(crate) const MEMORY_ADDRESS: &str = "alloy.internal:12345";
 
 /// What a collector is started with.
 #[derive(Debug, Clone)]
-pub struct CollectorOptions {
+pub(crate) struct CollectorOptions {
     pub config_path: PathBuf,
+    /// How the configuration becomes Alloy text; `None` where it is.
+    pub conversion: Option<Conversion>,
     /// `host:port` of its endpoints.
     pub listen: String,
     /// Names of that port besides those of this machine, for browsers.
@@ -70,9 +74,10 @@ pub struct CollectorOptions {
 }
 
 impl CollectorOptions {
-    pub fn new(config_path: impl Into<PathBuf>, storage_path: impl Into<PathBuf>) -> Self {
+    pub(crate) fn new(config_path: impl Into<PathBuf>, storage_path: impl Into<PathBuf>) -> Self {
         Self {
             config_path: config_path.into(),
+            conversion: None,
             listen: "127.0.0.1:12345".to_owned(),
             allowed_hosts: AllowedHosts::default(),
             memory_address: MEMORY_ADDRESS.to_owned(),
@@ -91,7 +96,7 @@ impl CollectorOptions {
 }
 
 /// Reads the flag's value.
-pub fn parse_stability(text: &str) -> anyhow::Result<Stability> {
+pub(crate) fn parse_stability(text: &str) -> anyhow::Result<Stability> {
     match text {
         "generally-available" => Ok(Stability::GenerallyAvailable),
         "public-preview" => Ok(Stability::PublicPreview),
@@ -123,11 +128,11 @@ fn engine(options: &CollectorOptions, metrics: Scope) -> Options {
     }
 }
 
-/// The controller of a collector with endpoints of its own behind `door`, and what runs beside it when a server has a
-/// configuration for it.
+/// The controller of a collector with endpoints of its own behind `protection`, and what runs beside it when a server
+/// has a configuration for it.
 fn controllers(
     options: &CollectorOptions,
-    door: &Door,
+    protection: &Protection,
     metrics: &Scope,
     logs: LogHandle,
     flags: Settings,
@@ -146,10 +151,10 @@ fn controllers(
         &options.user_agent,
         metrics,
     );
-    let (door, asked) = (door.clone(), remote.clone());
+    let (protection, asked) = (protection.clone(), remote.clone());
     let settings = Options {
         on_logging: Arc::new(move |asked: &LoggingSettings| apply_logging(&logs, asked, flags)),
-        on_http: Arc::new(move |asked: &HttpSettings| door.prepare(asked)),
+        on_http: Arc::new(move |asked: &HttpSettings| protection.prepare(asked)),
         on_remote: Some(Arc::new(move |settings: Option<&RemoteSettings>| {
             asked.prepare(settings)
         })),
@@ -161,19 +166,20 @@ fn controllers(
 }
 
 /// Runs a collector until `shutdown`.
-pub async fn run(
+pub(crate) async fn run(
     options: CollectorOptions,
     logs: LogHandle,
     flags: Settings,
     shutdown: Shutdown,
 ) -> anyhow::Result<()> {
     // First of all the configuration: a mistake in it must not need a free port to be seen.
-    let texts = sources::read(&options.config_path)?;
+    let sources = Sources::new(&options.config_path, options.conversion.clone());
+    let texts = sources.read()?;
     let metrics = Scope::new();
     metrics.register_collector(ProcessMetrics::new());
     metrics.register_collector(ResourceMetrics::new());
-    let door = Door::default();
-    let (controller, remote) = controllers(&options, &door, &metrics, logs.clone(), flags);
+    let protection = Protection::default();
+    let (controller, remote) = controllers(&options, &protection, &metrics, logs.clone(), flags);
     let listen = ListenOptions {
         allowed_hosts: options.allowed_hosts.clone(),
         ..ListenOptions::default()
@@ -182,7 +188,7 @@ pub async fn run(
     std::fs::create_dir_all(&options.storage_path)
         .and_then(|()| warn_of_open_folder(&options.storage_path))
         .with_context(|| format!("cannot create the storage folder {}", options.storage_path.display()))?;
-    let reloader = Arc::new(Reloader::new(controller.clone(), &options.config_path));
+    let reloader = Arc::new(Reloader::new(controller.clone(), sources));
     if reloader.load(shared(texts)).await.is_err() {
         bail!(
             "could not perform the initial load successfully: the configuration {} has errors",
@@ -191,7 +197,7 @@ pub async fn run(
     }
     let address = listener.local_addr();
     tracing::info!(%address, config = %options.config_path.display(), "collecting");
-    if !is_this_machine(address.ip()) && !door.has_password() {
+    if !is_this_machine(address.ip()) && !protection.has_password() {
         tracing::warn!(
             %address,
             "other machines can reach this port and nobody is asked for a password: configure http > auth, or listen \
@@ -215,9 +221,9 @@ pub async fn run(
         logs,
     };
     // Over the port and from within alike.
-    let routes = door.guard(routes.build(&options, &shutdown));
+    let routes = protection.guard(routes.build(&options, &shutdown));
     controller.own_http().set(from_within(routes.clone()));
-    let http = tokio::spawn(listener.with_tls(door.tls()).serve(routes, shutdown.clone()));
+    let http = tokio::spawn(listener.with_tls(protection.tls()).serve(routes, shutdown.clone()));
     tokio::spawn(reloader.clone().on_hangup(shutdown.clone())?);
     if let Some(settle) = options.watch {
         tokio::spawn(reloader.on_change(settle, shutdown.clone()));

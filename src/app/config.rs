@@ -14,7 +14,7 @@ use crate::app::storage::StorageSection;
 /// What the file said; `None` where it said nothing.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct ServerFile {
+pub(crate) struct ServerFile {
     // `server:` listener.
     pub server: ServerSection,
     // `api:` prefix.
@@ -42,7 +42,7 @@ pub struct ServerFile {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct ServerSection {
+pub(crate) struct ServerSection {
     pub http_listen_address: Option<String>,
     pub http_listen_port: Option<u16>,
     #[serde(flatten)]
@@ -51,7 +51,7 @@ pub struct ServerSection {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct ApiSection {
+pub(crate) struct ApiSection {
     /// Further prefix under which every route answers.
     #[serde(rename = "base-url")]
     pub base_url: Option<String>,
@@ -59,7 +59,7 @@ pub struct ApiSection {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct DatabaseSection {
+pub(crate) struct DatabaseSection {
     pub data_path: Option<PathBuf>,
     #[serde(flatten)]
     pub other: std::collections::BTreeMap<String, serde_json::Value>,
@@ -68,7 +68,7 @@ pub struct DatabaseSection {
 /// Limits; names and meaning as Pyroscope's.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct LimitsSection {
+pub(crate) struct LimitsSection {
     /// Largest compressed body in MiB.
     pub ingestion_body_limit_mb: Option<f64>,
     /// Largest uncompressed profile in bytes.
@@ -107,7 +107,7 @@ pub struct LimitsSection {
 /// Maintenance of the store. Unknown keys are errors.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct MaintenanceSection {
+pub(crate) struct MaintenanceSection {
     /// Whether files are merged.
     pub compaction: Option<bool>,
     /// Time between searches for work, a duration.
@@ -133,7 +133,7 @@ pub struct MaintenanceSection {
 /// How long the profiles of a tenant are kept.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-pub enum TenantRetention {
+pub(crate) enum TenantRetention {
     /// All of them, a duration.
     Period(String),
     /// By profile type; `default` is for the others.
@@ -143,14 +143,14 @@ pub enum TenantRetention {
 /// The routes that change what is stored. These keys are ours.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct AdminSection {
+pub(crate) struct AdminSection {
     pub tokens: Vec<AdminTokenSection>,
 }
 
 /// A token for deletion over HTTP.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct AdminTokenSection {
+pub(crate) struct AdminTokenSection {
     pub name: String,
     pub token: Option<String>,
     pub token_file: Option<PathBuf>,
@@ -170,7 +170,7 @@ impl std::fmt::Debug for AdminTokenSection {
 /// Limits of SQL, over HTTP and on the PostgreSQL port. These keys are ours.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct SqlSection {
+pub(crate) struct SqlSection {
     /// Time limit of a query, a duration.
     pub timeout: Option<String>,
     /// Memory of all queries together, a size.
@@ -188,7 +188,7 @@ pub struct SqlSection {
 /// The port for PostgreSQL clients. These keys are ours.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct PostgresSection {
+pub(crate) struct PostgresSection {
     /// `host:port`; no port without it.
     pub listen: Option<String>,
     /// Most connections at one time.
@@ -202,7 +202,7 @@ pub struct PostgresSection {
 /// TLS of the PostgreSQL port.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct PostgresTlsSection {
+pub(crate) struct PostgresTlsSection {
     /// PEM file of the certificate chain.
     pub cert_file: Option<PathBuf>,
     pub key_file: Option<PathBuf>,
@@ -213,7 +213,7 @@ pub struct PostgresTlsSection {
 /// A user of the PostgreSQL port.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct PostgresUserSection {
+pub(crate) struct PostgresUserSection {
     pub name: String,
     pub password: Option<String>,
     /// File with the password.
@@ -263,14 +263,14 @@ const WITHOUT_MEANING: &[&str] = &[
 ];
 
 /// Reads the file at `path`.
-pub fn read(path: &Path) -> anyhow::Result<ServerFile> {
+pub(crate) fn read(path: &Path) -> anyhow::Result<ServerFile> {
     let text =
         std::fs::read_to_string(path).with_context(|| format!("cannot read the configuration {}", path.display()))?;
     parse(&text).with_context(|| format!("cannot use the configuration {}", path.display()))
 }
 
 /// Reads the text of a file. An empty text is an empty configuration.
-pub fn parse(text: &str) -> anyhow::Result<ServerFile> {
+pub(crate) fn parse(text: &str) -> anyhow::Result<ServerFile> {
     if text
         .lines()
         .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#') || line.trim() == "---")

@@ -30,7 +30,7 @@ use crate::telemetry::logs::{LogHandle, Settings};
 
 /// What a demo is started with.
 #[derive(Debug, Clone)]
-pub struct DemoOptions {
+pub(crate) struct DemoOptions {
     /// `host:port` of the server.
     pub listen: String,
     /// Names of that port besides those of this machine, for browsers.
@@ -46,7 +46,12 @@ pub struct DemoOptions {
 }
 
 // Runs until `shutdown`.
-pub async fn run(options: DemoOptions, logs: LogHandle, flags: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
+pub(crate) async fn run(
+    options: DemoOptions,
+    logs: LogHandle,
+    flags: Settings,
+    shutdown: Shutdown,
+) -> anyhow::Result<()> {
     for target in &options.targets {
         check_target(target)?;
     }
@@ -101,10 +106,7 @@ pub async fn run(options: DemoOptions, logs: LogHandle, flags: Settings, shutdow
         replace(&config_path, text.as_bytes()).with_context(|| format!("cannot write {}", config_path.display()))?;
         let sources = vec![(config_path.display().to_string(), text)];
         if let Err(diagnostics) = controller.load(sources).await {
-            bail!(
-                "the demo's own configuration has errors:\n{}",
-                diagnostics.render(false)
-            );
+            bail!("the demo's own configuration has errors:\n{}", diagnostics.render());
         }
         Ok(())
     };
@@ -289,7 +291,7 @@ mod tests {
                 crate::components::ALL,
                 Stability::GenerallyAvailable,
             );
-            assert!(found.is_empty(), "{}", found.render(false));
+            assert!(found.is_empty(), "{}", found.render());
         }
     }
 

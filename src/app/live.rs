@@ -21,7 +21,7 @@ use crate::pipeline::component::live::Batch;
 use crate::pipeline::run::live::WatchError;
 
 /// The routes' view of what runs; streams end at `shutdown`.
-pub fn state(controllers: &Controllers, shutdown: &Shutdown) -> LiveState {
+pub(crate) fn state(controllers: &Controllers, shutdown: &Shutdown) -> LiveState {
     let (watched, flowing, seen) = (controllers.clone(), controllers.clone(), controllers.own.clone());
     let (until_watched, until_flowing) = (shutdown.clone(), shutdown.clone());
     LiveState {

@@ -58,7 +58,7 @@ impl Served {
 
 async fn load(controller: &Controller, config: &str) {
     let loaded = controller.load(vec![("test".to_owned(), config.to_owned())]).await;
-    loaded.unwrap_or_else(|found| panic!("{}", found.render(false)));
+    loaded.unwrap_or_else(|found| panic!("{}", found.render()));
 }
 
 /// Whole entries of a stream, one by one.

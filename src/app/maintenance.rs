@@ -12,7 +12,7 @@ use anyhow::{Context as _, ensure};
 use crate::app::config::{LimitsSection, MaintenanceSection, TenantRetention};
 use crate::base::duration;
 use crate::profile::TenantId;
-use crate::store::maintenance::MaintenanceConfig;
+use crate::store::maintenance::{Downsampling, MaintenanceConfig};
 
 /// Shortest time between rounds of maintenance.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
@@ -20,7 +20,7 @@ const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
 const SMALLEST_TARGET_BYTES: u64 = 64 << 10;
 
 /// Settings of maintenance: the file's, and over them the flags'.
-pub fn settings(
+pub(crate) fn settings(
     file: &MaintenanceSection,
     limits: &LimitsSection,
     retention: Option<&str>,
@@ -78,10 +78,10 @@ pub fn settings(
     }
     for (tenant, retention) in &file.tenant_retention {
         let name = format!("maintenance.tenant_retention.{tenant}");
-        tenant.parse::<TenantId>().with_context(|| name.clone())?;
+        let tenant: TenantId = tenant.parse().with_context(|| name.clone())?;
         match retention {
             TenantRetention::Period(text) => {
-                aging.tenants.insert(tenant.clone(), parsed(&name, text)?);
+                aging.tenants.insert(tenant, parsed(&name, text)?);
             }
             TenantRetention::ByType(periods) => {
                 let mut types = periods.clone();
@@ -89,7 +89,7 @@ pub fn settings(
                     let period = parsed(&format!("{name}.default"), &text)?;
                     aging.tenants.insert(tenant.clone(), period);
                 }
-                aging.tenant_types.insert(tenant.clone(), by_type(&name, &types)?);
+                aging.tenant_types.insert(tenant, by_type(&name, &types)?);
             }
         }
     }
@@ -104,13 +104,16 @@ pub fn settings(
             if after.is_zero() {
                 continue;
             }
-            if let Some((finer, _)) = aging.downsample.last() {
+            if let Some(finer) = aging.downsample.last() {
                 ensure!(
-                    after > *finer,
+                    after > finer.after,
                     "{name}: `{text}` must be longer than maintenance.downsample_5m_after"
                 );
             }
-            aging.downsample.push((after, Duration::from_secs(seconds)));
+            aging.downsample.push(Downsampling {
+                after,
+                interval: Duration::from_secs(seconds),
+            });
         }
     }
     Ok(config)
@@ -139,6 +142,7 @@ fn parsed(name: &str, text: &str) -> anyhow::Result<Duration> {
 mod tests {
     use super::*;
     use crate::app::config;
+    use crate::profile::tenant::tenant_id;
 
     const DAY: Duration = Duration::from_secs(86_400);
 
@@ -178,16 +182,28 @@ maintenance:
         assert_eq!(config.deletion_delay, Duration::from_secs(1800));
         let aging = &config.aging;
         assert_eq!(aging.retention, 31 * DAY);
-        assert_eq!(aging.tenants["one"], 7 * DAY);
+        assert_eq!(aging.tenants[&tenant_id("one")], 7 * DAY);
         assert_eq!(
-            (aging.tenants["two"], aging.tenant_types["two"]["memory"]),
+            (
+                aging.tenants[&tenant_id("two")],
+                aging.tenant_types[&tenant_id("two")]["memory"]
+            ),
             (Duration::ZERO, DAY)
         );
         assert_eq!(aging.types["mutex"], 2 * DAY);
         assert_eq!(aging.types["memory:inuse_space:bytes:space:bytes"], 3 * DAY);
         assert_eq!(
             aging.downsample,
-            [(DAY, Duration::from_secs(300)), (10 * DAY, Duration::from_secs(3600))]
+            [
+                Downsampling {
+                    after: DAY,
+                    interval: Duration::from_secs(300)
+                },
+                Downsampling {
+                    after: 10 * DAY,
+                    interval: Duration::from_secs(3600)
+                },
+            ]
         );
         // Nothing said: nothing is deleted or made coarser.
         let config = of("").unwrap();

@@ -2,28 +2,29 @@
 //! in order.
 
 #[cfg(feature = "server")]
-pub mod config;
+pub(crate) mod config;
 #[cfg(feature = "server")]
-pub mod demo;
+pub(crate) mod demo;
 #[cfg(feature = "server")]
-pub mod maintenance;
+pub(crate) mod maintenance;
 #[cfg(feature = "server")]
-pub mod server;
+pub(crate) mod server;
 #[cfg(feature = "server")]
 pub(crate) mod size;
 #[cfg(feature = "server")]
-pub mod storage;
+pub(crate) mod storage;
 
-pub mod collector;
-mod door;
-pub mod live;
-pub mod reload;
+pub(crate) mod collector;
+pub(crate) mod foreign;
+pub(crate) mod live;
+mod protection;
+pub(crate) mod reload;
 pub mod remote;
-pub mod signals;
-pub mod sources;
-pub mod support;
-pub mod terminal;
-pub mod web;
+pub(crate) mod signals;
+pub(crate) mod sources;
+pub(crate) mod support;
+pub(crate) mod terminal;
+pub(crate) mod web;
 
 /// `User-Agent` of our HTTP requests.
-pub const USER_AGENT: &str = concat!("alluvium/", env!("CARGO_PKG_VERSION"));
+pub(crate) const USER_AGENT: &str = concat!("alluvium/", env!("CARGO_PKG_VERSION"));

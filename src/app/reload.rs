@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-use crate::app::sources;
+use crate::app::sources::Sources;
 use crate::app::terminal::Colour;
 use crate::base::Shutdown;
 use crate::lang::Diagnostics;
@@ -28,18 +28,18 @@ const AFTER_LOAD: Duration = Duration::from_millis(500);
 const MOST_SETTLES: u32 = 10;
 
 /// Files with their names; shared with what runs them.
-pub type Texts = Vec<(Arc<str>, Arc<str>)>;
+pub(crate) type Texts = Vec<(Arc<str>, Arc<str>)>;
 
 /// Texts as they were read, to share.
-pub fn shared(texts: Vec<(String, String)>) -> Texts {
+pub(crate) fn shared(texts: Vec<(String, String)>) -> Texts {
     let shared = |(path, text): (String, String)| (path.into(), text.into());
     texts.into_iter().map(shared).collect()
 }
 
 /// Reads the configuration again and again.
-pub struct Reloader {
+pub(crate) struct Reloader {
     controller: Controller,
-    path: PathBuf,
+    sources: Sources,
     /// Held from the reading of the files to the end of the load.
     working: tokio::sync::Mutex<()>,
     texts: Mutex<LoadedTexts>,
@@ -53,22 +53,22 @@ struct LoadedTexts {
 }
 
 impl Reloader {
-    /// For a path that has been read, but not loaded, with this outcome.
-    pub fn new(controller: Controller, path: &Path) -> Self {
+    /// For a configuration that has been read, but not loaded.
+    pub(crate) fn new(controller: Controller, sources: Sources) -> Self {
         Self {
             controller,
-            path: path.to_owned(),
+            sources,
             working: tokio::sync::Mutex::default(),
             texts: Mutex::default(),
         }
     }
 
-    pub fn in_force(&self) -> Texts {
+    pub(crate) fn in_force(&self) -> Texts {
         self.texts.lock().in_force.clone()
     }
 
     /// Loads these texts of the path. On an error nothing has changed.
-    pub async fn load(&self, texts: Texts) -> Result<(), Diagnostics> {
+    pub(crate) async fn load(&self, texts: Texts) -> Result<(), Diagnostics> {
         self.texts.lock().tried = Some(texts.clone());
         let result = self.controller.load(texts.clone()).await;
         tokio::spawn(give_back_later());
@@ -86,14 +86,15 @@ impl Reloader {
     }
 
     /// Reads the configuration again. On an error, whose text is the answer, nothing has changed.
-    pub async fn reload(&self, asked_by: &'static str) -> Result<(), String> {
+    pub(crate) async fn reload(&self, asked_by: &'static str) -> Result<(), String> {
         let _working = self.working.lock().await;
-        match sources::read(&self.path) {
+        match self.sources.read() {
             Ok(texts) => self.apply(shared(texts), asked_by).await,
             Err(error) => {
                 tracing::error!(asked_by, error = %error, "reload failed; the old configuration stays in force");
                 let text = format!("{error:#}");
-                self.controller.load_failed(&self.path.display().to_string(), &text);
+                self.controller
+                    .load_failed(&self.sources.path().display().to_string(), &text);
                 Err(text)
             }
         }
@@ -102,7 +103,7 @@ impl Reloader {
     async fn apply(&self, texts: Texts, asked_by: &'static str) -> Result<(), String> {
         match self.load(texts).await {
             Ok(()) => {
-                tracing::info!(asked_by, config = %self.path.display(), "reloaded");
+                tracing::info!(asked_by, config = %self.sources.path().display(), "reloaded");
                 Ok(())
             }
             Err(diagnostics) => {
@@ -111,13 +112,16 @@ impl Reloader {
                     errors = diagnostics.len(),
                     "reload failed; the old configuration stays in force"
                 );
-                Err(diagnostics.render(false))
+                Err(diagnostics.render())
             }
         }
     }
 
     /// Reloads at every SIGHUP.
-    pub fn on_hangup(self: Arc<Self>, shutdown: Shutdown) -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
+    pub(crate) fn on_hangup(
+        self: Arc<Self>,
+        shutdown: Shutdown,
+    ) -> anyhow::Result<impl Future<Output = ()> + Send + 'static> {
         let mut hangup = signal(SignalKind::hangup())?;
         Ok(async move {
             while let Some(Some(())) = shutdown.run_until_cancelled(hangup.recv()).await {
@@ -128,13 +132,13 @@ impl Reloader {
     }
 
     /// Reloads when the files have changed and were left alone for `settle`.
-    pub async fn on_change(self: Arc<Self>, settle: Duration, shutdown: Shutdown) {
+    pub(crate) async fn on_change(self: Arc<Self>, settle: Duration, shutdown: Shutdown) {
         let (changed, mut changes) = mpsc::channel(1);
         let mut watcher = Watch::new(changed);
         loop {
             // Anew every time: a rename may have put another folder behind a link. Reading comes after it, so that no
             // change falls between.
-            watcher.look_at(&self.path);
+            watcher.look_at(self.sources.path());
             self.reload_if_changed().await;
             tokio::select! {
                 () = shutdown.cancelled() => return,
@@ -148,8 +152,8 @@ impl Reloader {
         let _working = self.working.lock().await;
         // A file that is just being replaced may be missing for a moment; what stays missing is reported by whatever
         // reloads.
-        let Ok(texts) = sources::read(&self.path).map(shared) else {
-            tracing::debug!(config = %self.path.display(), "the configuration cannot be read at the moment");
+        let Ok(texts) = self.sources.read().map(shared) else {
+            tracing::debug!(config = %self.sources.path().display(), "the configuration cannot be read at the moment");
             return;
         };
         let is_new = self.texts.lock().tried.as_ref() != Some(&texts);
@@ -251,9 +255,9 @@ impl Watch {
     clippy::print_stderr,
     reason = "diagnostics with excerpts are for people at a terminal"
 )]
-pub fn show(diagnostics: &Diagnostics) {
+pub(crate) fn show(diagnostics: &Diagnostics) {
     if !diagnostics.is_empty() {
-        eprint!("{}", diagnostics.render(Colour::Auto.on_stderr()));
+        eprint!("{}", Colour::Auto.render(diagnostics));
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::app::reload::{Reloader, shared};
-use crate::app::sources;
+use crate::app::sources::{self, Sources};
 use crate::base::Shutdown;
 use crate::components::ALL;
 use crate::pipeline::{Controller, Options};
@@ -26,7 +26,7 @@ impl Watched {
     async fn start(path: &Path) -> Self {
         let storage = tempfile::tempdir().unwrap();
         let controller = Controller::new(ALL, Options::new(storage.path()));
-        let reloader = Arc::new(Reloader::new(controller.clone(), path));
+        let reloader = Arc::new(Reloader::new(controller.clone(), Sources::new(path, None)));
         reloader.load(shared(sources::read(path).unwrap())).await.unwrap();
         let shutdown = Shutdown::new();
         tokio::spawn(reloader.clone().on_change(Duration::from_millis(20), shutdown.clone()));

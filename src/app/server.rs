@@ -33,7 +33,7 @@ const FLUSH_GRACE: Duration = Duration::from_secs(3);
 
 /// What a server is started with.
 #[derive(Debug, Clone)]
-pub struct ServeOptions {
+pub(crate) struct ServeOptions {
     // `host:port`.
     pub listen: String,
     /// Names of that port besides those of this machine, for browsers.
@@ -54,7 +54,7 @@ pub struct ServeOptions {
     pub bucket: Option<BucketOptions>,
 }
 
-pub struct RunningServer {
+pub(crate) struct RunningServer {
     listener: Listener,
     postgres: Option<PostgresServer>,
     routes: axum::Router,
@@ -64,7 +64,7 @@ pub struct RunningServer {
 
 impl RunningServer {
     /// Opens the port and the store. The server answers from [`RunningServer::run`] on.
-    pub async fn start(options: ServeOptions, metrics: &Scope, shutdown: &Shutdown) -> anyhow::Result<Self> {
+    pub(crate) async fn start(options: ServeOptions, metrics: &Scope, shutdown: &Shutdown) -> anyhow::Result<Self> {
         let listen = ListenOptions {
             grace: REQUEST_GRACE,
             allowed_hosts: options.allowed_hosts,
@@ -131,22 +131,22 @@ impl RunningServer {
     }
 
     /// Serves other routes, too: of a collector in the same process.
-    pub fn add_routes(&mut self, routes: axum::Router) {
+    pub(crate) fn add_routes(&mut self, routes: axum::Router) {
         self.routes = std::mem::take(&mut self.routes).merge(routes);
     }
 
     /// The address with the real port.
-    pub fn local_addr(&self) -> std::net::SocketAddr {
+    pub(crate) fn local_addr(&self) -> std::net::SocketAddr {
         self.listener.local_addr()
     }
 
     /// The address of the PostgreSQL port with the real port.
-    pub fn postgres_addr(&self) -> Option<std::net::SocketAddr> {
+    pub(crate) fn postgres_addr(&self) -> Option<std::net::SocketAddr> {
         self.postgres.as_ref().map(PostgresServer::local_addr)
     }
 
     /// Serves until `shutdown`, then stops in order.
-    pub async fn run(self, shutdown: Shutdown) -> anyhow::Result<()> {
+    pub(crate) async fn run(self, shutdown: Shutdown) -> anyhow::Result<()> {
         let stopping = self.readiness.clone();
         let signal = shutdown.clone();
         tokio::spawn(async move {
@@ -177,7 +177,7 @@ impl RunningServer {
 }
 
 /// Runs a server until `shutdown`.
-pub async fn run(options: ServeOptions, shutdown: Shutdown) -> anyhow::Result<()> {
+pub(crate) async fn run(options: ServeOptions, shutdown: Shutdown) -> anyhow::Result<()> {
     let metrics = process_metrics();
     let data = options.data.clone();
     let server = RunningServer::start(options, &metrics, &shutdown).await?;
@@ -189,7 +189,7 @@ pub async fn run(options: ServeOptions, shutdown: Shutdown) -> anyhow::Result<()
 }
 
 /// A registry that has the metrics of the process.
-pub fn process_metrics() -> Scope {
+pub(crate) fn process_metrics() -> Scope {
     let metrics = Scope::new();
     metrics.register_collector(ProcessMetrics::new());
     metrics

@@ -5,7 +5,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::base::Shutdown;
 
 /// A token that is cancelled at the first SIGINT or SIGTERM. At the second the process exits with 130.
-pub fn shutdown_signal() -> anyhow::Result<Shutdown> {
+pub(crate) fn shutdown_signal() -> anyhow::Result<Shutdown> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let token = Shutdown::new();

@@ -3,15 +3,61 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use parking_lot::Mutex;
 
+use crate::app::foreign::Conversion;
 use crate::lang::{Diagnostics, decode_text};
 
 /// Extensions of configuration files in a folder.
 const EXTENSIONS: [&str; 3] = ["alloy", "river", "hcl"];
 
+/// Where a configuration comes from, again and again.
+#[derive(Debug)]
+pub(crate) struct Sources {
+    path: PathBuf,
+    conversion: Option<Conversion>,
+    /// What was said of the last conversion, so that it is said once.
+    noted: Mutex<Vec<String>>,
+}
+
+impl Sources {
+    /// A file, or a folder of files; with a conversion a file of another format.
+    pub(crate) fn new(path: &Path, conversion: Option<Conversion>) -> Self {
+        Self {
+            path: path.to_owned(),
+            conversion,
+            noted: Mutex::default(),
+        }
+    }
+
+    /// The file or folder that is read.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The texts as they are now, in Alloy's language. What a conversion left out is logged when it is new.
+    pub(crate) fn read(&self) -> anyhow::Result<Vec<(String, String)>> {
+        let Some(conversion) = &self.conversion else {
+            return read(&self.path);
+        };
+        let name = self.path.display().to_string();
+        let bytes = std::fs::read(&self.path).with_context(|| format!("cannot read the configuration {name}"))?;
+        let text = decode_text(&name, bytes).map_err(Diagnostics::from)?;
+        let converted = conversion.convert(&name, &text)?;
+        let mut noted = self.noted.lock();
+        if *noted != converted.notes {
+            for note in &converted.notes {
+                tracing::warn!(config = %name, note, "left out of the configuration");
+            }
+            *noted = converted.notes;
+        }
+        Ok(vec![(name, converted.text)])
+    }
+}
+
 /// The texts at `path` with their names, in the order of the names. A text that is not UTF-8 is an error that holds
 /// [`Diagnostics`].
-pub fn read(path: &Path) -> anyhow::Result<Vec<(String, String)>> {
+pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<(String, String)>> {
     let metadata =
         std::fs::metadata(path).with_context(|| format!("cannot read the configuration {}", path.display()))?;
     let files = if metadata.is_dir() {
@@ -33,7 +79,7 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<(String, String)>> {
 
 /// A file itself, or all configuration files in a folder and below it, sorted. Hidden folders and links to folders are
 /// passed over.
-pub fn files_below(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+pub(crate) fn files_below(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let metadata = std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
     if !metadata.is_dir() {
         return Ok(vec![path.to_owned()]);

@@ -41,7 +41,7 @@ const ENVIRONMENT: [&str; 13] = [
 ];
 
 /// Takes bundles, one at a time.
-pub struct SupportBundle {
+pub(crate) struct SupportBundle {
     pub controllers: Controllers,
     /// Where the text from a server is.
     pub remote: Remote,
@@ -62,7 +62,7 @@ pub struct SupportBundle {
 
 impl SupportBundle {
     /// Takes a bundle over this long.
-    pub async fn take(&self, duration: Duration) -> Result<Vec<u8>, SupportError> {
+    pub(crate) async fn take(&self, duration: Duration) -> Result<Vec<u8>, SupportError> {
         let _taking = self.taking.try_lock().map_err(|_| SupportError::Busy)?;
         let tap = self.logs.tap(MAX_LOG_BYTES);
         tracing::info!(seconds = duration.as_secs(), "taking a support bundle");

@@ -2,9 +2,11 @@
 
 use std::io::IsTerminal;
 
-// The flag `--color`.
+use crate::lang::diagnostic::Diagnostics;
+
+/// What the flag `--color` asks for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Colour {
+pub(crate) enum Colour {
     /// On a terminal, unless `NO_COLOR` is set to something or `TERM` is `dumb`.
     #[default]
     Auto,
@@ -13,8 +15,16 @@ pub enum Colour {
 }
 
 impl Colour {
-    /// Whether to colour what goes to standard error.
-    pub fn on_stderr(self) -> bool {
+    /// The text of diagnostics for standard error.
+    pub(crate) fn render(self, diagnostics: &Diagnostics) -> String {
+        if self.on_stderr() {
+            diagnostics.render_coloured()
+        } else {
+            diagnostics.render()
+        }
+    }
+
+    fn on_stderr(self) -> bool {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         match self {
             Self::Always => true,

@@ -13,7 +13,7 @@ use crate::app::remote::MODULE;
 use crate::pipeline::Controller;
 
 /// The collector as its API shows it.
-pub struct CollectorWeb {
+pub(crate) struct CollectorWeb {
     pub controllers: Controllers,
     pub node_name: String,
     pub address: SocketAddr,
@@ -21,19 +21,19 @@ pub struct CollectorWeb {
 
 /// The controllers that run components. Clones are handles of the same.
 #[derive(Clone)]
-pub struct Controllers {
+pub(crate) struct Controllers {
     pub own: Controller,
     /// Of the configuration from a server, in a program that asks for one.
     pub remote: Option<Controller>,
 }
 
 impl Controllers {
-    pub fn iter(&self) -> impl Iterator<Item = &Controller> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Controller> {
         std::iter::once(&self.own).chain(&self.remote)
     }
 
     /// The controller that runs a component or module of this whole id.
-    pub fn of(&self, id: &str) -> &Controller {
+    pub(crate) fn of(&self, id: &str) -> &Controller {
         match (&self.remote, id.split('/').next()) {
             (Some(remote), Some(MODULE)) => remote,
             _ => &self.own,

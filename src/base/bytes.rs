@@ -11,18 +11,18 @@ const UNIT_BYTES: usize = 1024;
 
 /// A budget. Clones share it.
 #[derive(Debug, Clone)]
-pub struct ByteBudget {
+pub(crate) struct ByteBudget {
     units: Arc<Semaphore>,
     all: u32,
 }
 
 /// Bytes of a budget, given back when dropped.
 #[derive(Debug)]
-pub struct HeldBytes(OwnedSemaphorePermit);
+pub(crate) struct HeldBytes(OwnedSemaphorePermit);
 
 impl ByteBudget {
     /// A budget of so many bytes, rounded up to whole units; at least one.
-    pub fn new(bytes: usize) -> Self {
+    pub(crate) fn new(bytes: usize) -> Self {
         let all = units(bytes).max(1);
         Self {
             units: Arc::new(Semaphore::new(all as usize)),
@@ -31,7 +31,7 @@ impl ByteBudget {
     }
 
     /// Waits for `bytes`, or for the whole budget when they are more.
-    pub async fn take(&self, bytes: usize) -> HeldBytes {
+    pub(crate) async fn take(&self, bytes: usize) -> HeldBytes {
         let wanted = units(bytes).min(self.all);
         match self.units.clone().acquire_many_owned(wanted).await {
             Ok(permit) => HeldBytes(permit),
@@ -41,30 +41,30 @@ impl ByteBudget {
     }
 
     /// Takes `bytes` when they are free, and never more than there are.
-    pub fn try_take(&self, bytes: usize) -> Option<HeldBytes> {
+    pub(crate) fn try_take(&self, bytes: usize) -> Option<HeldBytes> {
         let permit = self.units.clone().try_acquire_many_owned(units(bytes)).ok()?;
         Some(HeldBytes(permit))
     }
 
     /// Bytes of the whole budget.
-    pub fn total(&self) -> usize {
+    pub(crate) fn total(&self) -> usize {
         self.all as usize * UNIT_BYTES
     }
 
     /// Bytes that are free now.
-    pub fn free(&self) -> usize {
+    pub(crate) fn free(&self) -> usize {
         self.units.available_permits() * UNIT_BYTES
     }
 }
 
 impl HeldBytes {
     /// How many bytes are held now.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.0.num_permits() * UNIT_BYTES
     }
 
     /// Gives back what is held beyond `bytes`.
-    pub fn keep(&mut self, bytes: usize) {
+    pub(crate) fn keep(&mut self, bytes: usize) {
         let more = self.0.num_permits().saturating_sub(units(bytes) as usize);
         drop(self.0.split(more));
     }

@@ -12,7 +12,7 @@ use http::header::ACCEPT_ENCODING;
 const COMPRESS_FROM_BYTES: usize = 4096;
 
 /// True when `Accept-Encoding` names `encoding` and does not give it the weight 0.
-pub fn accepts(headers: &HeaderMap, encoding: &str) -> bool {
+pub(crate) fn accepts(headers: &HeaderMap, encoding: &str) -> bool {
     headers.get_all(ACCEPT_ENCODING).iter().any(|value| {
         value.to_str().unwrap_or_default().split(',').any(|entry| {
             let (name, weight) = entry.split_once(';').unwrap_or((entry, ""));
@@ -24,15 +24,13 @@ pub fn accepts(headers: &HeaderMap, encoding: &str) -> bool {
     })
 }
 
-/// The body compressed by gzip where the caller accepts it and it is large enough to gain. True means compressed.
-pub fn compress(accepts_gzip: bool, body: Bytes) -> (Bytes, bool) {
-    if !accepts_gzip || body.len() < COMPRESS_FROM_BYTES {
-        return (body, false);
+/// The body compressed by gzip; `None` for one that is too small to gain.
+pub(crate) fn gzip(body: &[u8]) -> Option<Bytes> {
+    if body.len() < COMPRESS_FROM_BYTES {
+        return None;
     }
-    let mut encoder = flate2::read::GzEncoder::new(body.as_ref(), flate2::Compression::fast());
+    let mut encoder = flate2::read::GzEncoder::new(body, flate2::Compression::fast());
     let mut out = Vec::with_capacity(body.len() / 3);
-    match encoder.read_to_end(&mut out) {
-        Ok(_) => (out.into(), true),
-        Err(_) => (body, false),
-    }
+    encoder.read_to_end(&mut out).ok()?;
+    Some(out.into())
 }

@@ -9,15 +9,15 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// Does a step, or fails it: for tests.
-pub type Run<'a> = &'a mut dyn FnMut(&mut dyn FnMut() -> Result<()>) -> Result<()>;
+pub(crate) type Run<'a> = &'a mut dyn FnMut(&mut dyn FnMut() -> Result<()>) -> Result<()>;
 
 /// Writes a file of which readers see the old or the new contents, never a part; only its owner may read it.
-pub fn replace(path: &Path, contents: &[u8]) -> Result<()> {
+pub(crate) fn replace(path: &Path, contents: &[u8]) -> Result<()> {
     replace_by(path, contents, &mut |step| step())
 }
 
 /// As [`replace`]. Each step (write, sync, rename, sync of the folder) is done by `run`.
-pub fn replace_by(path: &Path, contents: &[u8], run: Run<'_>) -> Result<()> {
+pub(crate) fn replace_by(path: &Path, contents: &[u8], run: Run<'_>) -> Result<()> {
     let staged = Staged::new(path);
     let mut file = File::options()
         .write(true)
@@ -32,14 +32,14 @@ pub fn replace_by(path: &Path, contents: &[u8], run: Run<'_>) -> Result<()> {
 
 /// A file that is written under a temporary name and gets its own when it is whole. What is left under the temporary
 /// name is removed when this is dropped.
-pub struct Staged {
+pub(crate) struct Staged {
     path: PathBuf,
     temporary: PathBuf,
 }
 
 impl Staged {
     /// For the file at `path`; nothing is written yet.
-    pub fn new(path: &Path) -> Self {
+    pub(crate) fn new(path: &Path) -> Self {
         Self {
             temporary: temporary_name(path),
             path: path.to_owned(),
@@ -47,22 +47,22 @@ impl Staged {
     }
 
     /// Where it is to be written.
-    pub fn temporary(&self) -> &Path {
+    pub(crate) fn temporary(&self) -> &Path {
         &self.temporary
     }
 
     /// Syncs what was written to it.
-    pub fn sync(&self) -> Result<()> {
+    pub(crate) fn sync(&self) -> Result<()> {
         File::open(&self.temporary)?.sync_all()
     }
 
     /// Gives it its name, in the place of whatever has that.
-    pub fn replace(&self) -> Result<()> {
+    pub(crate) fn replace(&self) -> Result<()> {
         fs::rename(&self.temporary, &self.path)
     }
 
     /// Gives it its name; fails when another writer was first.
-    pub fn link(&self) -> Result<()> {
+    pub(crate) fn link(&self) -> Result<()> {
         fs::hard_link(&self.temporary, &self.path)
     }
 }
@@ -75,7 +75,7 @@ impl Drop for Staged {
 }
 
 /// Syncs the folder that holds `path`, and so the name of the file.
-pub fn sync_parent(path: &Path) -> Result<()> {
+pub(crate) fn sync_parent(path: &Path) -> Result<()> {
     match path.parent() {
         // A relative path of one part lies in the current folder.
         Some(folder) if folder.as_os_str().is_empty() => File::open(".")?.sync_all(),
@@ -87,7 +87,7 @@ pub fn sync_parent(path: &Path) -> Result<()> {
 /// A name under which a file is written before it gets its own. It starts with a dot, which the readers of tables' logs
 /// skip. No two calls give the same, in any process: another writer of the same file must not write into ours between
 /// its sync and its link.
-pub fn temporary_name(path: &Path) -> PathBuf {
+pub(crate) fn temporary_name(path: &Path) -> PathBuf {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     path.with_file_name(format!(".{name}.{}.tmp", uuid::Uuid::new_v4().simple()))
 }
@@ -95,13 +95,13 @@ pub fn temporary_name(path: &Path) -> PathBuf {
 /// From now on this process makes folders and files for its user alone (0700 and 0600), also where a library makes
 /// them. An ACL for new files that a folder has (`setfacl -d`) goes before it.
 #[allow(unsafe_code, reason = "the standard library has no umask(2)")]
-pub fn keep_new_files_private() {
+pub(crate) fn keep_new_files_private() {
     // SAFETY: umask(2) takes any number, cannot fail and touches no memory of ours.
     unsafe { libc::umask(0o077) };
 }
 
 /// Warns when other users may read a folder.
-pub fn warn_of_open_folder(folder: &Path) -> Result<()> {
+pub(crate) fn warn_of_open_folder(folder: &Path) -> Result<()> {
     let mode = fs::metadata(folder)?.permissions().mode() & 0o7777;
     if mode & 0o007 != 0 {
         tracing::warn!(

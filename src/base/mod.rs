@@ -3,12 +3,12 @@
 //!
 //! Nothing here knows of profiles or configuration.
 
-pub mod bytes;
-pub mod duration;
-pub mod encoding;
-pub mod file;
-pub mod net;
-pub mod segment;
+pub(crate) mod bytes;
+pub(crate) mod duration;
+pub(crate) mod encoding;
+pub(crate) mod file;
+pub(crate) mod net;
+pub(crate) mod segment;
 
 /// The signal that asks a task to finish what it holds and return.
 pub use tokio_util::sync::CancellationToken as Shutdown;

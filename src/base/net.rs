@@ -6,7 +6,7 @@ use std::io::{Error, ErrorKind};
 use std::net::IpAddr;
 
 /// Why a port could not be opened, for people.
-pub fn listen_reason(error: &Error) -> String {
+pub(crate) fn listen_reason(error: &Error) -> String {
     match error.kind() {
         ErrorKind::AddrInUse => "another program uses the port".to_owned(),
         _ => error.to_string(),
@@ -14,12 +14,12 @@ pub fn listen_reason(error: &Error) -> String {
 }
 
 /// An address that other machines cannot reach.
-pub fn is_this_machine(address: IpAddr) -> bool {
+pub(crate) fn is_this_machine(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }
 
 /// The name of this machine; `localhost` when it cannot be read.
-pub fn hostname() -> String {
+pub(crate) fn hostname() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname")
         .ok()
         .map(|name| name.trim().to_owned())

@@ -11,21 +11,21 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 /// First bytes of every segment file; the last byte is the format version.
-pub const MAGIC: [u8; 8] = *b"ALLUSEG\x01";
+pub(crate) const MAGIC: [u8; 8] = *b"ALLUSEG\x01";
 
 /// Bytes that precede each payload.
-pub const RECORD_HEADER_BYTES: usize = 8;
+pub(crate) const RECORD_HEADER_BYTES: usize = 8;
 
 /// Largest payload that a reader accepts (1 GiB): a length beyond it is damage, not data.
-pub const MAX_RECORD_BYTES: usize = 1 << 30;
+pub(crate) const MAX_RECORD_BYTES: usize = 1 << 30;
 
 /// Appends the framing of `payload` and the payload itself to `out`; the caller writes and syncs `out`.
-pub fn encode_record(payload: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn encode_record(payload: &[u8], out: &mut Vec<u8>) {
     encode_record_parts(&[payload], out);
 }
 
 /// As [`encode_record`] for a payload given in pieces, so that a header and a shared body need no copy before.
-pub fn encode_record_parts(parts: &[&[u8]], out: &mut Vec<u8>) {
+pub(crate) fn encode_record_parts(parts: &[&[u8]], out: &mut Vec<u8>) {
     let length: usize = parts.iter().map(|part| part.len()).sum();
     let mut hasher = crc32fast::Hasher::new();
     for part in parts {
@@ -40,7 +40,7 @@ pub fn encode_record_parts(parts: &[&[u8]], out: &mut Vec<u8>) {
 }
 
 /// Creates a new segment at `path` with its magic written, not yet synced. Fails when the file exists.
-pub fn create(path: &Path) -> io::Result<File> {
+pub(crate) fn create(path: &Path) -> io::Result<File> {
     let mut file = File::options().create_new(true).append(true).read(true).open(path)?;
     file.write_all(&MAGIC)?;
     Ok(file)
@@ -48,7 +48,7 @@ pub fn create(path: &Path) -> io::Result<File> {
 
 /// What a read of a whole segment found.
 #[derive(Debug, Default)]
-pub struct SegmentContents {
+pub(crate) struct SegmentContents {
     /// Payloads in the order in which they were written.
     pub records: Vec<bytes::Bytes>,
     /// Length of the valid part in bytes; the file may be truncated to it before it is appended to again.
@@ -61,7 +61,7 @@ pub struct SegmentContents {
 
 /// Reads all records of the segment at `path`. Errors are those of the file system, and `InvalidData` for a file that
 /// is not a segment.
-pub fn read(path: &Path) -> io::Result<SegmentContents> {
+pub(crate) fn read(path: &Path) -> io::Result<SegmentContents> {
     let mut data = Vec::new();
     File::open(path)?.read_to_end(&mut data)?;
     parse(bytes::Bytes::from(data)).map_err(|reason| {
@@ -73,7 +73,7 @@ pub fn read(path: &Path) -> io::Result<SegmentContents> {
 }
 
 /// Splits the bytes of a segment file into records. An empty or shorter-than-magic file is a torn creation: no records.
-pub fn parse(data: bytes::Bytes) -> Result<SegmentContents, String> {
+pub(crate) fn parse(data: bytes::Bytes) -> Result<SegmentContents, String> {
     let mut contents = SegmentContents::default();
     if data.len() < MAGIC.len() {
         contents.torn_bytes = data.len() as u64;

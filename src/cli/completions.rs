@@ -20,7 +20,7 @@ pub struct CompletionsArgs {
 }
 
 /// Prints the script for `command`, the whole command line of the program.
-pub fn run(args: CompletionsArgs, command: &mut clap::Command) -> anyhow::Result<()> {
+pub(crate) fn run(args: CompletionsArgs, command: &mut clap::Command) -> anyhow::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, command, "alluvium", &mut script);
     output::write(&script)

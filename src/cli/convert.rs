@@ -1,12 +1,14 @@
-//! `alluvium convert`: a configuration from Alloy syntax to HCL and back, comments included.
+//! `alluvium convert`: a configuration from Alloy syntax to HCL and back, comments included; and configurations of
+//! conprof, Parca and Prometheus to either.
 
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
 
+use crate::app::foreign::{Conversion, Format, Problems};
 use crate::cli::diagnostics::DiagnosticArgs;
 use crate::cli::output;
 use crate::lang::{self, Diagnostics, hcl, translate};
@@ -15,7 +17,7 @@ use crate::lang::{self, Diagnostics, hcl, translate};
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  alluvium convert config/alloy-like.river\n  alluvium convert config/alloy-like.hcl \
-        --output config.alloy"
+        --output config.alloy\n  alluvium convert --source-format conprof conprof.yaml"
 )]
 pub struct ConvertArgs {
     /// File to convert; `-` reads standard input.
@@ -27,13 +29,28 @@ pub struct ConvertArgs {
     /// File to write instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Format of the file when it is another program's: `conprof`, `parca` or `prometheus`.
+    #[arg(short = 'f', long, value_name = "FORMAT", value_parser = ["conprof", "parca", "prometheus"])]
+    pub source_format: Option<String>,
+    /// Leave out, and print, what cannot be converted of another program's file.
+    #[arg(short, long, requires = "source_format")]
+    pub bypass_errors: bool,
+    /// Arguments of the converter: `push-url=URL`, the server that profiles go to (http://localhost:4040).
+    #[arg(
+        short,
+        long,
+        default_value = "",
+        requires = "source_format",
+        allow_hyphen_values = true
+    )]
+    pub extra_args: String,
     /// How diagnostics are shown.
     #[command(flatten)]
     pub diagnostics: DiagnosticArgs,
 }
 
 /// Converts one file; exit code 1 when it has mistakes or something that the other syntax cannot say.
-pub fn run(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
     let name = args.file.display().to_string();
     let bytes = if args.file == Path::new("-") {
         let mut bytes = Vec::new();
@@ -45,19 +62,21 @@ pub fn run(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
     } else {
         std::fs::read(&args.file).with_context(|| format!("cannot read {name}"))?
     };
+    let foreign = args.source_format.as_deref().and_then(|format| format.parse().ok());
     let to_alloy = match args.to.as_deref() {
         Some(to) => to == "alloy",
-        None => hcl::is_hcl(&name),
+        None => hcl::is_hcl(&name) || foreign.is_some(),
     };
-    let converted = lang::decode_text(&name, bytes)
-        .map_err(Diagnostics::from)
-        .and_then(|text| {
-            if to_alloy {
-                translate::to_alloy(&name, &text)
-            } else {
-                translate::to_hcl(&name, &text)
-            }
-        });
+    let text = lang::decode_text(&name, bytes).map_err(Diagnostics::from);
+    let text = match (foreign, text) {
+        (Some(format), Ok(text)) => Ok(from_other(format, &name, &text, args)?),
+        (_, text) => text,
+    };
+    let converted = text.and_then(|text| match (to_alloy, foreign) {
+        (true, Some(_)) => Ok(text),
+        (true, None) => translate::to_alloy(&name, &text),
+        (false, _) => translate::to_hcl(&name, &text),
+    });
     match converted {
         Ok(text) => {
             match &args.output {
@@ -71,4 +90,21 @@ pub fn run(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::FAILURE)
         }
     }
+}
+
+/// A file of another program as Alloy text; what is left out is printed.
+fn from_other(format: Format, name: &str, text: &str, args: &ConvertArgs) -> anyhow::Result<String> {
+    let problems = if args.bypass_errors {
+        Problems::Note
+    } else {
+        Problems::Refuse
+    };
+    let conversion = Conversion::with_arguments(format, &args.extra_args, problems).context("--extra-args")?;
+    let converted = conversion.convert(name, text)?;
+    let mut errors = std::io::stderr().lock();
+    for note in &converted.notes {
+        // Nobody is left to tell that it cannot be written.
+        let _ = writeln!(errors, "left out: {note}");
+    }
+    Ok(converted.text)
 }

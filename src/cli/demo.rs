@@ -35,7 +35,7 @@ pub struct DemoArgs {
 }
 
 /// Runs until SIGINT or SIGTERM.
-pub async fn run(args: DemoArgs, logs: LogHandle, flags: Settings) -> anyhow::Result<()> {
+pub(crate) async fn run(args: DemoArgs, logs: LogHandle, flags: Settings) -> anyhow::Result<()> {
     let options = DemoOptions {
         listen: args.listen,
         allowed_hosts: AllowedHosts::new(args.allowed_hosts),

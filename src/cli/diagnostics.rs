@@ -29,7 +29,7 @@ impl DiagnosticArgs {
         if self.json() {
             return format!("{}\n", diagnostics.to_json());
         }
-        diagnostics.render(self.color.parse::<Colour>().unwrap_or_default().on_stderr())
+        self.color.parse::<Colour>().unwrap_or_default().render(diagnostics)
     }
 
     /// Writes them to standard error; a reader that has gone away is no failure of the command.

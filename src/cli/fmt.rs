@@ -51,7 +51,7 @@ struct Input {
 }
 
 /// Formats every input. What does not parse is reported and left alone, the others are formatted.
-pub fn run(args: &FmtArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: &FmtArgs) -> anyhow::Result<ExitCode> {
     let mut found = Diagnostics::new();
     let mut unformatted = false;
     for input in inputs(args)? {

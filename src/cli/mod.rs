@@ -3,31 +3,31 @@
 //! Exit codes: 0 done; 1 the command failed (one clear line or the diagnostics on standard error); 2 the command line
 //! itself was wrong. Each command has a file; what a command composes of the layers below is in `app`.
 
-pub mod completions;
-pub mod convert;
-pub mod diagnostics;
+pub(crate) mod completions;
+pub(crate) mod convert;
+pub(crate) mod diagnostics;
 mod diff;
 pub mod flamegraph;
-pub mod fmt;
+pub(crate) mod fmt;
 mod output;
-pub mod record;
-pub mod remote;
-pub mod run;
+pub(crate) mod record;
+pub(crate) mod remote;
+pub(crate) mod run;
 pub mod sql;
 #[cfg(feature = "server")]
-pub mod storage;
+pub(crate) mod storage;
 #[cfg(feature = "server")]
 mod store;
 mod table;
-pub mod time;
+pub(crate) mod time;
 pub mod top;
 pub mod upload;
-pub mod validate;
+pub(crate) mod validate;
 
 #[cfg(feature = "server")]
-pub mod demo;
+pub(crate) mod demo;
 #[cfg(feature = "server")]
-pub mod serve;
+pub(crate) mod serve;
 
 use std::process::ExitCode;
 

@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Write};
 use anyhow::Context;
 
 /// Writes all of `bytes` to standard output.
-pub fn write(bytes: &[u8]) -> anyhow::Result<()> {
+pub(super) fn write(bytes: &[u8]) -> anyhow::Result<()> {
     let mut out = std::io::stdout();
     match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),

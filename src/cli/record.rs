@@ -92,7 +92,7 @@ const POLL: Duration = Duration::from_millis(100);
     clippy::print_stderr,
     reason = "the summary is for people; standard output may be the file"
 )]
-pub async fn run(args: RecordArgs) -> anyhow::Result<()> {
+pub(crate) async fn run(args: RecordArgs) -> anyhow::Result<()> {
     if args.pid.is_none() && !args.all && args.command.is_empty() {
         bail!("nothing to record: give a command after `--`, or --pid, or --all");
     }
@@ -220,7 +220,7 @@ fn record(
     };
     let bytes = name_all(&window, &opener, span, args);
     let decoded = pprof::decode(&bytes).context("cannot read back the profile")?;
-    let mut tree = Tree::new(false);
+    let mut tree = Tree::by_name();
     tree.insert_profile(&decoded, 0);
     let mut text = account_text(&window, args.frequency, elapsed);
     text.push_str(&refused_text(&opener));

@@ -78,7 +78,7 @@ impl ServerArgs {
 }
 
 /// A failed call as an error of a command. Its text holds its causes already, so they are not kept beside it.
-pub fn call_error(error: CallError) -> anyhow::Error {
+pub(crate) fn call_error(error: CallError) -> anyhow::Error {
     anyhow::anyhow!("{error}")
 }
 
@@ -154,7 +154,7 @@ impl Question {
     }
 
     /// The error for an answer without samples.
-    pub fn nothing_found(&self) -> anyhow::Error {
+    pub(crate) fn nothing_found(&self) -> anyhow::Error {
         anyhow::anyhow!(
             "no samples of {}{} from {} until {}",
             self.profile_type,

@@ -7,12 +7,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use clap::{ArgAction, Args};
 
 use crate::admin::browser::{AllowedHosts, host_name};
 use crate::app::USER_AGENT;
 use crate::app::collector::{self, CollectorOptions};
+use crate::app::foreign::{Conversion, Format, Problems};
 use crate::app::signals;
 use crate::telemetry::logs::{LogHandle, Settings};
 
@@ -103,16 +104,16 @@ pub struct ServerArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Configuration")]
 pub struct ConfigArgs {
-    /// Format of the configuration; only `alloy` is read.
+    /// Format of the configuration: `alloy`, or `conprof`, `parca` or `prometheus`, which are converted.
     #[arg(long = "config.format", default_value = "alloy")]
     pub format: String,
-    /// Go on when a configuration of another format cannot be converted whole; nothing is converted.
+    /// Leave out, and log, what cannot be converted of another format, instead of refusing the configuration.
     #[arg(
         long = "config.bypass-conversion-errors", default_value = "false", default_missing_value = "true",
         num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set
     )]
     pub bypass_conversion_errors: bool,
-    /// Arguments of the converter; nothing is converted.
+    /// Arguments of the converter: `push-url=URL`, the server that profiles go to (http://localhost:4040).
     #[arg(long = "config.extra-args", default_value = "")]
     pub extra_args: String,
     /// Reload by itself when the configuration on disk changes (not in Alloy).
@@ -218,7 +219,7 @@ pub struct FeatureArgs {
 }
 
 /// Runs until SIGINT or SIGTERM.
-pub async fn run(args: RunArgs, logs: LogHandle, flags: Settings) -> anyhow::Result<()> {
+pub(crate) async fn run(args: RunArgs, logs: LogHandle, flags: Settings) -> anyhow::Result<()> {
     check(&args)?;
     mention(&args, &|name| std::env::var(name).ok());
     let options = CollectorOptions {
@@ -227,6 +228,7 @@ pub async fn run(args: RunArgs, logs: LogHandle, flags: Settings) -> anyhow::Res
         flags: shown(&args),
         support_bundle: !args.server.disable_support_bundle,
         watch: args.config.watch.then_some(args.config.watch_settle),
+        conversion: conversion(&args.config)?,
         config_path: args.path,
         listen: args.server.listen,
         allowed_hosts: AllowedHosts::new(args.server.allowed_hosts),
@@ -240,15 +242,29 @@ pub async fn run(args: RunArgs, logs: LogHandle, flags: Settings) -> anyhow::Res
     collector::run(options, logs, flags, signals::shutdown_signal()?).await
 }
 
-/// Refuses, by name, flags of features that are not there.
-fn check(args: &RunArgs) -> anyhow::Result<()> {
-    let (server, config, cluster, feature) = (&args.server, &args.config, &args.cluster, &args.feature);
-    if config.format != "alloy" {
+/// How the configuration becomes Alloy text; `None` where it is.
+fn conversion(config: &ConfigArgs) -> anyhow::Result<Option<Conversion>> {
+    if config.format == "alloy" {
+        return Ok(None);
+    }
+    let Ok(format) = config.format.parse::<Format>() else {
         bail!(
-            "--config.format={}: only \"alloy\" is read; `alloy convert` makes it of the others",
+            "--config.format={}: the formats are alloy, conprof, parca and prometheus",
             config.format
         );
-    }
+    };
+    let problems = if config.bypass_conversion_errors {
+        Problems::Note
+    } else {
+        Problems::Refuse
+    };
+    let conversion = Conversion::with_arguments(format, &config.extra_args, problems);
+    conversion.context("--config.extra-args").map(Some)
+}
+
+/// Refuses, by name, flags of features that are not there.
+fn check(args: &RunArgs) -> anyhow::Result<()> {
+    let (server, cluster, feature) = (&args.server, &args.cluster, &args.feature);
     let absent = [
         (
             server.enable_graphql,
@@ -259,16 +275,6 @@ fn check(args: &RunArgs) -> anyhow::Result<()> {
             server.enable_graphql_playground,
             "server.http.enable-graphql-playground",
             "GraphQL is not there",
-        ),
-        (
-            config.bypass_conversion_errors,
-            "config.bypass-conversion-errors",
-            "other formats are not converted",
-        ),
-        (
-            !config.extra_args.is_empty(),
-            "config.extra-args",
-            "other formats are not converted",
         ),
         (
             feature.community_components,

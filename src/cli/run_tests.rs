@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use clap::{CommandFactory as _, Parser as _};
 
-use crate::cli::run::{RunArgs, check, shown, user_agent};
+use crate::app::foreign::{Format, Problems};
+use crate::cli::run::{RunArgs, check, conversion, shown, user_agent};
 use crate::cli::{Cli, Command};
 
 /// Alloy 1.18's flags and defaults.
@@ -93,9 +94,6 @@ fn what_is_not_there_is_refused_by_name() {
     for flag in [
         "--server.http.enable-graphql",
         "--server.http.enable-graphql-playground",
-        "--config.format=prometheus",
-        "--config.bypass-conversion-errors",
-        "--config.extra-args=-x",
         "--feature.community-components.enabled",
         "--feature.prometheus.direct-fanout.enabled",
         "--windows.priority=high",
@@ -122,6 +120,26 @@ fn what_is_not_there_is_refused_by_name() {
     }
     let harmless = ["--cluster.enabled", "--cluster.name=a", "--cluster.wait-for-size=1"];
     assert!(check(&parse(&harmless).unwrap()).is_ok());
+}
+
+#[test]
+fn a_configuration_of_another_program_is_converted() {
+    let of = |flags: &[&str]| conversion(&parse(flags).unwrap().config);
+    assert!(of(&[]).unwrap().is_none());
+    let given = of(&["--config.format=parca", "--config.extra-args=push-url=http://there:1"]).unwrap();
+    let given = given.unwrap();
+    assert_eq!((given.format, &*given.push_url), (Format::Parca, "http://there:1"));
+    assert_eq!(given.problems, Problems::Refuse);
+    let all = of(&["--config.format=conprof", "--config.bypass-conversion-errors"]).unwrap();
+    assert_eq!(all.unwrap().problems, Problems::Note);
+    let error = of(&["--config.format=toml"]).unwrap_err().to_string();
+    assert!(
+        error.ends_with("the formats are alloy, conprof, parca and prometheus"),
+        "{error}"
+    );
+    let error = of(&["--config.format=conprof", "--config.extra-args=-x"]).unwrap_err();
+    let error = format!("{error:#}");
+    assert!(error.starts_with("--config.extra-args: `-x` is no argument"), "{error}");
 }
 
 #[test]

@@ -21,9 +21,9 @@ use crate::store::Limits;
 use crate::store::clock::Clock;
 
 /// Where the server listens when nothing says otherwise.
-pub const DEFAULT_LISTEN: &str = "127.0.0.1:4040";
+pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:4040";
 /// Where profiles are kept when nothing says otherwise.
-pub const DEFAULT_DATA: &str = "./alluvium-data";
+pub(crate) const DEFAULT_DATA: &str = "./alluvium-data";
 
 /// Arguments of `alluvium serve`.
 #[derive(Debug, Args)]
@@ -89,7 +89,7 @@ pub struct ServeArgs {
 }
 
 /// Runs until SIGINT or SIGTERM.
-pub async fn run(args: ServeArgs) -> anyhow::Result<()> {
+pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let options = options(args)?;
     server::run(options, signals::shutdown_signal()?).await
 }
@@ -146,7 +146,7 @@ fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
         query.max_query_length = parsed("limits.max_query_length", length)?;
     }
     sql_limits(&file.sql, &mut query)?;
-    let postgres = postgres_options(file.postgres, args.postgres_listen, http.multi_tenant)?;
+    let postgres = postgres_options(file.postgres, args.postgres_listen, &http)?;
     Ok(ServeOptions {
         listen,
         allowed_hosts: AllowedHosts::new(args.allowed_hosts),
@@ -187,7 +187,7 @@ fn admin_tokens(file: AdminSection) -> anyhow::Result<Vec<AdminToken>> {
     Ok(tokens)
 }
 
-/// Ids of tenants; with none named, the one that there is when tenants are not told apart.
+/// Ids of tenants; with none named, that of a server with one tenant.
 fn tenant_ids(texts: &[String]) -> Result<Vec<TenantId>, TenantError> {
     if texts.is_empty() {
         return Ok(vec![TenantId::anonymous()]);
@@ -226,13 +226,13 @@ fn sql_limits(file: &SqlSection, limits: &mut QueryLimits) -> anyhow::Result<()>
 fn postgres_options(
     file: PostgresSection,
     flag: Option<String>,
-    multi_tenant: bool,
+    http: &ServerOptions,
 ) -> anyhow::Result<Option<PostgresOptions>> {
     let Some(listen) = flag.or(file.listen) else {
         return Ok(None);
     };
     let mut options = PostgresOptions::new(&listen);
-    options.multi_tenant = multi_tenant;
+    options.multi_tenant = http.multi_tenant;
     options.max_connections = file.max_connections.unwrap_or(options.max_connections);
     if let Some(text) = &file.idle_timeout {
         options.idle_timeout = parsed("postgres.idle_timeout", text)?;
@@ -348,12 +348,16 @@ mod tests {
         sql_limits(&file.sql, &mut limits).unwrap();
         assert_eq!((limits.timeout, limits.max_rows), (Duration::from_secs(5), 10));
         assert_eq!(limits.max_query_memory_bytes, 64 << 20);
-        let options = postgres_options(file.postgres, None, true).unwrap().unwrap();
+        let several = ServerOptions {
+            multi_tenant: true,
+            ..ServerOptions::default()
+        };
+        let options = postgres_options(file.postgres, None, &several).unwrap().unwrap();
         assert_eq!(options.users[0].tenants, ["one".parse().unwrap()]);
         assert!(options.tls.is_none() && options.multi_tenant);
         let wrong = |text: &str| {
             let file = config::parse(text).unwrap();
-            postgres_options(file.postgres, Some("127.0.0.1:0".to_owned()), false)
+            postgres_options(file.postgres, Some("127.0.0.1:0".to_owned()), &ServerOptions::default())
                 .unwrap_err()
                 .to_string()
         };

@@ -20,7 +20,7 @@ pub struct StorageSource {
 
 impl StorageSource {
     /// Whether a bucket was asked for.
-    pub fn is_given(&self) -> bool {
+    pub(crate) fn is_given(&self) -> bool {
         self.config.is_some() || self.flags.backend.is_some()
     }
 

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::base::duration;
 use crate::cli::storage::StorageSource;
 use crate::cli::{output, table, time};
-use crate::profile::TimeSpan;
+use crate::profile::{TenantId, TimeSpan};
 use crate::store::bucket::BucketOptions;
 use crate::store::inspect::{self, Checked, Size, Stats};
 use crate::store::maintenance::deletion::Deletion;
@@ -88,8 +88,8 @@ struct DeleteArgs {
     #[arg(long)]
     selector: String,
     /// Tenant.
-    #[arg(long, default_value = "anonymous")]
-    tenant: String,
+    #[arg(long, default_value_t = TenantId::anonymous())]
+    tenant: TenantId,
     /// Start of the range: `now-1h`, `2026-01-31T10:00:00Z`, `2026-01-31`, or a Unix time.
     #[arg(long, value_name = "TIME", default_value = "0")]
     from: String,
@@ -104,7 +104,7 @@ impl Folder {
     }
 }
 
-pub async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
     let print = |answer: &Value, text: String| match args.format {
         Format::Json => output::write(format!("{answer:#}\n").as_bytes()),
         Format::Table => output::write(text.as_bytes()),

@@ -8,7 +8,7 @@ use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 /// Formats the rows of `json`. Columns stand in the order in which they first occur; a missing value is empty.
-pub fn from_json(json: &[u8]) -> anyhow::Result<String> {
+pub(super) fn from_json(json: &[u8]) -> anyhow::Result<String> {
     let mut rows: Vec<Row> = Vec::new();
     for item in serde_json::Deserializer::from_slice(json).into_iter::<Item>() {
         match item.context("the server's answer is not rows as JSON")? {

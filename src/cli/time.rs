@@ -35,13 +35,13 @@ impl RangeArgs {
 }
 
 /// Now, in Unix milliseconds.
-pub fn now_ms() -> i64 {
+pub(crate) fn now_ms() -> i64 {
     chrono::Utc::now().timestamp_millis()
 }
 
 /// Reads a time. The unit of a Unix time follows from its digits: up to 11 are seconds, up to 14 milliseconds, up to 17
 /// microseconds, more nanoseconds.
-pub fn parse(text: &str, now_ms: i64) -> anyhow::Result<i64> {
+pub(crate) fn parse(text: &str, now_ms: i64) -> anyhow::Result<i64> {
     let text = text.trim();
     if let Some(offset) = text.strip_prefix("now") {
         return relative(offset, now_ms).with_context(|| format!("`{text}` is no time relative to now"));
@@ -75,7 +75,7 @@ pub fn parse(text: &str, now_ms: i64) -> anyhow::Result<i64> {
 }
 
 /// Writes a Unix time in milliseconds as RFC 3339 in UTC.
-pub fn format(ms: i64) -> String {
+pub(crate) fn format(ms: i64) -> String {
     chrono::DateTime::from_timestamp_millis(ms).map_or_else(
         || format!("{ms} ms"),
         |time| time.to_rfc3339_opts(chrono::SecondsFormat::Secs, true),

@@ -144,7 +144,7 @@ fn sample_type(profile: &Profile<'_>, name: &str) -> anyhow::Result<usize> {
 }
 
 fn top(profile: &Profile<'_>, index: usize) -> TopTable {
-    let mut tree = Tree::new(false);
+    let mut tree = Tree::by_name();
     tree.insert_profile(profile, index);
     TopTable::from_tree(&tree)
 }

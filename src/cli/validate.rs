@@ -42,7 +42,7 @@ pub struct ValidateArgs {
 }
 
 /// Checks every path; the exit code is 1 when any has an error.
-pub fn run(args: &ValidateArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: &ValidateArgs) -> anyhow::Result<ExitCode> {
     if let Some(id) = &args.explain {
         return explain(id);
     }

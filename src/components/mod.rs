@@ -4,77 +4,81 @@
 //! folder and its line here removes a component.
 
 use crate::components::discovery::{
-    file as discovery_file, process as discovery_process, relabel as discovery_relabel,
+    aws as discovery_aws, ec2 as discovery_ec2, file as discovery_file, http as discovery_http,
+    lightsail as discovery_lightsail, process as discovery_process, relabel as discovery_relabel,
 };
 use crate::components::import::{file as import_file, git as import_git, http as import_http, string as import_string};
-use crate::components::local::file as local_file;
+use crate::components::local::{file as local_file, file_match as local_file_match};
+use crate::components::prometheus::exporter::own as prometheus_exporter_self;
 use crate::components::pyroscope::{
-    ebpf as pyroscope_ebpf, relabel as pyroscope_relabel, scrape as pyroscope_scrape, write as pyroscope_write,
+    ebpf as pyroscope_ebpf, enrich as pyroscope_enrich, java as pyroscope_java, receive_http as pyroscope_receive_http,
+    relabel as pyroscope_relabel, scrape as pyroscope_scrape, write as pyroscope_write,
 };
-use crate::components::remote::http as remote_http;
+use crate::components::remote::{http as remote_http, s3 as remote_s3, vault as remote_vault};
 use crate::pipeline::component::AnyDefinition;
 
-pub mod common;
-pub mod discovery;
-pub mod import;
-pub mod known;
-pub mod local;
-pub mod pyroscope;
-pub mod remote;
+pub(crate) mod common;
+pub(crate) mod discovery;
+pub(crate) mod import;
+pub(crate) mod local;
+pub(crate) mod prometheus;
+pub(crate) mod pyroscope;
+pub(crate) mod remote;
 
-/// Every component, sorted by name. Those of [`known`] cannot run yet.
+/// Every component, sorted by name.
 pub const ALL: &[&dyn AnyDefinition] = &[
-    &known::aws::AWS,
-    &known::azure::DEFINITION,
-    &known::consul::CONSUL,
-    &known::consul::CONSUL_AGENT,
-    &known::clouds::DIGITALOCEAN,
-    &known::network::DNS,
-    &known::docker::DOCKER,
-    &known::docker::DOCKER_SWARM,
-    &known::aws::EC2,
-    &known::registries::EUREKA,
+    &discovery_aws::DEFINITION,
+    &discovery::azure::DEFINITION,
+    &discovery::consul::DEFINITION,
+    &discovery::consulagent::DEFINITION,
+    &discovery::digitalocean::DEFINITION,
+    &discovery::dns::DEFINITION,
+    &discovery::docker::DEFINITION,
+    &discovery::dockerswarm::DEFINITION,
+    &discovery_ec2::DEFINITION,
+    &discovery::eureka::DEFINITION,
     &discovery_file::DEFINITION,
-    &known::clouds::GCE,
-    &known::clouds::HETZNER,
-    &known::network::HTTP,
-    &known::clouds::IONOS,
-    &known::kubernetes::KUBELET,
-    &known::kubernetes::KUBERNETES,
-    &known::registries::KUMA,
-    &known::aws::LIGHTSAIL,
-    &known::clouds::LINODE,
-    &known::registries::MARATHON,
-    &known::registries::NERVE,
-    &known::consul::NOMAD,
-    &known::private_clouds::OPENSTACK,
-    &known::clouds::OVHCLOUD,
+    &discovery::gce::DEFINITION,
+    &discovery::hetzner::DEFINITION,
+    &discovery_http::DEFINITION,
+    &discovery::ionos::DEFINITION,
+    &discovery::kubelet::DEFINITION,
+    &discovery::kubernetes::DEFINITION,
+    &discovery::kuma::DEFINITION,
+    &discovery_lightsail::DEFINITION,
+    &discovery::linode::DEFINITION,
+    &discovery::marathon::DEFINITION,
+    &discovery::nerve::DEFINITION,
+    &discovery::nomad::DEFINITION,
+    &discovery::openstack::DEFINITION,
+    &discovery::ovhcloud::DEFINITION,
     &discovery_process::DEFINITION,
-    &known::registries::PUPPETDB,
+    &discovery::profiles::DEFINITION,
+    &discovery::puppetdb::DEFINITION,
     &discovery_relabel::DEFINITION,
-    &known::clouds::SCALEWAY,
-    &known::registries::SERVERSET,
-    &known::private_clouds::TRITON,
-    &known::registries::UYUNI,
+    &discovery::scaleway::DEFINITION,
+    &discovery::serverset::DEFINITION,
+    &discovery::triton::DEFINITION,
+    &discovery::uyuni::DEFINITION,
     &import_file::DEFINITION,
     &import_git::DEFINITION,
     &import_http::DEFINITION,
     &import_string::DEFINITION,
     &local_file::DEFINITION,
-    &known::local::FILE_MATCH,
-    &known::exporter_self::DEFINITION,
+    &local_file_match::DEFINITION,
+    &prometheus_exporter_self::DEFINITION,
     &pyroscope_ebpf::DEFINITION,
-    &known::pyroscope_enrich::DEFINITION,
-    &known::pyroscope_java::DEFINITION,
-    &known::pyroscope_receive_http::DEFINITION,
+    &pyroscope_enrich::DEFINITION,
+    &pyroscope_java::DEFINITION,
+    &pyroscope_receive_http::DEFINITION,
     &pyroscope_relabel::DEFINITION,
     &pyroscope_scrape::DEFINITION,
     &pyroscope_write::DEFINITION,
     &remote_http::DEFINITION,
-    &known::remote::CONFIG_MAP,
-    &known::remote::SECRET,
-    &known::remote::S3,
-    &known::vault::DEFINITION,
+    &remote::kubernetes::configmap::DEFINITION,
+    &remote::kubernetes::secret::DEFINITION,
+    &remote_s3::DEFINITION,
+    &remote_vault::DEFINITION,
 ];
 
 /// The component called `name`.

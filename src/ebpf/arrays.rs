@@ -22,7 +22,7 @@ const FLAGS: u32 = 1 << 12 | 1 << 10;
 /// A mapping as the BPF program reads it (`struct mapping`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
-pub struct KernelMapping {
+pub(crate) struct KernelMapping {
     pub start: u64,
     /// Address after the last.
     pub end: u64,
@@ -36,7 +36,7 @@ pub struct KernelMapping {
 
 impl KernelMapping {
     /// The element that stands first, with the number of those that follow.
-    pub fn header(count: u64) -> Self {
+    pub(super) fn header(count: u64) -> Self {
         Self {
             start: count,
             ..Self::default()
@@ -44,14 +44,14 @@ impl KernelMapping {
     }
 
     /// In place of the number of mappings: ticks of the process are counted and nothing else.
-    pub const IGNORED: u64 = u64::MAX;
+    pub(crate) const IGNORED: u64 = u64::MAX;
 }
 
 /// Plain data without padding that may be copied into a map.
 ///
 /// # Safety
 /// The type has no padding and no pointers.
-pub unsafe trait Plain: Copy {}
+pub(crate) unsafe trait Plain: Copy {}
 
 // SAFETY: three u64 and two u32, 32 bytes in all.
 unsafe impl Plain for KernelMapping {}
@@ -60,12 +60,12 @@ unsafe impl Plain for KernelMapping {}
 unsafe impl Plain for Line {}
 
 /// Makes an array that holds `elements`.
-pub fn array<T: Plain>(name: &str, elements: &[T]) -> io::Result<MapData> {
+pub(super) fn array<T: Plain>(name: &str, elements: &[T]) -> io::Result<MapData> {
     shared_array(name, elements).map(|(map, _)| map)
 }
 
 /// The elements of an array in the kernel, which are written no more.
-pub struct SharedArray<T> {
+pub(crate) struct SharedArray<T> {
     /// Where the memory begins.
     first: *const T,
     count: usize,
@@ -100,7 +100,7 @@ impl<T> fmt::Debug for SharedArray<T> {
 }
 
 /// Makes an array that holds `elements`, which can be read here without a copy.
-pub fn shared_array<T: Plain>(name: &str, elements: &[T]) -> io::Result<(MapData, SharedArray<T>)> {
+pub(crate) fn shared_array<T: Plain>(name: &str, elements: &[T]) -> io::Result<(MapData, SharedArray<T>)> {
     let size = size_of::<T>();
     let entries = u32::try_from(elements.len()).map_err(io::Error::other)?;
     let definition = aya_obj::Map::new_from_params(ARRAY, 4, size as u32, entries, FLAGS);

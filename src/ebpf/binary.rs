@@ -78,7 +78,7 @@ impl Binary {
     }
 
     /// The virtual address in the file at an offset of the file.
-    pub fn address_of(&self, offset: u64) -> Option<u64> {
+    pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
         elf::address_of(&self.segments, offset)
     }
 

@@ -9,7 +9,7 @@ pub struct Budget {
 
 impl Budget {
     /// The smallest that makes sense: below, every table would be thrown away at once.
-    pub const SMALLEST: usize = 8 << 20;
+    pub(crate) const SMALLEST: usize = 8 << 20;
 
     /// A budget of so many bytes, [`Self::SMALLEST`] at least.
     pub fn new(bytes: usize) -> Self {
@@ -24,7 +24,7 @@ impl Budget {
     }
 
     /// Indexes of the functions of files.
-    pub fn indexes(self) -> usize {
+    pub(crate) fn indexes(self) -> usize {
         self.bytes / 4
     }
 
@@ -35,7 +35,7 @@ impl Budget {
 
     /// Records that wait for the worker, and copied stacks that wait for tables: each may have half of it, and the
     /// stacks what the window has not filled.
-    pub fn backlog(self) -> usize {
+    pub(crate) fn backlog(self) -> usize {
         self.bytes / 8
     }
 

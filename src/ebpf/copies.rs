@@ -28,7 +28,7 @@ impl Copied {
 }
 
 /// Pairs copies with frames.
-pub struct Copies {
+pub(crate) struct Copies {
     /// The copy of each CPU whose frames come next, with its time.
     held: HashMap<u32, (u64, Copied)>,
     pairs: Vec<Copied>,
@@ -38,7 +38,7 @@ pub struct Copies {
 
 impl Copies {
     /// No pairs yet; of so many bytes of copies at most, the rest is left out.
-    pub fn new(limit: usize) -> Self {
+    pub(super) fn new(limit: usize) -> Self {
         Self {
             held: HashMap::new(),
             pairs: Vec::new(),
@@ -48,7 +48,7 @@ impl Copies {
     }
 
     /// Keeps a copy until its frames come.
-    pub fn hold(&mut self, record: &Record<'_>, stack: &Snapshot<'_>) {
+    pub(super) fn hold(&mut self, record: &Record<'_>, stack: &Snapshot<'_>) {
         let copied = Copied {
             pid: record.pid,
             frames: Vec::new(),
@@ -59,7 +59,7 @@ impl Copies {
     }
 
     /// Adds the frames of a tick to its copy, if there is one.
-    pub fn pair(&mut self, record: &Record<'_>, frames: &[u64]) {
+    pub(crate) fn pair(&mut self, record: &Record<'_>, frames: &[u64]) {
         if self.held.is_empty() {
             return;
         }
@@ -78,7 +78,7 @@ impl Copies {
     }
 
     /// The pairs since the last time.
-    pub fn take(&mut self) -> Vec<Copied> {
+    pub(super) fn take(&mut self) -> Vec<Copied> {
         self.bytes = 0;
         std::mem::take(&mut self.pairs)
     }

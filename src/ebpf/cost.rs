@@ -11,13 +11,13 @@ use parking_lot::Mutex;
 
 /// CPU time of the profiler's threads, each of which notes its own now and then.
 #[derive(Debug, Clone, Default)]
-pub struct Cost {
+pub(crate) struct Cost {
     threads: Arc<Mutex<Vec<Arc<AtomicU64>>>>,
 }
 
 /// The account of one thread.
 #[derive(Debug)]
-pub struct ThreadCost {
+pub(crate) struct ThreadCost {
     nanos: Arc<AtomicU64>,
     /// What the thread had used before it worked for the profiler.
     before: u64,
@@ -25,7 +25,7 @@ pub struct ThreadCost {
 
 impl Cost {
     /// Opens the account of the thread that calls.
-    pub fn thread(&self) -> ThreadCost {
+    pub(crate) fn thread(&self) -> ThreadCost {
         let nanos = Arc::new(AtomicU64::new(0));
         self.threads.lock().push(nanos.clone());
         ThreadCost {
@@ -35,7 +35,7 @@ impl Cost {
     }
 
     /// Nanoseconds of CPU that all threads noted.
-    pub fn nanos(&self) -> u64 {
+    pub(crate) fn nanos(&self) -> u64 {
         self.threads
             .lock()
             .iter()
@@ -46,7 +46,7 @@ impl Cost {
 
 impl ThreadCost {
     /// Notes what the thread has used up to now. Only the thread itself may call this.
-    pub fn note(&self) {
+    pub(crate) fn note(&self) {
         self.nanos
             .store(thread_nanos().saturating_sub(self.before), Ordering::Relaxed);
     }
@@ -71,7 +71,7 @@ const LEAST: u32 = 10;
 
 /// Chooses the rate so that the cost stays within a share of one CPU. Pure.
 #[derive(Debug)]
-pub struct Governor {
+pub(crate) struct Governor {
     wanted: u32,
     /// Share of one CPU; `None`: no bound.
     limit: Option<f64>,
@@ -81,7 +81,7 @@ pub struct Governor {
 
 impl Governor {
     /// A governor that starts at `wanted` ticks a second.
-    pub fn new(wanted: u32, limit: Option<f64>) -> Self {
+    pub(crate) fn new(wanted: u32, limit: Option<f64>) -> Self {
         Self {
             wanted: wanted.max(1),
             limit,
@@ -90,7 +90,7 @@ impl Governor {
     }
 
     /// The rate for the next while, after one at `hertz` that cost `cost` of one CPU.
-    pub fn next(&mut self, hertz: u32, cost: f64) -> u32 {
+    pub(crate) fn next(&mut self, hertz: u32, cost: f64) -> u32 {
         let Some(limit) = self.limit else {
             return self.wanted;
         };

@@ -40,7 +40,7 @@ const SAMPLE_RING_BYTES: (usize, usize) = (256 << 10, 4 << 20);
 
 /// The clock of one CPU; the BPF program runs for as long as it is open.
 #[derive(Debug)]
-pub struct Clock {
+pub(super) struct Clock {
     event: OwnedFd,
     period: u64,
 }
@@ -48,7 +48,7 @@ pub struct Clock {
 impl Clock {
     /// Opens the software clock of `cpu` with a tick every `period` nanoseconds and lets `program` run at each, of idle
     /// time too.
-    pub fn open(cpu: u32, period: u64, program: BorrowedFd<'_>) -> io::Result<Self> {
+    pub(super) fn open(cpu: u32, period: u64, program: BorrowedFd<'_>) -> io::Result<Self> {
         let event = open(
             cpu,
             &Event {
@@ -66,7 +66,7 @@ impl Clock {
     }
 
     /// Ticks that are due since it was opened.
-    pub fn due(&self) -> u64 {
+    pub(super) fn due(&self) -> u64 {
         elapsed(&self.event) / self.period.max(1)
     }
 }
@@ -81,7 +81,7 @@ fn elapsed(event: &OwnedFd) -> u64 {
 
 /// The clock of one CPU that copies registers and stack itself, for where there is no program.
 #[derive(Debug)]
-pub struct SampleRing {
+pub(crate) struct SampleRing {
     event: OwnedFd,
     ring: Ring,
     period: u64,
@@ -90,7 +90,7 @@ pub struct SampleRing {
 
 impl SampleRing {
     /// Opens the clock of `cpu` with a tick every `period` nanoseconds.
-    pub fn open(cpu: u32, period: u64) -> io::Result<Self> {
+    pub(super) fn open(cpu: u32, period: u64) -> io::Result<Self> {
         let event = open(
             cpu,
             &Event {
@@ -124,7 +124,7 @@ impl SampleRing {
 
     /// Shows the body of every sample that has come since the last call; answers with the number of those that were
     /// lost.
-    pub fn drain(&mut self, mut take: impl FnMut(&[u8])) -> u64 {
+    pub(super) fn drain(&mut self, mut take: impl FnMut(&[u8])) -> u64 {
         self.ring.read(&mut self.scratch);
         let mut lost = 0;
         let mut rest = self.scratch.as_slice();
@@ -140,14 +140,14 @@ impl SampleRing {
     }
 
     /// Ticks that are due since it was opened.
-    pub fn due(&self) -> u64 {
+    pub(super) fn due(&self) -> u64 {
         elapsed(&self.event) / self.period.max(1)
     }
 }
 
 /// What happened to a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ProcessEvent {
+pub(super) enum ProcessEvent {
     /// A process mapped executable memory.
     Mapped {
         pid: u32,
@@ -174,7 +174,7 @@ pub enum ProcessEvent {
 
 /// The side band of one CPU.
 #[derive(Debug)]
-pub struct SideBand {
+pub(crate) struct SideBand {
     _event: OwnedFd,
     ring: Ring,
     scratch: Vec<u8>,
@@ -182,7 +182,7 @@ pub struct SideBand {
 
 impl SideBand {
     /// Opens the side band of `cpu`.
-    pub fn open(cpu: u32) -> io::Result<Self> {
+    pub(super) fn open(cpu: u32) -> io::Result<Self> {
         let event = open(
             cpu,
             &Event {
@@ -201,7 +201,7 @@ impl SideBand {
     }
 
     /// Adds what has come since the last call, each with its time (CLOCK_MONOTONIC, nanoseconds).
-    pub fn drain(&mut self, into: &mut Vec<(u64, ProcessEvent)>) {
+    pub(super) fn drain(&mut self, into: &mut Vec<(u64, ProcessEvent)>) {
         self.ring.read(&mut self.scratch);
         let mut rest = self.scratch.as_slice();
         while let Some((kind, misc, body, after)) = split_record(rest) {
@@ -379,7 +379,7 @@ impl Drop for Ring {
 }
 
 /// Numbers of the CPUs that are online, from `/sys/devices/system/cpu/online` (`0-3,5`).
-pub fn online_cpus() -> io::Result<Vec<u32>> {
+pub(crate) fn online_cpus() -> io::Result<Vec<u32>> {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/online")?;
     let mut cpus = Vec::new();
     for part in text.trim().split(',').filter(|part| !part.is_empty()) {

@@ -26,20 +26,20 @@ pub struct FileId(pub u32);
 
 impl FileId {
     /// The kernel and its modules.
-    pub const KERNEL: Self = Self(0);
+    pub(crate) const KERNEL: Self = Self(0);
     /// Memory without a file: code made at run time.
-    pub const ANONYMOUS: Self = Self(1);
+    pub(crate) const ANONYMOUS: Self = Self(1);
     /// No mapping that is known.
-    pub const UNKNOWN: Self = Self(2);
+    pub(crate) const UNKNOWN: Self = Self(2);
     /// The name of a thread, not an address.
-    pub const COMM: Self = Self(3);
+    pub(crate) const COMM: Self = Self(3);
     /// Memory without a file that holds CPython's [`trampolines`].
-    pub const TRAMPOLINES: Self = Self(4);
+    pub(crate) const TRAMPOLINES: Self = Self(4);
     /// First id of a real file.
     const FIRST: u32 = 16;
 
     /// The key of its table in the kernel; 0 for places without one.
-    pub fn table_key(self) -> u32 {
+    pub(crate) fn table_key(self) -> u32 {
         match self {
             Self::TRAMPOLINES => self.0,
             Self(place) if place < Self::FIRST => 0,
@@ -51,7 +51,7 @@ impl FileId {
 /// How many files are kept open at most.
 const MAX_FILES: usize = 512;
 
-pub struct Files {
+pub(crate) struct Files {
     entries: HashMap<FileId, Entry>,
     by_key: HashMap<Key, FileId>,
     next: u32,
@@ -73,7 +73,7 @@ pub struct Files {
 
 /// What became of a file's table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub(crate) enum Change {
     Made(Arc<Rows>),
     /// There is none, or no room for it: frame pointers are followed.
     Absent,
@@ -83,7 +83,7 @@ pub enum Change {
 
 /// How an address of a file is walked.
 #[derive(Debug, Clone, Copy)]
-pub enum Lookup<'a> {
+pub(crate) enum Lookup<'a> {
     Table(&'a Rows),
     FramePointers,
     /// That shows when the table was asked for and is made.
@@ -118,7 +118,7 @@ enum TableState {
 
 impl Files {
     /// No files yet; starts the thread that compiles tables, of which `limit` bytes are kept.
-    pub fn new(limit: usize, cost: &Cost, opener: Opener) -> io::Result<Self> {
+    pub(crate) fn new(limit: usize, cost: &Cost, opener: Opener) -> io::Result<Self> {
         let (jobs, inbox) = channel::<(FileId, Arc<Binary>)>();
         let (outbox, done) = channel();
         let cost = cost.clone();
@@ -152,7 +152,7 @@ impl Files {
     }
 
     /// The binary of a mapping; opened through the process at its first sight.
-    pub fn intern(&mut self, process: ProcessKey, line: &MapsLine) -> FileId {
+    pub(crate) fn intern(&mut self, process: ProcessKey, line: &MapsLine) -> FileId {
         let is_vdso = line.path == "[vdso]";
         if !is_vdso && (line.inode == 0 || line.path.starts_with('[') || line.path.starts_with("//")) {
             return if trampolines::are_in(process.pid, line) {
@@ -185,12 +185,12 @@ impl Files {
         id
     }
 
-    pub fn binary(&self, id: FileId) -> Option<&Arc<Binary>> {
+    pub(crate) fn binary(&self, id: FileId) -> Option<&Arc<Binary>> {
         self.entries.get(&id).map(|entry| &entry.binary)
     }
 
     /// How addresses of a file are walked at present.
-    pub fn lookup(&self, id: FileId) -> Lookup<'_> {
+    pub(crate) fn lookup(&self, id: FileId) -> Lookup<'_> {
         if id == FileId::TRAMPOLINES {
             return Lookup::Table(&self.trampolines);
         }
@@ -202,7 +202,7 @@ impl Files {
     }
 
     /// Asks for the table of a file. True when there is nothing to wait for any more.
-    pub fn want_table(&mut self, id: FileId) -> bool {
+    pub(crate) fn want_table(&mut self, id: FileId) -> bool {
         let Some(entry) = self.entries.get_mut(&id) else {
             return true;
         };
@@ -233,14 +233,14 @@ impl Files {
     }
 
     /// Notes that code of a file ran.
-    pub fn used(&mut self, id: FileId) {
+    pub(crate) fn used(&mut self, id: FileId) {
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.used = self.age;
         }
     }
 
     /// What changed since the last call, in order.
-    pub fn changes(&mut self) -> Vec<(FileId, Change)> {
+    pub(crate) fn changes(&mut self) -> Vec<(FileId, Change)> {
         while let Ok((id, table)) = self.done.try_recv() {
             self.made(id, table);
         }
@@ -248,7 +248,7 @@ impl Files {
     }
 
     /// Waits until a table is made, or so long.
-    pub fn wait(&mut self, time: Duration) {
+    pub(crate) fn wait(&mut self, time: Duration) {
         if let Ok((id, table)) = self.done.recv_timeout(time) {
             self.made(id, table);
         }
@@ -289,7 +289,7 @@ impl Files {
     }
 
     /// Takes the kernel's table in place of ours.
-    pub fn share(&mut self, id: FileId, lines: SharedArray<Line>) {
+    pub(crate) fn share(&mut self, id: FileId, lines: SharedArray<Line>) {
         if let Some(entry) = self.entries.get_mut(&id)
             && matches!(entry.state, TableState::Ready(_))
         {
@@ -336,12 +336,12 @@ impl Files {
         }
     }
 
-    pub fn table_bytes(&self) -> usize {
+    pub(crate) fn table_bytes(&self) -> usize {
         self.bytes
     }
 
     /// Ends a window: closes files that did not run for long when there are too many, and answers with them.
-    pub fn age(&mut self) -> Vec<FileId> {
+    pub(crate) fn age(&mut self) -> Vec<FileId> {
         self.age += 1;
         self.ask_again();
         let mut closed = Vec::new();

@@ -30,7 +30,7 @@ const SWITCHES: [&str; 5] = [
 ];
 
 /// Puts the rules of Go's functions over those of `table`.
-pub fn compile(arch: Arch, go: &Pclntab, bytes: &Bytes<'_>, entry: u64, table: Table) -> Table {
+pub(super) fn compile(arch: Arch, go: &Pclntab, bytes: &Bytes<'_>, entry: u64, table: Table) -> Table {
     let mut over = Vec::new();
     let mut offsets = Vec::new();
     let mut pieces = 0_usize;

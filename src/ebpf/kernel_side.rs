@@ -13,7 +13,7 @@ use crate::ebpf::object::KernelMaps;
 use crate::ebpf::process::Process;
 use crate::unwind::Line;
 
-pub struct KernelSide {
+pub(crate) struct KernelSide {
     /// `None` without a BPF program.
     maps: Option<KernelMaps>,
     /// Processes to ignore that are not written yet.
@@ -30,7 +30,7 @@ pub struct KernelSide {
 
 impl KernelSide {
     /// Nothing is written yet.
-    pub fn new(maps: Option<KernelMaps>) -> Self {
+    pub(super) fn new(maps: Option<KernelMaps>) -> Self {
         Self {
             maps,
             to_ignore: HashSet::new(),
@@ -42,17 +42,17 @@ impl KernelSide {
     }
 
     /// Ignores the process from the next write of processes on.
-    pub fn ignore(&mut self, pid: u32) {
+    pub(super) fn ignore(&mut self, pid: u32) {
         self.to_ignore.insert(pid);
     }
 
     /// True for a process that is ignored, or will be.
-    pub fn is_ignored(&self, pid: u32) -> bool {
+    pub(crate) fn is_ignored(&self, pid: u32) -> bool {
         self.to_ignore.contains(&pid) || self.ignored.contains(&pid)
     }
 
     /// Ends ignoring `pid`: the id belongs to another process now.
-    pub fn end_ignoring(&mut self, pid: u32) {
+    pub(crate) fn end_ignoring(&mut self, pid: u32) {
         self.to_ignore.remove(&pid);
         if self.ignored.remove(&pid) {
             self.to_restore.push(pid);
@@ -60,7 +60,7 @@ impl KernelSide {
     }
 
     /// Writes changed unwind tables. Answers with those that lie in the kernel now.
-    pub fn write_tables(&mut self, changes: Vec<(FileId, Change)>) -> Vec<(FileId, SharedArray<Line>)> {
+    pub(crate) fn write_tables(&mut self, changes: Vec<(FileId, Change)>) -> Vec<(FileId, SharedArray<Line>)> {
         let mut in_kernel = Vec::new();
         let Some(maps) = &mut self.maps else {
             return in_kernel;
@@ -101,7 +101,11 @@ impl KernelSide {
     }
 
     /// Writes which processes are ignored, and the mappings of processes that changed.
-    pub fn write_processes(&mut self, processes: &mut HashMap<u32, Process>) {
+    #[expect(
+        clippy::iter_over_hash_type,
+        reason = "each process is an entry of its own in the kernel maps"
+    )]
+    pub(crate) fn write_processes(&mut self, processes: &mut HashMap<u32, Process>) {
         let to_restore = std::mem::take(&mut self.to_restore);
         let to_ignore = std::mem::take(&mut self.to_ignore);
         let Some(maps) = &mut self.maps else {
@@ -140,7 +144,7 @@ impl KernelSide {
     }
 
     /// Removes a process that ended.
-    pub fn remove_process(&mut self, pid: u32) {
+    pub(crate) fn remove_process(&mut self, pid: u32) {
         if let Some(maps) = &mut self.maps {
             // It may have been removed with an earlier process of the id.
             let _ = maps.processes.remove(&pid);

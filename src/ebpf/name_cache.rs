@@ -18,7 +18,7 @@ use crate::symbols::{Demangle, Ranges, kernel};
 
 /// Names that were looked up, of the kernel and of binaries, bounded in bytes; what was used longest ago goes first.
 #[derive(Debug)]
-pub struct NameCache {
+pub(crate) struct NameCache {
     /// Names of the kernel's functions.
     pub kernel: KernelNames,
     /// Names that runtimes wrote for their own code.
@@ -49,7 +49,7 @@ const LINES_WAIT: Duration = Duration::from_secs(300);
 
 impl NameCache {
     /// An empty cache within a budget, which reads files by an opener.
-    pub fn new(budget: Budget, opener: Opener) -> Self {
+    pub(crate) fn new(budget: Budget, opener: Opener) -> Self {
         Self {
             kernel: KernelNames::default(),
             run_times: RunTimes::new(opener.clone()),
@@ -61,7 +61,7 @@ impl NameCache {
     }
 
     /// The names of a binary for `addresses`, looked up where they are not known yet.
-    pub fn resolve(&mut self, id: FileId, binary: &Binary, addresses: &[u64], how: Demangle) -> &Ranges {
+    pub(crate) fn resolve(&mut self, id: FileId, binary: &Binary, addresses: &[u64], how: Demangle) -> &Ranges {
         let with_lines = self.files.values().filter(|file| file.lines_again.is_some()).count();
         let file = self.files.entry(id).or_default();
         file.used = self.age;
@@ -87,7 +87,7 @@ impl NameCache {
     }
 
     /// Looks up the names of the kernel's functions around `addresses`, those that are not known yet.
-    pub fn resolve_kernel(&mut self, addresses: impl Iterator<Item = u64>) {
+    pub(crate) fn resolve_kernel(&mut self, addresses: impl Iterator<Item = u64>) {
         let kernel = &mut self.kernel;
         kernel.used = self.age;
         if kernel.hidden {
@@ -110,7 +110,7 @@ impl NameCache {
     }
 
     /// Bytes of indexes and of names.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.index_bytes() + self.held().map(|(_, _, bytes)| bytes).sum::<usize>()
     }
 
@@ -134,7 +134,7 @@ impl NameCache {
     }
 
     /// Ends a window: forgets what goes beyond the budget, what was used longest ago first.
-    pub fn end_window(&mut self) {
+    pub(crate) fn end_window(&mut self) {
         self.age += 1;
         let mut held: Vec<(Holder, u64, usize)> = self.held().collect();
         held.sort_unstable_by_key(|(holder, used, _)| (*used, *holder));
@@ -192,7 +192,7 @@ impl FileNames {
 
 /// Names of the kernel's functions.
 #[derive(Debug, Default)]
-pub struct KernelNames {
+pub(crate) struct KernelNames {
     /// Those that were met; an empty name for what has none.
     pub names: Ranges,
     /// All, and when they were read; `None` when they had to go or were never needed.

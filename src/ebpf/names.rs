@@ -12,7 +12,7 @@ use crate::symbols::calls::Call;
 
 /// What a thread's name becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Comm {
+pub(crate) enum Comm {
     /// It does not stand in the profile.
     #[default]
     None,
@@ -26,7 +26,7 @@ pub enum Comm {
 
 /// How profiles are written.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Style {
+pub(crate) struct Style {
     /// Form of C++ and Rust names.
     pub demangle: Demangle,
     /// Where the name of the thread goes.
@@ -39,7 +39,7 @@ pub struct Style {
 
 /// When a window was taken, and what a tick in it stands for.
 #[derive(Debug, Clone, Copy)]
-pub struct Span {
+pub(crate) struct Span {
     /// Start, Unix time in nanoseconds.
     pub start_nanos: i64,
     /// Length of the window in nanoseconds.
@@ -49,19 +49,19 @@ pub struct Span {
 }
 
 /// Looks up the names of all frames of a window.
-pub struct Namer<'a> {
+pub(crate) struct Namer<'a> {
     cache: &'a mut NameCache,
     style: Style,
 }
 
 impl<'a> Namer<'a> {
     /// A namer that keeps what it finds.
-    pub fn new(cache: &'a mut NameCache, style: Style) -> Self {
+    pub(crate) fn new(cache: &'a mut NameCache, style: Style) -> Self {
         Self { cache, style }
     }
 
     /// Reads the names of the kernel functions of a window that are not known yet, all at once.
-    pub fn learn_kernel(&mut self, window: &Window) {
+    pub(crate) fn learn_kernel(&mut self, window: &Window) {
         let frames = window
             .processes
             .values()
@@ -75,7 +75,7 @@ impl<'a> Namer<'a> {
 
     /// Looks up the functions of binaries in some stacks that are not known yet, those of a binary all at once: its
     /// lines may be looked for once a while.
-    pub fn learn<'s>(&mut self, stacks: impl Iterator<Item = &'s Stacks>, places: &Places) {
+    pub(crate) fn learn<'s>(&mut self, stacks: impl Iterator<Item = &'s Stacks>, places: &Places) {
         let mut by_file: BTreeMap<FileId, HashSet<u64>> = BTreeMap::new();
         for frame in stacks
             .flat_map(|stacks| stacks.weights.keys())
@@ -93,7 +93,8 @@ impl<'a> Namer<'a> {
     }
 
     /// The profile of some processes, as pprof bytes without compression. Sample type is `cpu` in nanoseconds.
-    pub fn profile(&mut self, parts: &[(&ProcessInfo, &Stacks)], places: &Places, span: Span) -> Vec<u8> {
+    #[expect(clippy::iter_over_hash_type, reason = "samples of a profile have no order")]
+    pub(crate) fn profile(&mut self, parts: &[(&ProcessInfo, &Stacks)], places: &Places, span: Span) -> Vec<u8> {
         let named: Vec<Vec<(Frame, Arc<[Call]>)>> = parts
             .iter()
             .map(|(process, stacks)| self.names(process, stacks, places))

@@ -51,7 +51,7 @@ pub enum StartError {
 
 impl StartError {
     /// True when it is the BPF program that cannot be had; perf events may be allowed all the same.
-    pub fn is_of_program(&self) -> bool {
+    pub(crate) fn is_of_program(&self) -> bool {
         match self {
             Self::NoBtf | Self::OldKernel(_) | Self::Load(_) => true,
             Self::Capability(name) => *name == BPF,
@@ -85,7 +85,7 @@ const CAPABILITIES: [(&str, &[u32]); 3] = [
 const CPU_WORDS: usize = 8 + 6 + 6 + 4 + 1 + 1 + 16 + 8 + 1024;
 
 /// What the polling thread has of the loaded program.
-pub struct KernelSide {
+pub(crate) struct KernelSide {
     /// Records of the BPF program.
     pub ring: RingBuf<MapData>,
     scratch: PerCpuArray<MapData, [u64; CPU_WORDS]>,
@@ -95,7 +95,7 @@ pub struct KernelSide {
 }
 
 /// What the worker writes for the loaded BPF program.
-pub struct KernelMaps {
+pub(crate) struct KernelMaps {
     /// Mappings of each process, by its id.
     pub processes: HashOfMaps<MapData, u32, MapData>,
     /// Rows of each file, by its key.
@@ -104,7 +104,7 @@ pub struct KernelMaps {
 
 /// Settings that are fixed when the BPF program is loaded.
 #[derive(Debug, Clone, Copy)]
-pub struct LoadSettings {
+pub(crate) struct LoadSettings {
     /// Take kernel stacks too.
     pub kernel_stacks: bool,
     /// Copy each user stack as well.
@@ -114,7 +114,7 @@ pub struct LoadSettings {
 }
 
 /// Checks what can be checked and loads the BPF program.
-pub fn load(settings: LoadSettings) -> Result<(KernelSide, KernelMaps), StartError> {
+pub(crate) fn load(settings: LoadSettings) -> Result<(KernelSide, KernelMaps), StartError> {
     check_capabilities(&read("/proc/self/status")?)?;
     check_kernel(&read("/proc/sys/kernel/osrelease")?)?;
     if !Path::new("/sys/kernel/btf/vmlinux").exists() {
@@ -155,12 +155,12 @@ pub fn load(settings: LoadSettings) -> Result<(KernelSide, KernelMaps), StartErr
 
 impl KernelSide {
     /// The BPF program, to be run by events.
-    pub fn program(&self) -> &OwnedFd {
+    pub(crate) fn program(&self) -> &OwnedFd {
         &self.program
     }
 
     /// What the BPF program counted, summed over the CPUs (`enum counter`).
-    pub fn counts(&self) -> Accounts {
+    pub(crate) fn counts(&self) -> Accounts {
         let Ok(cpus) = self.scratch.get(&0, 0) else {
             return Accounts::default();
         };

@@ -20,7 +20,7 @@ const MAX_WAIT: u32 = 100;
 
 /// Which stacks are walked, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pass {
+pub(crate) enum Pass {
     /// Those whose tables are there; one more batch came.
     Batch,
     /// Those whose tables are there.
@@ -30,14 +30,14 @@ pub enum Pass {
 }
 
 /// A stack that was walked.
-pub struct Walked {
+pub(crate) struct Walked {
     pub waiting: Waiting,
     /// User addresses, leaf first.
     pub addresses: Vec<u64>,
     pub stop: Stop,
 }
 
-pub struct Waiting {
+pub(crate) struct Waiting {
     /// The mappings that it was taken of.
     pub image: Image,
     pub info: Arc<ProcessInfo>,
@@ -54,7 +54,7 @@ pub struct Waiting {
 
 impl Waiting {
     /// Copies what a record holds.
-    pub fn new(record: &Record<'_>, snapshot: &Snapshot<'_>, image: Image, info: Arc<ProcessInfo>) -> Self {
+    pub(super) fn new(record: &Record<'_>, snapshot: &Snapshot<'_>, image: Image, info: Arc<ProcessInfo>) -> Self {
         Self {
             image,
             info,
@@ -98,7 +98,7 @@ impl Waiting {
     }
 }
 
-pub struct Pending {
+pub(crate) struct Pending {
     queue: VecDeque<Waiting>,
     bytes: usize,
     limit: usize,
@@ -106,7 +106,7 @@ pub struct Pending {
 
 impl Pending {
     /// An empty queue for so many bytes.
-    pub fn new(limit: usize) -> Self {
+    pub(super) fn new(limit: usize) -> Self {
         Self {
             queue: VecDeque::new(),
             bytes: 0,
@@ -114,19 +114,19 @@ impl Pending {
         }
     }
 
-    pub fn push(&mut self, waiting: Waiting) {
+    pub(super) fn push(&mut self, waiting: Waiting) {
         self.bytes += waiting.size();
         self.queue.push_back(waiting);
     }
 
     /// True when nothing waits.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
     /// Walks the stacks whose tables are there, those that waited too long, and the oldest beyond the bytes; every one
     /// by [`Pass::Force`]. `spare` bytes may be taken beyond the queue's own.
-    pub fn walk(&mut self, files: &mut Files, pass: Pass, spare: usize) -> Vec<Walked> {
+    pub(super) fn walk(&mut self, files: &mut Files, pass: Pass, spare: usize) -> Vec<Walked> {
         let mut walked = Vec::new();
         for _ in 0..self.queue.len() {
             let Some(mut waiting) = self.queue.pop_front() else {

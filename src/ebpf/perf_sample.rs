@@ -8,11 +8,11 @@ use crate::ebpf::records::{self, Head};
 use crate::unwind::walk::{self, Snapshot};
 
 /// PERF_SAMPLE_TID, TIME, CALLCHAIN, PERIOD, REGS_USER and STACK_USER.
-pub const SAMPLE_TYPE: u64 = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 8 | 1 << 12 | 1 << 13;
+pub(crate) const SAMPLE_TYPE: u64 = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 8 | 1 << 12 | 1 << 13;
 /// Bytes of the stack that are copied.
-pub const STACK_BYTES: u32 = 16 << 10;
+pub(crate) const STACK_BYTES: u32 = 16 << 10;
 /// The registers that are copied, as bits (asm/perf_regs.h).
-pub const REGISTERS: u64 = if cfg!(target_arch = "x86_64") { X86_64 } else { ARM64 };
+pub(super) const REGISTERS: u64 = if cfg!(target_arch = "x86_64") { X86_64 } else { ARM64 };
 /// ax, bx, cx, dx, si, di, bp, sp, ip, and r8 to r15.
 const X86_64: u64 = 0x1ff | 0xff << 16;
 /// Frame pointer, return address, stack pointer and instruction pointer.
@@ -41,7 +41,7 @@ fn arrange(copied: &[u64]) -> Option<Arranged> {
 const MAX_KERNEL_FRAMES: usize = 127;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sample {
+pub(crate) enum Sample {
     Idle,
     /// Of a task; time on CLOCK_MONOTONIC in nanoseconds.
     Task(u64),
@@ -49,7 +49,7 @@ pub enum Sample {
 
 /// Appends the body of a PERF_RECORD_SAMPLE to `out` as a record of the BPF program. `None`, and nothing is appended,
 /// when it is malformed.
-pub fn encode(body: &[u8], out: &mut Vec<u8>) -> Option<Sample> {
+pub(super) fn encode(body: &[u8], out: &mut Vec<u8>) -> Option<Sample> {
     let (pid, tid) = (u32_at(body, 0)?, u32_at(body, 4)?);
     let time = u64_at(body, 8)?;
     let period = u64_at(body, 16)?;
@@ -113,19 +113,24 @@ mod tests {
     use super::*;
     use crate::ebpf::records::{Record, User};
 
-    fn body(with_registers: bool) -> Vec<u8> {
+    fn with_registers() -> Vec<u8> {
+        let mut words = vec![2];
+        words.extend((0..COPIED as u64).map(|index| 10 + index));
+        words.extend([16, 0x11, 0x22, 8]);
+        body(&words)
+    }
+
+    fn without_registers() -> Vec<u8> {
+        body(&[0, 0])
+    }
+
+    /// A sample of a kernel stack, with `more` words after it.
+    fn body(more: &[u64]) -> Vec<u8> {
         let mut body = Vec::new();
         body.extend_from_slice(&7_u32.to_ne_bytes());
         body.extend_from_slice(&8_u32.to_ne_bytes());
-        let mut words = vec![1000, 5_000_000, 3, u64::MAX - 127, 0xffff_0001, 0xffff_0002];
-        if with_registers {
-            words.push(2);
-            words.extend((0..COPIED as u64).map(|index| 10 + index));
-            words.extend([16, 0x11, 0x22, 8]);
-        } else {
-            words.extend([0, 0]);
-        }
-        for word in words {
+        let words = [1000, 5_000_000, 3, u64::MAX - 127, 0xffff_0001, 0xffff_0002];
+        for word in words.iter().chain(more) {
             body.extend_from_slice(&word.to_ne_bytes());
         }
         body
@@ -134,7 +139,7 @@ mod tests {
     #[test]
     fn a_sample_becomes_a_record_of_the_program() {
         let mut out = Vec::new();
-        assert_eq!(encode(&body(true), &mut out), Some(Sample::Task(1000)));
+        assert_eq!(encode(&with_registers(), &mut out), Some(Sample::Task(1000)));
         let record = Record::parse(&out).unwrap();
         assert_eq!((record.pid, record.period), (7, 5_000_000));
         assert_eq!(record.kernel().iter().collect::<Vec<_>>(), [0xffff_0001, 0xffff_0002]);
@@ -149,7 +154,7 @@ mod tests {
         assert_eq!((snapshot.ip, snapshot.sp, snapshot.bp, snapshot.aux), expected);
         assert_eq!(snapshot.bytes, 0x11_u64.to_ne_bytes());
         out.clear();
-        assert!(encode(&body(false), &mut out).is_some());
+        assert!(encode(&without_registers(), &mut out).is_some());
         assert!(matches!(Record::parse(&out).unwrap().user, User::Frames(_)));
     }
 
@@ -165,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_short_sample_is_refused_and_nothing_is_written() {
-        let whole = body(true);
+        let whole = with_registers();
         for length in 0..whole.len() {
             let mut out = Vec::new();
             assert_eq!(encode(&whole[..length], &mut out), None, "{length} bytes");

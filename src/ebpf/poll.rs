@@ -29,7 +29,7 @@ const CALM: usize = 10 << 10;
 const GOVERN: Duration = Duration::from_secs(5);
 
 /// What the polling thread is asked for.
-pub enum Order {
+pub(crate) enum Order {
     Take(Sender<Window>),
     /// Stop the clocks, then end the window: every tick is in it.
     Finish(Sender<Window>),
@@ -37,7 +37,7 @@ pub enum Order {
     Hold(Receiver<()>),
 }
 
-pub enum Source {
+pub(super) enum Source {
     Program {
         /// Clocks by CPU. They go before the BPF program.
         clocks: HashMap<u32, Clock>,
@@ -51,8 +51,22 @@ pub enum Source {
     },
 }
 
-/// The polling thread's own things.
-pub struct Poller {
+/// How much of what has come is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Amount {
+    Everything,
+    /// Nothing while too much waits for the worker: records stay in the ring.
+    WithinLimit,
+}
+
+/// What the worker does after a window.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Window,
+    Nothing,
+}
+
+pub(crate) struct Poller {
     pub source: Source,
     /// The side band of each CPU.
     pub bands: HashMap<u32, SideBand>,
@@ -72,7 +86,7 @@ pub struct Poller {
 
 impl Poller {
     /// Opens the clock of a CPU.
-    pub fn open_cpu(&mut self, cpu: u32) -> Result<(), StartError> {
+    pub(crate) fn open_cpu(&mut self, cpu: u32) -> Result<(), StartError> {
         let failed = |error| StartError::PerfEvent { cpu, error };
         if let std::collections::hash_map::Entry::Vacant(place) = self.bands.entry(cpu) {
             place.insert(SideBand::open(cpu).map_err(failed)?);
@@ -102,7 +116,7 @@ impl Poller {
     }
 
     /// Works until the other side is dropped.
-    pub fn run(mut self, orders: &Receiver<Order>) {
+    pub(super) fn run(mut self, orders: &Receiver<Order>) {
         let own = self.cost.thread();
         let mut governed = (Instant::now(), self.nanos_used());
         let mut is_finished = false;
@@ -110,11 +124,11 @@ impl Poller {
             let order = orders.recv_timeout(if self.is_calm { CALM_POLL } else { POLL });
             let is_open = match order {
                 Err(RecvTimeoutError::Disconnected) => return,
-                Err(RecvTimeoutError::Timeout) => self.drain(false),
-                Ok(Order::Take(reply)) => self.drain(false) && self.end_window(reply, false),
+                Err(RecvTimeoutError::Timeout) => self.drain(Amount::WithinLimit),
+                Ok(Order::Take(reply)) => self.drain(Amount::WithinLimit) && self.end_window(reply, Next::Window),
                 Ok(Order::Finish(reply)) => {
                     is_finished = true;
-                    self.drain(true);
+                    self.drain(Amount::Everything);
                     let closing = match &self.source {
                         Source::Program { clocks, .. } => clocks.keys().copied().collect::<Vec<_>>(),
                         Source::Events { .. } => Vec::new(),
@@ -122,7 +136,7 @@ impl Poller {
                     for cpu in closing {
                         self.close_cpu(cpu);
                     }
-                    self.drain(true) && self.end_window(reply, true)
+                    self.drain(Amount::Everything) && self.end_window(reply, Next::Nothing)
                 }
                 #[cfg(test)]
                 Ok(Order::Hold(until)) => self.work.send(Work::Hold(until)).is_ok(),
@@ -142,11 +156,14 @@ impl Poller {
         }
     }
 
-    /// Reads what has come. Records stay in the ring while too much waits, unless `all`. Answers false when the worker
-    /// is gone.
-    fn drain(&mut self, all: bool) -> bool {
+    /// Reads what has come. Answers false when the worker is gone.
+    #[expect(
+        clippy::iter_over_hash_type,
+        reason = "what the rings of the CPUs hold is sorted by time afterwards"
+    )]
+    fn drain(&mut self, amount: Amount) -> bool {
         let mut batch = Batch::default();
-        if all || self.backlog.load(Ordering::Relaxed) < self.limit {
+        if amount == Amount::Everything || self.backlog.load(Ordering::Relaxed) < self.limit {
             match &mut self.source {
                 Source::Program { side, .. } => {
                     while let Some(record) = side.ring.next() {
@@ -189,13 +206,13 @@ impl Poller {
         self.work.send(Work::Batch(batch)).is_ok()
     }
 
-    fn end_window(&mut self, reply: Sender<Window>, is_last: bool) -> bool {
+    fn end_window(&mut self, reply: Sender<Window>, next: Next) -> bool {
         let accounts = self.accounts();
         let hertz = self.hertz.load(Ordering::Relaxed);
         let take = Work::Take {
             accounts,
             hertz,
-            is_last,
+            is_last: next == Next::Nothing,
             reply,
         };
         self.work.send(take).is_ok()
@@ -286,6 +303,6 @@ fn drain_samples(ring: &mut SampleRing, counts: &mut Accounts, batch: &mut Batch
 }
 
 /// Nanoseconds between two ticks.
-pub fn period_of(hertz: u32) -> u64 {
+pub(crate) fn period_of(hertz: u32) -> u64 {
     1_000_000_000 / u64::from(hertz.max(1))
 }

@@ -104,7 +104,7 @@ fn parse_line(line: &str) -> Option<MapsLine> {
 }
 
 /// The path of the program; empty for kernel threads and when it cannot be read.
-pub fn executable(pid: u32) -> String {
+pub(crate) fn executable(pid: u32) -> String {
     std::fs::read_link(format!("/proc/{pid}/exe"))
         .map(|path| {
             let path = path.to_string_lossy();
@@ -122,7 +122,7 @@ pub fn parent(pid: u32) -> Option<u32> {
 }
 
 /// The name of the main thread.
-pub fn comm(pid: u32) -> String {
+pub(crate) fn comm(pid: u32) -> String {
     text(pid, "comm")
         .map(|text| text.trim_end().to_owned())
         .unwrap_or_default()
@@ -141,7 +141,7 @@ pub fn start(pid: u32) -> u64 {
 }
 
 /// The id of the container that a process runs in, from any line of its cgroup file; empty when it runs in none.
-pub fn container_id(pid: u32) -> String {
+pub(crate) fn container_id(pid: u32) -> String {
     text(pid, "cgroup")
         .map(|text| container_id_of(&text).to_owned())
         .unwrap_or_default()
@@ -149,7 +149,7 @@ pub fn container_id(pid: u32) -> String {
 
 /// The innermost container id in a cgroup file: 64 hexadecimal digits that stand alone between other characters
 /// (`/docker/ID`, `cri-containerd-ID.scope`, `/kubepods/.../ID`), in any of its lines.
-pub fn container_id_of(cgroup: &str) -> &str {
+pub(crate) fn container_id_of(cgroup: &str) -> &str {
     for line in cgroup.lines() {
         let found = line
             .rsplit(|char: char| !char.is_ascii_hexdigit())
@@ -163,7 +163,7 @@ pub fn container_id_of(cgroup: &str) -> &str {
 
 /// The id that a process has in its innermost pid namespace, which names its perf map; its own id when that cannot be
 /// read.
-pub fn namespaced_pid(pid: u32) -> u32 {
+pub(crate) fn namespaced_pid(pid: u32) -> u32 {
     let read = || {
         let status = text(pid, "status").ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;

@@ -16,7 +16,7 @@ use crate::ebpf::window::{Frame, ProcessInfo};
 const MAX_MAPPINGS: usize = 16_000;
 
 /// A process that runs, or ran a moment ago.
-pub struct Process {
+pub(super) struct Process {
     pub info: Arc<ProcessInfo>,
     /// Its executable mappings.
     pub image: Image,
@@ -33,7 +33,7 @@ pub struct Process {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mapping {
+pub(super) struct Mapping {
     pub start: u64,
     /// Address after the last.
     pub end: u64,
@@ -45,11 +45,11 @@ pub struct Mapping {
 
 /// The executable mappings of a process until it runs another program, sorted by start, without overlaps. Copied stacks
 /// keep the image that they were taken of.
-pub type Image = Arc<RwLock<Vec<Mapping>>>;
+pub(super) type Image = Arc<RwLock<Vec<Mapping>>>;
 
 impl Process {
     /// A process of which nothing but its id is known; `/proc` is not asked.
-    pub fn new(pid: u32, start: u64) -> Self {
+    pub(super) fn new(pid: u32, start: u64) -> Self {
         Self {
             info: Arc::new(ProcessInfo {
                 pid,
@@ -69,7 +69,7 @@ impl Process {
     }
 
     /// The child of this one, which is the same but for its id.
-    pub fn fork(&self, pid: u32) -> Self {
+    pub(crate) fn fork(&self, pid: u32) -> Self {
         let mut child = Self::new(pid, 0);
         child.info = Arc::new(ProcessInfo {
             pid,
@@ -81,7 +81,7 @@ impl Process {
     }
 
     /// Reads its identity from `/proc`. What events said stays when the process is gone.
-    pub fn identify(&mut self) {
+    pub(crate) fn identify(&mut self) {
         let info = Arc::make_mut(&mut self.info);
         let set = |place: &mut String, found: String| {
             if !found.is_empty() {
@@ -95,7 +95,7 @@ impl Process {
     }
 
     /// Takes the mappings from `/proc` in place of those that are known, which stay when the process is gone.
-    pub fn read(&mut self, files: &mut Files) {
+    pub(super) fn read(&mut self, files: &mut Files) {
         self.doubtful = false;
         let lines = proc::executable_mappings(self.info.pid).unwrap_or_default();
         // Sorted and without overlaps already.
@@ -128,7 +128,7 @@ impl Process {
     }
 
     /// Adds a mapping in place of what it covers. Answers false when the process has too many.
-    pub fn map(&mut self, files: &mut Files, line: &MapsLine) -> bool {
+    pub(super) fn map(&mut self, files: &mut Files, line: &MapsLine) -> bool {
         let Some(new) = self.mapping(files, line) else {
             return true;
         };
@@ -139,7 +139,7 @@ impl Process {
     }
 
     /// The mappings as the BPF program reads them, after their number.
-    pub fn kernel_mappings(&self) -> Vec<KernelMapping> {
+    pub(crate) fn kernel_mappings(&self) -> Vec<KernelMapping> {
         let image = self.image.read();
         let mapping = |mapping: &Mapping| KernelMapping {
             start: mapping.start,
@@ -191,14 +191,14 @@ fn put(mappings: &mut Vec<Mapping>, new: Mapping) -> bool {
 }
 
 /// The mapping around an address.
-pub fn mapping_at(mappings: &[Mapping], address: u64) -> Option<&Mapping> {
+pub(crate) fn mapping_at(mappings: &[Mapping], address: u64) -> Option<&Mapping> {
     let after = mappings.partition_point(|mapping| mapping.start <= address);
     let mapping = mappings.get(after.checked_sub(1)?)?;
     (address < mapping.end).then_some(mapping)
 }
 
 /// Adds kernel addresses, leaf first, as frames.
-pub fn push_kernel(frames: &mut Vec<Frame>, addresses: impl Iterator<Item = u64>) {
+pub(crate) fn push_kernel(frames: &mut Vec<Frame>, addresses: impl Iterator<Item = u64>) {
     for (index, address) in addresses.enumerate() {
         frames.push(Frame {
             file: FileId::KERNEL,
@@ -208,7 +208,7 @@ pub fn push_kernel(frames: &mut Vec<Frame>, addresses: impl Iterator<Item = u64>
 }
 
 /// Adds user addresses, leaf first, as frames of the files that they lie in.
-pub fn push_user(frames: &mut Vec<Frame>, addresses: &[u64], mappings: &[Mapping]) {
+pub(crate) fn push_user(frames: &mut Vec<Frame>, addresses: &[u64], mappings: &[Mapping]) {
     for (index, address) in addresses.iter().enumerate() {
         // A return address may be the first byte after the function: the call is what counts.
         let address = address.wrapping_sub(u64::from(index > 0));

@@ -122,12 +122,12 @@ impl Profiler {
     }
 
     /// Where the threads that look up names note their cost.
-    pub fn cost(&self) -> &Cost {
+    pub(crate) fn cost(&self) -> &Cost {
         &self.cost
     }
 
     /// What opens files of processes, and counts those that are refused.
-    pub fn opener(&self) -> &Opener {
+    pub(crate) fn opener(&self) -> &Opener {
         &self.opener
     }
 }
@@ -190,6 +190,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
+    use crate::ebpf::budget::Budget;
     use crate::ebpf::settings::Scope;
 
     /// Keeps a thread busy until it is dropped, and says how much CPU it used.
@@ -213,9 +214,11 @@ mod tests {
     fn a_worker_that_is_blocked_for_seconds_loses_no_tick() {
         let own = std::process::id();
         let profiler = Profiler::start(Settings {
-            // Ticks of processes that are not known yet, which other tests may start meanwhile, copy their stacks:
-            // slow enough that those of five seconds fit where they must wait.
-            hertz: 97,
+            // Ticks of processes that are not known yet, which other tests start meanwhile, copy their stacks of up
+            // to 64 KiB until the worker has seen them: so slow, and with so much room, that five seconds of nothing
+            // else fit where they must wait.
+            hertz: 23,
+            budget: Budget::new(256 << 20),
             scope: Scope::Process(own),
             ..Settings::default()
         })

@@ -11,7 +11,7 @@ const SNAPSHOT_KERNEL: usize = HEAD + 32 + REGISTERS * 8;
 
 /// One tick of the clock that hit a task.
 #[derive(Debug, Clone, Copy)]
-pub struct Record<'a> {
+pub(crate) struct Record<'a> {
     /// CLOCK_MONOTONIC, nanoseconds.
     pub time: u64,
     pub pid: u32,
@@ -32,7 +32,7 @@ pub struct Record<'a> {
 
 /// The user half of a tick.
 #[derive(Debug, Clone, Copy)]
-pub enum User<'a> {
+pub(crate) enum User<'a> {
     Frames(Addresses<'a>),
     /// Registers and bytes of the stack, to be walked here.
     Snapshot(Snapshot<'a>),
@@ -42,7 +42,7 @@ pub enum User<'a> {
 
 /// What every record begins with, as far as it is known outside of the BPF program.
 #[derive(Debug, Clone, Copy)]
-pub struct Head {
+pub(super) struct Head {
     /// CLOCK_MONOTONIC, nanoseconds.
     pub time: u64,
     pub pid: u32,
@@ -52,12 +52,12 @@ pub struct Head {
 }
 
 /// The time of a record, without looking at the rest.
-pub fn time_of(bytes: &[u8]) -> Option<u64> {
+pub(crate) fn time_of(bytes: &[u8]) -> Option<u64> {
     u64_at(bytes, 0)
 }
 
 /// Appends a record with kernel frames only, as of a kernel thread.
-pub fn write_kernel_only(out: &mut Vec<u8>, head: Head, kernel: &[u64]) {
+pub(crate) fn write_kernel_only(out: &mut Vec<u8>, head: Head, kernel: &[u64]) {
     write_head(out, head, 1, kernel.len(), 0);
     kernel
         .iter()
@@ -65,7 +65,7 @@ pub fn write_kernel_only(out: &mut Vec<u8>, head: Head, kernel: &[u64]) {
 }
 
 /// Appends a record with a copy of the stack.
-pub fn write_snapshot(out: &mut Vec<u8>, head: Head, kernel: &[u64], snapshot: &Snapshot<'_>) {
+pub(crate) fn write_snapshot(out: &mut Vec<u8>, head: Head, kernel: &[u64], snapshot: &Snapshot<'_>) {
     let stack = snapshot.bytes;
     write_head(out, head, 2, kernel.len(), stack.len());
     let first = [snapshot.ip, snapshot.sp, snapshot.bp, snapshot.aux];
@@ -91,18 +91,18 @@ fn write_head(out: &mut Vec<u8>, head: Head, kind: u8, kernel_frames: usize, sta
 
 /// Addresses as they lie in the record.
 #[derive(Debug, Clone, Copy)]
-pub struct Addresses<'a>(&'a [u8]);
+pub(crate) struct Addresses<'a>(&'a [u8]);
 
 impl<'a> Addresses<'a> {
     /// The addresses in order.
-    pub fn iter(self) -> impl Iterator<Item = u64> + 'a {
+    pub(super) fn iter(self) -> impl Iterator<Item = u64> + 'a {
         self.0.as_chunks::<8>().0.iter().map(|bytes| u64::from_ne_bytes(*bytes))
     }
 }
 
 impl<'a> Record<'a> {
     /// Reads a record; `None` when it is not of the layout that the BPF program writes.
-    pub fn parse(bytes: &'a [u8]) -> Option<Self> {
+    pub(super) fn parse(bytes: &'a [u8]) -> Option<Self> {
         let kernel_frames = usize::from(u16_at(bytes, 28)?);
         let user_frames = usize::from(u16_at(bytes, 30)?);
         let kind = *bytes.get(32)?;
@@ -152,7 +152,7 @@ impl<'a> Record<'a> {
     }
 
     /// Kernel frames, leaf first.
-    pub fn kernel(&self) -> Addresses<'a> {
+    pub(super) fn kernel(&self) -> Addresses<'a> {
         Addresses(self.kernel)
     }
 }

@@ -9,25 +9,25 @@ use crate::unwind::{Line, Packed, Row, packed};
 
 /// A table, where it lies.
 #[derive(Debug)]
-pub enum Rows {
+pub(crate) enum Rows {
     Own(Packed),
     Kernel(SharedArray<Line>),
 }
 
 impl Rows {
-    pub fn lines(&self) -> &[Line] {
+    pub(crate) fn lines(&self) -> &[Line] {
         match self {
             Self::Own(table) => table.lines(),
             Self::Kernel(lines) => lines,
         }
     }
 
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         size_of_val(self.lines())
     }
 
     /// The row that holds at `pc`.
-    pub fn find(&self, pc: u32) -> Option<Row> {
+    pub(crate) fn find(&self, pc: u32) -> Option<Row> {
         packed::find(self.lines(), pc)
     }
 }

@@ -19,7 +19,7 @@ use crate::symbols::{Ranges, jitdump, perf_map};
 
 /// Names of all processes that make code.
 #[derive(Debug)]
-pub struct RunTimes {
+pub(crate) struct RunTimes {
     processes: HashMap<ProcessKey, RunTime>,
     opener: Opener,
 }
@@ -34,7 +34,7 @@ struct RunTime {
 }
 
 impl RunTimes {
-    pub fn new(opener: Opener) -> Self {
+    pub(crate) fn new(opener: Opener) -> Self {
         Self {
             processes: HashMap::new(),
             opener,
@@ -42,7 +42,7 @@ impl RunTimes {
     }
 
     /// The names of a process for sorted addresses, asked for at `now`.
-    pub fn resolve(&mut self, process: &ProcessInfo, addresses: &[u64], now: u64) -> &Ranges {
+    pub(crate) fn resolve(&mut self, process: &ProcessInfo, addresses: &[u64], now: u64) -> &Ranges {
         let known = self.processes.entry(process.key()).or_default();
         known.used = now;
         known.learn(&self.opener, process, addresses);
@@ -50,14 +50,14 @@ impl RunTimes {
     }
 
     /// The processes: when each was asked for last, and bytes of its names.
-    pub fn held(&self) -> impl Iterator<Item = (ProcessKey, u64, usize)> {
+    pub(crate) fn held(&self) -> impl Iterator<Item = (ProcessKey, u64, usize)> {
         self.processes
             .iter()
             .map(|(key, known)| (*key, known.used, known.names.bytes()))
     }
 
     /// Forgets the names of a process; they are read again when they are asked for.
-    pub fn forget(&mut self, key: ProcessKey) {
+    pub(crate) fn forget(&mut self, key: ProcessKey) {
         self.processes.remove(&key);
     }
 }

@@ -20,7 +20,7 @@ const GUARD: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 const PIECE: [u8; 11] = [0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3];
 
 /// Whether memory without a file holds such pieces: its first bytes say so.
-pub fn are_in(pid: u32, line: &MapsLine) -> bool {
+pub(crate) fn are_in(pid: u32, line: &MapsLine) -> bool {
     let bytes = line.end.saturating_sub(line.start);
     if Arch::native() != Some(Arch::X86_64) || bytes == 0 || !bytes.is_multiple_of(ARENA_BYTES) {
         return false;
@@ -35,7 +35,7 @@ fn is_piece(bytes: &[u8]) -> bool {
 }
 
 /// The rule that holds in all of them where the interpreter returns to.
-pub fn row() -> Row {
+pub(super) fn row() -> Row {
     Row {
         // The word that the piece has taken, and the return address.
         cfa: 2,

@@ -137,7 +137,7 @@ pub struct Window {
 
 impl Window {
     /// Nanoseconds between two ticks at its end.
-    pub fn period_nanos(&self) -> i64 {
+    pub(crate) fn period_nanos(&self) -> i64 {
         1_000_000_000 / i64::from(self.hertz.max(1))
     }
 
@@ -149,7 +149,7 @@ impl Window {
 
 /// A window that is being filled.
 #[derive(Debug)]
-pub struct Filling {
+pub(crate) struct Filling {
     processes: HashMap<(u32, u64), (Arc<ProcessInfo>, Stacks)>,
     comms: Vec<Arc<str>>,
     comm_index: HashMap<[u8; 16], u64>,
@@ -162,7 +162,7 @@ const STACK_BYTES: usize = 64;
 
 impl Filling {
     /// An empty window whose stacks may take so many bytes; what goes beyond is folded into one stack a process.
-    pub fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self {
             processes: HashMap::new(),
             comms: Vec::new(),
@@ -173,7 +173,7 @@ impl Filling {
     }
 
     /// Counts a tick of `nanos`. Answers false when the stack was folded.
-    pub fn add(&mut self, process: &Arc<ProcessInfo>, frames: &[Frame], nanos: u64) -> bool {
+    pub(crate) fn add(&mut self, process: &Arc<ProcessInfo>, frames: &[Frame], nanos: u64) -> bool {
         let weight = Weight { ticks: 1, nanos };
         let (info, stacks) = self
             .processes
@@ -198,12 +198,12 @@ impl Filling {
     }
 
     /// Bytes that its stacks may still take.
-    pub fn free(&self) -> usize {
+    pub(crate) fn free(&self) -> usize {
         self.limit.saturating_sub(self.bytes)
     }
 
     /// The frame of a thread's name.
-    pub fn comm(&mut self, comm: &[u8; 16]) -> Frame {
+    pub(crate) fn comm(&mut self, comm: &[u8; 16]) -> Frame {
         let comms = &mut self.comms;
         let address = *self.comm_index.entry(*comm).or_insert_with(|| {
             let end = comm.iter().position(|byte| *byte == 0).unwrap_or(comm.len());
@@ -217,7 +217,7 @@ impl Filling {
     }
 
     /// Ends the window; `binary` is asked for each file that is in a stack.
-    pub fn finish(
+    pub(crate) fn finish(
         &mut self,
         mut binary: impl FnMut(FileId) -> Option<Arc<Binary>>,
         accounts: Accounts,

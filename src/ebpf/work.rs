@@ -11,7 +11,7 @@ use crate::ebpf::window::{Accounts, Window};
 const EVENT_BYTES: usize = 128;
 
 /// What the worker is given to do.
-pub enum Work {
+pub(super) enum Work {
     Batch(Batch),
     /// End the window and answer with it.
     Take {
@@ -30,7 +30,7 @@ pub enum Work {
 
 /// What was read in one go.
 #[derive(Default)]
-pub struct Batch {
+pub(super) struct Batch {
     pub(super) bytes: Vec<u8>,
     /// Time and place of each record, in order of time.
     pub(super) order: Vec<(u64, usize, usize)>,
@@ -42,14 +42,14 @@ pub struct Batch {
 
 impl Batch {
     /// Time and bytes of the records, in order of time.
-    pub fn records(&self) -> impl Iterator<Item = (u64, &[u8])> {
+    pub(crate) fn records(&self) -> impl Iterator<Item = (u64, &[u8])> {
         self.order
             .iter()
             .filter_map(|(time, from, to)| Some((*time, self.bytes.get(*from..*to)?)))
     }
 
     /// What it counts for in the backlog.
-    pub fn size(&self) -> usize {
+    pub(super) fn size(&self) -> usize {
         self.bytes.len() + self.events.len() * EVENT_BYTES
     }
 }

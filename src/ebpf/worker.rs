@@ -25,7 +25,7 @@ use crate::ebpf::window::{Accounts, Filling, Frame, ProcessInfo, Window};
 use crate::ebpf::work::{Batch, Work};
 use crate::unwind::Stop;
 
-pub struct Worker {
+pub(crate) struct Worker {
     settings: Settings,
     kernel: KernelSide,
     /// Processes whose ticks are taken, when not all are.
@@ -44,7 +44,7 @@ pub struct Worker {
 
 impl Worker {
     /// Knows no process yet. `backlog` is lowered by the bytes of each batch that is done.
-    pub fn new(
+    pub(super) fn new(
         settings: Settings,
         kernel: Option<KernelMaps>,
         cost: Cost,
@@ -73,7 +73,7 @@ impl Worker {
     }
 
     /// Ignores all other processes before the clocks start, or their records would fill the ring.
-    pub fn ignore_others(&mut self) -> std::io::Result<()> {
+    pub(crate) fn ignore_others(&mut self) -> std::io::Result<()> {
         if self.settings.scope == Scope::All {
             return Ok(());
         }
@@ -87,7 +87,7 @@ impl Worker {
     }
 
     /// Works until the other side is dropped.
-    pub fn run(mut self, inbox: &Receiver<Work>) {
+    pub(super) fn run(mut self, inbox: &Receiver<Work>) {
         let own: ThreadCost = self.cost.thread();
         for work in inbox {
             match work {
@@ -138,6 +138,7 @@ impl Worker {
         self.forget_exited();
     }
 
+    #[expect(clippy::iter_over_hash_type, reason = "each process is looked at by itself")]
     fn take(&mut self, polled: Accounts, hertz: u32) -> Window {
         self.kernel.write_processes(&mut self.processes);
         let own = self.accounts;
@@ -185,6 +186,7 @@ impl Worker {
         }
     }
 
+    #[expect(clippy::iter_over_hash_type, reason = "each process is changed by itself")]
     fn apply(&mut self, event: &ProcessEvent) {
         match event {
             ProcessEvent::Lost(count) => {

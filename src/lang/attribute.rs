@@ -41,48 +41,48 @@ pub struct OptionalSecret(pub Value);
 
 /// A duration of more than zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Interval(Duration);
+pub(crate) struct Interval(Duration);
 
 /// A whole number of at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Positive(u64);
+pub(crate) struct Positive(u64);
 
 /// A whole number of at least zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Natural(u64);
+pub(crate) struct Natural(u64);
 
 /// Bytes, written as a number or as a text such as `512MiB` or `1GB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ByteSize(u64);
+pub(crate) struct ByteSize(u64);
 
 /// A string or a list that is not empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotEmpty<T>(pub T);
+pub(crate) struct NotEmpty<T>(pub T);
 
 impl Interval {
     /// The duration; never zero.
-    pub fn get(self) -> Duration {
+    pub(crate) fn get(self) -> Duration {
         self.0
     }
 }
 
 impl Positive {
     /// The number; never zero. Too large a one for this machine becomes the largest.
-    pub fn get(self) -> usize {
+    pub(crate) fn get(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }
 }
 
 impl Natural {
     /// The number; zero or more.
-    pub fn get(self) -> u64 {
+    pub(crate) fn get(self) -> u64 {
         self.0
     }
 }
 
 impl ByteSize {
     /// The size as a number of bytes.
-    pub fn get(self) -> u64 {
+    pub(crate) fn get(self) -> u64 {
         self.0
     }
 }
@@ -121,7 +121,7 @@ macro_rules! choices {
 pub(crate) use choices;
 
 /// The choice that the text of `value` names.
-pub fn choose<T: Copy>(name: &str, value: &Value, choices: &[(&str, T)]) -> Result<T, ArgumentError> {
+pub(crate) fn choose<T: Copy>(name: &str, value: &Value, choices: &[(&str, T)]) -> Result<T, ArgumentError> {
     let given = text(value).unwrap_or_default();
     let found = choices.iter().find(|(choice, _)| *choice == &*given);
     found.map(|(_, chosen)| *chosen).ok_or_else(|| {

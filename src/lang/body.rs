@@ -29,7 +29,7 @@ pub trait FromBody: Sized {
 
 /// A block that has a label, with its body.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Labelled<T> {
+pub(crate) struct Labelled<T> {
     /// The label as written, without quotes.
     pub label: Arc<str>,
     /// The typed body of the block.
@@ -382,11 +382,7 @@ mod tests {
             panic!("no block");
         };
         let decoded = decode(&source, block.header(), &block.body, Example::SCHEMA, &Partly);
-        assert!(
-            !decoded.diagnostics.has_errors(),
-            "{}",
-            decoded.diagnostics.render(false)
-        );
+        assert!(!decoded.diagnostics.has_errors(), "{}", decoded.diagnostics.render());
         Example::from_body(&decoded.arguments).map_err(|ArgumentErrors(errors)| {
             let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
             errors.join("; ")

@@ -70,7 +70,7 @@ pub fn convert(value: &Value, kind: &Kind) -> Result<Value, ConversionError> {
 }
 
 /// The name of a type as messages write it.
-pub fn kind_name(kind: &Kind) -> String {
+pub(crate) fn kind_name(kind: &Kind) -> String {
     match kind {
         Kind::Bool => "bool",
         Kind::Int | Kind::Uint | Kind::Float => "number",
@@ -85,7 +85,7 @@ pub fn kind_name(kind: &Kind) -> String {
 }
 
 /// The name of a type with what is in it: `list(map(string))`.
-pub fn full_kind_name(kind: &Kind) -> String {
+pub(crate) fn full_kind_name(kind: &Kind) -> String {
     match kind {
         Kind::List(inner) => format!("list({})", full_kind_name(inner)),
         Kind::Map(inner) => format!("map({})", full_kind_name(inner)),
@@ -94,7 +94,7 @@ pub fn full_kind_name(kind: &Kind) -> String {
 }
 
 /// The name of a value's type as messages write it.
-pub fn value_name(value: &Value) -> String {
+pub(crate) fn value_name(value: &Value) -> String {
     match value {
         Value::Capsule(capsule) => format!("capsule(\"{}\")", capsule.kind),
         other => other.kind_name().to_owned(),
@@ -102,7 +102,7 @@ pub fn value_name(value: &Value) -> String {
 }
 
 /// A number in the shortest decimal form without an exponent.
-pub fn format_number(number: Number) -> String {
+pub(crate) fn format_number(number: Number) -> String {
     match number {
         Number::Int(value) => value.to_string(),
         Number::Uint(value) => value.to_string(),

@@ -14,12 +14,12 @@ use crate::lang::convert::{ConversionError, Step, convert};
 use crate::lang::diagnostic::{Diagnostic, Diagnostics, nearest};
 use crate::lang::eval::{NoScope, Scope, evaluate};
 use crate::lang::parser::parse_expression;
-use crate::lang::schema::{ArgumentBlock, Arguments, Attribute, Block, Kind, Schema};
+use crate::lang::schema::{ArgumentBlock, Arguments, Attribute, Kind, Schema};
 use crate::lang::source::{Source, Span};
 use crate::lang::value::{Fields, Number, Value};
 
 /// Turns the expression of an attribute into a value of its type.
-pub trait Resolve {
+pub(crate) trait Resolve {
     /// The converted value; `None` when it cannot be known yet.
     fn resolve(&self, source: &Source, expression: &Expression, kind: &Kind) -> Result<Option<Value>, Diagnostic>;
 
@@ -30,7 +30,7 @@ pub trait Resolve {
 }
 
 /// Evaluates in a scope: every value is known.
-pub struct Evaluate<'a> {
+pub(crate) struct Evaluate<'a> {
     /// The scope whose names have values.
     pub scope: &'a dyn Scope,
     /// Defaults that were worked out before, when there are many bodies.
@@ -63,7 +63,7 @@ impl Resolve for Evaluate<'_> {
 /// Names and defaults of schemas, worked out once and shared by all bodies that do not give them. It holds a list for
 /// each schema of the program that was asked for.
 #[derive(Default)]
-pub struct Defaults(Mutex<HashMap<DefaultsKey, SharedDefaults>>);
+pub(crate) struct Defaults(Mutex<HashMap<DefaultsKey, SharedDefaults>>);
 
 /// A schema's attributes and the overrides, each by place and length: they are constants of the program.
 type DefaultsKey = ((usize, usize), (usize, usize));
@@ -91,7 +91,7 @@ impl Defaults {
 }
 
 /// A body, read against its schema.
-pub struct Decoded {
+pub(crate) struct Decoded {
     /// Its values. Where a value was wrong there is null; an attribute whose value is not known yet is absent.
     pub arguments: Arguments,
     /// What is wrong with the body.
@@ -99,7 +99,7 @@ pub struct Decoded {
 }
 
 /// Reads `body`. `header` is where a missing attribute is reported.
-pub fn decode(
+pub(crate) fn decode(
     source: &Source,
     header: Span,
     body: &[Statement],
@@ -120,7 +120,8 @@ pub fn decode(
 
 /// The arguments of an empty body, required ones null. Fails when a default of the schema is not of its type: every
 /// component's table test calls this.
-pub fn defaults(schema: &Schema) -> Result<Arguments, Diagnostics> {
+#[cfg(test)]
+pub(crate) fn defaults(schema: &Schema) -> Result<Arguments, Diagnostics> {
     let mut diagnostics = Diagnostics::new();
     let arguments = default_arguments(schema, &[], &mut diagnostics);
     // Blocks that are not implied have defaults too, checked here and not kept.
@@ -135,12 +136,12 @@ pub fn defaults(schema: &Schema) -> Result<Arguments, Diagnostics> {
 
 /// The value that an attribute has when it is not given; null when it has no default, or a default that is not of its
 /// type.
-pub fn default_of(attribute: &Attribute, overrides: &[(&'static str, &'static str)]) -> Value {
+pub(crate) fn default_of(attribute: &Attribute, overrides: &[(&'static str, &'static str)]) -> Value {
     default_value(attribute, overrides, &mut Diagnostics::new())
 }
 
 /// A type error at the part of the expression that is at fault, as far as the expression shows it.
-pub fn wrong_type(source: &Source, expression: &Expression, error: &ConversionError) -> Diagnostic {
+pub(crate) fn wrong_type(source: &Source, expression: &Expression, error: &ConversionError) -> Diagnostic {
     let mut at = expression;
     let mut rest = String::new();
     for step in &error.path {
@@ -168,7 +169,7 @@ pub fn wrong_type(source: &Source, expression: &Expression, error: &ConversionEr
 }
 
 /// The place of the attribute or block that a path such as `rule[2].action` names; `fallback` when there is none.
-pub fn locate(body: &[Statement], path: &str, fallback: Span) -> Span {
+pub(crate) fn locate(body: &[Statement], path: &str, fallback: Span) -> Span {
     if path.is_empty() {
         return fallback;
     }
@@ -426,17 +427,17 @@ fn suggestion<'a>(name: &str, candidates: impl Iterator<Item = &'a str> + Clone,
     }
 }
 
+#[cfg(test)]
 fn default_arguments(schema: &Schema, overrides: &[(&'static str, &'static str)], out: &mut Diagnostics) -> Arguments {
     let attributes = schema
         .attributes
         .iter()
         .map(|attribute| (Arc::from(attribute.name), default_value(attribute, overrides, out)))
         .collect();
-    let implied = |block: &&Block| block.implied;
     let blocks = schema
         .blocks
         .iter()
-        .filter(implied)
+        .filter(|block| block.implied)
         .map(|block| ArgumentBlock {
             name: block.name.into(),
             label: None,

@@ -68,7 +68,7 @@ impl Diagnostic {
     }
 
     /// A warning at `span` of `source`.
-    pub fn warning(code: Code, source: &Source, span: Span, message: impl Into<String>) -> Self {
+    pub(crate) fn warning(code: Code, source: &Source, span: Span, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Warning,
             ..Self::error(code, source, span, message)
@@ -84,14 +84,14 @@ impl Diagnostic {
 
     /// With advice, if there is some.
     #[must_use]
-    pub fn maybe_hint(mut self, hint: Option<String>) -> Self {
+    pub(crate) fn maybe_hint(mut self, hint: Option<String>) -> Self {
         self.hint = hint;
         self
     }
 
     /// With a remark about another place.
     #[must_use]
-    pub fn note_at(mut self, source: &Source, span: Span, message: impl Into<String>) -> Self {
+    pub(crate) fn note_at(mut self, source: &Source, span: Span, message: impl Into<String>) -> Self {
         self.notes.push(Note {
             message: message.into(),
             place: Some((source.clone(), span)),
@@ -99,18 +99,17 @@ impl Diagnostic {
         self
     }
 
-    /// The same, with a remark at another place.
-    #[must_use]
-    pub fn note(mut self, message: impl Into<String>) -> Self {
-        self.notes.push(Note {
-            message: message.into(),
-            place: None,
-        });
-        self
+    /// The finding with its excerpt, ending without a newline.
+    pub fn render(&self) -> String {
+        self.rendered_by(&Renderer::plain())
     }
 
-    /// The finding with its excerpt, ending without a newline.
-    pub fn render(&self, colour: bool) -> String {
+    /// The same for a terminal, in colours.
+    pub fn render_coloured(&self) -> String {
+        self.rendered_by(&Renderer::styled())
+    }
+
+    fn rendered_by(&self, renderer: &Renderer) -> String {
         let level = match self.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
@@ -129,7 +128,6 @@ impl Diagnostic {
             Some(Group::with_title(title).element(excerpt(source, *span)))
         });
         let groups: Vec<Group<'_>> = std::iter::once(group).chain(elsewhere).collect();
-        let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
         renderer.render(&groups)
     }
 
@@ -226,16 +224,18 @@ impl Diagnostics {
     }
 
     /// All of them with excerpts, separated by empty lines, ending with a newline when there is any.
-    pub fn render(&self, colour: bool) -> String {
-        let mut text = String::new();
-        for diagnostic in &self.list {
-            if !text.is_empty() {
-                text.push('\n');
-            }
-            text.push_str(&diagnostic.render(colour));
-            text.push('\n');
-        }
-        text
+    pub fn render(&self) -> String {
+        self.joined(Diagnostic::render)
+    }
+
+    /// The same for a terminal, in colours.
+    pub fn render_coloured(&self) -> String {
+        self.joined(Diagnostic::render_coloured)
+    }
+
+    fn joined(&self, render: fn(&Diagnostic) -> String) -> String {
+        let texts: Vec<String> = self.list.iter().map(|diagnostic| render(diagnostic) + "\n").collect();
+        texts.join("\n")
     }
 
     /// All of them as a JSON array.
@@ -304,7 +304,7 @@ fn json_place(source: &Source, span: Span) -> serde_json::Map<String, serde_json
 }
 
 /// The candidate nearest to `name`, if one is near enough to be a slip of the keyboard.
-pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let chars: Vec<char> = name.chars().collect();
     candidates
         .into_iter()
@@ -379,7 +379,7 @@ mod tests {
             "unrecognized attribute name \"target\"",
         )
         .hint("did you mean `targets`?")
-        .render(false);
+        .render();
         assert!(text.contains("error[E0301]: unrecognized"), "{text}");
         assert!(text.contains("main.alloy:2:"), "{text}");
         assert!(text.contains("^^^^^^"), "{text}");
@@ -390,7 +390,7 @@ mod tests {
     fn spans_outside_of_the_text_are_clamped() {
         let source = Source::new("x", "\u{e9}");
         for (start, end) in [(0, 1), (1, 1), (1, 9), (9, 3), (2, 2)] {
-            let _ = Diagnostic::error(codes::NOT_UTF8, &source, Span::new(start, end), "m").render(true);
+            let _ = Diagnostic::error(codes::NOT_UTF8, &source, Span::new(start, end), "m").render_coloured();
         }
     }
 
@@ -398,15 +398,13 @@ mod tests {
     fn a_note_shows_its_own_place() {
         let source = Source::new("main.alloy", "a = 1\nb = 2\na = 3\n");
         let diagnostic = Diagnostic::error(codes::DUPLICATE_ATTRIBUTE, &source, Span::new(12, 17), "given twice")
-            .note_at(&source, Span::new(0, 5), "first given here")
-            .note("the first one counts");
-        let text = diagnostic.render(false);
+            .note_at(&source, Span::new(0, 5), "first given here");
+        let text = diagnostic.render();
         assert!(text.contains("note: first given here"), "{text}");
         assert!(text.contains("1 | a = 1"), "{text}");
         let json = diagnostic.to_json();
         assert_eq!(json["start"]["line"], 3);
         assert_eq!(json["notes"][0]["end"]["column"], 6);
-        assert!(json["notes"][1]["start"].is_null());
         assert_eq!(json["hints"], serde_json::json!([]));
     }
 

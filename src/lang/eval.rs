@@ -36,7 +36,7 @@ pub fn evaluate(source: &Source, expression: &Expression, scope: &dyn Scope) -> 
 }
 
 /// The uninterrupted chain of names that an expression is, outermost last: `a.b.c`. Empty when it is something else.
-pub fn traversal(expression: &Expression) -> Vec<Identifier> {
+pub(crate) fn traversal(expression: &Expression) -> Vec<Identifier> {
     let mut names = Vec::new();
     let mut current = expression;
     loop {
@@ -59,7 +59,7 @@ pub fn traversal(expression: &Expression) -> Vec<Identifier> {
 }
 
 /// The value of a string literal with its quotes; `None` when it is not UTF-8 after its escapes are processed.
-pub fn unquote(text: &str) -> Option<String> {
+pub(crate) fn unquote(text: &str) -> Option<String> {
     if let Some(raw) = text.strip_prefix('`') {
         return Some(raw.strip_suffix('`').unwrap_or(raw).replace('\r', ""));
     }

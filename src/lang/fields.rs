@@ -85,7 +85,7 @@ impl<V> SortedFields<V> {
     }
 
     /// Gives back memory that is not used.
-    pub fn shrink_to_fit(&mut self) {
+    pub(crate) fn shrink_to_fit(&mut self) {
         self.0.shrink_to_fit();
     }
 

@@ -204,10 +204,10 @@ mod tests {
 
     fn check(text: &str) -> Result<(), TestCaseError> {
         let (file, diagnostics) = parser::parse(&Source::new("x", text));
-        let _ = diagnostics.render(false);
+        let _ = diagnostics.render();
         let Ok(formatted) = fmt(text) else { return Ok(()) };
         let (again, diagnostics) = parser::parse(&Source::new("x", formatted.as_str()));
-        prop_assert!(!diagnostics.has_errors(), "{}", diagnostics.render(false));
+        prop_assert!(!diagnostics.has_errors(), "{}", diagnostics.render());
         prop_assert_eq!(&file, &again);
         prop_assert_eq!(fmt(&formatted).ok(), Some(formatted));
         Ok(())

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// A string in double quotes, with escapes where they are needed.
-pub fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for letter in text.chars() {
@@ -24,7 +24,7 @@ pub fn quote(text: &str) -> String {
 }
 
 /// A string of several lines in backquotes, where that says the same; in double quotes otherwise.
-pub fn quote_lines(text: &str) -> String {
+pub(crate) fn quote_lines(text: &str) -> String {
     let raw = text.contains('\n')
         && text.chars().all(|letter| {
             (!letter.is_control() || matches!(letter, '\n' | '\t')) && !matches!(letter, '`' | '\u{feff}')

@@ -22,7 +22,7 @@ pub fn tokens(source: &Source) -> (Vec<Token>, Diagnostics) {
 }
 
 /// Reads tokens one by one; after the end it answers [`TokenKind::EndOfFile`] for ever.
-pub struct Scanner<'a> {
+pub(crate) struct Scanner<'a> {
     source: &'a Source,
     text: &'a str,
     offset: usize,
@@ -35,7 +35,7 @@ pub struct Scanner<'a> {
 
 impl<'a> Scanner<'a> {
     /// At the start of `source`; a byte order mark there is skipped.
-    pub fn new(source: &'a Source) -> Self {
+    pub(super) fn new(source: &'a Source) -> Self {
         let text = source.text();
         Self {
             source,
@@ -49,12 +49,12 @@ impl<'a> Scanner<'a> {
     }
 
     /// What was wrong in the text read so far.
-    pub fn into_diagnostics(self) -> Diagnostics {
+    pub(crate) fn into_diagnostics(self) -> Diagnostics {
         self.diagnostics
     }
 
     /// The next token; at the end, always the same.
-    pub fn scan(&mut self) -> Token {
+    pub(super) fn scan(&mut self) -> Token {
         self.skip_blanks();
         let start = self.offset;
         let Some(first) = self.advance() else {
@@ -366,7 +366,7 @@ impl<'a> Scanner<'a> {
 }
 
 /// True for a text that can name an attribute or a block label.
-pub fn is_identifier(text: &str) -> bool {
+pub(crate) fn is_identifier(text: &str) -> bool {
     let mut letters = text.chars();
     letters.next().is_some_and(is_letter)
         && letters.all(|letter| is_letter(letter) || is_digit(letter))

@@ -89,7 +89,7 @@ impl Source {
     }
 
     /// End of the line that holds `offset`, without its newline.
-    pub fn line_end(&self, offset: usize) -> usize {
+    pub(crate) fn line_end(&self, offset: usize) -> usize {
         let rest = self.0.text.as_bytes().get(offset..).unwrap_or_default();
         memchr::memchr(b'\n', rest).map_or(self.0.text.len(), |length| offset + length)
     }

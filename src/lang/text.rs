@@ -34,7 +34,7 @@ mod tests {
             error.to_string(),
             "x.alloy:2:6: the text is not UTF-8: bad byte 0xf8 at offset 11"
         );
-        assert!(error.render(false).contains("b = \""));
+        assert!(error.render().contains("b = \""));
         assert!(decode_text("x", "\u{e9}".into()).is_ok());
     }
 }

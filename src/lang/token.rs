@@ -96,7 +96,7 @@ impl TokenKind {
     }
 
     /// True when a newline after this token ends the statement.
-    pub const fn ends_statement(self) -> bool {
+    pub(crate) const fn ends_statement(self) -> bool {
         matches!(
             self,
             Self::Identifier

@@ -82,7 +82,7 @@ impl Capsule {
     }
 
     /// The wrapped value when it is a `T`.
-    pub fn downcast<T: Any + Send + Sync + Clone>(&self) -> Option<T> {
+    pub(crate) fn downcast<T: Any + Send + Sync + Clone>(&self) -> Option<T> {
         self.value.downcast_ref::<T>().cloned()
     }
 }
@@ -106,7 +106,7 @@ impl Value {
     }
 
     /// The name of the kind as Alloy's messages write it.
-    pub fn kind_name(&self) -> &'static str {
+    pub(crate) fn kind_name(&self) -> &'static str {
         match self {
             Self::Null => "null",
             Self::Bool(_) => "bool",

@@ -77,7 +77,7 @@ pub struct DecodedProfile {
 
 impl DecodedProfile {
     /// The profile as bytes, and its columns. Bytes that did not come are written, without compression.
-    pub fn into_parts(self) -> (RawProfile, Columns) {
+    pub(crate) fn into_parts(self) -> (RawProfile, Columns) {
         let pprof = self.pprof.unwrap_or_else(|| pprof::encode(self.columns.get()).into());
         let raw = RawProfile {
             labels: self.labels,
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use crate::base::BoxFuture;
     use crate::profile::pprof::{Builder, ValueType};
-    use crate::profile::{ProfileSink, SinkError};
+    use crate::profile::{ProfileSink, RefusedProfile};
 
     fn decoded(pprof: Option<Bytes>) -> DecodedProfile {
         let columns = Columns::read(Bytes::from_static(b"main;work"), |text| {
@@ -136,7 +136,7 @@ mod tests {
     async fn a_sink_that_has_no_use_for_columns_gets_bytes() {
         struct OfBytes;
         impl ProfileSink for OfBytes {
-            fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>> {
+            fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<RefusedProfile>> {
                 assert!(profiles.iter().all(|profile| pprof::decode(&profile.pprof).is_ok()));
                 assert_eq!(profiles.len(), 2);
                 Box::pin(std::future::ready(Vec::new()))

@@ -101,11 +101,6 @@ impl Delta {
         Some(encode(&difference))
     }
 
-    /// Bytes that the state holds.
-    pub fn size_bytes(&self) -> usize {
-        8 * (self.keys.capacity() + self.values.capacity() + self.totals.capacity())
-    }
-
     fn read(profile: &Profile<'_>, cumulative: &[usize]) -> Current {
         let hasher = StackHasher::new(profile);
         let mut scratch = Vec::new();

@@ -21,7 +21,7 @@ const BYTES: [(f64, &str); 5] = [
 const COUNTS: [(f64, &str); 4] = [(1e9, "G"), (1e6, "M"), (1e3, "K"), (1.0, "")];
 
 /// Writes `value`, given in `unit` as a profile type names it, in the largest unit that gives at least 1.
-pub fn value(value: i64, unit: &str) -> String {
+pub(crate) fn value(value: i64, unit: &str) -> String {
     let value = value as f64;
     match unit {
         "nanoseconds" | "ns" => scaled(value, &NANOSECONDS, " "),
@@ -35,7 +35,7 @@ pub fn value(value: i64, unit: &str) -> String {
 }
 
 /// Writes `part` as a share of `whole`: `12.34%`; of nothing everything is 0%.
-pub fn share(part: i64, whole: i64) -> String {
+pub(crate) fn share(part: i64, whole: i64) -> String {
     if whole == 0 {
         return "0%".to_owned();
     }

@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Name of the label that holds the profile's name (`process_cpu`, `memory`, ...) between collector and store.
-pub const PROFILE_NAME: &str = "__name__";
+pub(crate) const PROFILE_NAME: &str = "__name__";
 /// Name of the label that says which service a profile belongs to.
-pub const SERVICE_NAME: &str = "service_name";
+pub(crate) const SERVICE_NAME: &str = "service_name";
 
 /// A set of labels, sorted by name, names distinct. Cheap to clone: the pairs are shared.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -123,7 +123,7 @@ impl Labels {
 
     /// This set with those of `others`, whose values win. No text is copied.
     #[must_use]
-    pub fn with_all<'a>(&self, others: impl IntoIterator<Item = (&'a Arc<str>, &'a Arc<str>)>) -> Self {
+    pub(crate) fn with_all<'a>(&self, others: impl IntoIterator<Item = (&'a Arc<str>, &'a Arc<str>)>) -> Self {
         let others = others.into_iter().map(|(name, value)| (name.clone(), value.clone()));
         Self::from_pairs(self.0.iter().cloned().chain(others))
     }

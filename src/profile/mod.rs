@@ -4,30 +4,35 @@
 //! contents decodes them ([`pprof`]). What came in another format is decoded already: [`DecodedProfile`]. No I/O here,
 //! no serde, no knowledge of tables or protocols.
 
-pub mod decoded;
+pub(crate) mod decoded;
 pub mod delta;
 pub mod flamegraph;
 pub mod fleet;
-pub mod format;
-pub mod ids;
-pub mod labels;
-pub mod package;
+pub(crate) mod format;
+pub(crate) mod ids;
+pub mod jfr;
+pub(crate) mod labels;
+pub mod legacy;
+pub(crate) mod package;
 pub mod pprof;
-pub mod profile_type;
-pub mod raw;
-pub mod record;
+pub(crate) mod profile_type;
+pub(crate) mod raw;
+pub(crate) mod record;
 pub mod selector;
 pub mod sink;
 pub mod synthetic;
-pub mod tenant;
-pub mod time;
+pub(crate) mod tenant;
+pub(crate) mod time;
 pub mod top;
+pub mod upload;
 
-pub use decoded::DecodedProfile;
+pub(crate) use decoded::DecodedProfile;
 pub use ids::{SeriesId, StackId};
 pub use labels::Labels;
-pub use profile_type::ProfileType;
+pub(crate) use profile_type::ProfileType;
+pub use profile_type::ProfileTypeId;
 pub use raw::RawProfile;
-pub use sink::{ProfileSink, SinkError, SinkErrorKind};
-pub use tenant::{DEFAULT_TENANT, TenantError, TenantId};
+pub use sink::{ProfileSink, RefusedProfile, SinkError, SinkErrorKind};
+pub(crate) use tenant::TenantError;
+pub use tenant::TenantId;
 pub use time::TimeSpan;

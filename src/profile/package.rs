@@ -6,7 +6,7 @@
 //! page uses the same rules and the same [`hue`]: `integration/fixtures/packages.tsv` holds cases for both.
 
 /// The package of a frame; empty when nothing is known. The answer is a part of one of the arguments, or a constant.
-pub fn package<'a>(function: &'a str, file: &'a str, mapping: &'a str) -> &'a str {
+pub(crate) fn package<'a>(function: &'a str, file: &'a str, mapping: &'a str) -> &'a str {
     if is_kernel(mapping) {
         return "kernel";
     }
@@ -28,7 +28,7 @@ pub fn package<'a>(function: &'a str, file: &'a str, mapping: &'a str) -> &'a st
 }
 
 /// Hue in degrees, 0 to 359, of a package: FNV-1a of 32 bits over its UTF-8 bytes, modulo 360.
-pub fn hue(package: &str) -> u32 {
+pub(crate) fn hue(package: &str) -> u32 {
     let hash = package.bytes().fold(0x811c_9dc5u32, |hash, byte| {
         (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
     });
@@ -37,7 +37,7 @@ pub fn hue(package: &str) -> u32 {
 
 /// True for packages whose frames are drawn nearly without colour: the kernel, language runtimes and standard libraries
 /// under everything.
-pub fn is_runtime(package: &str) -> bool {
+pub(crate) fn is_runtime(package: &str) -> bool {
     const NAMES: [&str; 8] = [
         "kernel",
         "runtime",
@@ -233,7 +233,9 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_names_have_a_package(function in ".*", file in ".*(\\.go|\\.rs|\\.java|\\.py|\\.js|\\.rb|\\.php|\\.cs)?", mapping in ".*") {
+        fn any_names_have_a_package(
+            function in ".*", file in ".*(\\.go|\\.rs|\\.java|\\.py|\\.js|\\.rb|\\.php|\\.cs)?", mapping in ".*",
+        ) {
             proptest::prop_assert!(hue(package(&function, &file, &mapping)) < 360);
         }
     }

@@ -1,7 +1,10 @@
 //! The type of a profile: Pyroscope's five-part id `name:sampleType:sampleUnit:periodType:periodUnit`.
 
+use std::borrow::Borrow;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// What the values of a profile mean. Two profiles of one series may be merged only when their types are equal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -18,19 +21,64 @@ pub struct ProfileType {
     pub period_unit: String,
 }
 
+/// The id of a profile type as one text, as the columns of tables hold it. Nothing is checked: a column may hold what
+/// another program wrote.
+#[derive(Clone, Debug, Eq, PartialOrd, Ord)]
+pub struct ProfileTypeId(Arc<str>);
+
+impl ProfileTypeId {
+    /// The five parts with colons between them.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The parts; an error when there are not five.
+    pub(crate) fn parts(&self) -> Result<ProfileType, ProfileTypeError> {
+        self.0.parse()
+    }
+}
+
+impl From<&str> for ProfileTypeId {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl From<&ProfileType> for ProfileTypeId {
+    fn from(parts: &ProfileType) -> Self {
+        Self(parts.to_string().into())
+    }
+}
+
+impl PartialEq for ProfileTypeId {
+    /// Ids of neighbouring rows are mostly one shared text, which is not compared.
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+    }
+}
+
+impl Hash for ProfileTypeId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+impl Borrow<str> for ProfileTypeId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ProfileTypeId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
 /// The text is not a profile type id.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("profile type `{0}` must have five parts: name:sampleType:sampleUnit:periodType:periodUnit")]
 pub struct ProfileTypeError(pub String);
-
-impl ProfileType {
-    /// True for types whose value is a state and not an increment (`inuse_*`, goroutines, threads): over time they are
-    /// averaged, not summed.
-    pub fn is_gauge(&self) -> bool {
-        self.sample_type.starts_with("inuse_")
-            || matches!(self.sample_type.as_str(), "goroutine" | "goroutines" | "threadcreate")
-    }
-}
 
 impl fmt::Display for ProfileType {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

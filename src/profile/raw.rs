@@ -13,6 +13,7 @@ pub struct RawProfile {
     pub labels: Labels,
     /// Id that the sender gave (a UUID in the push protocol); empty when it gave none.
     pub id: Arc<str>,
-    /// pprof protobuf bytes, gzip-compressed or not (by its magic), shared by all who hold the profile.
+    /// pprof protobuf bytes, gzip-compressed or not (by its magic), shared by all who hold the profile. Between
+    /// components it may be an [`Upload`](crate::profile::upload::Upload), which has a magic, too.
     pub pprof: Bytes,
 }

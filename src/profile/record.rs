@@ -15,7 +15,7 @@ const VERSION: u8 = 1;
 
 /// Why a payload is not a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum RecordError {
+pub(crate) enum RecordError {
     /// Written by a later release, or not by us.
     #[error("record version {0} is not known")]
     Version(u8),
@@ -25,14 +25,17 @@ pub enum RecordError {
     /// A name, a value, the id or a field of the file.
     #[error("record holds text that is not utf-8")]
     Text,
+    /// The tenant of a record of the log.
+    #[error("record holds a tenant id that is not allowed")]
+    Tenant,
 }
 
 /// Writes what comes before the pprof bytes.
-pub struct Writer(Vec<u8>);
+pub(crate) struct Writer(Vec<u8>);
 
 impl Writer {
     /// Starts a record of the time `time_ms`, milliseconds since 1970.
-    pub fn new(time_ms: i64) -> Self {
+    pub(crate) fn new(time_ms: i64) -> Self {
         let mut out = Vec::with_capacity(256);
         out.push(VERSION);
         out.extend_from_slice(&time_ms.to_le_bytes());
@@ -40,18 +43,18 @@ impl Writer {
     }
 
     /// Adds a number of the file.
-    pub fn number(&mut self, number: u32) {
+    pub(crate) fn number(&mut self, number: u32) {
         self.0.extend_from_slice(&number.to_le_bytes());
     }
 
     /// Adds a text of the file.
-    pub fn text(&mut self, text: &str) {
+    pub(crate) fn text(&mut self, text: &str) {
         self.number(text.len() as u32);
         self.0.extend_from_slice(text.as_bytes());
     }
 
     /// The header of the record: the pprof bytes of `profile` follow it in the file.
-    pub fn finish(mut self, profile: &RawProfile) -> Vec<u8> {
+    pub(crate) fn finish(mut self, profile: &RawProfile) -> Vec<u8> {
         self.text(&profile.id);
         self.number(profile.labels.len() as u32);
         for (name, value) in profile.labels.iter() {
@@ -63,7 +66,7 @@ impl Writer {
 }
 
 /// Reads a record in the order in which it was written.
-pub struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     payload: &'a Bytes,
     position: usize,
     /// Milliseconds since 1970.
@@ -72,7 +75,7 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Reads version and time.
-    pub fn new(payload: &'a Bytes) -> Result<Self, RecordError> {
+    pub(crate) fn new(payload: &'a Bytes) -> Result<Self, RecordError> {
         let mut reader = Self {
             payload,
             position: 0,
@@ -87,18 +90,18 @@ impl<'a> Reader<'a> {
     }
 
     /// The next number of the file.
-    pub fn number(&mut self) -> Result<u32, RecordError> {
+    pub(crate) fn number(&mut self) -> Result<u32, RecordError> {
         self.array().map(u32::from_le_bytes)
     }
 
     /// The next text of the file.
-    pub fn text(&mut self) -> Result<&'a str, RecordError> {
+    pub(crate) fn text(&mut self) -> Result<&'a str, RecordError> {
         let length = self.number()? as usize;
         std::str::from_utf8(self.take(length)?).map_err(|_| RecordError::Text)
     }
 
     /// The profile; its pprof bytes share the payload.
-    pub fn finish(mut self) -> Result<RawProfile, RecordError> {
+    pub(crate) fn finish(mut self) -> Result<RawProfile, RecordError> {
         let id = Arc::from(self.text()?);
         let count = self.number()?;
         let mut pairs = Vec::new();

@@ -15,9 +15,9 @@ use crate::profile::profile_type::ProfileType;
 /// runs: one from a user must not cost more.
 const REGEX_SIZE_LIMIT: usize = 1 << 20;
 /// Longest selector in bytes.
-pub const MAX_BYTES: usize = 64 << 10;
+pub(crate) const MAX_BYTES: usize = 64 << 10;
 /// Most matchers of a selector.
-pub const MAX_MATCHERS: usize = 32;
+pub(crate) const MAX_MATCHERS: usize = 32;
 
 /// How a matcher compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -89,7 +89,7 @@ pub fn parse_query(text: &str) -> Result<(ProfileType, Vec<Matcher>), SelectorEr
 
 /// Fails for a selector of more than [`MAX_BYTES`]. [`parse`] does so by itself; this is for several that stand for
 /// one.
-pub fn check_bytes(bytes: usize) -> Result<(), SelectorError> {
+pub(crate) fn check_bytes(bytes: usize) -> Result<(), SelectorError> {
     if bytes > MAX_BYTES {
         return Err(SelectorError {
             position: MAX_BYTES,
@@ -101,7 +101,7 @@ pub fn check_bytes(bytes: usize) -> Result<(), SelectorError> {
 
 /// Fails for more than [`MAX_MATCHERS`] matchers. [`parse`] does so by itself; this is for several selectors that stand
 /// for one.
-pub fn check_count(matchers: usize) -> Result<(), SelectorError> {
+pub(crate) fn check_count(matchers: usize) -> Result<(), SelectorError> {
     if matchers > MAX_MATCHERS {
         return Err(SelectorError {
             position: 0,
@@ -148,18 +148,13 @@ impl Matcher {
         &self.name
     }
 
-    /// How the value is compared.
-    pub fn op(&self) -> MatchOp {
-        self.op
-    }
-
     /// The value or the regular expression as it was written.
     pub fn value(&self) -> &str {
         &self.value
     }
 
     /// True when a label of this value (empty: no such label) fulfils the condition.
-    pub fn matches_value(&self, value: &str) -> bool {
+    pub(crate) fn matches_value(&self, value: &str) -> bool {
         let regex = |value| self.regex.as_ref().is_some_and(|regex| regex.is_match(value));
         match self.op {
             MatchOp::Equal => self.value == value,

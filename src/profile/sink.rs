@@ -26,7 +26,7 @@ pub enum SinkErrorKind {
 impl SinkErrorKind {
     /// Of the errors of several profiles, the kind that most wants a retry stands for all: what is not stored would
     /// otherwise be lost.
-    pub fn most_retryable(kinds: impl IntoIterator<Item = Self>) -> Option<Self> {
+    pub(crate) fn most_retryable(kinds: impl IntoIterator<Item = Self>) -> Option<Self> {
         kinds.into_iter().max_by_key(|kind| match kind {
             Self::Invalid => 0,
             Self::TooLarge => 1,
@@ -56,17 +56,23 @@ impl SinkError {
         }
     }
 
-    /// One error for those of several profiles, which have their index; `None` for none.
-    pub fn joined(errors: Vec<(usize, Self)>) -> Option<Self> {
-        let kind = SinkErrorKind::most_retryable(errors.iter().map(|(_, error)| error.kind))?;
-        let messages: Vec<String> = match errors.as_slice() {
-            [(_, only)] => return Some(only.clone()),
+    /// One error for those of several profiles; `None` for none.
+    pub(crate) fn joined(refused: Vec<RefusedProfile>) -> Option<Self> {
+        let kind = SinkErrorKind::most_retryable(refused.iter().map(|one| one.error.kind))?;
+        let messages: Vec<String> = match refused.as_slice() {
+            [only] => return Some(only.error.clone()),
             several => several
                 .iter()
-                .map(|(index, error)| format!("profile {index}: {error}"))
+                .map(|RefusedProfile { index, error }| format!("profile {index}: {error}"))
                 .collect(),
         };
         Some(Self::new(kind, messages.join("\n")))
+    }
+
+    /// This error for each of `count` profiles.
+    pub(crate) fn for_all(&self, count: usize) -> Vec<RefusedProfile> {
+        let refused = |index| RefusedProfile::new(index, self.clone());
+        (0..count).map(refused).collect()
     }
 
     /// True when the same profile may succeed later.
@@ -78,14 +84,35 @@ impl SinkError {
     }
 }
 
+/// A profile that a sink refused.
+#[derive(Debug, Clone)]
+pub struct RefusedProfile {
+    /// Index of the profile in the batch.
+    pub index: usize,
+    /// Why the sink refused it.
+    pub error: SinkError,
+}
+
+impl RefusedProfile {
+    /// The profile at `index` of the batch was refused with `error`.
+    pub fn new(index: usize, error: SinkError) -> Self {
+        Self { index, error }
+    }
+
+    /// The same profile in the larger batch of which this one was a part: `indices` has the place of each of its
+    /// profiles there.
+    pub(crate) fn within(self, indices: &[usize]) -> Option<Self> {
+        Some(Self::new(*indices.get(self.index)?, self.error))
+    }
+}
+
 /// Takes profiles. What success means is the sink's promise: the store's is "durable", a queue's is "queued durably".
 pub trait ProfileSink: Send + Sync + 'static {
-    /// Hands over one batch. Each profile is taken or refused for itself: the answer holds the errors with the index of
-    /// the profile in the batch, empty when all were taken.
-    fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>>;
+    /// Hands over one batch. Each profile is taken or refused for itself: the answer holds those that were refused.
+    fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<RefusedProfile>>;
 
     /// As [`ProfileSink::append`], of profiles that are decoded. A sink that has no use for columns gets bytes.
-    fn append_decoded(&self, profiles: Vec<DecodedProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>> {
+    fn append_decoded(&self, profiles: Vec<DecodedProfile>) -> BoxFuture<'_, Vec<RefusedProfile>> {
         let profiles = profiles.into_iter().map(|profile| profile.into_parts().0);
         self.append(profiles.collect())
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The tenant of everything when tenants are not told apart.
-pub const DEFAULT_TENANT: &str = "anonymous";
+const DEFAULT_TENANT: &str = "anonymous";
 
 /// Longest valid id in bytes.
 const MAX_LENGTH: usize = 150;
@@ -83,6 +83,12 @@ impl fmt::Display for TenantId {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.0)
     }
+}
+
+/// The id of a tenant of a test.
+#[cfg(test)]
+pub(crate) fn tenant_id(id: &str) -> TenantId {
+    id.parse().unwrap()
 }
 
 #[cfg(test)]

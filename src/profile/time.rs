@@ -1,12 +1,12 @@
 //! Times of profiles as the store keeps them: microseconds since 1970, in days by UTC.
 
 /// Microseconds of an hour.
-pub const HOUR_US: i64 = 3_600_000_000;
+pub(crate) const HOUR_US: i64 = 3_600_000_000;
 /// Microseconds of a day, which has 24 hours by UTC.
-pub const DAY_US: i64 = 24 * HOUR_US;
+pub(crate) const DAY_US: i64 = 24 * HOUR_US;
 
 /// Days since 1970 of a time in microseconds.
-pub fn day_of(time_us: i64) -> i32 {
+pub(crate) fn day_of(time_us: i64) -> i32 {
     time_us
         .div_euclid(DAY_US)
         .clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32
@@ -31,7 +31,7 @@ impl TimeSpan {
     }
 
     /// The span of a day since 1970.
-    pub fn of_day(day: i32) -> Self {
+    pub(crate) fn of_day(day: i32) -> Self {
         let start = i64::from(day).saturating_mul(DAY_US);
         Self::new(start, start.saturating_add(DAY_US))
     }

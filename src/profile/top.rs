@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use crate::profile::flamegraph::{FlameGraph, Tree};
+use crate::profile::flamegraph::Tree;
 use crate::profile::format;
 
 /// A function with its sums.
@@ -57,33 +57,6 @@ impl TopTable {
         Self::new(nodes, tree.total(), tree.raw_frames().collect())
     }
 
-    /// The table of a flame graph. What was folded into "other" is a row of that name.
-    pub fn from_flamegraph(graph: &FlameGraph) -> Self {
-        let mut nodes: Vec<Node> = Vec::new();
-        let mut parents: Vec<(usize, i64, i64)> = Vec::new();
-        for depth in 0..graph.levels.len() {
-            let mut level = Vec::new();
-            // Both levels run from left to right: the parent of a block is the first that ends after it.
-            let mut candidates = parents.iter().peekable();
-            for block in graph.blocks(depth) {
-                let end = block.x.saturating_add(block.total);
-                while candidates.next_if(|(_, _, parent_end)| *parent_end < end).is_some() {}
-                let parent = candidates.peek().map_or(NONE, |(index, _, _)| *index);
-                level.push((nodes.len(), block.x, end));
-                nodes.push(Node {
-                    name: block.name_index,
-                    parent,
-                    total: block.total,
-                    own: block.own,
-                });
-            }
-            parents = level;
-        }
-        let files = graph.files.iter().map(String::as_str).chain(std::iter::repeat(""));
-        let names = graph.names.iter().map(String::as_str).zip(files).collect();
-        Self::new(nodes, graph.total, names)
-    }
-
     fn new(nodes: Vec<Node>, total: i64, names: Vec<(&str, &str)>) -> Self {
         let mut rows: Vec<TopRow> = names
             .into_iter()
@@ -128,7 +101,7 @@ impl TopTable {
     }
 
     /// Sorts by the cumulative value instead.
-    pub fn sort_by_cum(&mut self) {
+    pub(crate) fn sort_by_cum(&mut self) {
         self.rows
             .sort_by(|left, right| (right.cum, right.flat, &left.name).cmp(&(left.cum, left.flat, &right.name)));
     }
@@ -180,7 +153,7 @@ mod tests {
     use crate::profile::flamegraph::FrameRef;
 
     fn tree() -> Tree {
-        let mut tree = Tree::new(false);
+        let mut tree = Tree::by_name();
         for (stack, value) in [
             ("main;work;work;leaf", 50),
             ("main;work;leaf", 30),
@@ -209,7 +182,6 @@ mod tests {
             rows,
             [("leaf", 80, 80), ("main", 15, 95), ("gc", 5, 5), ("work", 0, 80)]
         );
-        assert_eq!(TopTable::from_flamegraph(&tree.to_flamegraph(0)), table);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The rows of an answer under its limits: time, rows, bytes, and a fault of the engine that ends one query and
 //! nothing else.
 //!
-//! In: the stream of a running plan. Out: batches of plain types (no views, no dictionaries). Whoever drops the stream
-//! stops the query, and the deadline does so when nobody reads it.
+//! In: the stream of a running plan. Out: batches of plain types (no views, no dictionaries). Dropping the stream
+//! stops the query; the deadline stops it when nobody reads.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -35,11 +35,11 @@ pub struct SqlResult {
 
 impl SqlResult {
     /// When the stream ends at the latest: what is kept of its rows beyond that is of no use.
-    pub fn ends_at(&self) -> Instant {
+    pub(crate) fn ends_at(&self) -> Instant {
         self.deadline.at
     }
 
-    /// Ends the query before its time and gives back all that it holds. Whoever reads on finds that the time is over.
+    /// Ends the query and frees all that it holds. A later read fails as if the time limit had passed.
     pub fn end(&mut self) {
         let passed = self.deadline.passed();
         self.stream = stream::once(async { Err(passed) }).boxed();
@@ -110,7 +110,7 @@ pub fn until<T: Send + 'static>(
             made = deadline.hold(making) => made,
         };
         if let Err(error) = made {
-            // Waits for whoever reads, with nothing in its hands.
+            // Waits for the reader; nothing of the query is held any more.
             let _ = sender.send(Err(error)).await;
         }
     });
@@ -176,14 +176,16 @@ impl Guarded {
         };
         self.rows_left = self.rows_left.checked_sub(batch.num_rows()).ok_or_else(|| {
             QueryError::Limit(format!(
-                "the answer has more than {} rows: add a LIMIT or aggregate, or raise sql.max_rows in the server's configuration",
+                "the answer has more than {} rows: add a LIMIT or aggregate, or raise sql.max_rows in the server's \
+                    configuration",
                 self.max_rows
             ))
         })?;
         let batch = plain(&batch, &self.schema)?;
         self.bytes_left = self.bytes_left.checked_sub(bytes_of(&batch)).ok_or_else(|| {
             QueryError::Limit(format!(
-                "the answer has more than {} MiB: ask for fewer columns or rows, or raise sql.max_output in the server's configuration",
+                "the answer has more than {} MiB: ask for fewer columns or rows, or raise sql.max_output in the \
+                    server's configuration",
                 self.max_bytes >> 20
             ))
         })?;

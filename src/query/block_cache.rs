@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use crate::profile::SeriesId;
+use crate::profile::{ProfileTypeId, SeriesId};
 use crate::query::blocks::{BLOCK_BYTES, Block, Chunk};
 use crate::query::cache::{Bytes, Cache};
 
@@ -15,7 +15,7 @@ use crate::query::cache::{Bytes, Cache};
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) file: Arc<str>,
-    pub(crate) profile_type: Arc<str>,
+    pub(crate) profile_type: ProfileTypeId,
     pub(crate) chunk: Chunk,
 }
 
@@ -53,6 +53,10 @@ impl Bytes for Series {
 
 impl Series {
     /// The blocks of the series `wanted`, all for `None`.
+    #[expect(
+        clippy::iter_over_hash_type,
+        reason = "the rows of blocks are summed, in whatever order"
+    )]
     fn look(&self, wanted: Option<&HashSet<SeriesId>>) -> Found {
         let (mut blocks, mut lacking) = (Vec::new(), Vec::new());
         let Some(wanted) = wanted else {

@@ -282,7 +282,14 @@ mod tests {
     proptest! {
         #[test]
         fn blocks_sum_as_the_rows_do(
-            rows in prop::collection::vec((0i64..40, 0i64..9, prop_oneof![5 => 1i64..5, 5 => 0i64..70_000, 5 => Just(30_000_000_000), 1 => Just(i64::MAX)]), 1..200),
+            rows in prop::collection::vec(
+                (
+                    0i64..40,
+                    0i64..9,
+                    prop_oneof![5 => 1i64..5, 5 => 0i64..70_000, 5 => Just(30_000_000_000), 1 => Just(i64::MAX)],
+                ),
+                1..200,
+            ),
             start in 0i64..40, length in 0i64..40
         ) {
             let minute = 120_000_000;

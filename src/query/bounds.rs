@@ -77,9 +77,9 @@ fn compare(filter: &mut ScanFilter, column: &str, op: Operator, value: &ScalarVa
         },
         (PROFILE_TYPE, Operator::Eq) => match value.try_as_str() {
             Some(Some(text)) => match &filter.profile_type {
-                Some(before) if before.as_ref() != text => Absorbed::Loosely,
+                Some(before) if before.as_str() != text => Absorbed::Loosely,
                 _ => {
-                    filter.profile_type = Some(Arc::from(text));
+                    filter.profile_type = Some(text.into());
                     Absorbed::Exactly
                 }
             },
@@ -180,7 +180,7 @@ mod tests {
             .and(col("series").in_list(vec![lit(1i64), lit(2i64)], false));
         assert_eq!(absorb(&mut filter, &expr), Absorbed::Exactly);
         assert_eq!(filter.time, Some(TimeSpan::new(10, 20)));
-        assert_eq!(filter.profile_type.as_deref(), Some("a:b:c::"));
+        assert_eq!(filter.profile_type, Some("a:b:c::".into()));
         assert_eq!(filter.series.unwrap().len(), 2);
     }
 

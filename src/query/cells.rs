@@ -18,7 +18,7 @@ use crate::query::format;
 
 /// Type of a simple value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Simple {
+pub(crate) enum Simple {
     Bool,
     Int2,
     Int4,
@@ -41,7 +41,7 @@ pub enum Simple {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Kind {
+pub(crate) struct Kind {
     pub simple: Simple,
     /// Each value is a list of them.
     pub is_list: bool,
@@ -49,13 +49,13 @@ pub struct Kind {
 
 /// Name and type of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ColumnKind {
+pub(crate) struct ColumnKind {
     pub name: String,
     pub kind: Kind,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Cell<'a> {
+pub(crate) enum Cell<'a> {
     Null,
     Bool(bool),
     /// For [`Simple::Int2`], [`Simple::Int4`] and [`Simple::Int8`].
@@ -130,14 +130,14 @@ pub(crate) fn kind(kind: &DataType) -> Kind {
 }
 
 /// A batch with its columns brought into the form that cells are taken from.
-pub struct Cells {
+pub(crate) struct Cells {
     columns: Vec<(Kind, ArrayRef)>,
     rows: usize,
 }
 
 impl Cells {
     /// Prepares a batch of an answer.
-    pub fn new(batch: &RecordBatch) -> Result<Self, QueryError> {
+    pub(crate) fn new(batch: &RecordBatch) -> Result<Self, QueryError> {
         let columns = batch.columns().iter().map(|column| {
             let kind = kind(column.data_type());
             Ok((kind, uniform(column, kind)?))
@@ -148,12 +148,12 @@ impl Cells {
         })
     }
 
-    pub fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
     /// The value in a row and a column; null outside of them.
-    pub fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>, QueryError> {
+    pub(crate) fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>, QueryError> {
         match self.columns.get(column) {
             Some((kind, array)) if row < array.len() => cell(*kind, array, row),
             _ => Ok(Cell::Null),

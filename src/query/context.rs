@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 use parking_lot::Mutex;
 
 use crate::base::BoxFuture;
-use crate::profile::{Labels, SeriesId, StackId, TimeSpan};
+use crate::profile::{Labels, SeriesId, StackId, TenantId, TimeSpan};
 use crate::query::block_cache::BlockCache;
 use crate::query::labels::{self, SeriesCache};
 use crate::query::runtime::Runtime;
@@ -24,7 +24,7 @@ pub(crate) struct Context {
     /// Its memory pool is the question's own.
     pub(crate) runtime: Arc<Runtime>,
     pub(crate) snapshot: Arc<Snapshot>,
-    pub(crate) tenant: Arc<str>,
+    pub(crate) tenant: TenantId,
     pub(crate) purpose: Purpose,
     caches: Arc<Caches>,
 }
@@ -112,13 +112,13 @@ impl Contexts {
     }
 
     /// For a question of a tenant, over the data as it is now.
-    pub(crate) fn of(&self, tenant: &str, purpose: Purpose) -> Arc<Context> {
+    pub(crate) fn of(&self, tenant: &TenantId, purpose: Purpose) -> Arc<Context> {
         let snapshot = self.source.snapshot();
         self.forget_gone(&snapshot);
         Arc::new(Context {
             runtime: self.runtime.for_one_query(self.limits.max_query_memory_bytes),
             snapshot,
-            tenant: tenant.into(),
+            tenant: tenant.clone(),
             purpose,
             caches: self.caches.clone(),
         })

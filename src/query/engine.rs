@@ -13,7 +13,7 @@ use crate::base::BoxFuture;
 use crate::profile::flamegraph::{DiffGraph, FlameGraph, Tree};
 use crate::profile::pprof::Profile;
 use crate::profile::selector::Matcher;
-use crate::profile::{Labels, ProfileType};
+use crate::profile::{Labels, ProfileType, ProfileTypeId, TenantId};
 use crate::query::answer::{Deadline, SqlResult};
 use crate::query::cache::LOOK_INTERVAL;
 use crate::query::context::{Context, Contexts, Purpose};
@@ -87,7 +87,7 @@ impl QueryEngine {
     }
 
     /// Drops decoded rows that nobody has asked for in some minutes, once a minute until the future is dropped.
-    pub async fn forget_unused(&self) {
+    pub(crate) async fn forget_unused(&self) {
         loop {
             tokio::time::sleep(LOOK_INTERVAL).await;
             self.shared.contexts.forget_unused();
@@ -104,14 +104,18 @@ impl QueryEngine {
     }
 
     /// The types that occur in `range`, or ever, sorted.
-    pub async fn profile_types(&self, tenant: &str, range: Option<TimeRange>) -> Result<Vec<ProfileType>, QueryError> {
+    pub async fn profile_types(
+        &self,
+        tenant: &TenantId,
+        range: Option<TimeRange>,
+    ) -> Result<Vec<ProfileType>, QueryError> {
         if let Some(range) = range {
             range.check(self.limits().max_query_length)?;
         }
         let context = self.context(tenant);
         let time = range.map(TimeRange::micros);
         let active = series::active(context, time);
-        let mut ids: Vec<Arc<str>> = self
+        let mut ids: Vec<ProfileTypeId> = self
             .limited(active)
             .await?
             .into_iter()
@@ -119,13 +123,13 @@ impl QueryEngine {
             .collect();
         // They ascend.
         ids.dedup();
-        Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
+        Ok(ids.iter().filter_map(|id| id.parts().ok()).collect())
     }
 
     /// Names of the labels of the series that the matchers select, sorted.
     pub async fn label_names(
         &self,
-        tenant: &str,
+        tenant: &TenantId,
         matchers: &[Vec<Matcher>],
         range: TimeRange,
     ) -> Result<Vec<String>, QueryError> {
@@ -150,7 +154,7 @@ impl QueryEngine {
     /// Values of one label over the series that the matchers select, sorted.
     pub async fn label_values(
         &self,
-        tenant: &str,
+        tenant: &TenantId,
         name: &str,
         matchers: &[Vec<Matcher>],
         range: TimeRange,
@@ -171,7 +175,7 @@ impl QueryEngine {
     /// sorted.
     pub async fn series(
         &self,
-        tenant: &str,
+        tenant: &TenantId,
         matchers: &[Vec<Matcher>],
         label_names: &[String],
         range: TimeRange,
@@ -183,13 +187,13 @@ impl QueryEngine {
     }
 
     /// Time lines of the totals of profiles.
-    pub async fn select_series(&self, tenant: &str, query: SeriesQuery) -> Result<Vec<SeriesPoints>, QueryError> {
+    pub async fn select_series(&self, tenant: &TenantId, query: SeriesQuery) -> Result<Vec<SeriesPoints>, QueryError> {
         query.range.check(self.limits().max_query_length)?;
         self.limited(timeline::select(self.context(tenant), query)).await
     }
 
     /// The tree of all stacks that the question is about.
-    pub async fn merge_stacktraces(&self, tenant: &str, query: StackQuery) -> Result<Tree, QueryError> {
+    pub async fn merge_stacktraces(&self, tenant: &TenantId, query: StackQuery) -> Result<Tree, QueryError> {
         let merged = self.merged(tenant, query)?;
         let tree = async { Ok(flame::tree(merged.await?).await?.tree) };
         self.limited(tree).await
@@ -198,7 +202,7 @@ impl QueryEngine {
     /// The flame graph of all stacks that the question is about, with about `max_nodes` nodes (0: all).
     pub async fn flamegraph(
         &self,
-        tenant: &str,
+        tenant: &TenantId,
         query: StackQuery,
         max_nodes: usize,
         detail: Detail,
@@ -208,11 +212,11 @@ impl QueryEngine {
         self.limited(graph).await
     }
 
-    /// The difference of the stacks of two questions, functions told apart by name alone, with about `max_nodes` nodes
+    /// The difference of the stacks of two questions, functions identified by name alone, with about `max_nodes` nodes
     /// (0: all).
     pub async fn diff(
         &self,
-        tenant: &str,
+        tenant: &TenantId,
         left: StackQuery,
         right: StackQuery,
         max_nodes: usize,
@@ -228,7 +232,7 @@ impl QueryEngine {
     /// The same as a pprof profile, in the form that `write` gives it.
     pub async fn merge_profile<T: Send + 'static>(
         &self,
-        tenant: &str,
+        tenant: &TenantId,
         query: StackQuery,
         write: fn(&Profile<'_>) -> T,
     ) -> Result<T, QueryError> {
@@ -239,13 +243,13 @@ impl QueryEngine {
 
     /// Runs one read-only SQL query over the tables of the tenant. The time limit holds until the stream of the answer
     /// ends.
-    pub async fn sql(&self, tenant: &str, text: &str) -> Result<SqlResult, QueryError> {
+    pub async fn sql(&self, tenant: &TenantId, text: &str) -> Result<SqlResult, QueryError> {
         let context = self.context(tenant);
         sql::run(&self.shared.template, context, self.limits(), text).await
     }
 
     /// A session in PostgreSQL's dialect over the tables of the tenant.
-    pub fn session(&self, tenant: &str) -> Result<SqlSession, QueryError> {
+    pub(crate) fn session(&self, tenant: &TenantId) -> Result<SqlSession, QueryError> {
         let sessions = match self.shared.sessions.get() {
             Some(sessions) => sessions.clone(),
             None => {
@@ -256,18 +260,22 @@ impl QueryEngine {
         SqlSession::new(sessions, tenant)
     }
 
-    fn context(&self, tenant: &str) -> Arc<Context> {
+    fn context(&self, tenant: &TenantId) -> Arc<Context> {
         self.shared.contexts.of(tenant, Purpose::Answer)
     }
 
-    async fn occurring(&self, tenant: &str, range: TimeRange) -> Result<(Vec<Labels>, Vec<ProfileType>), QueryError> {
+    async fn occurring(
+        &self,
+        tenant: &TenantId,
+        range: TimeRange,
+    ) -> Result<(Vec<Labels>, Vec<ProfileType>), QueryError> {
         range.check(self.limits().max_query_length)?;
         self.limited(series::occurring(self.context(tenant), range)).await
     }
 
     async fn label_sets(
         &self,
-        tenant: &str,
+        tenant: &TenantId,
         matchers: &[Vec<Matcher>],
         range: TimeRange,
     ) -> Result<Vec<Labels>, QueryError> {
@@ -279,7 +287,7 @@ impl QueryEngine {
 
     fn merged(
         &self,
-        tenant: &str,
+        tenant: &TenantId,
         query: StackQuery,
     ) -> Result<BoxFuture<'static, Result<Merged, QueryError>>, QueryError> {
         query.range.check(self.limits().max_query_length)?;

@@ -22,9 +22,10 @@ pub enum QueryError {
     #[error("{0}")]
     Busy(String),
     /// The time limit of the query passed. HTTP 504.
-    #[error("the query took longer than its time limit of {}; narrow its range of time, or raise sql.timeout in the server's configuration", crate::base::duration::format(*.0))]
+    #[error("the query took longer than its time limit of {}; narrow its range of time, or raise sql.timeout in the \
+        server's configuration", crate::base::duration::format(*.0))]
     Timeout(Duration),
-    /// Whoever asked went away, or the program stops.
+    /// The caller went away, or the program stops.
     #[error("the query was cancelled")]
     Cancelled,
     /// A fault of ours or of the disk. HTTP 500.
@@ -60,7 +61,8 @@ impl From<DataFusionError> for QueryError {
                     Self::Limit(first.to_owned())
                 } else {
                     Self::Limit(format!(
-                        "the query needs more memory than it may have ({first}): ask for less time or fewer groups, or raise sql.max_query_memory or sql.max_memory in the server's configuration"
+                        "the query needs more memory than it may have ({first}): ask for less time or fewer groups, \
+                            or raise sql.max_query_memory or sql.max_memory in the server's configuration"
                     ))
                 }
             }
@@ -120,7 +122,8 @@ mod tests {
         let error = QueryError::Timeout(Duration::from_secs(90));
         assert_eq!(
             error.to_string(),
-            "the query took longer than its time limit of 1m30s; narrow its range of time, or raise sql.timeout in the server's configuration"
+            "the query took longer than its time limit of 1m30s; narrow its range of time, or raise sql.timeout in \
+                the server's configuration"
         );
     }
 }

@@ -53,7 +53,7 @@ pub(crate) fn explain(
         let rows = stream::once(async move {
             let root = context.snapshot.root.clone();
             let rows = if explain.analyze {
-                analyzed(&state, &context, physical, explain.verbose).await?
+                analyzed(&state, &context, physical, explain).await?
             } else {
                 let physical_text = DisplayableExecutionPlan::new(physical.as_ref())
                     .indent(explain.verbose)
@@ -76,7 +76,7 @@ async fn analyzed(
     state: &SessionState,
     context: &Context,
     physical: Arc<dyn ExecutionPlan>,
-    verbose: bool,
+    explain: Explain,
 ) -> Result<Vec<(&'static str, String)>, QueryError> {
     let began = Instant::now();
     let mut batches = execute_stream(physical.clone(), Arc::new(TaskContext::from(state)))?;
@@ -88,7 +88,7 @@ async fn analyzed(
     let took = began.elapsed();
     drop(batches);
     let text = DisplayableExecutionPlan::with_metrics(physical.as_ref())
-        .indent(verbose)
+        .indent(explain.verbose)
         .to_string();
     let milliseconds = |length: std::time::Duration| length.as_secs_f64() * 1000.0;
     let total = format!(

@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 use crate::base::BoxFuture;
 use crate::profile::pprof::{Builder, Function, Line, Location, Mapping, Profile, ValueType};
 use crate::profile::{ProfileType, StackId};
-use crate::query::aside::aside;
+use crate::query::blocking;
 use crate::query::context::Context;
 use crate::query::flame::{self, Merged};
 use crate::query::stacks::{Frame, StackTable};
@@ -25,8 +25,8 @@ pub(crate) fn merge_profile<T: Send + 'static>(
     Box::pin(async move {
         let period = period(&context, &query).await?;
         let merged = flame::merge(context, query.clone()).await?;
-        aside(move |asker| {
-            asker.check()?;
+        blocking::run(move |cancellation| {
+            cancellation.check()?;
             Ok(written(&merged, &query, period, write))
         })
         .await

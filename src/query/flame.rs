@@ -12,7 +12,7 @@ use datafusion::execution::memory_pool::MemoryReservation;
 use crate::base::BoxFuture;
 use crate::profile::flamegraph::{self, DiffGraph, FlameGraph, FrameId, FrameRef, Tree};
 use crate::profile::{SeriesId, StackId};
-use crate::query::aside::{Asker, aside};
+use crate::query::blocking::{self, Cancellation};
 use crate::query::context::Context;
 use crate::query::runtime::Runtime;
 use crate::query::stacks::{self, Loaded, StackTable};
@@ -88,7 +88,7 @@ pub(crate) fn filter(context: &Arc<Context>, query: &StackQuery) -> BoxFuture<'s
         Ok(ScanFilter {
             tenant: Some(context.tenant.clone()),
             time: Some(time),
-            profile_type: Some(profile_type.to_string().into()),
+            profile_type: Some((&profile_type).into()),
             series: chosen,
             ..ScanFilter::default()
         })
@@ -101,25 +101,25 @@ pub(crate) fn graph(
     max_nodes: usize,
     detail: Detail,
 ) -> BoxFuture<'static, Result<FlameGraph, QueryError>> {
-    aside(move |asker| match detail {
+    blocking::run(move |cancellation| match detail {
         Detail::Names => {
-            let leaves = leaves(&merged, asker)?;
+            let leaves = leaves(&merged, cancellation)?;
             let table = merged.stacks.table.read();
             Ok(table.paths().flamegraph(&leaves.values, max_nodes))
         }
-        Detail::Files => Ok(tree_by(&merged, detail, asker)?.tree.to_flamegraph(max_nodes)),
+        Detail::Files => Ok(tree_by(&merged, detail, cancellation)?.tree.to_flamegraph(max_nodes)),
     })
 }
 
 /// The difference of merged stacks by name.
 pub(crate) fn diff(left: Merged, right: Merged, max_nodes: usize) -> BoxFuture<'static, Result<DiffGraph, QueryError>> {
-    aside(move |asker| {
+    blocking::run(move |cancellation| {
         if !Arc::ptr_eq(&left.stacks.table, &right.stacks.table) {
             // The table was renewed between the two.
-            let [left, right] = [&left, &right].map(|side| tree_by(side, Detail::Names, asker));
+            let [left, right] = [&left, &right].map(|side| tree_by(side, Detail::Names, cancellation));
             return Ok(flamegraph::diff(&left?.tree, &right?.tree, max_nodes));
         }
-        let (of_left, of_right) = (leaves(&left, asker)?, leaves(&right, asker)?);
+        let (of_left, of_right) = (leaves(&left, cancellation)?, leaves(&right, cancellation)?);
         let table = left.stacks.table.read();
         Ok(table.paths().diff(&of_left.values, &of_right.values, max_nodes))
     })
@@ -127,7 +127,7 @@ pub(crate) fn diff(left: Merged, right: Merged, max_nodes: usize) -> BoxFuture<'
 
 /// The tree of merged stacks.
 pub(crate) fn tree(merged: Merged) -> BoxFuture<'static, Result<HeldTree, QueryError>> {
-    aside(move |asker| tree_by(&merged, Detail::Files, asker))
+    blocking::run(move |cancellation| tree_by(&merged, Detail::Files, cancellation))
 }
 
 /// Values at the ends of the paths that the stacks are.
@@ -136,7 +136,7 @@ struct Leaves {
     _memory: MemoryReservation,
 }
 
-fn leaves(merged: &Merged, asker: &Asker) -> Result<Leaves, QueryError> {
+fn leaves(merged: &Merged, cancellation: &Cancellation) -> Result<Leaves, QueryError> {
     let memory = merged.runtime.reservation("paths of stacks");
     let table = &merged.stacks.table;
     let mut lost = 0i64;
@@ -145,7 +145,7 @@ fn leaves(merged: &Merged, asker: &Asker) -> Result<Leaves, QueryError> {
         tracing::warn!(value = lost, "stacks of samples are not in the stacks table");
         values.push((table.write().single(LOST), lost));
     }
-    asker.check()?;
+    cancellation.check()?;
     let known = table.read();
     let frames = |(stack, _): &(StackId, i64)| known.stack(*stack).map_or(1, <[u32]>::len);
     let nodes: usize = merged.sums.values.iter().map(frames).sum();
@@ -156,10 +156,13 @@ fn leaves(merged: &Merged, asker: &Asker) -> Result<Leaves, QueryError> {
     })
 }
 
-fn tree_by(merged: &Merged, detail: Detail, asker: &Asker) -> Result<HeldTree, QueryError> {
+fn tree_by(merged: &Merged, detail: Detail, cancellation: &Cancellation) -> Result<HeldTree, QueryError> {
     let memory = merged.runtime.reservation("tree of stacks");
     let table = merged.stacks.table.read();
-    let mut tree = Tree::new(matches!(detail, Detail::Files));
+    let mut tree = match detail {
+        Detail::Names => Tree::by_name(),
+        Detail::Files => Tree::by_file(),
+    };
     // Frames are looked up in the tree once each, not once a stack.
     let mut known: Vec<Option<FrameId>> = vec![None; table.frame_count()];
     let mut path = Vec::new();
@@ -185,7 +188,7 @@ fn tree_by(merged: &Merged, detail: Detail, asker: &Asker) -> Result<HeldTree, Q
             path.push((id, frame.line));
         }
         tree.insert_ids(&path, *value);
-        asker.check()?;
+        cancellation.check()?;
         memory.try_resize(tree.bytes())?;
     }
     if lost != 0 {

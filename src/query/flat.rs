@@ -76,7 +76,7 @@ impl Flat {
         ScanFilter {
             tenant: Some(self.context.tenant.clone()),
             time: self.time,
-            profile_type: self.chosen.as_ref().map(|(kind, _)| kind.to_string().into()),
+            profile_type: self.chosen.as_ref().map(|(profile_type, _)| profile_type.into()),
             ..ScanFilter::default()
         }
     }
@@ -169,8 +169,8 @@ async fn plan(request: Request) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
     if uses(&OF_SERIES) || !on_series.is_empty() || !matchers.is_empty() {
         let labels = context.labels(time).await?;
         let labels = Arc::new(labels);
-        if let Some((kind, matchers)) = &chosen {
-            let chosen = series::select(labels.clone(), kind.clone(), matchers.clone()).await?;
+        if let Some((profile_type, matchers)) = &chosen {
+            let chosen = series::select(labels.clone(), profile_type.clone(), matchers.clone()).await?;
             narrow(&mut filter.series, chosen);
         }
         let columns = lookup::SeriesColumns::new(&labels);

@@ -54,19 +54,6 @@ const ROW_GROUP_BYTES: usize = 32 << 20;
 /// Largest whole number that every double holds exactly.
 const MAX_EXACT: u64 = 1 << 53;
 
-impl Format {
-    /// Media type for the header `Content-Type`.
-    pub const fn content_type(self) -> &'static str {
-        match self {
-            Format::Json => "application/json",
-            Format::Csv => "text/csv; charset=utf-8",
-            Format::Arrow => "application/vnd.apache.arrow.stream",
-            Format::Parquet => "application/vnd.apache.parquet",
-            Format::Pprof => "application/x-pprof",
-        }
-    }
-}
-
 impl FromStr for Format {
     type Err = QueryError;
 
@@ -91,7 +78,7 @@ pub fn encode(result: SqlResult, format: Format) -> BoxStream<'static, Result<By
     answer::until(deadline, pieces.try_flatten().boxed())
 }
 
-/// Pieces that share no memory: whoever holds one while its reader is slow holds no more than that.
+/// Pieces that share no memory: one that waits for a slow reader holds its own bytes only.
 fn pieces(chunk: Bytes) -> impl Iterator<Item = Bytes> {
     let starts = (0..chunk.len()).step_by(PIECE_BYTES);
     starts.map(move |start| Bytes::copy_from_slice(&chunk[start..chunk.len().min(start + PIECE_BYTES)]))
@@ -307,7 +294,8 @@ impl Encoder {
 
 fn no_profile() -> QueryError {
     QueryError::invalid(
-        "the format pprof needs an answer of one row with one column of bytes, such as SELECT * FROM pprof('TYPE{selector}', from, until)",
+        "the format pprof needs an answer of one row with one column of bytes, such as SELECT * FROM \
+            pprof('TYPE{selector}', from, until)",
     )
 }
 

@@ -74,7 +74,8 @@ pub(crate) fn check_statement(statement: &Statement) -> Result<(), QueryError> {
 
 fn refused(what: &str) -> QueryError {
     QueryError::invalid(format!(
-        "{what} is not allowed: SQL here is read-only, a SELECT over the tables profiles, samples, stacks, series and flat"
+        "{what} is not allowed: SQL here is read-only, a SELECT over the tables profiles, samples, stacks, series \
+            and flat"
     ))
 }
 
@@ -129,7 +130,9 @@ fn check_shape(query: &Query) -> Result<(), QueryError> {
     }
     if shape.repeats > MAX_REPEATS {
         return Err(QueryError::Limit(
-            "the query names the same columns too often on top of each other: its expressions would be written out more than 65536 times".to_owned(),
+            "the query names the same columns too often on top of each other: its expressions would be written out \
+                more than 65536 times"
+                .to_owned(),
         ));
     }
     let relations = shape.unfolded(query, 0)?;

@@ -237,7 +237,7 @@ fn select(batch: &RecordBatch, filter: &ScanFilter, columns: &[&str]) -> Result<
     if let (Some(tenant), Some(column)) = (&filter.tenant, batch.column_by_name(TENANT)) {
         let values = column.as_string::<i32>();
         also(BooleanBuffer::collect_bool(rows, |row| {
-            values.value(row) == tenant.as_ref()
+            values.value(row) == tenant.as_str()
         }));
     }
     if let Some(span) = filter.time {
@@ -253,7 +253,7 @@ fn select(batch: &RecordBatch, filter: &ScanFilter, columns: &[&str]) -> Result<
     if let (Some(wanted), Some(column)) = (&filter.profile_type, batch.column_by_name(PROFILE_TYPE)) {
         let values = column.as_string::<i32>();
         also(BooleanBuffer::collect_bool(rows, |row| {
-            values.value(row) == wanted.as_ref()
+            values.value(row) == wanted.as_str()
         }));
     }
     if let (Some(set), Some(column)) = (&filter.series, batch.column_by_name(SERIES)) {

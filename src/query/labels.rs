@@ -11,7 +11,7 @@ use hashbrown::hash_map::Entry;
 use parking_lot::Mutex;
 
 use crate::base::BoxFuture;
-use crate::profile::{Labels, SeriesId, TimeSpan};
+use crate::profile::{Labels, SeriesId, TenantId, TimeSpan};
 use crate::query::cache::{Bytes, Cache};
 use crate::query::runtime::Runtime;
 use crate::query::{QueryError, heads, scan, stream};
@@ -20,7 +20,7 @@ use crate::store::schema::{self, Table};
 use crate::store::snapshot::{FileEntry, ScanFilter, Snapshot};
 
 /// The series of all tenants.
-pub(crate) type SeriesCache = Cache<Arc<str>, Arc<Mutex<TenantSeries>>>;
+pub(crate) type SeriesCache = Cache<TenantId, Arc<Mutex<TenantSeries>>>;
 
 /// What was read of the `series` table of a tenant.
 #[derive(Default)]
@@ -62,7 +62,7 @@ pub(crate) fn load(
     runtime: Arc<Runtime>,
     cache: Arc<SeriesCache>,
     snapshot: Arc<Snapshot>,
-    tenant: Arc<str>,
+    tenant: TenantId,
     time: TimeSpan,
 ) -> BoxFuture<'static, Result<HashMap<SeriesId, Labels>, QueryError>> {
     Box::pin(async move {

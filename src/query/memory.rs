@@ -96,6 +96,7 @@ fn too_much(who: &str, limit: &str, bytes: usize) -> String {
         mebibytes => (mebibytes, "MiB"),
     };
     format!(
-        "{who} would need more than {amount} {unit} of memory: ask for less time or fewer groups, or raise sql.{limit} in the server's configuration"
+        "{who} would need more than {amount} {unit} of memory: ask for less time or fewer groups, or raise \
+            sql.{limit} in the server's configuration"
     )
 }

@@ -5,8 +5,8 @@
 //! limit, and stops when its future is dropped. It knows nothing of HTTP and writes nothing to disk.
 
 mod answer;
-mod aside;
 mod block_cache;
+mod blocking;
 mod blocks;
 mod bounds;
 mod cache;
@@ -42,8 +42,10 @@ mod timeline;
 mod totals;
 mod types;
 
-pub use answer::{Deadline, SqlResult, until};
-pub use engine::{QueryEngine, ScanStats};
+pub use answer::until;
+pub(crate) use answer::{Deadline, SqlResult};
+pub use engine::QueryEngine;
 pub use error::QueryError;
-pub use session::{Prepared, SqlSession, SqlValue};
-pub use types::{Aggregation, Detail, QueryLimits, SeriesPoints, SeriesQuery, StackQuery, TimeRange};
+pub(crate) use session::{Prepared, SqlSession, SqlValue};
+pub(crate) use types::SeriesPoints;
+pub use types::{Aggregation, Detail, QueryLimits, SeriesQuery, StackQuery, TimeRange};

@@ -12,8 +12,8 @@ use hashbrown::{HashMap, HashSet as FastSet};
 use crate::base::BoxFuture;
 use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
 use crate::profile::selector::Matcher;
-use crate::profile::{Labels, ProfileType, SeriesId, TimeSpan};
-use crate::query::aside::{Asker, aside};
+use crate::profile::{Labels, ProfileType, ProfileTypeId, SeriesId, TimeSpan};
+use crate::query::blocking::{self, Cancellation};
 use crate::query::context::Context;
 use crate::query::runtime::Runtime;
 use crate::query::{QueryError, TimeRange};
@@ -26,7 +26,7 @@ pub(crate) const PROFILE_TYPE: &str = "__profile_type__";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Active {
     pub(crate) series: SeriesId,
-    pub(crate) profile_type: Arc<str>,
+    pub(crate) profile_type: ProfileTypeId,
 }
 
 /// Which series occur with which type in `time`, ascending by type.
@@ -42,12 +42,10 @@ pub(crate) fn active(
         };
         let chosen = context.totals(filter).await?;
         // Runs of a file stand type by type, and types are few.
-        let mut found: Vec<(Arc<str>, FastSet<SeriesId>)> = Vec::new();
+        let mut found: Vec<(ProfileTypeId, FastSet<SeriesId>)> = Vec::new();
         let mut last = 0;
         for run in chosen.runs().filter(|run| run.occurs(time)) {
-            let is_its = |(kind, _): &(Arc<str>, FastSet<SeriesId>)| {
-                Arc::ptr_eq(kind, &run.profile_type) || *kind == run.profile_type
-            };
+            let is_its = |(profile_type, _): &(ProfileTypeId, FastSet<SeriesId>)| *profile_type == run.profile_type;
             if !found.get(last).is_some_and(is_its) {
                 last = found.iter().position(is_its).unwrap_or(found.len());
             }
@@ -82,12 +80,12 @@ pub(crate) fn select(
     if matchers.is_empty() {
         return Box::pin(std::future::ready(Ok(None)));
     }
-    aside(move |asker| {
+    blocking::run(move |cancellation| {
         let synthetic = matchers.iter().any(|matcher| matcher.name().starts_with("__"));
         let synthetic = synthetic.then(|| Synthetic::of(&profile_type));
         let mut chosen = HashSet::new();
         for (id, labels) in labels.iter() {
-            asker.check()?;
+            cancellation.check()?;
             let all = synthetic.as_ref().map(|synthetic| synthetic.with(labels));
             let all = all.as_ref().unwrap_or(labels);
             if matchers.iter().all(|matcher| matcher.matches(all)) {
@@ -139,9 +137,9 @@ pub(crate) fn occurring(context: Arc<Context>, range: TimeRange) -> BoxFuture<'s
         let time = range.micros();
         let labels = context.labels(time).await?;
         let active = active(context, Some(time)).await?;
-        let mut types: Vec<&Arc<str>> = active.iter().map(|pair| &pair.profile_type).collect();
+        let mut types: Vec<&ProfileTypeId> = active.iter().map(|pair| &pair.profile_type).collect();
         types.dedup();
-        let types = types.into_iter().filter_map(|text| text.parse().ok()).collect();
+        let types = types.into_iter().filter_map(|id| id.parts().ok()).collect();
         let mut seen = HashSet::new();
         let fresh = active.iter().filter(|pair| seen.insert(pair.series));
         let own = fresh.filter_map(|pair| labels.get(&pair.series).cloned()).collect();
@@ -161,7 +159,7 @@ pub(crate) fn label_sets(
         let labels = context.labels(time).await?;
         let memory = context.runtime.reservation("label sets");
         let active = active(context, Some(time)).await?;
-        aside(move |asker| sets_of(&labels, active, &groups, &memory, asker)).await
+        blocking::run(move |cancellation| sets_of(&labels, active, &groups, &memory, cancellation)).await
     })
 }
 
@@ -170,22 +168,22 @@ fn sets_of(
     active: Vec<Active>,
     groups: &[Vec<Matcher>],
     memory: &MemoryReservation,
-    asker: &Asker,
+    cancellation: &Cancellation,
 ) -> Result<Vec<Labels>, QueryError> {
     let mut sets = Vec::new();
-    let mut last: Option<(Arc<str>, Synthetic)> = None;
+    let mut last: Option<(ProfileTypeId, Synthetic)> = None;
     for pair in active {
         let Some(own) = labels.get(&pair.series) else { continue };
-        if last.as_ref().is_none_or(|(text, _)| *text != pair.profile_type) {
-            let Ok(parsed) = pair.profile_type.parse() else {
+        if last.as_ref().is_none_or(|(id, _)| *id != pair.profile_type) {
+            let Ok(parts) = pair.profile_type.parts() else {
                 continue;
             };
-            last = Some((pair.profile_type, Synthetic::of(&parsed)));
+            last = Some((pair.profile_type, Synthetic::of(&parts)));
         }
         let Some((_, synthetic)) = &last else { continue };
         let all = synthetic.with(own);
         // Several selector strings narrow each other, as Pyroscope has it.
-        asker.check()?;
+        cancellation.check()?;
         if groups.iter().flatten().all(|matcher| matcher.matches(&all)) {
             memory.try_grow(size_of::<Labels>() + size_of_val(all.pairs()))?;
             sets.push(all);

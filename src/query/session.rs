@@ -5,7 +5,7 @@
 //! statement is planned anew over the tables as they are when it runs. The same refusals and limits hold as for every
 //! query; there is no protocol here.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +25,7 @@ use datafusion_pg_catalog::pg_catalog::{PgCatalogSchemaProvider, PgCatalogStatic
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
 
 use crate::base::BoxFuture;
+use crate::profile::TenantId;
 use crate::query::answer::SqlResult;
 use crate::query::cells::{self, ColumnKind, Kind, Simple};
 use crate::query::context::{Context, Contexts, Purpose};
@@ -63,16 +64,16 @@ impl Sessions {
 }
 
 /// A session. Its statements run one after the other.
-pub struct SqlSession {
+pub(crate) struct SqlSession {
     shared: Arc<Sessions>,
-    tenant: Arc<str>,
+    tenant: TenantId,
     state: SessionState,
     public: Arc<MemorySchemaProvider>,
 }
 
 /// A checked statement, ready to run with parameters.
 #[derive(Debug, Clone)]
-pub struct Prepared {
+pub(crate) struct Prepared {
     statement: ast::Statement,
     /// Kinds of `$1`, `$2` and so on; none where nothing tells it.
     pub parameters: Vec<Option<Kind>>,
@@ -82,7 +83,7 @@ pub struct Prepared {
 
 /// The value of a parameter.
 #[derive(Debug, Clone, PartialEq)]
-pub enum SqlValue {
+pub(crate) enum SqlValue {
     /// SQL's null, of any type.
     Null,
     /// Written as `TRUE` or `FALSE`.
@@ -102,7 +103,7 @@ pub enum SqlValue {
 }
 
 impl SqlSession {
-    pub(crate) fn new(shared: Arc<Sessions>, tenant: &str) -> Result<Self, QueryError> {
+    pub(crate) fn new(shared: Arc<Sessions>, tenant: &TenantId) -> Result<Self, QueryError> {
         let public = Arc::new(MemorySchemaProvider::new());
         let catalog = Arc::new(MemoryCatalogProvider::new());
         catalog.register_schema("public", public.clone())?;
@@ -115,7 +116,7 @@ impl SqlSession {
         state.register_catalog_list(list);
         let session = Self {
             shared,
-            tenant: tenant.into(),
+            tenant: tenant.clone(),
             state,
             public,
         };
@@ -125,7 +126,7 @@ impl SqlSession {
     }
 
     /// Checks and plans a statement. `given` are the kinds of parameters that the client names.
-    pub async fn prepare(&self, text: &str, given: &[Option<Kind>]) -> Result<Prepared, QueryError> {
+    pub(crate) async fn prepare(&self, text: &str, given: &[Option<Kind>]) -> Result<Prepared, QueryError> {
         guard::check_size_in(text, &PostgreSqlDialect {})?;
         let context = self.context(Purpose::Describe);
         let state = self.bound(&context)?;
@@ -143,7 +144,7 @@ impl SqlSession {
     }
 
     /// Runs a statement. `timeout` shortens the time limit of every query, it cannot make it longer.
-    pub async fn run(
+    pub(crate) async fn run(
         &self,
         prepared: &Prepared,
         values: &[SqlValue],
@@ -171,7 +172,7 @@ impl SqlSession {
     }
 
     /// Runs a statement without parameters.
-    pub async fn query(&self, text: &str, timeout: Option<Duration>) -> Result<SqlResult, QueryError> {
+    pub(crate) async fn query(&self, text: &str, timeout: Option<Duration>) -> Result<SqlResult, QueryError> {
         guard::check_size_in(text, &PostgreSqlDialect {})?;
         let (parser, text) = (self.shared.parser.clone(), text.to_owned());
         let slot = self.shared.template.slot(self.limits()).await?;
@@ -187,7 +188,7 @@ impl SqlSession {
     }
 
     /// Columns of an answer as kinds.
-    pub fn columns(result: &SqlResult) -> Vec<ColumnKind> {
+    pub(crate) fn columns(result: &SqlResult) -> Vec<ColumnKind> {
         cells::kinds(&result.schema)
     }
 
@@ -241,7 +242,8 @@ fn prepare<'a>(
         let whole = Statement::Statement(Box::new(statement.clone()));
         let (inner, explained) = sql::split_explain(whole);
         let plan = state.statement_to_plan(inner).await?;
-        let names = plan.get_parameter_types()?;
+        // Sorted, so that of several wrong ones the error names the same each time.
+        let names: BTreeMap<_, _> = plan.get_parameter_types()?.into_iter().collect();
         let mut parameters = given;
         for (name, kind) in &names {
             let index: usize = name

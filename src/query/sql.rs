@@ -79,7 +79,8 @@ impl Template {
             match tokio::time::timeout(wait, slots.acquire_owned()).await {
                 Ok(Ok(slot)) => Ok(Arc::new(slot)),
                 _ => Err(QueryError::Busy(format!(
-                    "{most} queries run already and none ended in time: ask again later, or raise sql.max_concurrent_queries in the server's configuration"
+                    "{most} queries run already and none ended in time: ask again later, or raise \
+                        sql.max_concurrent_queries in the server's configuration"
                 ))),
             }
         })
@@ -208,7 +209,7 @@ pub(crate) async fn on_planning_thread<T: Send + 'static>(
             });
             drop(slot);
             if let Some(answer) = answer {
-                // The asker may have gone meanwhile.
+                // The caller may be gone by now.
                 let _ = sender.send(answer);
             }
         })

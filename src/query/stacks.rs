@@ -17,7 +17,7 @@ use parking_lot::RwLock;
 
 use crate::base::BoxFuture;
 use crate::profile::flamegraph::{Paths, address_name};
-use crate::profile::{StackId, TimeSpan};
+use crate::profile::{StackId, TenantId, TimeSpan};
 use crate::query::QueryError;
 use crate::query::cache::{Bytes, Cache};
 use crate::query::runtime::Runtime;
@@ -67,7 +67,7 @@ struct Stack {
 const NO_PATH: u32 = u32::MAX;
 
 /// The tables of all tenants.
-pub(crate) type StackCache = Cache<Arc<str>, Arc<RwLock<StackTable>>>;
+pub(crate) type StackCache = Cache<TenantId, Arc<RwLock<StackTable>>>;
 
 impl Bytes for RwLock<StackTable> {
     /// Nothing of a table that a question is filling right now: it is weighed when that is done.
@@ -262,7 +262,7 @@ pub(crate) fn load(
     runtime: Arc<Runtime>,
     cache: Arc<StackCache>,
     snapshot: Arc<Snapshot>,
-    tenant: Arc<str>,
+    tenant: TenantId,
     time: TimeSpan,
     ids: Vec<StackId>,
 ) -> BoxFuture<'static, Result<Loaded, QueryError>> {

@@ -12,7 +12,7 @@ use datafusion::execution::memory_pool::MemoryReservation;
 use hashbrown::HashMap;
 
 use crate::base::BoxFuture;
-use crate::profile::{SeriesId, StackId, TimeSpan};
+use crate::profile::{ProfileTypeId, SeriesId, StackId, TimeSpan};
 use crate::query::block_cache::{Key, Missing};
 use crate::query::blocks::{Block, Builder, Chunk};
 use crate::query::context::Context;
@@ -61,7 +61,7 @@ pub(crate) fn sorted_by_stack(
 fn by_stack(context: &Arc<Context>, filter: &ScanFilter) -> BoxFuture<'static, Result<Sums, QueryError>> {
     let (context, filter) = (context.clone(), filter.clone());
     Box::pin(async move {
-        let (Some(kind), Some(time), None) = (&filter.profile_type, filter.time, &filter.stacks) else {
+        let (Some(profile_type), Some(time), None) = (&filter.profile_type, filter.time, &filter.stacks) else {
             return by_scan(&context, &filter, None).await;
         };
         let (mut blocks, mut gathered, mut scanned) = (Vec::new(), 0, Vec::new());
@@ -69,7 +69,7 @@ fn by_stack(context: &Arc<Context>, filter: &ScanFilter) -> BoxFuture<'static, R
         for file in scan::choose(&context.runtime, &context.snapshot, Table::Samples, &filter) {
             match file.time {
                 Some(bounds) if is_small(&context, file, bounds, time, &filter) => {
-                    let found = blocks_of(&context, file, bounds, kind, time, &filter).await?;
+                    let found = blocks_of(&context, file, bounds, profile_type, time, &filter).await?;
                     gathered += found.iter().map(|block| block.bytes()).sum::<usize>();
                     blocks.extend(found);
                     if gathered > GATHERED_BYTES {
@@ -227,14 +227,14 @@ async fn blocks_of(
     context: &Arc<Context>,
     file: &FileEntry,
     bounds: Bounds<i64>,
-    kind: &Arc<str>,
+    profile_type: &ProfileTypeId,
     time: TimeSpan,
     filter: &ScanFilter,
 ) -> Result<Vec<Arc<Block>>, QueryError> {
     let path: Arc<str> = file.path.as_str().into();
     let key = |chunk| Key {
         file: path.clone(),
-        profile_type: kind.clone(),
+        profile_type: profile_type.clone(),
         chunk,
     };
     let mut blocks = Vec::new();

@@ -48,8 +48,8 @@ pub(crate) fn parse(text: &str, now_us: i64) -> Result<i64, QueryError> {
     Err(wrong())
 }
 
-/// Seconds, milliseconds, microseconds or nanoseconds since 1970, told apart by size (the borders lie in the year 5138
-/// of the finer unit's 1973).
+/// Seconds, milliseconds, microseconds or nanoseconds since 1970, which one by the size of the number: a limit is 5138
+/// in the coarser unit and 1973 in the finer one.
 pub(crate) fn number_to_micros(number: i64) -> Option<i64> {
     match number.unsigned_abs() {
         0..100_000_000_000 => number.checked_mul(1_000_000),

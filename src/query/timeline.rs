@@ -48,7 +48,7 @@ pub(crate) fn select(
         let filter = ScanFilter {
             tenant: Some(context.tenant.clone()),
             time: Some(time),
-            profile_type: Some(query.profile_type.to_string().into()),
+            profile_type: Some((&query.profile_type).into()),
             series: series::select(labels.clone(), query.profile_type.clone(), query.matchers.clone()).await?,
             ..ScanFilter::default()
         };

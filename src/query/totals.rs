@@ -3,7 +3,7 @@
 //!
 //! In: a filter. Out: runs of profiles of one type and series ([`Run`]), those of files from the cache, those of heads
 //! as they are now. Files never change, so what is kept is never stale. Time lines, label questions and periods are
-//! answered from runs; who needs profile ids reads the table.
+//! answered from runs; profile ids are read from the table.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use arrow::record_batch::RecordBatch;
 use hashbrown::HashMap;
 
 use crate::base::BoxFuture;
-use crate::profile::{SeriesId, TimeSpan};
+use crate::profile::{ProfileTypeId, SeriesId, TimeSpan};
 use crate::query::cache::{Bytes, Cache};
 use crate::query::runtime::Runtime;
 use crate::query::{QueryError, heads, scan, stream};
@@ -22,9 +22,8 @@ use crate::store::snapshot::{FileEntry, ScanFilter, Snapshot};
 use crate::store::stats::Bounds;
 
 /// Profiles of one type and series, ascending by time.
-#[derive(Default)]
 pub(crate) struct Run {
-    pub(crate) profile_type: Arc<str>,
+    pub(crate) profile_type: ProfileTypeId,
     pub(crate) series: SeriesId,
     /// Time of the first and of the last, beside what is looked at first; `None` for no profiles.
     bounds: Option<Bounds<i64>>,
@@ -49,6 +48,17 @@ impl Bytes for [Run] {
 const COLUMNS: [&str; 5] = [SERIES, PROFILE_TYPE, TIME, TOTAL, PERIOD];
 
 impl Run {
+    fn new(profile_type: ProfileTypeId, series: SeriesId) -> Self {
+        Self {
+            profile_type,
+            series,
+            bounds: None,
+            times: Vec::new(),
+            totals: Vec::new(),
+            periods: Vec::new(),
+        }
+    }
+
     /// Whether there is a profile in `time`; its ends nearly always say so without a search.
     pub(crate) fn occurs(&self, time: Option<TimeSpan>) -> bool {
         let Some(Bounds { least, most }) = self.bounds else {
@@ -156,10 +166,11 @@ pub(crate) struct Chosen {
 impl Chosen {
     /// The runs of the filter's type and series.
     pub(crate) fn runs(&self) -> impl Iterator<Item = &Run> {
-        let kind = self.filter.profile_type.as_deref();
+        let profile_type = self.filter.profile_type.as_ref();
         let series: Option<&HashSet<SeriesId>> = self.filter.series.as_deref();
         self.runs.iter().flat_map(|runs| runs.iter()).filter(move |run| {
-            kind.is_none_or(|wanted| *run.profile_type == *wanted) && series.is_none_or(|set| set.contains(&run.series))
+            profile_type.is_none_or(|wanted| run.profile_type == *wanted)
+                && series.is_none_or(|set| set.contains(&run.series))
         })
     }
 
@@ -192,8 +203,8 @@ fn read_file(
 #[derive(Default)]
 struct Builder {
     runs: Vec<Run>,
-    index: HashMap<(Arc<str>, SeriesId), usize>,
-    types: Vec<Arc<str>>,
+    index: HashMap<(ProfileTypeId, SeriesId), usize>,
+    types: Vec<ProfileTypeId>,
 }
 
 impl Builder {
@@ -205,11 +216,14 @@ impl Builder {
         let periods = schema::integers(batch, PERIOD)?;
         let mut last: Option<usize> = None;
         for row in 0..batch.num_rows() {
-            let (kind, series) = (types.value(row), SeriesId(series[row]));
-            let same = last.filter(|at| self.runs[*at].series == series && *self.runs[*at].profile_type == *kind);
+            let (profile_type, series) = (types.value(row), SeriesId(series[row]));
+            let same = last.filter(|at| {
+                let run = &self.runs[*at];
+                run.series == series && run.profile_type.as_str() == profile_type
+            });
             let at = match same {
                 Some(at) => at,
-                None => self.run(kind, series),
+                None => self.run(profile_type, series),
             };
             last = Some(at);
             let run = &mut self.runs[at];
@@ -220,24 +234,20 @@ impl Builder {
         Ok(())
     }
 
-    fn run(&mut self, kind: &str, series: SeriesId) -> usize {
-        // There are few types, and runs that share the text are told together sooner.
-        let kind = match self.types.iter().find(|known| ***known == *kind) {
+    fn run(&mut self, profile_type: &str, series: SeriesId) -> usize {
+        // There are few types, and equal ids that share their text are compared faster.
+        let profile_type = match self.types.iter().find(|known| known.as_str() == profile_type) {
             Some(known) => known.clone(),
             None => {
-                let kind: Arc<str> = kind.into();
-                self.types.push(kind.clone());
-                kind
+                let profile_type = ProfileTypeId::from(profile_type);
+                self.types.push(profile_type.clone());
+                profile_type
             }
         };
         let next = self.runs.len();
-        let at = *self.index.entry((kind.clone(), series)).or_insert(next);
+        let at = *self.index.entry((profile_type.clone(), series)).or_insert(next);
         if at == next {
-            self.runs.push(Run {
-                profile_type: kind,
-                series,
-                ..Run::default()
-            });
+            self.runs.push(Run::new(profile_type, series));
         }
         at
     }
@@ -255,11 +265,9 @@ mod tests {
 
     #[test]
     fn a_run_occurs_where_one_of_its_profiles_lies_and_not_in_a_gap() {
-        let mut run = Run {
-            times: vec![10, 20, 50, 60],
-            totals: vec![0; 4],
-            ..Run::default()
-        };
+        let empty = || Run::new("t".into(), SeriesId(1));
+        let mut run = empty();
+        (run.times, run.totals) = (vec![10, 20, 50, 60], vec![0; 4]);
         run.finish();
         for start in 0..70 {
             for end in start..70 {
@@ -267,6 +275,6 @@ mod tests {
                 assert_eq!(run.occurs(time), run.between(time).len() > 0, "{start} {end}");
             }
         }
-        assert!(run.occurs(None) && !Run::default().occurs(None));
+        assert!(run.occurs(None) && !empty().occurs(None));
     }
 }

@@ -128,7 +128,7 @@ impl TimeRange {
     }
 
     /// The span in microseconds, as the tables keep time.
-    pub fn micros(self) -> TimeSpan {
+    pub(crate) fn micros(self) -> TimeSpan {
         TimeSpan::new(self.start_ms.saturating_mul(1000), self.end_ms.saturating_mul(1000))
     }
 

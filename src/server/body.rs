@@ -13,6 +13,7 @@ use futures::{Stream, StreamExt, stream};
 use http::HeaderMap;
 use http::header::CONTENT_LENGTH;
 
+use crate::admin::drain::drain;
 use crate::base::bytes::HeldBytes;
 use crate::server::budget::Budget;
 use crate::server::limits::{BodyLimit, ServerLimits};
@@ -20,16 +21,9 @@ use crate::server::workers::{AT_ONCE_BYTES, Workers};
 use crate::wire::connect::{Code, Compression, ConnectError};
 use crate::wire::grpc::{PREFIX_BYTES, Prefix};
 
-/// How much of a body that is too large is read and dropped, so that the client, still sending, gets to read the
-/// answer.
-const DRAIN_BYTES: usize = 64 << 20;
-
-/// Time for reading and dropping such a body.
-const DRAIN_TIME: Duration = Duration::from_secs(5);
-
 /// Takes in the bodies of requests.
 #[derive(Debug)]
-pub struct Intake {
+pub(crate) struct Intake {
     budget: Budget,
     workers: Workers,
     body_timeout: Duration,
@@ -37,11 +31,11 @@ pub struct Intake {
 
 /// The memory of a request, counted until this is dropped.
 #[derive(Debug, Default)]
-pub struct Charge(Vec<HeldBytes>);
+pub(crate) struct Charge(Vec<HeldBytes>);
 
 /// A body that is all there.
 #[derive(Debug)]
-pub struct TakenBody {
+pub(crate) struct TakenBody {
     pub bytes: Bytes,
     /// The memory of the bytes.
     pub charge: Charge,
@@ -49,7 +43,7 @@ pub struct TakenBody {
 
 impl Intake {
     /// An intake of these limits, whose work is done by `workers`.
-    pub fn new(limits: &ServerLimits, workers: Workers) -> Self {
+    pub(crate) fn new(limits: &ServerLimits, workers: Workers) -> Self {
         Self {
             budget: Budget::new(limits),
             workers,
@@ -58,7 +52,12 @@ impl Intake {
     }
 
     /// Reads a body and undoes its compression.
-    pub async fn read(&self, headers: &HeaderMap, body: Body, limit: BodyLimit) -> Result<TakenBody, ConnectError> {
+    pub(crate) async fn read(
+        &self,
+        headers: &HeaderMap,
+        body: Body,
+        limit: BodyLimit,
+    ) -> Result<TakenBody, ConnectError> {
         let compression = Compression::read(headers)?;
         let body = self.arrive(headers, body, limit.bytes).await?;
         self.unpack(compression, body, limit.unpacked_bytes).await
@@ -66,7 +65,7 @@ impl Intake {
 
     /// Makes something of a body, or of what it has become. `weigh` tells before how much memory that will take at
     /// most, and may refuse; `make` does it. `work_bytes`: how many bytes either may touch.
-    pub async fn make<Source: Send + 'static, Weighed: Send + 'static, Made: Send + 'static>(
+    pub(crate) async fn make<Source: Send + 'static, Weighed: Send + 'static, Made: Send + 'static>(
         &self,
         (source, charge): (Source, Charge),
         work_bytes: usize,
@@ -82,7 +81,7 @@ impl Intake {
 
     /// Reads the one message of a gRPC call and undoes its compression. How long it is stands before it, so exactly
     /// that is taken of the budget.
-    pub async fn read_message(
+    pub(crate) async fn read_message(
         &self,
         compression: Compression,
         body: Body,
@@ -227,14 +226,14 @@ impl Intake {
 
 impl Charge {
     /// Gives back what [`Intake::make`] took beyond `bytes`.
-    pub fn keep(&mut self, bytes: usize) {
+    pub(crate) fn keep(&mut self, bytes: usize) {
         if let Some(made) = self.0.last_mut() {
             made.keep(bytes);
         }
     }
 
     /// Gives back all that [`Intake::make`] took.
-    pub fn give_back(&mut self) {
+    pub(crate) fn give_back(&mut self) {
         self.0.pop();
     }
 }
@@ -261,19 +260,6 @@ fn broken(error: axum::Error) -> ConnectError {
 
 fn ended_early(length: usize, expected: usize) -> ConnectError {
     ConnectError::invalid(format!("the message ended after {length} of {expected} bytes"))
-}
-
-async fn drain(stream: &mut (impl Stream<Item = Result<Bytes, axum::Error>> + Unpin)) {
-    let work = async {
-        let mut drained = 0;
-        while let Some(Ok(chunk)) = stream.next().await {
-            drained += chunk.len();
-            if drained > DRAIN_BYTES {
-                break;
-            }
-        }
-    };
-    let _ = tokio::time::timeout(DRAIN_TIME, work).await;
 }
 
 #[cfg(test)]

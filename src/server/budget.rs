@@ -7,16 +7,16 @@
 //! Why nobody waits for ever, and an honest client not long:
 //!
 //! - A request goes through the stages in order: it arrives, it is unpacked, it is decoded. While it holds bytes of a
-//!   stage it never waits for the same share of that stage nor for an earlier stage. Whoever has all that it needs
-//!   waits for nothing of the budget and gives back in the end, so the last stage always moves, hence the one before
-//!   it, hence the first.
+//!   stage it never waits for the same share of that stage nor for an earlier stage. A request that has all that
+//!   it needs waits for nothing of the budget and gives back in the end, so the last stage always moves, hence the one
+//!   before it, hence the first.
 //! - All that may be needed in a stage is taken in one step, before the work: a body of unknown length takes the most
 //!   that it may have, and gives back what it did not need. So two requests never hold a half each and wait for the
 //!   other half.
 //! - Each stage has two shares, for small and for large requests. However many large ones wait, small ones have a share
 //!   that is theirs. In a share the first to come is the first served (tokio's semaphore is fair).
-//! - A wait ends after a time, with 503 and `Retry-After`. It is longer for a stage further in front, so that whoever
-//!   waits there sees those before it served or sent away.
+//! - A wait ends after a time, with 503 and `Retry-After`. It is longer for an earlier stage, so that a request
+//!   that waits there sees those before it served or sent away.
 //!
 //! A large body that comes slowly keeps its bytes until the time for a body is over. That delays other large ones only.
 
@@ -37,7 +37,7 @@ const SMALL_ONES: usize = 16;
 
 /// The budget of a server.
 #[derive(Debug)]
-pub struct Budget {
+pub(super) struct Budget {
     /// Bodies as they come over the wire.
     pub arriving: Stage,
     /// Bodies whose compression is undone.
@@ -48,7 +48,7 @@ pub struct Budget {
 
 impl Budget {
     /// The budget of these limits. A share that is smaller than one request may be is made as large as that.
-    pub fn new(limits: &ServerLimits) -> Self {
+    pub(super) fn new(limits: &ServerLimits) -> Self {
         let (all, wait) = (limits.memory_bytes, limits.memory_wait);
         Self {
             arriving: Stage::new(all, ARRIVING, limits.body_bytes, wait * 3),
@@ -60,7 +60,7 @@ impl Budget {
 
 /// The budget of one stage, with a share for small requests and one for large.
 #[derive(Debug)]
-pub struct Stage {
+pub(crate) struct Stage {
     small: ByteBudget,
     large: ByteBudget,
     wait: Duration,
@@ -77,12 +77,12 @@ impl Stage {
     }
 
     /// The most bytes of a small request.
-    pub fn small_bytes(&self) -> usize {
+    pub(crate) fn small_bytes(&self) -> usize {
         self.small.total() / SMALL_ONES
     }
 
-    /// Takes bytes, waiting for them in line. Who wants more than there ever are waits until it is alone.
-    pub async fn take(&self, bytes: usize) -> Result<HeldBytes, ConnectError> {
+    /// Takes bytes, waiting for them in line. A request for more than the whole waits until it is alone.
+    pub(super) async fn take(&self, bytes: usize) -> Result<HeldBytes, ConnectError> {
         let share = if bytes <= self.small_bytes() {
             &self.small
         } else {
@@ -93,7 +93,8 @@ impl Stage {
             ConnectError::new(
                 Code::Unavailable,
                 format!(
-                    "the requests in work hold all the memory that they may: {bytes} bytes more were not to be had within {} ms, try again",
+                    "the requests in work hold all the memory that they may: {bytes} bytes more were not to be had \
+                        within {} ms, try again",
                     self.wait.as_millis()
                 ),
             )

@@ -42,7 +42,7 @@ where
 {
     let (parts, body) = request.into_parts();
     let call = CallHeaders::read(&parts.headers)?;
-    let tenant = tenant(&parts.headers, state.options.multi_tenant)?;
+    let tenant = tenant(&parts.headers, &state.options)?;
     let body = state.intake.read(&parts.headers, body, bounds.limit).await?;
     let written = perform(state, bounds, call, tenant, body, work).await?;
     let length = written.bytes.len();

@@ -1,7 +1,7 @@
 //! `POST /api/v1/admin/delete`: profiles of the caller's tenant are deleted by selector and time.
 //!
 //! In: a bearer token, the tenant as everywhere, and `{"selector", "from", "to"}`. Out: what was done, when it is
-//! durable. Without a configured token the route is off: what cannot be undone is not open to whoever reaches the port.
+//! durable. Without a configured token the route is off: reaching the port is not enough for what cannot be undone.
 //! A token is for named tenants.
 
 use axum::Json;
@@ -32,7 +32,7 @@ struct Question {
 }
 
 /// `POST /api/v1/admin/delete`.
-pub async fn delete(State(state): State<ServerState>, request: Request<Body>) -> Response {
+pub(super) async fn delete(State(state): State<ServerState>, request: Request<Body>) -> Response {
     run(state, request).await.unwrap_or_else(|error| {
         let is_unauthenticated = error.status == 401;
         let mut response = error.into_response();
@@ -48,7 +48,7 @@ pub async fn delete(State(state): State<ServerState>, request: Request<Body>) ->
 async fn run(state: ServerState, request: Request<Body>) -> Result<Response, ConnectError> {
     let (parts, body) = request.into_parts();
     let token = allowed(&state.options.admin, &parts.headers)?;
-    let tenant = tenant(&parts.headers, state.options.multi_tenant)?;
+    let tenant = tenant(&parts.headers, &state.options)?;
     if !token.tenants.contains(&tenant) {
         return Err(ConnectError::new(
             Code::PermissionDenied,
@@ -65,14 +65,14 @@ async fn run(state: ServerState, request: Request<Body>) -> Result<Response, Con
     let now_ms = chrono::Utc::now().timestamp_millis();
     let from_us = question.from.unwrap_or(0).saturating_mul(1000);
     let until_us = question.to.unwrap_or(now_ms).saturating_mul(1000);
-    let deletion = Deletion::new(tenant.to_string(), question.selector, TimeSpan::new(from_us, until_us));
+    let deletion = Deletion::new(tenant, question.selector, TimeSpan::new(from_us, until_us));
     if deletion.from_us >= deletion.until_us {
         return Err(ConnectError::invalid("`from` must be before `to`"));
     }
     deletion.check().map_err(ConnectError::invalid)?;
     tracing::info!(
         token = token.name,
-        tenant = deletion.tenant,
+        tenant = %deletion.tenant,
         selector = deletion.selector,
         from_ms = question.from.unwrap_or(0),
         to_ms = question.to.unwrap_or(now_ms),

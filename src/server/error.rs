@@ -1,37 +1,17 @@
 //! Errors of the layers below as Connect errors and HTTP answers.
 //!
-//! In: errors of sinks, the query engine and codecs. Out: status, `{"code", "message", "details"}`, and `Retry-After`
-//! where waiting helps. The one place where that mapping is written.
+//! In: errors of the query engine and codecs; those of sinks are in `wire::sink_error`. Out: status, `{"code",
+//! "message", "details"}`, and `Retry-After` where waiting helps. The one place where that is written.
 
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, StatusCode};
 
-use crate::profile::{SinkError, SinkErrorKind};
 use crate::query::QueryError;
 use crate::wire::connect::{Code, ConnectError};
-use crate::wire::push::PushRefused;
 
 /// Seconds after which a refused client may try again.
 const RETRY_AFTER_SECONDS: &str = "1";
-
-impl From<SinkError> for ConnectError {
-    fn from(error: SinkError) -> Self {
-        match error.kind {
-            SinkErrorKind::Invalid => ConnectError::invalid(error.message),
-            SinkErrorKind::TooLarge => ConnectError::too_large(error.message),
-            SinkErrorKind::LimitExceeded => ConnectError::new(Code::ResourceExhausted, error.message),
-            SinkErrorKind::Unavailable | SinkErrorKind::Gone => ConnectError::new(Code::Unavailable, error.message),
-            SinkErrorKind::Internal => ConnectError::new(Code::Internal, error.message),
-        }
-    }
-}
-
-impl From<PushRefused> for ConnectError {
-    fn from(refused: PushRefused) -> Self {
-        Self::from(refused.error).with_detail(refused.detail)
-    }
-}
 
 impl From<QueryError> for ConnectError {
     fn from(error: QueryError) -> Self {
@@ -47,7 +27,7 @@ impl From<QueryError> for ConnectError {
 }
 
 /// Says that a request was not answered: loudly when that is the server's fault.
-pub fn log(error: &ConnectError) {
+pub(super) fn log(error: &ConnectError) {
     if error.status >= 500 {
         tracing::warn!(status = error.status, error = %error, "request failed");
     } else {

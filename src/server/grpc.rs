@@ -88,7 +88,7 @@ where
 {
     let (parts, body) = request.into_parts();
     let call = call_headers(&parts.headers)?;
-    let tenant = tenant(&parts.headers, state.options.multi_tenant)?;
+    let tenant = tenant(&parts.headers, &state.options)?;
     let body = state.intake.read_message(call.compression, body, bounds.limit).await?;
     let written = perform(state, bounds, call, tenant, body, work).await?;
     let prefix = Prefix {

@@ -1,7 +1,7 @@
 //! `/ingest` and `/pyroscope/ingest`.
 //!
-//! In: a request of an SDK. Out: decoded profiles to the store. Reading the formats is `wire::ingest`; a profile that is
-//! no pprof is 400 and one that is too large 413, where Pyroscope says 422 for both.
+//! In: a request of an SDK. Out: decoded profiles to the store. Reading the formats is `wire::ingest`; a profile that
+//! is no pprof is 400 and one that is too large 413, where Pyroscope says 422 for both.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -20,7 +20,7 @@ use crate::wire::connect::ConnectError;
 use crate::wire::ingest::{self, IngestQuery, Opening, ReadError, Upload};
 
 /// `POST /ingest`: answers when the profile is durable.
-pub async fn ingest(State(state): State<ServerState>, request: Request<Body>) -> Response {
+pub(super) async fn ingest(State(state): State<ServerState>, request: Request<Body>) -> Response {
     match take(state, request).await {
         Ok(()) => StatusCode::OK.into_response(),
         Err(error) => error.into_response(),
@@ -29,7 +29,7 @@ pub async fn ingest(State(state): State<ServerState>, request: Request<Body>) ->
 
 async fn take(state: ServerState, request: Request<Body>) -> Result<(), ConnectError> {
     let (parts, body) = request.into_parts();
-    let tenant = tenant(&parts.headers, state.options.multi_tenant)?;
+    let tenant = tenant(&parts.headers, &state.options)?;
     let query = IngestQuery::parse(parts.uri.query().unwrap_or_default(), now_nanos())?;
     let content_type = parts
         .headers

@@ -67,7 +67,7 @@ impl ServerLimits {
 
 /// How large a body may be.
 #[derive(Debug, Clone, Copy)]
-pub struct BodyLimit {
+pub(crate) struct BodyLimit {
     /// As it comes over the wire.
     pub bytes: usize,
     /// After `Content-Encoding` is undone.

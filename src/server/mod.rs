@@ -30,10 +30,9 @@ mod tenant;
 mod token;
 mod workers;
 
-pub use crate::admin::listen;
 pub use limits::ServerLimits;
 pub use metrics::ServerMetrics;
 pub use ready::Readiness;
 pub use routes::router;
 pub use state::{ProfileStore, ServerOptions, ServerState};
-pub use token::AdminToken;
+pub(crate) use token::AdminToken;

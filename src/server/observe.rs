@@ -40,7 +40,7 @@ impl Drop for InFlight<'_> {
 }
 
 /// Counts a request and its time, and answers 500 for a handler that panicked.
-pub async fn observe(State(state): State<ServerState>, request: Request<Body>, next: Next) -> Response {
+pub(crate) async fn observe(State(state): State<ServerState>, request: Request<Body>, next: Next) -> Response {
     let started = Instant::now();
     let route = route(&request, &state.options.prefix);
     let method = request.method().clone();

@@ -22,22 +22,32 @@ const COLLECTOR_VIEWS: [&str; 2] = ["pipeline", "graph"];
 const NO_COLLECTOR: &str = "data-collector=\"no\"";
 const COLLECTOR: &str = "data-collector=\"yes\"";
 
-/// The page; `with_collector` offers the view of the pipeline.
-pub fn page(with_collector: bool) -> Page {
+/// The page of a process that is a server alone.
+pub(super) fn page() -> Page {
+    let mut views = views();
+    views.retain(|view| !COLLECTOR_VIEWS.contains(&view.as_str()));
     Page::new(PageSource {
         file: Files::get,
         document: "index.html",
-        views: views(with_collector),
-        replace: with_collector.then_some((NO_COLLECTOR, COLLECTOR)),
+        views,
+        replace: None,
     })
 }
 
-/// Paths of the views. Without a built page it is the root alone, which says so.
-fn views(with_collector: bool) -> Vec<String> {
+/// The page of a process that is a collector too: with the views of the pipeline.
+pub(super) fn page_with_collector() -> Page {
+    Page::new(PageSource {
+        file: Files::get,
+        document: "index.html",
+        views: views(),
+        replace: Some((NO_COLLECTOR, COLLECTOR)),
+    })
+}
+
+/// Paths of all views. Without a built page it is the root alone, which says so.
+fn views() -> Vec<String> {
     let listed = Files::get(VIEWS).and_then(|file| serde_json::from_slice(&file.data).ok());
-    let mut views: Vec<String> = listed.unwrap_or_else(|| vec![String::new()]);
-    views.retain(|view| with_collector || !COLLECTOR_VIEWS.contains(&view.as_str()));
-    views
+    listed.unwrap_or_else(|| vec![String::new()])
 }
 
 #[cfg(test)]
@@ -50,12 +60,12 @@ mod tests {
     use super::*;
 
     fn get(path: &str) -> Option<Response> {
-        page(false).get(path, &HeaderMap::new())
+        page().get(path, &HeaderMap::new())
     }
 
     #[test]
     fn views_are_the_document_and_others_are_not_found() {
-        for path in ["", "profile", "profile/", "index.html"] {
+        for path in ["", "profile", "profile/", "compare", "index.html"] {
             let response = get(path).unwrap();
             assert_eq!(response.status(), StatusCode::OK);
             assert_eq!(response.headers()[CONTENT_TYPE], "text/html; charset=utf-8");
@@ -63,13 +73,13 @@ mod tests {
         }
         for path in ["pipeline", "graph"] {
             assert!(get(path).is_none(), "{path} without a collector");
-            let response = page(true).get(path, &HeaderMap::new()).unwrap();
+            let response = page_with_collector().get(path, &HeaderMap::new()).unwrap();
             assert_eq!(response.status(), StatusCode::OK, "{path} with a collector");
         }
         for path in [
             "nothing",
-            "compare",
-            "sql",
+            "comparison",
+            "select",
             "assets/none.js",
             "../Cargo.toml",
             "..%2fCargo.toml",
@@ -85,32 +95,31 @@ mod tests {
     fn a_missing_view_is_the_page_with_404_whatever_the_browser_has_kept() {
         let kept = get("").unwrap().headers()[ETAG].clone();
         let headers = HeaderMap::from_iter([(IF_NONE_MATCH, kept)]);
-        let response = page(false).not_found(&headers);
+        let response = page().not_found(&headers);
         assert_eq!(response.status(), StatusCode::NOT_FOUND);
         assert_eq!(response.headers()[CONTENT_TYPE], "text/html; charset=utf-8");
     }
 
     #[test]
     fn the_page_lists_its_views_and_those_of_a_collector_are_among_them() {
-        let all = views(true);
+        let all = views();
         assert!(
             COLLECTOR_VIEWS
                 .iter()
                 .all(|view| all.iter().any(|listed| listed == view))
         );
-        assert_eq!(views(false).len() + COLLECTOR_VIEWS.len(), all.len());
-        assert!(views(false).contains(&String::new()));
+        assert!(all.contains(&String::new()));
     }
 
     #[tokio::test]
     async fn the_document_says_whether_a_collector_runs_here() {
-        let text = |with| async move {
-            let response = page(with).get("index.html", &HeaderMap::new()).unwrap();
+        let text = |page: Page| async move {
+            let response = page.get("index.html", &HeaderMap::new()).unwrap();
             let tag = response.headers()[ETAG].to_str().unwrap().to_owned();
             let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
             (tag, String::from_utf8(body.to_vec()).unwrap())
         };
-        let (without, with) = (text(false).await, text(true).await);
+        let (without, with) = (text(page()).await, text(page_with_collector()).await);
         assert!(without.1.contains(NO_COLLECTOR) && !without.1.contains(COLLECTOR));
         assert!(with.1.contains(COLLECTOR) && !with.1.contains(NO_COLLECTOR));
         assert_ne!(without.0, with.0, "a kept document is not taken for the other");

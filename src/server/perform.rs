@@ -11,7 +11,7 @@ use crate::profile::TenantId;
 use crate::server::body::TakenBody;
 use crate::server::limits::BodyLimit;
 use crate::server::state::ServerState;
-use crate::wire::connect::{CallHeaders, Code, Codec, ConnectError, compress, decode, encode};
+use crate::wire::connect::{CallHeaders, Code, Codec, ConnectError, decode, encode, gzip};
 use crate::wire::service::{Answer, AskMessage, Call, CallResult, ReplyMessage};
 
 /// What the calls of a service may take.
@@ -104,8 +104,11 @@ where
                 encode(Codec::Json, &message)
             }
         };
-        let (bytes, is_compressed) = compress(headers.accepts_gzip, body);
-        Ok(Written { bytes, is_compressed })
+        let packed = if headers.accepts_gzip { gzip(&body) } else { None };
+        Ok(Written {
+            is_compressed: packed.is_some(),
+            bytes: packed.unwrap_or(body),
+        })
     });
     written.await
 }

@@ -14,7 +14,7 @@ use crate::wire::proto::google::Profile;
 use crate::wire::proto::querier::{self, ProfileFormat, QuerierService};
 use crate::wire::proto::types;
 use crate::wire::push::pairs;
-use crate::wire::querier::{diff_message, flamegraph_message, type_message};
+use crate::wire::querier::{detailed_flamegraph_message, diff_message, flamegraph_message, type_message};
 use crate::wire::service::{Answer, Call, CallResult};
 
 /// Characters of a selector that an error repeats.
@@ -36,13 +36,13 @@ impl QuerierService for Querier {
     ) -> CallResult<querier::ProfileTypesResponse> {
         let ask = &call.ask;
         let range = (ask.start != 0 || ask.end != 0).then(|| TimeRange::new(ask.start, ask.end));
-        let found = self.0.engine.profile_types(call.tenant.as_str(), range).await?;
+        let found = self.0.engine.profile_types(&call.tenant, range).await?;
         let profile_types = found.iter().map(type_message).collect();
         Ok(querier::ProfileTypesResponse { profile_types }.into())
     }
 
     async fn label_values(&self, call: Call<types::LabelValuesRequest>) -> CallResult<types::LabelValuesResponse> {
-        let (tenant, ask) = (call.tenant.as_str(), call.ask);
+        let (tenant, ask) = (&call.tenant, call.ask);
         let matchers = all_matchers(&self.0, ask.matchers).await?;
         let range = TimeRange::new(ask.start, ask.end);
         let names = self.0.engine.label_values(tenant, &ask.name, &matchers, range).await?;
@@ -50,7 +50,7 @@ impl QuerierService for Querier {
     }
 
     async fn label_names(&self, call: Call<types::LabelNamesRequest>) -> CallResult<types::LabelNamesResponse> {
-        let (tenant, ask) = (call.tenant.as_str(), call.ask);
+        let (tenant, ask) = (&call.tenant, call.ask);
         let matchers = all_matchers(&self.0, ask.matchers).await?;
         let range = TimeRange::new(ask.start, ask.end);
         let names = self.0.engine.label_names(tenant, &matchers, range).await?;
@@ -58,7 +58,7 @@ impl QuerierService for Querier {
     }
 
     async fn series(&self, call: Call<querier::SeriesRequest>) -> CallResult<querier::SeriesResponse> {
-        let (tenant, ask) = (call.tenant.as_str(), call.ask);
+        let (tenant, ask) = (&call.tenant, call.ask);
         let matchers = all_matchers(&self.0, ask.matchers).await?;
         let range = TimeRange::new(ask.start, ask.end);
         at_most("label names", ask.label_names.len())?;
@@ -76,11 +76,15 @@ impl QuerierService for Querier {
         let (tenant, ask) = (&call.tenant, call.ask);
         let format = ask.format();
         let max_nodes = max_nodes(ask.max_nodes, &self.0.options.limits)?;
-        let details = ask.frame_details;
+        let detail = if ask.frame_details {
+            Detail::Files
+        } else {
+            Detail::Names
+        };
         let query = stacktraces_query(&self.0, ask).await?;
         match format {
             ProfileFormat::Unspecified | ProfileFormat::Flamegraph => {
-                let flamegraph = Some(graph(&self.0, tenant, query, max_nodes, details).await?);
+                let flamegraph = Some(graph(&self.0, tenant, query, max_nodes, detail).await?);
                 Ok(querier::SelectMergeStacktracesResponse {
                     flamegraph,
                     ..Default::default()
@@ -88,7 +92,7 @@ impl QuerierService for Querier {
                 .into())
             }
             ProfileFormat::Pprof => {
-                let profile = self.0.engine.merge_profile(tenant.as_str(), query, message).await?;
+                let profile = self.0.engine.merge_profile(tenant, query, message).await?;
                 let pprof = Some(querier::PprofProfile { profile: Some(profile) });
                 Ok(querier::SelectMergeStacktracesResponse {
                     pprof,
@@ -120,7 +124,7 @@ impl QuerierService for Querier {
             return Err(ConnectError::invalid("span_selector must name at least one span"));
         }
         Ok(querier::SelectMergeSpanProfileResponse {
-            flamegraph: Some(graph(&self.0, tenant, query, max_nodes, false).await?),
+            flamegraph: Some(graph(&self.0, tenant, query, max_nodes, Detail::Names).await?),
             ..Default::default()
         }
         .into())
@@ -128,7 +132,7 @@ impl QuerierService for Querier {
 
     /// The merged profile itself is the answer. `max_nodes` changes nothing, as in Pyroscope.
     async fn select_merge_profile(&self, call: Call<querier::SelectMergeProfileRequest>) -> CallResult<Profile> {
-        let (tenant, ask) = (call.tenant.as_str(), call.ask);
+        let (tenant, ask) = (&call.tenant, call.ask);
         let mut query = stack_query(&self.0, &ask.profile_type_id, ask.label_selector, ask.start, ask.end).await?;
         query.call_site = call_site(ask.stack_trace_selector)?;
         at_most("profile ids", ask.profile_id_selector.len())?;
@@ -148,7 +152,7 @@ impl QuerierService for Querier {
         &self,
         call: Call<querier::SelectSeriesRequest>,
     ) -> CallResult<querier::SelectSeriesResponse> {
-        let (tenant, ask) = (call.tenant.as_str(), call.ask);
+        let (tenant, ask) = (&call.tenant, call.ask);
         if !ask.step.is_finite() || ask.step < MIN_STEP {
             return Err(ConnectError::invalid(format!(
                 "step must be at least {MIN_STEP} seconds, not {}",
@@ -179,9 +183,9 @@ impl QuerierService for Querier {
         Ok(querier::SelectSeriesResponse { series }.into())
     }
 
-    /// Both sides of one type, told apart by selector or range. The larger of the two node limits counts.
+    /// Both sides are of one type and differ in selector or range. The larger of the two node limits counts.
     async fn diff(&self, call: Call<querier::DiffRequest>) -> CallResult<querier::DiffResponse> {
-        let (tenant, ask) = (call.tenant.as_str(), call.ask);
+        let (tenant, ask) = (&call.tenant, call.ask);
         let (Some(left), Some(right)) = (ask.left, ask.right) else {
             return Err(ConnectError::invalid("a difference needs `left` and `right`"));
         };
@@ -334,12 +338,11 @@ async fn graph(
     tenant: &TenantId,
     query: StackQuery,
     max_nodes: usize,
-    details: bool,
+    detail: Detail,
 ) -> Result<querier::FlameGraph, ConnectError> {
-    let detail = if details { Detail::Files } else { Detail::Names };
-    let graph = state
-        .engine
-        .flamegraph(tenant.as_str(), query, max_nodes, detail)
-        .await?;
-    Ok(flamegraph_message(graph, details))
+    let graph = state.engine.flamegraph(tenant, query, max_nodes, detail).await?;
+    Ok(match detail {
+        Detail::Names => flamegraph_message(graph),
+        Detail::Files => detailed_flamegraph_message(graph),
+    })
 }

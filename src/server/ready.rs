@@ -12,19 +12,9 @@ use parking_lot::RwLock;
 pub struct Readiness(Arc<RwLock<Option<String>>>);
 
 impl Readiness {
-    /// Not ready, for `reason`.
-    pub fn not_yet(reason: &str) -> Self {
-        Self(Arc::new(RwLock::new(Some(reason.to_owned()))))
-    }
-
     /// A server that is ready from the start.
     pub fn ready() -> Self {
         Self(Arc::new(RwLock::new(None)))
-    }
-
-    /// Makes the server ready.
-    pub fn set_ready(&self) {
-        *self.0.write() = None;
     }
 
     /// From now on not ready, for `reason`.

@@ -18,11 +18,11 @@ use crate::wire::connect::{Code, ConnectError};
 const PIECE_BYTES: usize = 64 << 10;
 
 /// The budget of all answers on their way.
-pub struct Answers(ByteBudget);
+pub(crate) struct Answers(ByteBudget);
 
 impl Answers {
     /// A budget of so many bytes.
-    pub fn new(bytes: usize) -> Self {
+    pub(crate) fn new(bytes: usize) -> Self {
         Self(ByteBudget::new(bytes))
     }
 
@@ -37,7 +37,7 @@ impl Answers {
 }
 
 /// A body of `start` and `rest`. What a client has not read at the end of `time` is given up.
-pub fn sending(answers: &Answers, time: Duration, start: &[u8], rest: Bytes) -> Result<Body, ConnectError> {
+pub(crate) fn sending(answers: &Answers, time: Duration, start: &[u8], rest: Bytes) -> Result<Body, ConnectError> {
     if rest.len() <= PIECE_BYTES {
         let whole = if start.is_empty() {
             rest

@@ -20,13 +20,13 @@ use crate::wire::connect::{CallHeaders, Code, ConnectError};
 use crate::wire::sql::{self, SqlFormat};
 
 /// `POST /api/v1/sql`: rows while the query runs.
-pub async fn sql(State(state): State<ServerState>, request: Request<Body>) -> Response {
+pub(super) async fn sql(State(state): State<ServerState>, request: Request<Body>) -> Response {
     run(state, request).await.unwrap_or_else(IntoResponse::into_response)
 }
 
 async fn run(state: ServerState, request: Request<Body>) -> Result<Response, ConnectError> {
     let (parts, body) = request.into_parts();
-    let tenant = tenant(&parts.headers, state.options.multi_tenant)?;
+    let tenant = tenant(&parts.headers, &state.options)?;
     let wanted = SqlFormat::wanted(parts.uri.query(), &parts.headers)?;
     let timeout = CallHeaders::timeout(&parts.headers)?;
     let limit = state.options.limits.question();
@@ -41,7 +41,7 @@ async fn run(state: ServerState, request: Request<Body>) -> Result<Response, Con
         SqlFormat::Pprof => Format::Pprof,
     };
     let started = async {
-        let result = state.engine.sql(tenant.as_str(), &query).await?;
+        let result = state.engine.sql(&tenant, &query).await?;
         first_rows(encode(result, format)).await
     };
     let rows = match timeout {

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use crate::base::BoxFuture;
 use crate::profile::sink::Receiver;
-use crate::profile::{DecodedProfile, RawProfile, SinkError, SinkErrorKind, TenantId};
+use crate::profile::{DecodedProfile, RawProfile, RefusedProfile, SinkError, SinkErrorKind, TenantId};
 use crate::query::QueryEngine;
 use crate::server::body::Intake;
 use crate::server::limits::ServerLimits;
 use crate::server::metrics::ServerMetrics;
-use crate::server::page::page;
+use crate::server::page::{page, page_with_collector};
 use crate::server::ready::Readiness;
 use crate::server::sending::Answers;
 use crate::server::token::AdminToken;
@@ -25,7 +25,7 @@ use crate::wire::service::Memory;
 /// Where the profiles of all tenants are kept. The store is one; tests have others.
 pub trait ProfileStore: Send + Sync + 'static {
     /// Where the profiles of one tenant go. What it takes is durable.
-    fn sink(self: Arc<Self>, tenant: &str) -> Receiver;
+    fn sink(self: Arc<Self>, tenant: &TenantId) -> Receiver;
 
     /// Writes what is in memory to files.
     fn flush(&self) -> BoxFuture<'_, Result<(), SinkError>>;
@@ -46,7 +46,7 @@ pub trait ProfileStore: Send + Sync + 'static {
 }
 
 impl ProfileStore for Store {
-    fn sink(self: Arc<Self>, tenant: &str) -> Receiver {
+    fn sink(self: Arc<Self>, tenant: &TenantId) -> Receiver {
         Self::sink(&self, tenant)
     }
 
@@ -112,7 +112,8 @@ pub struct Inner {
     pub(crate) metrics: ServerMetrics,
     pub(crate) intake: Intake,
     pub(crate) workers: Workers,
-    /// Answers on their way. Apart from what requests bring: who does not read must not keep profiles out.
+    /// Memory of answers on their way. Counted apart from requests: a client that does not read its answer must not
+    /// keep profiles out.
     pub(crate) answers: Answers,
     pub(crate) page: crate::admin::page::Page,
 }
@@ -136,7 +137,11 @@ impl ServerState {
             intake: Intake::new(&options.limits, workers.clone()),
             workers,
             answers: Answers::new(options.limits.answers_bytes),
-            page: page(options.with_collector),
+            page: if options.with_collector {
+                page_with_collector()
+            } else {
+                page()
+            },
             options,
         }))
     }
@@ -150,8 +155,8 @@ impl ServerState {
         tenant: TenantId,
         profiles: Vec<RawProfile>,
         memory: Memory,
-    ) -> Result<Vec<(usize, SinkError)>, ConnectError> {
-        let sink = self.store.clone().sink(tenant.as_str());
+    ) -> Result<Vec<RefusedProfile>, ConnectError> {
+        let sink = self.store.clone().sink(&tenant);
         finished(async move { sink.append(profiles).await }, memory).await
     }
 
@@ -161,8 +166,8 @@ impl ServerState {
         tenant: TenantId,
         profiles: Vec<DecodedProfile>,
         memory: Memory,
-    ) -> Result<Vec<(usize, SinkError)>, ConnectError> {
-        let sink = self.store.clone().sink(tenant.as_str());
+    ) -> Result<Vec<RefusedProfile>, ConnectError> {
+        let sink = self.store.clone().sink(&tenant);
         finished(async move { sink.append_decoded(profiles).await }, memory).await
     }
 }

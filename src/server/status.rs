@@ -12,7 +12,7 @@ use crate::server::ServerState;
 use crate::wire::connect::ConnectError;
 
 /// `GET /ready`: 200 `ready`, or 503 and the reason.
-pub async fn ready(State(state): State<ServerState>) -> Response {
+pub(super) async fn ready(State(state): State<ServerState>) -> Response {
     match state.readiness.reason().or_else(|| state.store.unavailable()) {
         None => "ready\n".into_response(),
         Some(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {reason}\n")).into_response(),
@@ -20,7 +20,7 @@ pub async fn ready(State(state): State<ServerState>) -> Response {
 }
 
 /// `GET /api/v1/status/buildinfo`, in the shape of Prometheus' route of that name.
-pub async fn buildinfo() -> Response {
+pub(super) async fn buildinfo() -> Response {
     Json(json!({
         "status": "success",
         "data": {
@@ -37,7 +37,7 @@ pub async fn buildinfo() -> Response {
 }
 
 /// `POST /flush`: returns when everything taken so far is in files.
-pub async fn flush(State(state): State<ServerState>) -> Response {
+pub(super) async fn flush(State(state): State<ServerState>) -> Response {
     match state.store.flush().await {
         Ok(()) => StatusCode::NO_CONTENT.into_response(),
         Err(error) => ConnectError::from(error).into_response(),

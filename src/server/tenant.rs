@@ -6,12 +6,13 @@
 use http::HeaderMap;
 
 use crate::profile::{TenantError, TenantId};
+use crate::server::state::ServerOptions;
 use crate::wire::call::TENANT_HEADER;
 use crate::wire::connect::{Code, ConnectError};
 
-/// The tenant that a request speaks for. With `multi_tenant` off the header is not looked at.
-pub fn tenant(headers: &HeaderMap, multi_tenant: bool) -> Result<TenantId, ConnectError> {
-    if !multi_tenant {
+/// The tenant that a request speaks for. On a server of one tenant the header is not read.
+pub(super) fn tenant(headers: &HeaderMap, options: &ServerOptions) -> Result<TenantId, ConnectError> {
+    if !options.multi_tenant {
         return Ok(TenantId::anonymous());
     }
     let unauthenticated = |problem| {
@@ -31,29 +32,39 @@ pub fn tenant(headers: &HeaderMap, multi_tenant: bool) -> Result<TenantId, Conne
 mod tests {
     use super::*;
 
-    fn of(header: Option<&str>, multi_tenant: bool) -> Result<String, u16> {
+    /// The tenant by a header on a server of several tenants, or the status of the refusal.
+    fn of(header: Option<&str>) -> Result<String, u16> {
+        let several = ServerOptions {
+            multi_tenant: true,
+            ..ServerOptions::default()
+        };
+        by(header, &several)
+    }
+
+    fn by(header: Option<&str>, options: &ServerOptions) -> Result<String, u16> {
         let mut headers = HeaderMap::new();
         if let Some(header) = header {
             headers.insert(TENANT_HEADER, header.parse().unwrap());
         }
-        tenant(&headers, multi_tenant)
+        tenant(&headers, options)
             .map(|tenant| tenant.to_string())
             .map_err(|error| error.status)
     }
 
     #[test]
     fn with_one_tenant_the_header_does_not_matter() {
-        assert_eq!(of(None, false).unwrap(), "anonymous");
-        assert_eq!(of(Some("../../etc"), false).unwrap(), "anonymous");
+        let one = ServerOptions::default();
+        assert_eq!(by(None, &one).unwrap(), "anonymous");
+        assert_eq!(by(Some("../../etc"), &one).unwrap(), "anonymous");
     }
 
     #[test]
     fn with_several_the_header_must_be_there_and_valid() {
-        assert_eq!(of(Some("team-1_(a)!*.'"), true).unwrap(), "team-1_(a)!*.'");
-        assert_eq!(of(None, true), Err(401));
-        assert_eq!(of(Some(""), true), Err(401));
+        assert_eq!(of(Some("team-1_(a)!*.'")).unwrap(), "team-1_(a)!*.'");
+        assert_eq!(of(None), Err(401));
+        assert_eq!(of(Some("")), Err(401));
         for bad in ["a/b", "..", "a|b", "\u{e9}"] {
-            assert_eq!(of(Some(bad), true), Err(400), "{bad}");
+            assert_eq!(of(Some(bad)), Err(400), "{bad}");
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Who may delete profiles: tokens, kept as hashes, each for named tenants.
+//! Tokens that allow deleting profiles, kept as hashes, each for named tenants.
 
 use sha2::{Digest, Sha256};
 
 use crate::profile::TenantId;
 
 /// Shortest token, in bytes: what can be guessed is no protection.
-pub const SHORTEST_TOKEN_BYTES: usize = 16;
+pub(crate) const SHORTEST_TOKEN_BYTES: usize = 16;
 
 /// A token that lets its bearer delete profiles of some tenants.
 #[derive(Clone)]
@@ -23,7 +23,8 @@ impl AdminToken {
     pub fn new(name: &str, token: &str, tenants: Vec<TenantId>) -> Result<Self, String> {
         if token.len() < SHORTEST_TOKEN_BYTES || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(format!(
-                "the token of `{name}` must be at least {SHORTEST_TOKEN_BYTES} printable ASCII characters without spaces"
+                "the token of `{name}` must be at least {SHORTEST_TOKEN_BYTES} printable ASCII characters without \
+                    spaces"
             ));
         }
         Ok(Self {

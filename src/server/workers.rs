@@ -12,21 +12,21 @@ use tokio::sync::Semaphore;
 use crate::wire::connect::{Code, ConnectError};
 
 /// Work on so many bytes is done at once: it takes less than the half millisecond that a change of threads is worth.
-pub const AT_ONCE_BYTES: usize = 64 << 10;
+pub(crate) const AT_ONCE_BYTES: usize = 64 << 10;
 
 /// Work on so many bytes is soon done: some milliseconds.
 const SOON_BYTES: usize = 4 << 20;
 
 /// Threads for work, as places. Clones share them.
 #[derive(Debug, Clone)]
-pub struct Workers {
+pub(crate) struct Workers {
     soon: Arc<Semaphore>,
     long: Arc<Semaphore>,
 }
 
 impl Workers {
     /// As many places for short work as there are CPUs, half as many for long work.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let cpus = std::thread::available_parallelism().map_or(2, usize::from);
         Self {
             soon: Arc::new(Semaphore::new(cpus.max(2))),
@@ -36,7 +36,7 @@ impl Workers {
 
     /// Runs work on at most `bytes` bytes. It owns what it works on and the share of the budget for that: when the
     /// caller goes away, it still runs to its end.
-    pub async fn run<T: Send + 'static>(
+    pub(crate) async fn run<T: Send + 'static>(
         &self,
         bytes: usize,
         work: impl FnOnce() -> Result<T, ConnectError> + Send + 'static,

@@ -9,20 +9,17 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::profile::{DecodedProfile, RawProfile, SinkError, SinkErrorKind};
+use crate::profile::{DecodedProfile, RawProfile, RefusedProfile, SinkError, SinkErrorKind, TenantId};
 use crate::store::budget::{Budget, Charge};
 use crate::store::config::StoreConfig;
 use crate::store::flushes::Flushes;
 use crate::store::ingest::{self, Prepared, Refusal};
 use crate::store::lifecycle::Lifecycle;
-use crate::store::limits::{self, Limits, Rejection};
+use crate::store::limits::{Limits, Rejection};
 use crate::store::metrics::{Metrics, Reason};
 use crate::store::published::Published;
 use crate::store::record;
 use crate::store::wal::{Log, Refused};
-
-/// Errors of an append, with the index of the profile in the batch.
-pub type AppendErrors = Vec<(usize, SinkError)>;
 
 /// Profiles that take no more memory than this are decoded at once: it takes less than the half millisecond that a
 /// change of threads is worth. It is on what they unpack to, not on what was sent.
@@ -59,7 +56,7 @@ pub(crate) struct Intake {
 
 /// Accepted profiles of one append, on their way through the log.
 pub(crate) struct Pending {
-    pub(crate) tenant: Arc<str>,
+    pub(crate) tenant: TenantId,
     /// The profiles whose records were queued.
     pub(crate) profiles: Vec<Prepared>,
     pub(crate) reply: oneshot::Sender<Result<(), SinkError>>,
@@ -67,11 +64,11 @@ pub(crate) struct Pending {
     _charge: Charge,
 }
 
-/// A profile as it came.
+/// A profile in one of the two forms that producers hand over.
 pub(crate) enum Arrived {
-    /// pprof.
+    /// As pprof bytes, which the store decodes.
     Packed(RawProfile),
-    /// Columns.
+    /// As columns, decoded by the producer.
     Decoded(DecodedProfile),
 }
 
@@ -113,11 +110,16 @@ struct Decoded {
     larger: Vec<(usize, RawProfile)>,
 }
 
-/// A group in the log: who is told when it is durable, and which profiles it holds.
-type Waiting = (Vec<usize>, oneshot::Receiver<Result<(), SinkError>>);
+/// A group that is queued for the log.
+struct Waiting {
+    /// Places of its profiles in the push.
+    indices: Vec<usize>,
+    /// Answers when the group is durable and in the head.
+    durable: oneshot::Receiver<Result<(), SinkError>>,
+}
 
 /// Stores profiles; the tenant's limits decide which.
-pub(crate) async fn append(intake: Arc<Intake>, tenant: Arc<str>, profiles: Vec<Arrived>) -> AppendErrors {
+pub(crate) async fn append(intake: Arc<Intake>, tenant: TenantId, profiles: Vec<Arrived>) -> Vec<RefusedProfile> {
     let limits = &intake.config.limits;
     let to_prepare = |arrived| match arrived {
         Arrived::Packed(raw) => {
@@ -132,7 +134,7 @@ pub(crate) async fn append(intake: Arc<Intake>, tenant: Arc<str>, profiles: Vec<
         .enumerate()
         .map(|(index, profile)| Opened { index, profile })
         .collect();
-    let mut errors = AppendErrors::new();
+    let mut refused: Vec<RefusedProfile> = Vec::new();
     let mut waiting: Vec<Waiting> = Vec::new();
     while !rest.is_empty() {
         let after = rest.split_off(group_end(&rest));
@@ -140,7 +142,7 @@ pub(crate) async fn append(intake: Arc<Intake>, tenant: Arc<str>, profiles: Vec<
         let indices: Vec<usize> = group.iter().map(|opened| opened.index).collect();
         match take(&intake, &tenant, group).await {
             Ok(taken) => {
-                errors.extend(taken.errors);
+                refused.extend(taken.refused);
                 waiting.extend(taken.waiting);
                 let room = ingest::size_limit(limits);
                 let again = taken.larger.into_iter().map(|(index, raw)| Opened {
@@ -149,19 +151,25 @@ pub(crate) async fn append(intake: Arc<Intake>, tenant: Arc<str>, profiles: Vec<
                 });
                 rest.extend(again);
             }
-            Err(error) => errors.extend(indices.into_iter().map(|index| (index, error.clone()))),
+            Err(error) => refused.extend(all_refused(indices, &error)),
         }
     }
-    for (indices, durable) in waiting {
-        let error = match durable.await {
+    for group in waiting {
+        let error = match group.durable.await {
             Ok(Ok(())) => continue,
             Ok(Err(error)) => error,
             Err(_) => intake.refusal(),
         };
-        errors.extend(indices.into_iter().map(|index| (index, error.clone())));
+        refused.extend(all_refused(group.indices, &error));
     }
-    errors.sort_by_key(|(index, _)| *index);
-    errors
+    refused.sort_by_key(|refused| refused.index);
+    refused
+}
+
+fn all_refused(indices: Vec<usize>, error: &SinkError) -> impl Iterator<Item = RefusedProfile> {
+    indices
+        .into_iter()
+        .map(|index| RefusedProfile::new(index, error.clone()))
 }
 
 /// How many of the first profiles make a group. At least one.
@@ -174,37 +182,38 @@ fn group_end(rest: &[Opened]) -> usize {
     full.unwrap_or(rest.len().min(GROUP_PROFILES)).max(1)
 }
 
+/// What became of a group.
 struct Taken {
-    errors: AppendErrors,
+    refused: Vec<RefusedProfile>,
     waiting: Option<Waiting>,
     larger: Vec<(usize, RawProfile)>,
 }
 
 /// Decodes a group and queues it; an error concerns all of it.
-async fn take(intake: &Arc<Intake>, tenant: &Arc<str>, group: Vec<Opened>) -> Result<Taken, SinkError> {
-    may_append(intake, tenant, group.len())?;
+async fn take(intake: &Arc<Intake>, tenant: &TenantId, group: Vec<Opened>) -> Result<Taken, SinkError> {
+    may_append(intake, group.len())?;
     // Back pressure: senders slow down to the speed of the flush before memory grows to the limit.
     let _ = tokio::time::timeout(ROOM_WAIT, intake.flushes.wait_for_room(|| intake.is_crowded())).await;
     let memory: usize = group.iter().map(|opened| opened.profile.memory()).sum();
     let charge = within(intake, group.len(), intake.budget.reserve(memory)).await?;
     let received_ms = intake.config.clock.millis();
     let (at_work, tenant_of) = (intake.clone(), tenant.clone());
-    let decoded = run(memory < LIGHT_BYTES, move || {
+    let decoded = run(memory, LIGHT_BYTES, move || {
         decode(&tenant_of, group, received_ms, &at_work.config.limits)
     })
     .await?;
-    let errors = decoded
+    let refused = decoded
         .refused
         .into_iter()
         .map(|(index, rejection)| {
             intake.count_refused(rejection.reason, 1);
-            (index, rejection.error)
+            RefusedProfile::new(index, rejection.error)
         })
         .collect();
     let larger = decoded.larger;
     if decoded.accepted.is_empty() {
         return Ok(Taken {
-            errors,
+            refused,
             waiting: None,
             larger,
         });
@@ -213,26 +222,23 @@ async fn take(intake: &Arc<Intake>, tenant: &Arc<str>, group: Vec<Opened>) -> Re
     let charge = within(intake, decoded.accepted.len(), intake.budget.settle(charge, held)).await?;
     let record_bytes: usize = decoded.accepted.iter().map(|one| one.raw.pprof.len()).sum();
     let (at_work, tenant) = (intake.clone(), tenant.clone());
-    let waiting = run(record_bytes < LIGHT_RECORD_BYTES, move || {
+    let waiting = run(record_bytes, LIGHT_RECORD_BYTES, move || {
         queue(&at_work, tenant, decoded.accepted, charge)
     })
     .await?;
     Ok(Taken {
-        errors,
+        refused,
         waiting: Some(waiting),
         larger,
     })
 }
 
 /// Whether profiles are taken now.
-fn may_append(intake: &Intake, tenant: &str, count: usize) -> Result<(), SinkError> {
+fn may_append(intake: &Intake, count: usize) -> Result<(), SinkError> {
     let refuse = |reason: &'static str, error: SinkError| {
         intake.count_refused(reason, count);
         Err(error)
     };
-    if let Err(rejection) = limits::check_tenant(tenant) {
-        return refuse(rejection.reason, rejection.error);
-    }
     let unavailable = |message: String| SinkError::new(SinkErrorKind::Unavailable, message);
     if let Some((reason, message)) = intake.unavailable() {
         return refuse(reason, unavailable(message));
@@ -247,14 +253,9 @@ fn may_append(intake: &Intake, tenant: &str, count: usize) -> Result<(), SinkErr
 }
 
 /// Waits for a part of the budget, within bounds.
-async fn within(
-    intake: &Intake,
-    count: usize,
-    charge: impl Future<Output = Option<Charge>>,
-) -> Result<Charge, SinkError> {
+async fn within(intake: &Intake, count: usize, charge: impl Future<Output = Charge>) -> Result<Charge, SinkError> {
     match tokio::time::timeout(BUDGET_WAIT, charge).await {
-        Ok(Some(charge)) => Ok(charge),
-        Ok(None) => Err(intake.refusal()),
+        Ok(charge) => Ok(charge),
         Err(_) => {
             intake.count_refused("memory_limit", count);
             Err(SinkError::new(
@@ -269,9 +270,13 @@ async fn within(
     }
 }
 
-/// Runs CPU work here when it is light, else on a thread for blocking work.
-async fn run<T: Send + 'static>(is_light: bool, work: impl FnOnce() -> T + Send + 'static) -> Result<T, SinkError> {
-    if is_light {
+/// Runs CPU work on so many bytes: here when they are fewer than `light_bytes`, else on a thread for blocking work.
+async fn run<T: Send + 'static>(
+    bytes: usize,
+    light_bytes: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, SinkError> {
+    if bytes < light_bytes {
         return Ok(work());
     }
     tokio::task::spawn_blocking(work)
@@ -279,7 +284,7 @@ async fn run<T: Send + 'static>(is_light: bool, work: impl FnOnce() -> T + Send 
         .map_err(|_| SinkError::new(SinkErrorKind::Internal, "the decoder failed"))
 }
 
-fn decode(tenant: &str, group: Vec<Opened>, received_ms: i64, limits: &Limits) -> Decoded {
+fn decode(tenant: &TenantId, group: Vec<Opened>, received_ms: i64, limits: &Limits) -> Decoded {
     let mut decoded = Decoded::default();
     for Opened { index, profile } in group {
         let (raw, prepared) = match profile {
@@ -308,7 +313,7 @@ fn decode(tenant: &str, group: Vec<Opened>, received_ms: i64, limits: &Limits) -
 }
 
 /// Hands a group to the log.
-fn queue(intake: &Intake, tenant: Arc<str>, accepted: Vec<Accepted>, charge: Charge) -> Waiting {
+fn queue(intake: &Intake, tenant: TenantId, accepted: Vec<Accepted>, charge: Charge) -> Waiting {
     let (mut indices, mut profiles, mut parts) = (Vec::new(), Vec::new(), Vec::new());
     for one in accepted {
         intake.count_dropped(&one.prepared);
@@ -331,7 +336,7 @@ fn queue(intake: &Intake, tenant: Arc<str>, accepted: Vec<Accepted>, charge: Cha
         let error = SinkError::new(SinkErrorKind::Unavailable, reason.as_ref());
         let _ = pending.reply.send(Err(error));
     }
-    (indices, durable)
+    Waiting { indices, durable }
 }
 
 impl Accepted {
@@ -378,7 +383,7 @@ impl Intake {
         }
     }
 
-    /// The error for whoever waits for a thread that has ended.
+    /// The error of an append whose thread has ended.
     fn refusal(&self) -> SinkError {
         let message = self
             .unavailable()

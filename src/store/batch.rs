@@ -6,7 +6,7 @@ use std::thread::ScopedJoinHandle;
 use bytes::Bytes;
 
 use crate::store::StoreError;
-use crate::store::aside::{BadRecord, RecordPlace};
+use crate::store::damaged::{BadRecord, RecordPlace};
 use crate::store::head::Head;
 use crate::store::ingest::{self, Prepared, Refusal};
 use crate::store::lifecycle::caught;
@@ -25,7 +25,7 @@ pub(crate) enum ReplayError {
 }
 
 /// Records of one segment on their way into a head: decoded on all cores, applied in order, bounded in memory.
-pub struct Batch<'a> {
+pub(super) struct Batch<'a> {
     segment: u64,
     head: &'a Head,
     skipped: &'a BTreeSet<RecordPlace>,
@@ -50,7 +50,7 @@ impl From<ReplayError> for StoreError {
 
 impl<'a> Batch<'a> {
     /// For the records of a segment.
-    pub fn new(segment: u64, head: &'a Head, skipped: &'a BTreeSet<RecordPlace>) -> Self {
+    pub(super) fn new(segment: u64, head: &'a Head, skipped: &'a BTreeSet<RecordPlace>) -> Self {
         Self {
             segment,
             head,
@@ -64,7 +64,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Adds the next record of the segment.
-    pub fn push(&mut self, payload: Bytes) -> Result<(), ReplayError> {
+    pub(super) fn push(&mut self, payload: Bytes) -> Result<(), ReplayError> {
         let place = RecordPlace {
             segment: self.segment,
             record: self.records,
@@ -97,7 +97,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Applies what was added.
-    pub fn apply(&mut self) -> Result<(), ReplayError> {
+    pub(super) fn apply(&mut self) -> Result<(), ReplayError> {
         let waiting = std::mem::take(&mut self.waiting);
         self.bytes = 0;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -166,7 +166,7 @@ impl Waiting {
 }
 
 /// The profile of a record, ready for a head, however large it is.
-pub fn prepare(record: &Record) -> Result<Prepared, String> {
+pub(super) fn prepare(record: &Record) -> Result<Prepared, String> {
     caught(|| ingest::prepare(&record.profile, record.received_ms, &record.limits()))?
         .map_err(|rejection| rejection.error.message)
 }

@@ -36,20 +36,21 @@ impl Budget {
         }
     }
 
-    /// Waits for `bytes`, or for the whole budget when they are more. `None` when the store is closed.
-    pub(crate) async fn reserve(&self, bytes: usize) -> Option<Charge> {
+    /// Waits for `bytes`, or for the whole budget when they are more.
+    pub(crate) async fn reserve(&self, bytes: usize) -> Charge {
         let held = self.bytes.take(bytes).await;
-        Some(Charge { held, _beyond: None })
+        Charge { held, _beyond: None }
     }
 
     /// Makes `charge` one of `bytes`: gives the rest back, or waits until it may take more than it reserved.
-    pub(crate) async fn settle(&self, mut charge: Charge, bytes: usize) -> Option<Charge> {
+    pub(crate) async fn settle(&self, mut charge: Charge, bytes: usize) -> Charge {
         if bytes > charge.held.bytes() {
-            charge._beyond = Some(self.beyond.clone().acquire_owned().await.ok()?);
+            // Nobody closes the semaphore, so this is always a permit.
+            charge._beyond = self.beyond.clone().acquire_owned().await.ok();
         } else {
             charge.held.keep(bytes);
         }
-        Some(charge)
+        charge
     }
 
     /// Bytes that are charged now.
@@ -67,10 +68,10 @@ mod tests {
     #[tokio::test]
     async fn what_is_not_used_is_there_for_others_at_once() {
         let budget = Budget::new(10 * UNIT_BYTES);
-        let charge = budget.reserve(8 * UNIT_BYTES).await.unwrap();
-        let charge = budget.settle(charge, UNIT_BYTES).await.unwrap();
+        let charge = budget.reserve(8 * UNIT_BYTES).await;
+        let charge = budget.settle(charge, UNIT_BYTES).await;
         assert_eq!(budget.used(), UNIT_BYTES);
-        let second = budget.reserve(9 * UNIT_BYTES).await.unwrap();
+        let second = budget.reserve(9 * UNIT_BYTES).await;
         assert_eq!(budget.used(), 10 * UNIT_BYTES);
         drop((charge, second));
         assert_eq!(budget.used(), 0);
@@ -79,7 +80,7 @@ mod tests {
     #[tokio::test]
     async fn more_than_the_budget_is_the_whole_budget() {
         let budget = Budget::new(10 * UNIT_BYTES);
-        let charge = budget.reserve(usize::MAX).await.unwrap();
+        let charge = budget.reserve(usize::MAX).await;
         assert_eq!(budget.used(), 10 * UNIT_BYTES);
         drop(charge);
     }
@@ -91,9 +92,9 @@ mod tests {
         for _ in 0..64 {
             let budget = budget.clone();
             tasks.spawn(async move {
-                let charge = budget.reserve(2 * UNIT_BYTES).await.unwrap();
+                let charge = budget.reserve(2 * UNIT_BYTES).await;
                 tokio::task::yield_now().await;
-                let charge = budget.settle(charge, 100 * UNIT_BYTES).await.unwrap();
+                let charge = budget.settle(charge, 100 * UNIT_BYTES).await;
                 tokio::task::yield_now().await;
                 drop(charge);
             });

@@ -36,7 +36,8 @@ impl Clock {
     }
 
     /// A clock that shows what `now` gives while so much time passes as `running` says: it may be set.
-    pub fn set_by(
+    #[cfg(test)]
+    pub(crate) fn set_by(
         now: impl Fn() -> SystemTime + Send + Sync + 'static,
         running: impl Fn() -> Duration + Send + Sync + 'static,
     ) -> Self {
@@ -60,12 +61,12 @@ impl Clock {
     }
 
     /// Microseconds since 1970.
-    pub fn micros(&self) -> i64 {
+    pub(crate) fn micros(&self) -> i64 {
         i64::try_from(self.since_1970().as_micros()).unwrap_or(i64::MAX)
     }
 
     /// Milliseconds since 1970.
-    pub fn millis(&self) -> i64 {
+    pub(crate) fn millis(&self) -> i64 {
         i64::try_from(self.since_1970().as_millis()).unwrap_or(i64::MAX)
     }
 

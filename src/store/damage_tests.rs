@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::profile::synthetic::{Names, Shape, cpu_profile};
+use crate::profile::tenant::tenant_id;
 use crate::profile::{Labels, pprof};
 use crate::store::delta::DeltaTable;
 use crate::store::maintenance::MaintenanceConfig;
@@ -47,7 +48,7 @@ async fn push(store: &Store, seed: u64) {
         id: "".into(),
         pprof: pprof::encode(&cpu_profile(&names, SHAPE, seed)).into(),
     };
-    assert!(store.append("t", vec![profile]).await.is_empty());
+    assert!(store.append(&tenant_id("t"), vec![profile]).await.is_empty());
 }
 
 /// The folder that is damaged, made once.
@@ -153,7 +154,7 @@ fn flip(path: &Path, place: usize, bits: u8) {
     fs::write(path, bytes).unwrap();
 }
 
-/// What a case expects.
+/// A kind of damage, and what check and repair make of it.
 struct Case {
     name: &'static str,
     damage: fn(&Path),

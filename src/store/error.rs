@@ -24,7 +24,8 @@ pub enum StoreError {
     #[error("the data folder {} is in use by another process: stop it or give this one another folder", .0.display())]
     Locked(PathBuf),
     /// The folder was written by a newer program.
-    #[error("the data folder {} has layout version {found}, this program knows versions up to {known}: use a newer program", path.display())]
+    #[error("the data folder {} has layout version {found}, this program knows versions up to {known}: use a newer \
+        program", path.display())]
     NewerLayout {
         /// The folder of the store.
         path: PathBuf,
@@ -56,7 +57,6 @@ pub enum StoreError {
     Bucket {
         /// The address of the bucket.
         address: String,
-        /// Why it cannot be used.
         reason: String,
     },
     /// Files were to be exchanged that another program has exchanged or deleted meanwhile.

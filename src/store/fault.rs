@@ -123,7 +123,7 @@ impl Faults {
     }
 
     /// Tells the hook how many appends are in the log.
-    pub fn logged(&self, appends: usize) {
+    pub(crate) fn logged(&self, appends: usize) {
         if let Some(hook) = &self.0 {
             hook.logged(appends);
         }

@@ -17,6 +17,7 @@ use parquet::schema::types::ColumnPath;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::base::file::sync_parent;
+use crate::profile::TenantId;
 use crate::store::StoreError;
 use crate::store::delta::{NewFile, day_text};
 use crate::store::fault::{Faults, Place};
@@ -147,7 +148,7 @@ pub(crate) fn encode_nowhere(head: &Head, faults: &Faults) -> Result<(), String>
 pub(crate) struct Target<'a> {
     pub(crate) table: Table,
     pub(crate) root: &'a Root,
-    pub(crate) tenant: &'a Arc<str>,
+    pub(crate) tenant: &'a TenantId,
     /// Partition: days since 1970.
     pub(crate) day: i32,
 }
@@ -196,7 +197,7 @@ pub(crate) struct Output {
     relative: String,
     root: Root,
     table: Table,
-    tenant: Arc<str>,
+    tenant: TenantId,
     day: i32,
     writer: ArrowWriter<Hashed>,
     faults: Faults,

@@ -110,21 +110,15 @@ impl Tables {
 
     /// Commits a generation to every table that `progress` lacks. On an error `progress` holds what was done.
     pub(crate) fn commit(&mut self, generation: &Generation, progress: &mut Progress) -> Result<(), StoreError> {
-        let failed_before = self.failed;
-        let result = caught(|| self.try_commit(generation, failed_before, progress))
-            .unwrap_or_else(|reason| Err(StoreError::Panicked(reason)));
+        let result =
+            caught(|| self.try_commit(generation, progress)).unwrap_or_else(|reason| Err(StoreError::Panicked(reason)));
         self.failed = result.is_err();
         result
     }
 
     /// Writes the files of all tables before the first commit: what cannot be encoded is found while no table has any
     /// of it.
-    fn try_commit(
-        &mut self,
-        generation: &Generation,
-        failed_before: bool,
-        progress: &mut Progress,
-    ) -> Result<(), StoreError> {
+    fn try_commit(&mut self, generation: &Generation, progress: &mut Progress) -> Result<(), StoreError> {
         self.attempt += 1;
         let name = FileName {
             segment: generation.last_segment,
@@ -141,7 +135,7 @@ impl Tables {
             table.reload()?;
             let committed = table.committed(&self.writer)?;
             if committed < Some(version) {
-                if failed_before {
+                if self.failed {
                     // Half-written files would fill a disk that is full already a little more with each attempt.
                     let committed = committed.map_or(0, |version| version.max(0) as u64);
                     files::remove_uncommitted(table.root(), kind, &self.writer, committed)?;

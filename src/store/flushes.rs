@@ -40,7 +40,8 @@ impl Flushes {
         self.wake.notify_one();
     }
 
-    /// For the thread: waits until `due` gives something, which is told whether there are callers; and takes them.
+    /// For the thread: waits until `due` gives something, and takes the callers. `due` is given whether there are
+    /// callers.
     pub(crate) fn next<T>(&self, due: impl Fn(bool) -> Option<T>) -> (T, Vec<Reply>) {
         let mut callers = self.callers.lock();
         loop {

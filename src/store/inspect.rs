@@ -24,7 +24,7 @@ use crate::store::maintenance::vacuum::{self, Removals};
 use crate::store::root::{At, Root};
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
-use crate::store::{StoreError, aside, folder, log_read, record, references, wal};
+use crate::store::{StoreError, damaged, folder, log_read, record, references, wal};
 
 /// Whether something has to be done about a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -106,7 +106,7 @@ pub struct Stats {
 
 impl Stats {
     /// Bytes of all live files for each row of the samples table; `None` without one.
-    pub fn bytes_per_value(&self) -> Option<f64> {
+    pub(crate) fn bytes_per_value(&self) -> Option<f64> {
         let values = self.tables.get(Table::Samples.name())?.rows;
         let bytes: u64 = self.tables.values().map(|size| size.bytes).sum();
         (values > 0).then(|| bytes as f64 / values as f64)
@@ -192,8 +192,8 @@ fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreError> {
     if !folder.exists() {
         return Ok(());
     }
-    for path in aside::list(&folder)? {
-        let detail = format!("a record of the log is put aside: {}", aside::reason(&path));
+    for path in damaged::list(&folder)? {
+        let detail = format!("a record of the log is put aside: {}", damaged::reason(&path));
         checked.add(Severity::Error, "record-aside", dir, &path, detail);
     }
     let numbers = wal::segments(&folder)?;

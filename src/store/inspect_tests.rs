@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::*;
 use crate::profile::synthetic::{Names, Shape, cpu_profile};
+use crate::profile::tenant::tenant_id;
 use crate::profile::{Labels, RawProfile, pprof};
-use crate::store::delta::UpdateTableOperation;
+use crate::store::delta::Operation;
 use crate::store::snapshot::{ScanFilter, SnapshotSource};
 use crate::store::{Limits, Store, StoreConfig, repair};
 use crate::telemetry::metrics::Scope;
@@ -41,7 +42,7 @@ fn folder() -> tempfile::TempDir {
                 id: "".into(),
                 pprof: pprof::encode(&cpu_profile(&names, SHAPE, seed)).into(),
             };
-            assert!(store.append("t", vec![profile]).await.is_empty());
+            assert!(store.append(&tenant_id("t"), vec![profile]).await.is_empty());
             if seed < 2 {
                 store.flush().await.unwrap();
             }
@@ -137,7 +138,7 @@ fn rows_whose_names_are_gone_are_recognised() {
         // Each file is sound, and so are the logs: only what the rows say of each other is wrong.
         let mut names = DeltaTable::open(&Root::Folder(dir.path().join("tables")), table).unwrap();
         let all = names.files().unwrap().into_iter().map(|file| file.path).collect();
-        names.replace(&all, &[], UpdateTableOperation::Delete, true).unwrap();
+        names.replace(&all, &[], Operation::Delete).unwrap();
         let checked = check(dir.path()).unwrap();
         assert!(checked.has_errors());
         for (rows, text) in &expected {

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::store::StoreError;
-use crate::store::aside::{self, BadRecord, RecordPlace};
 use crate::store::batch::{self, Batch};
+use crate::store::damaged::{self, BadRecord, RecordPlace};
 use crate::store::fault::Faults;
 use crate::store::head::{Head, KnownStacks};
 use crate::store::lifecycle::caught;
@@ -50,7 +50,7 @@ pub(crate) fn without(
     metrics: &Metrics,
 ) -> Result<Head, StoreError> {
     for record in bad {
-        aside::put_aside(folder, record)?;
+        damaged::put_aside(folder, record)?;
         metrics.records_put_aside.inc();
     }
     let skipped = bad.iter().map(|record| record.place).collect();

@@ -22,17 +22,18 @@ use parquet::file::page_index::column_index::ColumnIndexMetaData;
 
 use super::*;
 use crate::profile::fleet::{Fleet, FleetShape};
+use crate::profile::tenant::tenant_id;
 use crate::profile::{RawProfile, pprof};
-use crate::store::maintenance::rewrite::{self, Bench, Change, Job};
+use crate::store::maintenance::rewrite::{self, Change, Environment, Job};
 use crate::store::snapshot::FileEntry;
 use crate::store::{ingest, limits::Limits};
 
-/// 2027-01-15 08:00 UTC.
+/// 2027-01-15 08:00 UTC, in nanoseconds.
 const START_NS: i64 = 1_800_000_000_000_000_000;
 /// Ticks between flushes: five minutes.
 const FLUSH_TICKS: u64 = 20;
 
-/// Samples as columns.
+/// The columns of the table of samples that are compared.
 #[derive(Default)]
 struct Rows {
     kind: Vec<u8>,
@@ -45,13 +46,11 @@ struct Rows {
 
 /// What rows are sorted by.
 type SortKey = (u8, i64, i64, i64, i64);
-/// The sort key of a row.
 type Order = fn(&Rows, usize) -> SortKey;
 
 /// A candidate for the samples.
 struct Candidate {
     name: &'static str,
-    /// Sort key of a row.
     order: Order,
     change: fn(WriterPropertiesBuilder) -> WriterPropertiesBuilder,
     /// Stacks as numbers of the file, their table counted in.
@@ -186,7 +185,7 @@ fn layout() {
 /// Flushes the fleet's profiles to files; returns them and the number of sample rows.
 fn flush_all(root: &Path, ticks: u64) -> (Vec<FileEntry>, u64) {
     let fleet = Fleet::new(FleetShape::default(), 1);
-    let tenant: Arc<str> = "t".into();
+    let tenant = tenant_id("t");
     let (mut files, mut values) = (Vec::new(), 0);
     let known = Arc::default();
     let mut head = Head::new(Arc::clone(&known));
@@ -221,24 +220,24 @@ fn flush_all(root: &Path, ticks: u64) -> (Vec<FileEntry>, u64) {
 fn compact(root: &Path, table: Table, inputs: Vec<FileEntry>) -> Vec<FileEntry> {
     let job = Job {
         table,
-        tenant: "t".into(),
+        tenant: tenant_id("t"),
         day: inputs[0].day,
         inputs,
         change: Change::default(),
         level: 2,
         resolution: 0,
         by_hour: true,
-        by_kind: table == Table::Samples,
+        by_type: table == Table::Samples,
         reason: "compact",
     };
-    let mut bench = Bench {
+    let mut environment = Environment {
         root: &Root::from(root),
         writer: "w",
         effort: SETTLED,
         faults: &Faults::default(),
-        pace: &mut || Ok(()),
+        throttle: &mut || Ok(()),
     };
-    let files = rewrite::run(&job, &mut bench).unwrap();
+    let files = rewrite::run(&job, &mut environment).unwrap();
     files.iter().map(|file| file.entry(table)).collect()
 }
 

@@ -1,5 +1,5 @@
-//! How far a store is in its life: open, closing, stopped, or broken because one of its threads has ended before it
-//! was told to.
+//! How far a store is in its life: open, closing, stopped, or broken because one of its threads has ended too
+//! early.
 //!
 //! A thread that ends is remembered with its reason: from then on the store takes nothing, says so to health checks,
 //! and lets nobody wait for an answer that cannot come.
@@ -47,7 +47,7 @@ impl Lifecycle {
         self.failure.lock().clone()
     }
 
-    /// The error for whoever asks a store of which a thread has ended.
+    /// The error of every request after a thread has ended.
     pub(crate) fn ended(&self) -> StoreError {
         self.failure().map_or(StoreError::Closed, StoreError::ThreadEnded)
     }

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::profile::{Labels, SinkError, SinkErrorKind, TenantId};
+use crate::profile::{Labels, SinkError, SinkErrorKind};
 
 /// Limits on profiles. 0 (or a zero duration) means no limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Rejection {
 impl Limits {
     /// Limits that let everything pass.
     #[must_use]
-    pub fn unlimited() -> Self {
+    pub(crate) fn unlimited() -> Self {
         Self {
             max_profile_stacktrace_depth: 0,
             max_profile_symbol_value_length: 0,
@@ -89,7 +89,7 @@ impl Limits {
     }
 
     /// Checks number and lengths of labels.
-    pub fn check_labels(&self, labels: &Labels) -> Result<(), Rejection> {
+    pub(crate) fn check_labels(&self, labels: &Labels) -> Result<(), Rejection> {
         let count = labels.len();
         if exceeds(count, self.max_label_names_per_series) {
             let limit = self.max_label_names_per_series;
@@ -152,14 +152,6 @@ impl Limits {
                 rfc3339(bound)
             ),
         ))
-    }
-}
-
-/// Checks a tenant id.
-pub(crate) fn check_tenant(tenant: &str) -> Result<(), Rejection> {
-    match tenant.parse::<TenantId>() {
-        Ok(_) => Ok(()),
-        Err(error) => Err(Rejection::invalid("unknown", error.to_string())),
     }
 }
 

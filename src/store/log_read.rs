@@ -1,4 +1,4 @@
-//! A segment of the write-ahead log, read record by record; damage and unfinished writes are told apart.
+//! A segment of the write-ahead log, read record by record; damage is distinguished from unfinished writes.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};

@@ -8,12 +8,12 @@
 
 mod append;
 mod applier;
-mod aside;
 mod batch;
 pub mod bucket;
 mod budget;
 pub(crate) mod clock;
 mod config;
+mod damaged;
 mod delta;
 pub(crate) mod error;
 pub mod fault;
@@ -56,7 +56,7 @@ use parking_lot::Mutex;
 
 use crate::base::BoxFuture;
 use crate::profile::sink::Receiver;
-use crate::profile::{DecodedProfile, ProfileSink, RawProfile, SinkError};
+use crate::profile::{DecodedProfile, ProfileSink, RawProfile, RefusedProfile, TenantId};
 use crate::store::append::{Arrived, Intake, Pending};
 use crate::store::applier::Applier;
 use crate::store::bucket::Bucket;
@@ -77,11 +77,10 @@ use crate::store::snapshot::{Snapshot, SnapshotSource};
 use crate::store::wal::Log;
 use crate::telemetry::metrics::Scope;
 
-pub use append::AppendErrors;
 pub use config::StoreConfig;
-pub use error::StoreError;
+pub(crate) use error::StoreError;
 pub use limits::Limits;
-pub use read_only::ReadOnlyStore;
+pub(crate) use read_only::ReadOnlyStore;
 pub use wal::SyncMode;
 
 /// Bytes that profiles may take between their arrival and the head.
@@ -227,7 +226,7 @@ impl Store {
         Ok(Arc::new(store))
     }
 
-    /// Starts a thread. When it panics, nobody who waits for it waits on.
+    /// Starts a thread. When it panics, callers that wait for it get an error.
     fn spawn(&mut self, name: &'static str, body: impl FnOnce() + Send + 'static) -> Result<(), StoreError> {
         let (lifecycle, flushes, maintenance) =
             (self.lifecycle.clone(), self.flushes.clone(), self.maintenance.clone());
@@ -246,15 +245,15 @@ impl Store {
         Ok(())
     }
 
-    /// Stores profiles. Returns when those that are taken are durable and queryable, with the errors of the others.
+    /// Stores profiles. Returns when those that are taken are durable and queryable, with those that are refused.
     /// Each profile is taken or refused for itself; dropping the future neither undoes nor loses what was queued.
     /// Needs a tokio runtime.
-    pub fn append(&self, tenant: &str, profiles: Vec<RawProfile>) -> BoxFuture<'static, AppendErrors> {
+    pub fn append(&self, tenant: &TenantId, profiles: Vec<RawProfile>) -> BoxFuture<'static, Vec<RefusedProfile>> {
         self.append_all(tenant, profiles.into_iter().map(Arrived::Packed).collect())
     }
 
-    fn append_all(&self, tenant: &str, profiles: Vec<Arrived>) -> BoxFuture<'static, AppendErrors> {
-        Box::pin(append::append(self.intake.clone(), Arc::from(tenant), profiles))
+    fn append_all(&self, tenant: &TenantId, profiles: Vec<Arrived>) -> BoxFuture<'static, Vec<RefusedProfile>> {
+        Box::pin(append::append(self.intake.clone(), tenant.clone(), profiles))
     }
 
     /// Moves everything that was acknowledged before the call to the tables.
@@ -301,10 +300,10 @@ impl Store {
     }
 
     /// The store as a sink for the profiles of one tenant.
-    pub fn sink(self: &Arc<Self>, tenant: &str) -> Receiver {
+    pub fn sink(self: &Arc<Self>, tenant: &TenantId) -> Receiver {
         Arc::new(TenantSink {
             store: self.clone(),
-            tenant: tenant.to_owned(),
+            tenant: tenant.clone(),
         })
     }
 
@@ -341,15 +340,15 @@ impl SnapshotSource for Store {
 /// The store for one tenant.
 struct TenantSink {
     store: Arc<Store>,
-    tenant: String,
+    tenant: TenantId,
 }
 
 impl ProfileSink for TenantSink {
-    fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>> {
+    fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<RefusedProfile>> {
         self.store.append(&self.tenant, profiles)
     }
 
-    fn append_decoded(&self, profiles: Vec<DecodedProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>> {
+    fn append_decoded(&self, profiles: Vec<DecodedProfile>) -> BoxFuture<'_, Vec<RefusedProfile>> {
         self.store
             .append_all(&self.tenant, profiles.into_iter().map(Arrived::Decoded).collect())
     }

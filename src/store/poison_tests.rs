@@ -13,6 +13,7 @@ use super::*;
 use crate::base::segment;
 use crate::profile::pprof::{self, SampleLabel};
 use crate::profile::synthetic::{Names, Shape, cpu_profile};
+use crate::profile::tenant::tenant_id;
 use crate::profile::{Labels, SinkErrorKind};
 use crate::store::fault::{FaultHook, Faults, Place};
 use crate::store::inspect::Severity;
@@ -71,7 +72,7 @@ fn ids(dir: &Path) -> Vec<String> {
     found
 }
 
-/// Panics at a place.
+/// A fault that panics instead of failing.
 struct Panics(Place);
 
 impl FaultHook for Panics {
@@ -96,12 +97,12 @@ async fn a_thread_that_ends_is_seen_and_nobody_waits_for_it() {
         let dir = scratch();
         let store = open(dir.path(), Some(Arc::new(Panics(place))));
         let wait = Duration::from_secs(30);
-        let first = tokio::time::timeout(wait, store.append("t", vec![profile("1")]))
+        let first = tokio::time::timeout(wait, store.append(&tenant_id("t"), vec![profile("1")]))
             .await
             .unwrap();
         let _ = tokio::time::timeout(wait, store.flush()).await.unwrap();
         // A second file, so that there is something to merge.
-        let _ = tokio::time::timeout(wait, store.append("t", vec![profile("0")]))
+        let _ = tokio::time::timeout(wait, store.append(&tenant_id("t"), vec![profile("0")]))
             .await
             .unwrap();
         let _ = tokio::time::timeout(wait, store.flush()).await.unwrap();
@@ -119,11 +120,11 @@ async fn a_thread_that_ends_is_seen_and_nobody_waits_for_it() {
             reason.contains(thread) && reason.contains("made to panic"),
             "{thread}: {reason}"
         );
-        let errors = tokio::time::timeout(wait, store.append("t", vec![profile("2")]))
+        let errors = tokio::time::timeout(wait, store.append(&tenant_id("t"), vec![profile("2")]))
             .await
             .unwrap();
-        assert_eq!(errors[0].1.kind, SinkErrorKind::Unavailable, "{thread}");
-        assert!(errors[0].1.message.contains(thread), "{}", errors[0].1.message);
+        assert_eq!(errors[0].error.kind, SinkErrorKind::Unavailable, "{thread}");
+        assert!(errors[0].error.message.contains(thread), "{}", errors[0].error.message);
         let flushed = tokio::time::timeout(wait, store.flush()).await.unwrap();
         // Without a log there is nothing in memory either.
         assert!(flushed.is_err() || place == Place::LogWrite, "{thread}");
@@ -161,11 +162,11 @@ async fn a_record_that_cannot_be_flushed_is_put_aside_and_the_others_are_flushed
     let hook = Arc::new(Unwritable(AtomicBool::new(true)));
     let store = open(dir.path(), Some(hook));
     for id in ["a", "poison 1", "b", "c", "poison 2", "d"] {
-        assert!(store.append("t", vec![profile(id)]).await.is_empty());
+        assert!(store.append(&tenant_id("t"), vec![profile(id)]).await.is_empty());
     }
     store.flush().await.unwrap();
     assert_eq!(store.unavailable(), None);
-    assert!(store.append("t", vec![profile("e")]).await.is_empty());
+    assert!(store.append(&tenant_id("t"), vec![profile("e")]).await.is_empty());
     store.flush().await.unwrap();
     drop(store);
     assert_eq!(ids(dir.path()), ["a", "b", "c", "d", "e"]);
@@ -196,7 +197,7 @@ async fn a_record_that_cannot_be_flushed_is_put_aside_and_the_others_are_flushed
 /// A record of the log as a program without bounds has written it.
 fn record_of(profile: &RawProfile) -> Vec<u8> {
     let now = chrono::Utc::now().timestamp_millis();
-    let mut record = record::encode_header("t", now, &Limits::default(), profile);
+    let mut record = record::encode_header(&tenant_id("t"), now, &Limits::default(), profile);
     record.extend_from_slice(&profile.pprof);
     record
 }
@@ -228,8 +229,8 @@ async fn a_record_beyond_the_bounds_keeps_no_store_from_starting() {
     store.flush().await.unwrap();
     drop(store);
     assert_eq!(ids(dir.path()), ["after", "before"]);
-    let aside = aside::list(&dir.path().join("wal")).unwrap();
-    let reasons: Vec<String> = aside.iter().map(|path| aside::reason(path)).collect();
+    let aside = damaged::list(&dir.path().join("wal")).unwrap();
+    let reasons: Vec<String> = aside.iter().map(|path| damaged::reason(path)).collect();
     assert_eq!(reasons.len(), 2, "{reasons:?}");
     assert!(
         reasons[0].contains("135000 bytes") && reasons[1].contains("version 9"),
@@ -237,7 +238,7 @@ async fn a_record_beyond_the_bounds_keeps_no_store_from_starting() {
     );
     // Neither can be read by this program: they stay.
     assert!(repair::repair(dir.path()).unwrap().is_empty());
-    assert_eq!(aside::list(&dir.path().join("wal")).unwrap(), aside);
+    assert_eq!(damaged::list(&dir.path().join("wal")).unwrap(), aside);
 }
 
 #[tokio::test]
@@ -270,7 +271,7 @@ async fn a_push_that_holds_more_than_the_budget_is_taken_whole() {
         })
         .collect();
     assert!(40 * ingest::memory_for(3_600_000) > BUDGET_BYTES);
-    let errors = store.append("t", profiles).await;
+    let errors = store.append(&tenant_id("t"), profiles).await;
     assert!(errors.is_empty(), "{errors:?}");
     // The last charge goes a moment after the answer.
     let deadline = Instant::now() + Duration::from_secs(30);
@@ -286,20 +287,20 @@ async fn a_push_that_holds_more_than_the_budget_is_taken_whole() {
 async fn a_record_whose_segment_is_still_there_is_not_taken_up_twice() {
     let dir = scratch();
     let store = open(dir.path(), None);
-    assert!(store.append("t", vec![profile("a")]).await.is_empty());
+    assert!(store.append(&tenant_id("t"), vec![profile("a")]).await.is_empty());
     drop(store);
     let log = dir.path().join("wal");
     let segments = wal::segments(&log).unwrap();
-    let bad = aside::BadRecord {
-        place: aside::RecordPlace {
+    let bad = damaged::BadRecord {
+        place: damaged::RecordPlace {
             segment: *segments.last().unwrap(),
             record: 0,
         },
         payload: record_of(&profile("a")).into(),
         reason: "an older program could not read it".to_owned(),
     };
-    aside::put_aside(&log, &bad).unwrap();
+    damaged::put_aside(&log, &bad).unwrap();
     assert_eq!(repair::repair(dir.path()).unwrap().len(), 1);
-    assert!(aside::list(&log).unwrap().is_empty());
+    assert!(damaged::list(&log).unwrap().is_empty());
     assert_eq!(wal::segments(&log).unwrap(), segments);
 }

@@ -1,7 +1,7 @@
 //! What readers see: the live files of the tables, the head that is filled, and the one that is being flushed.
 //!
-//! Whoever commits to a table and then publishes what it has committed holds a [`Publication`] meanwhile: no two may
-//! publish lists of which one outdates the other.
+//! Code that commits to a table and publishes the result holds a [`Publication`] from before the commit until after
+//! it, so that no list of files is published over a newer one.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -3,30 +3,26 @@
 //! [`crate::profile::record`] has the layout. The fields of the log are the limits of stack depth and symbol length in
 //! force, u32 each, so that a replay makes the same rows under another configuration, and the tenant.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 
-use crate::profile::RawProfile;
 use crate::profile::record::{Reader, RecordError, Writer};
+use crate::profile::{RawProfile, TenantId};
 use crate::store::limits::Limits;
 
 /// A profile as the log keeps it.
 #[derive(Debug, Clone)]
-pub struct Record {
-    /// Tenant.
-    pub tenant: Arc<str>,
+pub(crate) struct Record {
+    pub tenant: TenantId,
     /// When it was received, milliseconds since 1970.
     pub received_ms: i64,
     /// Limits that change the rows instead of refusing: stack depth and symbol length, as [`Limits`] has them.
     pub cuts: [u32; 2],
-    /// Labels, id and bytes.
     pub profile: RawProfile,
 }
 
 impl Record {
     /// Limits that make the same rows as when the profile was accepted, and refuse nothing.
-    pub fn limits(&self) -> Limits {
+    pub(super) fn limits(&self) -> Limits {
         Limits {
             max_profile_stacktrace_depth: self.cuts[0] as usize,
             max_profile_symbol_value_length: self.cuts[1] as usize,
@@ -36,7 +32,7 @@ impl Record {
 }
 
 /// Everything of a record before the pprof bytes.
-pub fn encode_header(tenant: &str, received_ms: i64, limits: &Limits, profile: &RawProfile) -> Vec<u8> {
+pub(crate) fn encode_header(tenant: &TenantId, received_ms: i64, limits: &Limits, profile: &RawProfile) -> Vec<u8> {
     let mut writer = Writer::new(received_ms);
     for cut in [
         limits.max_profile_stacktrace_depth,
@@ -44,17 +40,17 @@ pub fn encode_header(tenant: &str, received_ms: i64, limits: &Limits, profile: &
     ] {
         writer.number(u32::try_from(cut).unwrap_or(u32::MAX));
     }
-    writer.text(tenant);
+    writer.text(tenant.as_str());
     writer.finish(profile)
 }
 
 /// Reads a record; the pprof bytes share `payload`.
-pub fn decode(payload: &Bytes) -> Result<Record, RecordError> {
+pub(super) fn decode(payload: &Bytes) -> Result<Record, RecordError> {
     let mut reader = Reader::new(payload)?;
     Ok(Record {
         received_ms: reader.time_ms,
         cuts: [reader.number()?, reader.number()?],
-        tenant: Arc::from(reader.text()?),
+        tenant: reader.text()?.parse().map_err(|_| RecordError::Tenant)?,
         profile: reader.finish()?,
     })
 }
@@ -71,13 +67,16 @@ mod tests {
     #[test]
     fn records_of_older_programs_are_read_and_written_byte_for_byte() {
         let record = decode(&Bytes::from_static(OLD)).unwrap();
-        assert_eq!((&*record.tenant, record.received_ms), ("team", 1_700_000_000_123));
+        assert_eq!(
+            (record.tenant.as_str(), record.received_ms),
+            ("team", 1_700_000_000_123)
+        );
         assert_eq!(record.cuts, [1_000, 65_535]);
         let labels = Labels::from_pairs([("__name__", "process_cpu"), ("service_name", "a/b")]);
         assert_eq!(record.profile.labels, labels);
         assert_eq!(&*record.profile.id, "7b1d");
         assert_eq!(record.profile.pprof, b"\x1f\x8b\0".as_slice());
-        let mut again = encode_header("team", 1_700_000_000_123, &record.limits(), &record.profile);
+        let mut again = encode_header(&record.tenant, 1_700_000_000_123, &record.limits(), &record.profile);
         again.extend_from_slice(&record.profile.pprof);
         assert_eq!(again, OLD);
     }

@@ -11,6 +11,7 @@ use arrow::datatypes::Int64Type;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
+use crate::profile::TenantId;
 use crate::store::root::Root;
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
@@ -53,8 +54,8 @@ pub(crate) fn follow(root: &Root, rows: &[FileEntry], names: &[FileEntry], damag
     faults
 }
 
-fn by_day(files: &[FileEntry]) -> BTreeMap<(&str, i32), Vec<&FileEntry>> {
-    let mut days: BTreeMap<(&str, i32), Vec<&FileEntry>> = BTreeMap::new();
+fn by_day(files: &[FileEntry]) -> BTreeMap<(&TenantId, i32), Vec<&FileEntry>> {
+    let mut days: BTreeMap<(&TenantId, i32), Vec<&FileEntry>> = BTreeMap::new();
     for file in files {
         days.entry((&file.tenant, file.day)).or_default().push(file);
     }

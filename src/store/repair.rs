@@ -9,24 +9,24 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use crate::base::file::sync_parent;
-use crate::store::aside::RecordPlace;
+use crate::store::damaged::RecordPlace;
 use crate::store::delta::{DeltaTable, sums};
 use crate::store::fault::Faults;
 use crate::store::folder::Folder;
 use crate::store::root::{At, log_of};
 use crate::store::schema::Table;
-use crate::store::{StoreError, aside, files, inspect, isolate, log_read, maintenance, wal};
+use crate::store::{StoreError, damaged, files, inspect, isolate, log_read, maintenance, wal};
 
 /// One thing that was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Action {
+pub(crate) struct Action {
     /// The file or folder, relative to the data folder.
     pub path: String,
     pub done: String,
 }
 
 /// Repairs a folder, and what its writer left in the bucket if its tables lie there.
-pub fn repair<'a>(at: impl Into<At<'a>>) -> Result<Vec<Action>, StoreError> {
+pub(crate) fn repair<'a>(at: impl Into<At<'a>>) -> Result<Vec<Action>, StoreError> {
     let at = at.into();
     inspect::on_a_thread(|| repair_here(at))
 }
@@ -70,7 +70,8 @@ fn repair_here(at: At<'_>) -> Result<Vec<Action>, StoreError> {
             act(
                 &opened.place(),
                 format!(
-                    "removed {removed} files that were written and never committed; what they held is in the log or in the files that they were made of"
+                    "removed {removed} files that were written and never committed; what they held is in the log or \
+                        in the files that they were made of"
                 ),
             );
         }
@@ -85,11 +86,11 @@ fn repair_here(at: At<'_>) -> Result<Vec<Action>, StoreError> {
         }
     }
     let segments = wal::segments(&folder.log)?;
-    for path in aside::list(&folder.log)? {
+    for path in damaged::list(&folder.log)? {
         // Its segment was never flushed: the next start replays the record from there, and must not find it twice.
-        if aside::segment_of(&path).is_some_and(|number| segments.contains(&number)) {
+        if damaged::segment_of(&path).is_some_and(|number| segments.contains(&number)) {
             fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
-            aside::forget_reason(&path);
+            damaged::forget_reason(&path);
             act(
                 &path,
                 "removed, its segment still holds it and the next start tries it again".to_owned(),
@@ -139,6 +140,6 @@ fn take_up(path: &Path, number: u64) -> Result<Option<u64>, StoreError> {
     // It is a segment already: one step, after which it is nowhere else.
     fs::rename(path, &segment).map_err(StoreError::io("rename", path))?;
     sync_parent(&segment).map_err(StoreError::io("sync the folder of", &segment))?;
-    aside::forget_reason(path);
+    damaged::forget_reason(path);
     Ok(Some(number))
 }

@@ -3,7 +3,7 @@
 //! The tables' transaction versions say which segments are committed. A segment committed to all tables is deleted;
 //! segments committed to some are one generation, rebuilt and committed to the rest; later ones go into the head. A
 //! torn tail is what a crash leaves and no damage; damage is counted, logged, and the segment is kept under another
-//! name. A record that is whole and cannot be used is put aside ([`aside`]), and the rest goes on.
+//! name. A record that is whole and cannot be used is put aside ([`damaged`]), and the rest goes on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,14 +11,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::store::StoreError;
-use crate::store::aside::{BadRecord, RecordPlace};
 use crate::store::batch::{Batch, ReplayError};
+use crate::store::damaged::{BadRecord, RecordPlace};
 use crate::store::files;
 use crate::store::flush::{Generation, Progress, Tables, delete_segments};
 use crate::store::head::{Head, KnownStacks};
 use crate::store::log_read::{Ending, read};
 use crate::store::metrics::Metrics;
-use crate::store::{aside, isolate, wal};
+use crate::store::{damaged, isolate, wal};
 
 /// The state with which a store starts.
 pub(crate) struct Recovered {
@@ -121,7 +121,7 @@ fn head_of(folder: &Path, segments: Vec<u64>, known: &Arc<KnownStacks>, metrics:
                 .map(|record| (record.place, record)),
         );
         for record in bad.values() {
-            aside::put_aside(folder, record)?;
+            damaged::put_aside(folder, record)?;
             metrics.records_put_aside.inc();
             metrics.damaged_bytes.inc_by(record.payload.len() as u64);
         }

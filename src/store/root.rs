@@ -113,7 +113,7 @@ impl Root {
     }
 
     /// Whether the table has a log.
-    pub fn has_log(&self, table: Table) -> Result<bool, StoreError> {
+    pub(crate) fn has_log(&self, table: Table) -> Result<bool, StoreError> {
         let log = log_of(table);
         match self {
             Root::Folder(folder) => Ok(folder.join(log).exists()),
@@ -123,7 +123,7 @@ impl Root {
 
     /// The Parquet files of a table, without those of its log, of which `wanted` says yes. One that goes away
     /// meanwhile is left out.
-    pub fn parquet_files(&self, table: Table, wanted: impl Fn(&str) -> bool) -> Result<Vec<Found>, StoreError> {
+    pub(crate) fn parquet_files(&self, table: Table, wanted: impl Fn(&str) -> bool) -> Result<Vec<Found>, StoreError> {
         match self {
             Root::Folder(folder) => {
                 let mut found = Vec::new();
@@ -159,7 +159,7 @@ impl Root {
     }
 
     /// What lies in the log of a table.
-    pub fn log_files(&self, table: Table) -> Result<Vec<Found>, StoreError> {
+    pub(crate) fn log_files(&self, table: Table) -> Result<Vec<Found>, StoreError> {
         let log = log_of(table);
         let failed = |error| StoreError::io("list", &self.name(&log))(error);
         match self {
@@ -196,7 +196,7 @@ impl Root {
     }
 
     /// A data file of `size` bytes, to be read here.
-    pub fn open_file(&self, path: &str, size: u64) -> io::Result<File> {
+    pub(crate) fn open_file(&self, path: &str, size: u64) -> io::Result<File> {
         match self {
             Root::Folder(folder) => File::open(folder.join(path)),
             Root::Bucket(bucket) => bucket.open_file(path, size),
@@ -212,7 +212,7 @@ impl Root {
 }
 
 /// The log's folder, relative to the root.
-pub fn log_of(table: Table) -> String {
+pub(crate) fn log_of(table: Table) -> String {
     format!("{}/_delta_log", table.name())
 }
 

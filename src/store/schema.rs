@@ -23,43 +23,43 @@ pub const LAYOUT_VERSION: u32 = 1;
 /// Columns of the tables by name.
 pub mod column {
     /// Partition: the tenant whose rows they are.
-    pub const TENANT: &str = "tenant";
+    pub(crate) const TENANT: &str = "tenant";
     /// Partition: the UTC day.
-    pub const DAY: &str = "day";
+    pub(crate) const DAY: &str = "day";
     /// Start of the profile, in microseconds.
-    pub const TIME: &str = "time";
+    pub(crate) const TIME: &str = "time";
     /// Hash of the labels of the series.
-    pub const SERIES: &str = "series";
+    pub(crate) const SERIES: &str = "series";
     /// Text of the profile type.
-    pub const PROFILE_TYPE: &str = "profile_type";
+    pub(crate) const PROFILE_TYPE: &str = "profile_type";
     /// Sum of the values of a profile.
     pub const TOTAL: &str = "total";
     /// Number of rows of samples of a profile.
-    pub const SAMPLE_COUNT: &str = "sample_count";
+    pub(crate) const SAMPLE_COUNT: &str = "sample_count";
     /// Length of the collection.
-    pub const DURATION_NS: &str = "duration_ns";
+    pub(crate) const DURATION_NS: &str = "duration_ns";
     /// Distance between samples, as the pprof says it.
-    pub const PERIOD: &str = "period";
+    pub(crate) const PERIOD: &str = "period";
     /// Id that the sender gave.
-    pub const PROFILE_ID: &str = "profile_id";
+    pub(crate) const PROFILE_ID: &str = "profile_id";
     /// Hash of the frames of the stack.
     pub const STACK: &str = "stack";
     /// Value of a sample in the unit of its type.
     pub const VALUE: &str = "value";
     /// Id of the span that a sample belongs to.
-    pub const SPAN_ID: &str = "span_id";
+    pub(crate) const SPAN_ID: &str = "span_id";
     /// Id of the trace that a sample belongs to.
-    pub const TRACE_ID: &str = "trace_id";
+    pub(crate) const TRACE_ID: &str = "trace_id";
     /// Frames of a stack, leaf first.
-    pub const FRAMES: &str = "frames";
+    pub(crate) const FRAMES: &str = "frames";
     /// Label `service_name` of a series.
-    pub const SERVICE_NAME: &str = "service_name";
+    pub(crate) const SERVICE_NAME: &str = "service_name";
     /// Labels of a series as a map of text.
     pub const LABELS: &str = "labels";
 }
 
 /// Number of partition columns. They stand first in [`Table::schema`], and in no file.
-pub const PARTITION_COLUMNS: usize = 2;
+pub(crate) const PARTITION_COLUMNS: usize = 2;
 
 /// One of the Delta tables; the folder under the store's root has its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -130,14 +130,14 @@ impl Table {
     }
 
     /// The columns of the table's files: all but the partition columns.
-    pub fn file_schema(self) -> SchemaRef {
+    pub(crate) fn file_schema(self) -> SchemaRef {
         let schema = self.schema();
         Arc::new(Schema::new(schema.fields()[PARTITION_COLUMNS..].to_vec()))
     }
 }
 
 /// The numbers of a column.
-pub fn integers<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ScalarBuffer<i64>, ArrowError> {
+pub(crate) fn integers<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ScalarBuffer<i64>, ArrowError> {
     let column = find(batch, name)?.as_primitive_opt::<Int64Type>();
     Ok(column.ok_or_else(|| wrong_type(name, "integers"))?.values())
 }
@@ -201,7 +201,7 @@ pub fn frame() -> FieldRef {
 }
 
 /// The columns of a frame.
-pub fn frame_fields() -> Fields {
+pub(crate) fn frame_fields() -> Fields {
     Fields::from(vec![
         Field::new("function", DataType::Utf8, false),
         Field::new("file", DataType::Utf8, false),

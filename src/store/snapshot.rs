@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 use object_store::ObjectStore;
 
-use crate::profile::{SeriesId, StackId, TimeSpan};
+use crate::profile::{ProfileTypeId, SeriesId, StackId, TenantId, TimeSpan};
 use crate::store::root::Root;
 use crate::store::schema::Table;
 use crate::store::stats::Bounds;
@@ -15,7 +15,6 @@ use crate::store::stats::Bounds;
 /// A consistent view: every acknowledged profile is in exactly one of the files or heads.
 #[derive(Clone, Default)]
 pub struct Snapshot {
-    /// Where the tables lie.
     pub root: Root,
     /// Live Parquet files of all tables.
     pub files: Arc<[FileEntry]>,
@@ -35,28 +34,28 @@ pub struct FileEntry {
     /// Number of rows, 0 where its writer did not say.
     pub rows: u64,
     /// Partition: the tenant whose rows it has.
-    pub tenant: Arc<str>,
+    pub tenant: TenantId,
     /// Partition: days since 1970.
     pub day: i32,
     /// Smallest and largest `time` in microseconds, where the table has that column.
     pub time: Option<Bounds<i64>>,
     /// Smallest and largest `profile_type`, where the table has that column.
-    pub profile_type: Option<Bounds<Arc<str>>>,
+    pub profile_type: Option<Bounds<ProfileTypeId>>,
     /// Smallest and largest `series`, where the table has that column.
     pub series: Option<Bounds<SeriesId>>,
     /// XXH3 of the bytes of the file, where its writer gave it.
     pub checksum: Option<u64>,
 }
 
-/// What a reader of a head wants; a head may return more rows than asked for, never fewer.
+/// Which rows a reader wants; a head may give more rows than these, never fewer.
 #[derive(Debug, Clone, Default)]
 pub struct ScanFilter {
     /// Only this tenant; `None` for all.
-    pub tenant: Option<Arc<str>>,
+    pub tenant: Option<TenantId>,
     /// Only times in this span.
     pub time: Option<TimeSpan>,
     /// Only this profile type.
-    pub profile_type: Option<Arc<str>>,
+    pub profile_type: Option<ProfileTypeId>,
     /// Only rows of these series.
     pub series: Option<Arc<HashSet<SeriesId>>>,
     /// Only these stacks (for [`Table::Stacks`]).
@@ -66,8 +65,8 @@ pub struct ScanFilter {
     pub projection: Option<Arc<[usize]>>,
 }
 
-/// Takes batches one by one, each as soon as it is made; ends the scan by `Break`. It is called under the lock of the
-/// head, so it must not wait.
+/// Takes batches one by one, each as soon as it is made; `Break` ends the scan. It is called under the lock of the
+/// head, so it must not block.
 pub type Receive<'a> = dyn FnMut(RecordBatch) -> ControlFlow<()> + 'a;
 
 /// Rows in memory, as batches of the table's schema ([`Table::schema`]): all columns, or those of
@@ -77,7 +76,7 @@ pub trait HeadScan: Send + Sync {
     /// counts bytes holds at most one batch more than it wants.
     fn scan_with(&self, table: Table, filter: &ScanFilter, receive: &mut Receive<'_>);
 
-    /// The same rows all at once, for who knows that they are few.
+    /// The same rows all at once, where they are known to be few.
     fn scan(&self, table: Table, filter: &ScanFilter) -> Vec<RecordBatch> {
         let mut batches = Vec::new();
         self.scan_with(table, filter, &mut |batch| {
@@ -101,7 +100,7 @@ pub trait HeadScan: Send + Sync {
     }
 }
 
-/// Who can give snapshots: the store, or a test.
+/// What gives snapshots: the store, or a test.
 pub trait SnapshotSource: Send + Sync {
     /// The view of this moment. Cheap: shares everything.
     fn snapshot(&self) -> Arc<Snapshot>;

@@ -1,8 +1,6 @@
 //! What is known of the rows of a file without opening it.
 
-use std::sync::Arc;
-
-use crate::profile::{SeriesId, StackId};
+use crate::profile::{ProfileTypeId, SeriesId, StackId};
 
 /// Smallest and largest value of a column of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,13 +13,13 @@ pub struct Bounds<T> {
 
 /// Count of rows, and the bounds of the columns that prune.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FileStats {
+pub(crate) struct FileStats {
     /// Number of rows of the file.
     pub rows: u64,
     /// Microseconds since 1970.
     pub time: Option<Bounds<i64>>,
-    /// Text of the profile type.
-    pub profile_type: Option<Bounds<Arc<str>>>,
+    /// Profile types that the rows are of.
+    pub profile_type: Option<Bounds<ProfileTypeId>>,
     /// Series that the rows are of.
     pub series: Option<Bounds<SeriesId>>,
     /// Stacks that the rows are of.
@@ -53,17 +51,12 @@ pub fn extend<T: Ord + Copy>(bounds: &mut Option<Bounds<T>>, values: impl IntoIt
     }
 }
 
-/// Widens bounds so that a text lies between them.
-pub fn extend_text(bounds: &mut Option<Bounds<Arc<str>>>, text: &str) {
+/// Widens bounds so that the id of a profile type lies between them.
+pub(crate) fn extend_type(bounds: &mut Option<Bounds<ProfileTypeId>>, id: &str) {
     match bounds {
-        None => *bounds = Some(Bounds::new(Arc::from(text), Arc::from(text))),
-        Some(bounds) => {
-            if text < bounds.least.as_ref() {
-                bounds.least = Arc::from(text);
-            }
-            if text > bounds.most.as_ref() {
-                bounds.most = Arc::from(text);
-            }
-        }
+        None => *bounds = Some(Bounds::new(id.into(), id.into())),
+        Some(bounds) if id < bounds.least.as_str() => bounds.least = id.into(),
+        Some(bounds) if id > bounds.most.as_str() => bounds.most = id.into(),
+        Some(_) => {}
     }
 }

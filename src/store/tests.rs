@@ -17,7 +17,8 @@ use crate::base::segment;
 use crate::profile::decoded::Columns;
 use crate::profile::pprof::{self, Profile};
 use crate::profile::synthetic::{Names, Shape, cpu_profile};
-use crate::profile::{Labels, SinkErrorKind};
+use crate::profile::tenant::tenant_id;
+use crate::profile::{Labels, RefusedProfile, SinkErrorKind};
 use crate::store::fault::{FaultHook, Faults, Place};
 use crate::store::schema::{LAYOUT_VERSION, Table};
 use crate::store::snapshot::ScanFilter;
@@ -123,7 +124,7 @@ impl Load {
         let mut total = 0;
         for _ in 0..count {
             let (profile, sum) = self.next();
-            if store.append(tenant, vec![profile]).await.is_empty() {
+            if store.append(&tenant_id(tenant), vec![profile]).await.is_empty() {
                 total += sum;
             }
         }
@@ -137,7 +138,7 @@ fn rows(snapshot: &Snapshot, table: Table, tenant: &str) -> Vec<RecordBatch> {
     for file in snapshot
         .files
         .iter()
-        .filter(|file| file.table == table && &*file.tenant == tenant)
+        .filter(|file| file.table == table && file.tenant.as_str() == tenant)
     {
         let path = snapshot.root.name(&file.path);
         let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(&path).unwrap()).unwrap();
@@ -146,7 +147,7 @@ fn rows(snapshot: &Snapshot, table: Table, tenant: &str) -> Vec<RecordBatch> {
         batches.extend(reader.build().unwrap().map(Result::unwrap));
     }
     let filter = ScanFilter {
-        tenant: Some(tenant.into()),
+        tenant: Some(tenant_id(tenant)),
         ..ScanFilter::default()
     };
     for head in &snapshot.heads {
@@ -228,7 +229,7 @@ async fn profiles_that_came_decoded_are_replayed_from_the_log() {
             columns: Columns::read(plain.clone(), |plain| pprof::decode(plain)).unwrap(),
             pprof,
         };
-        let errors = store.sink(tenant).append_decoded(vec![decoded]).await;
+        let errors = store.sink(&tenant_id(tenant)).append_decoded(vec![decoded]).await;
         assert!(errors.is_empty(), "{errors:?}");
         check(&store.snapshot(), tenant, total);
     }
@@ -393,8 +394,8 @@ async fn a_full_disk_refuses_profiles_and_heals_by_itself() {
     let mut load = Load::new();
     let mut total = load.append(&store, "t", 2).await;
     let (profile, _) = load.next();
-    let errors = store.append("t", vec![profile]).await;
-    assert_eq!(errors[0].1.kind, SinkErrorKind::Unavailable);
+    let errors = store.append(&tenant_id("t"), vec![profile]).await;
+    assert_eq!(errors[0].error.kind, SinkErrorKind::Unavailable);
     assert!(store.unavailable().is_some());
     check(&store.snapshot(), "t", total);
     hook.on.store(false, Ordering::SeqCst);
@@ -452,7 +453,12 @@ async fn late_profiles_go_to_their_own_day() {
         let mut profile = cpu_profile(&names, SHAPE, 1);
         profile.time_nanos += days * 86_400 * 1_000_000_000;
         total += profile.values.iter().sum::<i64>();
-        assert!(store.append("t", vec![raw("shop", &profile)]).await.is_empty());
+        assert!(
+            store
+                .append(&tenant_id("t"), vec![raw("shop", &profile)])
+                .await
+                .is_empty()
+        );
     }
     store.flush().await.unwrap();
     let snapshot = store.snapshot();
@@ -479,12 +485,15 @@ async fn a_batch_answers_for_each_profile() {
         pprof: bytes::Bytes::from_static(b"\x1f\x8bgarbage"),
         ..good.clone()
     };
-    let errors = store.append("t", vec![garbage.clone(), good.clone(), garbage]).await;
-    let kinds: Vec<_> = errors.iter().map(|(index, error)| (*index, error.kind)).collect();
+    let errors = store
+        .append(&tenant_id("t"), vec![garbage.clone(), good.clone(), garbage])
+        .await;
+    let kinds: Vec<_> = errors
+        .iter()
+        .map(|refused| (refused.index, refused.error.kind))
+        .collect();
     assert_eq!(kinds, [(0, SinkErrorKind::Invalid), (2, SinkErrorKind::Invalid)]);
     check(&store.snapshot(), "t", sum);
-    let errors = store.append("../x", vec![good]).await;
-    assert_eq!(errors[0].1.kind, SinkErrorKind::Invalid);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -515,7 +524,7 @@ async fn many_clients_at_once_lose_nothing_while_heads_are_flushed() {
     check(&store.snapshot(), "t", total);
     let (profile, _) = Load::new().next();
     assert_eq!(
-        store.append("t", vec![profile]).await[0].1.kind,
+        store.append(&tenant_id("t"), vec![profile]).await[0].error.kind,
         SinkErrorKind::Unavailable
     );
 }
@@ -537,7 +546,7 @@ async fn appends_wait_for_the_flush_before_memory_grows() {
                 let mut most = 0;
                 for _ in 0..40 {
                     let (profile, _) = load.next();
-                    assert!(store.append("t", vec![profile]).await.is_empty());
+                    assert!(store.append(&tenant_id("t"), vec![profile]).await.is_empty());
                     most = most.max(store.published.head_bytes());
                 }
                 most
@@ -569,7 +578,7 @@ async fn heads_that_cannot_be_flushed_push_back() {
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
         let (profile, _) = load.next();
-        if let Some((_, error)) = store.append("t", vec![profile]).await.first() {
+        if let Some(RefusedProfile { error, .. }) = store.append(&tenant_id("t"), vec![profile]).await.first() {
             assert_eq!(error.kind, SinkErrorKind::Unavailable);
             return;
         }

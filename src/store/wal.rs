@@ -261,7 +261,8 @@ impl<T: Send + 'static> Writer<T> {
             }
             Err(error) => {
                 let reason: Arc<str> = format!("cannot write the write-ahead log: {error}").into();
-                tracing::error!(error = %error, segment = self.segment.number, "write-ahead log failed, refusing profiles until it can be written");
+                tracing::error!(error = %error, segment = self.segment.number, "write-ahead log failed, refusing \
+                    profiles until it can be written");
                 self.metrics.log_failures.inc();
                 self.fail(items, &reason);
             }

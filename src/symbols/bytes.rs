@@ -126,7 +126,7 @@ impl<'a> Bytes<'a> {
     }
 
     /// An unsigned LEB128 number, and the offset after it.
-    pub fn uleb128(&self, mut offset: u64) -> Option<(u64, u64)> {
+    pub(crate) fn uleb128(&self, mut offset: u64) -> Option<(u64, u64)> {
         let mut value = 0_u64;
         for shift in (0..64).step_by(7) {
             let byte = self.u8(offset)?;

@@ -27,7 +27,7 @@ impl Demangle {
 }
 
 /// The readable form of `name`; the name itself when it is not mangled.
-pub fn demangle(name: &str, how: Demangle) -> Cow<'_, str> {
+pub(crate) fn demangle(name: &str, how: Demangle) -> Cow<'_, str> {
     if how == Demangle::None {
         return Cow::Borrowed(name);
     }

@@ -52,7 +52,7 @@ impl<S: Source> Functions<S> {
     }
 
     /// Takes names from a separate debug file, if it has any.
-    pub fn with_debug_file<'data, R: ReadRef<'data>>(mut self, file: &object::File<'data, R>, source: S) -> Self
+    pub(crate) fn with_debug_file<'data, R: ReadRef<'data>>(mut self, file: &object::File<'data, R>, source: S) -> Self
     where
         S: Clone,
     {
@@ -67,7 +67,7 @@ impl<S: Source> Functions<S> {
     }
 
     /// Takes names that were packed in the file: those that were stripped from it, without those that it still has.
-    pub fn with_packed<'data, R: ReadRef<'data>>(mut self, file: &object::File<'data, R>, source: S) -> Self {
+    pub(crate) fn with_packed<'data, R: ReadRef<'data>>(mut self, file: &object::File<'data, R>, source: S) -> Self {
         self.symbols.insert(0, (Index::new(file), source));
         self
     }
@@ -171,7 +171,7 @@ fn has_lines<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> bool {
 }
 
 /// True when it has a symbol table of its own and not only that of the dynamic linker.
-pub fn has_symbols<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> bool {
+pub(crate) fn has_symbols<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> bool {
     file.section_by_name(".symtab").is_some()
 }
 

@@ -17,7 +17,7 @@ impl<'a> Latest<'a> {
     }
 
     /// True when a range holds none of the addresses.
-    pub fn is_elsewhere(&self, start: u64, size: u64) -> bool {
+    pub(crate) fn is_elsewhere(&self, start: u64, size: u64) -> bool {
         let from = self.addresses.partition_point(|address| *address < start);
         self.addresses.get(from).is_none_or(|address| *address - start >= size)
     }

@@ -5,8 +5,8 @@
 //! address belongs to is the caller's to say.
 
 pub mod bytes;
-pub mod calls;
-pub mod demangle;
+pub(crate) mod calls;
+pub(crate) mod demangle;
 pub mod dwarf;
 pub mod elf;
 pub mod functions;
@@ -16,7 +16,7 @@ pub mod kernel;
 pub mod latest;
 pub mod pclntab;
 pub mod perf_map;
-pub mod ranges;
+pub(crate) mod ranges;
 pub mod separate;
 
 pub use demangle::Demangle;

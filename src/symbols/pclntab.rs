@@ -78,7 +78,7 @@ const INLINED_TREE: u64 = 3;
 
 impl Header {
     /// Bytes of the longest header.
-    pub const LENGTH: usize = 72;
+    pub(crate) const LENGTH: usize = 72;
 
     /// Reads the magic number and what has to be around it.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
@@ -104,12 +104,12 @@ impl Header {
     }
 
     /// True when the addresses of functions count from the first one, which has to be known then.
-    pub fn needs_text(&self) -> bool {
+    pub(crate) fn needs_text(&self) -> bool {
         self.layout >= Layout::V18
     }
 
     /// Where a module's description has the address of its first function and of its trees of inlined calls.
-    pub fn module_fields(&self) -> (u64, Option<u64>) {
+    pub(crate) fn module_fields(&self) -> (u64, Option<u64>) {
         match self.layout {
             Layout::V2 | Layout::V16 => (176, None),
             Layout::V18 => (176, Some(304)),

@@ -39,7 +39,7 @@ impl Ranges {
     }
 
     /// The function around `address` as the last, before it what was inlined into it.
-    pub fn find_calls(&self, address: u64) -> Option<&Arc<[Call]>> {
+    pub(crate) fn find_calls(&self, address: u64) -> Option<&Arc<[Call]>> {
         let (_, symbol) = self.by_start.range(..=address).next_back()?;
         (address < symbol.end).then_some(&symbol.calls)
     }
@@ -50,7 +50,7 @@ impl Ranges {
     }
 
     /// Remembers what is at some addresses.
-    pub fn insert_calls(&mut self, start: u64, end: u64, calls: Arc<[Call]>) {
+    pub(crate) fn insert_calls(&mut self, start: u64, end: u64, calls: Arc<[Call]>) {
         self.bytes += Symbol::bytes(&calls);
         if let Some(before) = self.by_start.insert(start, Symbol { end, calls }) {
             self.bytes -= Symbol::bytes(&before.calls);

@@ -98,7 +98,7 @@ impl FromStr for Format {
 }
 
 /// Sets up the logs of this process, on standard error. Once a process.
-pub fn init(settings: Settings) -> Result<LogHandle, LogError> {
+pub(crate) fn init(settings: Settings) -> Result<LogHandle, LogError> {
     let (subscriber, handle) = subscriber(settings, |line| {
         // A closed standard error is no reason to stop working.
         let _ = std::io::stderr().lock().write_all(line.as_bytes());
@@ -111,7 +111,7 @@ pub fn init(settings: Settings) -> Result<LogHandle, LogError> {
 
 /// Changes the logs while the program runs: for the `logging` block of a configuration.
 #[derive(Clone)]
-pub struct LogHandle {
+pub(crate) struct LogHandle {
     json: Arc<AtomicBool>,
     filter: reload::Handle<Targets, Registry>,
     taps: Arc<Taps>,
@@ -131,13 +131,13 @@ struct Kept {
 }
 
 /// Keeps a copy of the lines written while it lives, up to its limit.
-pub struct LogTap {
+pub(crate) struct LogTap {
     kept: Arc<Mutex<Kept>>,
 }
 
 impl LogTap {
     /// The lines so far; how many did not fit is said at the end.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let kept = self.kept.lock();
         match kept.left_out {
             0 => kept.text.clone(),
@@ -165,7 +165,7 @@ impl Taps {
 
 impl LogHandle {
     /// Puts these settings in force from the next event on.
-    pub fn apply(&self, settings: Settings) -> Result<(), LogError> {
+    pub(crate) fn apply(&self, settings: Settings) -> Result<(), LogError> {
         self.filter
             .reload(filter(settings.level))
             .map_err(|error| LogError::Setup(error.to_string()))?;
@@ -174,7 +174,7 @@ impl LogHandle {
     }
 
     /// Copies the lines written from now on, at most `limit` bytes.
-    pub fn tap(&self, limit: usize) -> LogTap {
+    pub(crate) fn tap(&self, limit: usize) -> LogTap {
         let kept = Arc::new(Mutex::new(Kept {
             text: String::new(),
             limit,
@@ -188,7 +188,7 @@ impl LogHandle {
 }
 
 /// A subscriber that hands finished lines (with their newline) to `write`, and the handle to change it.
-pub fn subscriber(
+pub(crate) fn subscriber(
     settings: Settings,
     write: impl Fn(&str) + Send + Sync + 'static,
 ) -> (impl Subscriber + Send + Sync, LogHandle) {

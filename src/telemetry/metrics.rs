@@ -15,7 +15,7 @@ use prometheus_client::encoding::text::encode_registry;
 use prometheus_client::registry::{Metric, Registry};
 
 /// The `Content-Type` of [`Scope::encode`].
-pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 type Label = (&'static str, Arc<str>);
 
@@ -92,7 +92,7 @@ impl Scope {
     }
 
     /// As [`Scope::child`], with values that are shared.
-    pub fn child_of(&self, labels: impl IntoIterator<Item = (&'static str, Arc<str>)>) -> Self {
+    pub(crate) fn child_of(&self, labels: impl IntoIterator<Item = (&'static str, Arc<str>)>) -> Self {
         Self {
             tree: self.tree.clone(),
             place: Arc::new(Place {

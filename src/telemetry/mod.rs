@@ -2,7 +2,7 @@
 //!
 //! `logs` writes lines, `metrics` and `process` give numbers. The routes that serve them are in `admin`.
 
-pub mod logs;
-pub mod memory;
+pub(crate) mod logs;
+pub(crate) mod memory;
 pub mod metrics;
 pub mod process;

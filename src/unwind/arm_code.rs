@@ -15,7 +15,7 @@ const RETURN_OF_SIGNALS: [u8; 8] = [0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0x
 const MAX_SEARCHED: u64 = 4 << 20;
 
 /// Adds rules for the code that handlers of signals return to, and for functions of the vDSO.
-pub fn describe<'data, R: ReadRef<'data>>(
+pub(crate) fn describe<'data, R: ReadRef<'data>>(
     file: &object::File<'data, R>,
     rows: Vec<Row>,
 ) -> Result<Vec<Row>, CompileError> {

@@ -23,7 +23,7 @@ const SP: Register = Register(31);
 const PLT_EXPRESSION: [u8; 11] = [0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22];
 
 // The row for `pc`.
-pub fn compile_row<'a, S>(arch: Arch, pc: u32, row: &UnwindTableRow<usize>, frames: &S) -> Row
+pub(crate) fn compile_row<'a, S>(arch: Arch, pc: u32, row: &UnwindTableRow<usize>, frames: &S) -> Row
 where
     S: UnwindSection<EndianSlice<'a, RunTimeEndian>>,
 {

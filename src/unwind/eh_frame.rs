@@ -10,7 +10,7 @@ use object::{Object, ObjectSection, ReadRef};
 use crate::unwind::arm_code;
 use crate::unwind::cfi_row::compile_row;
 use crate::unwind::row::{Arch, Row, Rule, Table};
-pub use crate::unwind::section::CompileError;
+pub(crate) use crate::unwind::section::CompileError;
 use crate::unwind::section::bounded;
 
 /// Rows at most: of the largest binaries seen (browsers), some millions would be 30 MB.

@@ -7,11 +7,12 @@ mod arm_code;
 mod cfi_row;
 pub mod eh_frame;
 pub mod go;
-pub mod packed;
-pub mod row;
+pub(crate) mod packed;
+pub(crate) mod row;
 mod section;
 pub mod walk;
 
 pub use packed::{Line, Packed};
-pub use row::{Arch, Row, Rule, Table};
+pub(crate) use row::Rule;
+pub use row::{Arch, Row, Table};
 pub use walk::Stop;

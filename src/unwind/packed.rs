@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use crate::unwind::row::{Row, Table};
 
-pub const LINE_WORDS: usize = 16;
+pub(crate) const LINE_WORDS: usize = 16;
 
 /// Bytes that are fetched together: a line of a processor's cache, and an element of the kernel's array.
 pub type Line = [u32; LINE_WORDS];
@@ -135,7 +135,7 @@ impl Packed {
 
 /// The row that holds at `pc`; the same steps as `find_rule` of `bpf/profiler.bpf.c`. The row's address is `pc`,
 /// wherever it begins.
-pub fn find(lines: &[Line], pc: u32) -> Option<Row> {
+pub(crate) fn find(lines: &[Line], pc: u32) -> Option<Row> {
     let word = |at: u32| {
         let line = lines.get(at as usize / LINE_WORDS)?;
         line.get(at as usize % LINE_WORDS).copied()

@@ -50,7 +50,7 @@ pub enum Arch {
 
 impl Arch {
     /// The one of this program; `None` where stacks cannot be walked.
-    pub fn native() -> Option<Self> {
+    pub(crate) fn native() -> Option<Self> {
         match std::env::consts::ARCH {
             "x86_64" => Some(Self::X86_64),
             "aarch64" => Some(Self::Aarch64),
@@ -61,26 +61,26 @@ impl Arch {
 
 /// Where the caller's third register is found: the high four bits of a [`Row`]'s rule. Numbers from 2 to 12 (to 15 on
 /// x86-64): at CFA - 8 * number.
-pub mod aux {
+pub(crate) mod aux {
     /// It still is in the register.
-    pub const SAME: u8 = 0;
+    pub(crate) const SAME: u8 = 0;
     // x86-64: not known.
-    pub const LOST: u8 = 1;
+    pub(crate) const LOST: u8 = 1;
     /// 64-bit Arm: at the register that the CFA is counted from, plus `bp` words; the frame pointer is still in its
     /// register. What GCC makes of a frame without a frame pointer, however large.
-    pub const RETURN_AT_BASE: u8 = 1;
+    pub(crate) const RETURN_AT_BASE: u8 = 1;
     /// 64-bit Arm: the frame pointer at the register that the CFA is counted from, plus `bp` words, the return address
     /// in the word after it. What GCC makes of large frames, where the distance from the CFA has no room in a row.
-    pub const RECORD_AT_BASE: u8 = 13;
+    pub(crate) const RECORD_AT_BASE: u8 = 13;
     /// 64-bit Arm: the frame pointer lies below the stack pointer, the return address at it (Go).
-    pub const BELOW: u8 = 14;
+    pub(crate) const BELOW: u8 = 14;
     /// 64-bit Arm: in the word after the saved frame pointer.
-    pub const AFTER: u8 = 15;
+    pub(crate) const AFTER: u8 = 15;
 }
 
 impl Rule {
     /// The rule of a number, as the BPF program stores it: its low four bits.
-    pub fn from_number(number: u8) -> Self {
+    pub(crate) fn from_number(number: u8) -> Self {
         match number & 15 {
             1 => Self::Sp,
             2 => Self::Bp,
@@ -130,13 +130,13 @@ impl Row {
     }
 
     /// The high four bits of its rule.
-    pub fn extra(&self) -> u8 {
+    pub(crate) fn extra(&self) -> u8 {
         self.rule >> 4
     }
 
     /// A row of [`Rule::SpFar`] with a CFA so many bytes above the stack pointer, and the place of the frame pointer;
     /// `None` when the offset has no room.
-    pub fn sp_far(pc: u32, offset: i64, bp: u8) -> Option<Self> {
+    pub(crate) fn sp_far(pc: u32, offset: i64, bp: u8) -> Option<Self> {
         let words = u32::try_from(offset).ok().filter(|bytes| bytes % 8 == 0)? / 8;
         let [low, middle, high, 0] = words.to_le_bytes() else {
             return None;
@@ -156,7 +156,7 @@ impl Row {
     }
 
     /// What is followed where there is no table: a chain of frame pointers.
-    pub fn frame_pointers(arch: Arch) -> Self {
+    pub(crate) fn frame_pointers(arch: Arch) -> Self {
         let extra = match arch {
             Arch::X86_64 => aux::LOST,
             Arch::Aarch64 => aux::AFTER,
@@ -170,13 +170,13 @@ impl Row {
     }
 
     /// True when it says the same as `other`, wherever they begin.
-    pub fn says_the_same(&self, other: &Self) -> bool {
+    pub(crate) fn says_the_same(&self, other: &Self) -> bool {
         (self.cfa, self.bp, self.rule) == (other.cfa, other.bp, other.rule)
     }
 }
 
 /// The row that holds at `pc`, of sorted ones.
-pub fn find(rows: &[Row], pc: u32) -> Option<&Row> {
+pub(crate) fn find(rows: &[Row], pc: u32) -> Option<&Row> {
     let after = rows.partition_point(|row| row.pc <= pc);
     rows.get(after.checked_sub(1)?)
 }
@@ -216,7 +216,7 @@ impl Table {
         Self { rows }
     }
 
-    pub fn into_rows(self) -> Vec<Row> {
+    pub(crate) fn into_rows(self) -> Vec<Row> {
         self.rows
     }
 

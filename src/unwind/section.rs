@@ -26,7 +26,9 @@ pub enum CompileError {
 const MAX_SECTION: u64 = 128 << 20;
 
 /// The bytes of a section, unless there are too many of them.
-pub fn bounded<'data, S: ObjectSection<'data>>(section: &S) -> Result<std::borrow::Cow<'data, [u8]>, CompileError> {
+pub(crate) fn bounded<'data, S: ObjectSection<'data>>(
+    section: &S,
+) -> Result<std::borrow::Cow<'data, [u8]>, CompileError> {
     if section.compressed_file_range()?.uncompressed_size > MAX_SECTION {
         return Err(CompileError::TooLong(MAX_SECTION));
     }

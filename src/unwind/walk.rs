@@ -24,7 +24,7 @@ pub const REGISTERS: usize = 16;
 
 /// A [`Snapshot`] with bytes of its own.
 #[derive(Debug, Clone)]
-pub struct OwnedSnapshot {
+pub(crate) struct OwnedSnapshot {
     // All but the bytes.
     registers: Snapshot<'static>,
     bytes: Vec<u8>,
@@ -43,7 +43,7 @@ impl From<&Snapshot<'_>> for OwnedSnapshot {
 }
 
 impl OwnedSnapshot {
-    pub fn borrow(&self) -> Snapshot<'_> {
+    pub(crate) fn borrow(&self) -> Snapshot<'_> {
         Snapshot {
             bytes: &self.bytes,
             ..self.registers
@@ -102,7 +102,7 @@ impl Stop {
     ];
 
     /// The reason of a number; `None` for numbers that the program never writes.
-    pub fn from_number(number: u8) -> Option<Self> {
+    pub(crate) fn from_number(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
     }
 

@@ -6,16 +6,17 @@
 
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue};
 use url::Url;
 
+use crate::wire::client::{BodyError, read_body};
 use crate::wire::connect::{Code, Codec, ConnectError};
 use crate::wire::error_detail::ErrorDetail;
 
 /// Header that names the tenant.
-pub const TENANT_HEADER: &str = "x-scope-orgid";
+pub(crate) const TENANT_HEADER: &str = "x-scope-orgid";
 
 /// Largest answer that a client takes: a merged profile of a large fleet is below it, a runaway server is not.
 const MAX_ANSWER_BYTES: usize = 1 << 30;
@@ -29,7 +30,6 @@ pub enum CallError {
     /// The server could not be reached or the connection broke.
     #[error("cannot call {url}: {}", chain(.source))]
     Transport {
-        /// URL that was called.
         url: String,
         /// Error of the HTTP client.
         source: reqwest::Error,
@@ -37,7 +37,6 @@ pub enum CallError {
     /// The server answered with an error.
     #[error("{url} answered {status}: {message}")]
     Refused {
-        /// URL that was called.
         url: String,
         /// HTTP status of the answer.
         status: u16,
@@ -53,7 +52,6 @@ pub enum CallError {
     /// The server answered with something else than the message.
     #[error("cannot read the answer of {url}: {message}")]
     Answer {
-        /// URL that was called.
         url: String,
         /// What is wrong with the answer.
         message: String,
@@ -73,7 +71,7 @@ impl CallError {
     }
 
     /// How long the server asks to wait.
-    pub fn retry_after(&self) -> Option<Duration> {
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
             CallError::Refused { retry_after, .. } => *retry_after,
             _ => None,
@@ -117,7 +115,7 @@ impl Caller {
 
     /// Adds headers to every call (authorization, tenant).
     #[must_use]
-    pub fn with_headers(mut self, headers: HeaderMap) -> Self {
+    pub(crate) fn with_headers(mut self, headers: HeaderMap) -> Self {
         self.headers.extend(headers);
         self
     }
@@ -136,6 +134,13 @@ impl Caller {
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
+        self
+    }
+
+    /// Sets the query of the URL of every call.
+    #[must_use]
+    pub fn with_query(mut self, query: &str) -> Self {
+        self.base.set_query(Some(query));
         self
     }
 
@@ -161,7 +166,7 @@ impl Caller {
     }
 
     /// As [`Caller::call`], with the bytes of both messages.
-    pub async fn call_raw(&self, route: &str, body: Bytes) -> Result<Bytes, CallError> {
+    pub(crate) async fn call_raw(&self, route: &str, body: Bytes) -> Result<Bytes, CallError> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(Codec::Proto.content_type()));
         headers.insert("connect-protocol-version", HeaderValue::from_static("1"));
@@ -215,25 +220,16 @@ impl Caller {
     }
 }
 
-async fn read(mut response: reqwest::Response) -> Result<Bytes, CallError> {
+async fn read(response: reqwest::Response) -> Result<Bytes, CallError> {
     let url = response.url().to_string();
-    let mut body = BytesMut::new();
-    loop {
-        let chunk = response.chunk().await.map_err(|source| CallError::Transport {
-            url: url.clone(),
-            source,
-        })?;
-        let Some(chunk) = chunk else {
-            return Ok(body.freeze());
-        };
-        if body.len() + chunk.len() > MAX_ANSWER_BYTES {
-            return Err(CallError::Answer {
-                url,
-                message: format!("it is larger than {MAX_ANSWER_BYTES} bytes"),
-            });
-        }
-        body.extend_from_slice(&chunk);
-    }
+    let body = read_body(response, MAX_ANSWER_BYTES).await;
+    body.map_err(|error| match error {
+        BodyError::Lost(source) => CallError::Transport { url, source },
+        too_long @ BodyError::TooLong(_) => CallError::Answer {
+            url,
+            message: too_long.to_string(),
+        },
+    })
 }
 
 /// The start of a body that is not ours, as one line.

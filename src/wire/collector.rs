@@ -14,7 +14,7 @@ use crate::wire::proto::collector::{
 
 /// The collector that asks for its configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
+pub(crate) struct Identity {
     /// Id of the collector; never empty.
     pub id: Arc<str>,
     /// Name of the collector for people.
@@ -25,7 +25,7 @@ pub struct Identity {
 
 /// What became of the configuration that the server sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Status {
+pub(crate) enum Status {
     /// The configuration runs.
     Applied,
     /// The configuration does not run, and why.
@@ -34,7 +34,7 @@ pub enum Status {
 
 /// What a server answers to who asks for a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub(crate) enum Answer {
     /// What came with this hash is still right.
     NotModified,
     /// A configuration to run.
@@ -47,7 +47,7 @@ pub enum Answer {
 }
 
 /// Tells the server who we are; again when that is another.
-pub async fn register(caller: &Caller, identity: &Identity) -> Result<(), CallError> {
+pub(crate) async fn register(caller: &Caller, identity: &Identity) -> Result<(), CallError> {
     let request = RegisterCollectorRequest {
         id: identity.id.to_string(),
         name: identity.name.to_string(),
@@ -60,7 +60,7 @@ pub async fn register(caller: &Caller, identity: &Identity) -> Result<(), CallEr
 }
 
 /// Tells the server that we are gone.
-pub async fn unregister(caller: &Caller, id: &str) -> Result<(), CallError> {
+pub(crate) async fn unregister(caller: &Caller, id: &str) -> Result<(), CallError> {
     let request = UnregisterCollectorRequest { id: id.to_owned() };
     let route = "collector.v1.CollectorService/UnregisterCollector";
     let UnregisterCollectorResponse {} = caller.call(route, &request).await?;
@@ -69,7 +69,7 @@ pub async fn unregister(caller: &Caller, id: &str) -> Result<(), CallError> {
 
 /// Asks for the configuration. `hash` is that of the last answer, empty for none; `status` only when it is another than
 /// the last one sent.
-pub async fn get_config(
+pub(crate) async fn get_config(
     caller: &Caller,
     identity: &Identity,
     hash: &str,

@@ -18,11 +18,11 @@ const CONTENT: &str = "application/grpc";
 const TIMEOUT_DIGITS: usize = 8;
 
 /// Bytes before a message: one of flags, four of length.
-pub const PREFIX_BYTES: usize = 5;
+pub(crate) const PREFIX_BYTES: usize = 5;
 
 /// The protocol of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
+pub(crate) enum Protocol {
     /// Connect, or what is no call at all.
     Connect,
     /// gRPC, which needs HTTP/2.
@@ -33,7 +33,7 @@ pub enum Protocol {
 
 impl Protocol {
     /// The protocol by the content type of the request.
-    pub fn of(headers: &HeaderMap) -> Self {
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
         let kind = content_type(headers);
         match kind.strip_prefix(CONTENT) {
             Some(rest) if rest.starts_with("-web") => Self::GrpcWeb,
@@ -46,7 +46,7 @@ impl Protocol {
 
 /// Reads the headers of a gRPC call. Errors: 415 for messages that are not protobuf, 400 for a wrong timeout,
 /// `unimplemented` for an unknown compression.
-pub fn call_headers(headers: &HeaderMap) -> Result<CallHeaders, ConnectError> {
+pub(crate) fn call_headers(headers: &HeaderMap) -> Result<CallHeaders, ConnectError> {
     let kind = content_type(headers);
     let kind = kind.split(';').next().unwrap_or_default().trim_end();
     if !matches!(kind.strip_prefix(CONTENT), Some("" | "+proto")) {
@@ -102,7 +102,7 @@ fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, ConnectError> {
 
 /// What stands before a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Prefix {
+pub(crate) struct Prefix {
     /// The message is compressed as `grpc-encoding` says.
     pub is_compressed: bool,
     /// Bytes of the message as it is on the wire.
@@ -111,7 +111,7 @@ pub struct Prefix {
 
 impl Prefix {
     /// Reads the bytes before a message.
-    pub fn read(bytes: [u8; PREFIX_BYTES]) -> Result<Self, ConnectError> {
+    pub(crate) fn read(bytes: [u8; PREFIX_BYTES]) -> Result<Self, ConnectError> {
         let [flags, length @ ..] = bytes;
         let is_compressed = match flags {
             0 => false,
@@ -129,7 +129,7 @@ impl Prefix {
     }
 
     /// The bytes that stand before the message.
-    pub fn to_bytes(self) -> [u8; PREFIX_BYTES] {
+    pub(crate) fn to_bytes(self) -> [u8; PREFIX_BYTES] {
         let [a, b, c, d] = self.length.to_be_bytes();
         [self.is_compressed.into(), a, b, c, d]
     }

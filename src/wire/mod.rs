@@ -1,22 +1,26 @@
 //! The wire: protocols as plain types and functions, both directions, one protocol a file.
 //!
-//! In: bytes and headers. Out: profiles, questions, answers, errors with their codes. No sockets but those of the clients, no routes (`server`
-//! has them), no storage.
+//! In: bytes and headers. Out: profiles, questions, answers, errors with their codes. No sockets but those of the
+//! clients, no routes (`server` has them), no storage.
 
 pub mod call;
 pub mod client;
-pub mod collector;
+pub(crate) mod collector;
 pub mod connect;
-pub mod error_detail;
-pub mod grpc;
+pub(crate) mod error_detail;
+pub(crate) mod grpc;
 pub mod grpc_status;
-pub mod ingest;
-pub mod json;
-pub mod pprof_message;
+pub(crate) mod ingest;
+pub(crate) mod json;
+pub(crate) mod jwt;
+pub(crate) mod pprof_message;
 pub mod proto;
 pub mod push;
 pub mod querier;
-pub mod refusals;
-pub mod service;
-pub mod sql;
-pub mod weight;
+pub(crate) mod refusals;
+pub(crate) mod service;
+pub(crate) mod sigv4;
+pub(crate) mod sink_error;
+pub(crate) mod sql;
+pub(crate) mod weight;
+pub(crate) mod zookeeper;

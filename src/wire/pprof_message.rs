@@ -4,7 +4,7 @@ use crate::profile::pprof::{Location, Profile, SampleLabel, Strings, ValueType};
 use crate::wire::proto::google;
 
 /// The message of a profile: ids are indices plus one, the strings those of `pprof::encode`.
-pub fn message(profile: &Profile<'_>) -> google::Profile {
+pub(crate) fn message(profile: &Profile<'_>) -> google::Profile {
     let mut strings = Strings::default();
     let sample_type = profile
         .sample_types
@@ -87,7 +87,6 @@ pub fn message(profile: &Profile<'_>) -> google::Profile {
     }
 }
 
-/// The id of a row.
 fn id(index: u32) -> u64 {
     u64::from(index) + 1
 }

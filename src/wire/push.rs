@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::profile::{Labels, RawProfile, SinkError, SinkErrorKind};
+use crate::profile::{Labels, RawProfile, RefusedProfile, SinkError, SinkErrorKind};
 use crate::wire::call::{CallError, Caller};
 use crate::wire::error_detail::ErrorDetail;
 use crate::wire::proto::push::{PushRequest, PushResponse, RawProfileSeries, RawSample};
@@ -18,7 +18,7 @@ use crate::wire::weight::MAX_PROFILES;
 const EXCERPT_BYTES: usize = 400;
 
 /// Route of the call that pushes profiles.
-pub const PUSH_ROUTE: &str = "push.v1.PusherService/Push";
+pub(crate) const PUSH_ROUTE: &str = "push.v1.PusherService/Push";
 
 /// A push taken apart into its profiles.
 #[derive(Debug, Default)]
@@ -112,11 +112,11 @@ pub struct PushRefused {
 }
 
 impl PushOutcome {
-    /// `Ok` when everything was taken. `errors` are the sink's, by the index of the profile.
-    pub fn finish(mut self, errors: Vec<(usize, SinkError)>) -> Result<(), PushRefused> {
-        let refused = errors
+    /// `Ok` when everything was taken; `refused` is what the sink refused.
+    pub fn finish(mut self, refused: Vec<RefusedProfile>) -> Result<(), PushRefused> {
+        let refused = refused
             .into_iter()
-            .filter_map(|(index, error)| Some((self.origins.get(index)?.clone(), error)));
+            .filter_map(|RefusedProfile { index, error }| Some((self.origins.get(index)?.clone(), error)));
         self.refused.extend(refused);
         self.refused.sort_by_key(|(origin, _)| origin.place);
         let kinds = self.refused.iter().map(|(_, error)| error.kind);
@@ -279,7 +279,7 @@ mod tests {
         let (profiles, outcome) = PushBatch::from_request(request).unwrap().split();
         assert_eq!(profiles.len(), 1);
         let error = outcome
-            .finish(vec![(
+            .finish(vec![RefusedProfile::new(
                 0,
                 SinkError::new(SinkErrorKind::Unavailable, "the disk is full"),
             )])
@@ -287,7 +287,8 @@ mod tests {
         assert_eq!(error.error.kind, SinkErrorKind::Unavailable);
         assert_eq!(
             error.error.message,
-            "series 0: the disk is full\nseries 1, profile two: label `__name__` is there twice\nseries 2: the profile is empty"
+            "series 0: the disk is full\nseries 1, profile two: label `__name__` is there twice\nseries 2: the \
+                profile is empty"
         );
     }
 }

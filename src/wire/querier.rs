@@ -15,7 +15,7 @@ use crate::wire::proto::{querier, types};
 pub const SERVICE: &str = "querier.v1.QuerierService";
 
 /// A profile type as a message.
-pub fn type_message(profile_type: &ProfileType) -> types::ProfileType {
+pub(crate) fn type_message(profile_type: &ProfileType) -> types::ProfileType {
     types::ProfileType {
         id: profile_type.to_string(),
         name: profile_type.name.clone(),
@@ -31,33 +31,39 @@ pub fn labels(pairs: Vec<LabelPair>) -> Labels {
     Labels::from_pairs(pairs.into_iter().map(|pair| (pair.name, pair.value)))
 }
 
-/// A flame graph as a message. Without `details` it has exactly Pyroscope's fields.
-pub fn flamegraph_message(graph: FlameGraph, details: bool) -> querier::FlameGraph {
-    let level = |values| querier::Level { values };
-    let mut message = querier::FlameGraph {
+/// A flame graph as a message with exactly Pyroscope's fields.
+pub fn flamegraph_message(graph: FlameGraph) -> querier::FlameGraph {
+    querier::FlameGraph {
         names: graph.names,
-        levels: graph.levels.into_iter().map(level).collect(),
+        levels: levels(graph.levels),
         total: graph.total,
         max_self: graph.max_self,
         ..querier::FlameGraph::default()
-    };
-    if details {
-        message.files = graph.files;
-        message.mappings = graph.mappings;
-        message.lines = graph.lines.into_iter().map(level).collect();
     }
-    message
+}
+
+/// A flame graph as a message, with files, binaries and lines.
+pub fn detailed_flamegraph_message(mut graph: FlameGraph) -> querier::FlameGraph {
+    let files = std::mem::take(&mut graph.files);
+    let mappings = std::mem::take(&mut graph.mappings);
+    let lines = levels(std::mem::take(&mut graph.lines));
+    querier::FlameGraph {
+        files,
+        mappings,
+        lines,
+        ..flamegraph_message(graph)
+    }
+}
+
+fn levels(levels: Vec<Vec<i64>>) -> Vec<querier::Level> {
+    levels.into_iter().map(|values| querier::Level { values }).collect()
 }
 
 /// A difference as a message.
-pub fn diff_message(graph: DiffGraph) -> querier::FlameGraphDiff {
+pub(crate) fn diff_message(graph: DiffGraph) -> querier::FlameGraphDiff {
     querier::FlameGraphDiff {
         names: graph.names,
-        levels: graph
-            .levels
-            .into_iter()
-            .map(|values| querier::Level { values })
-            .collect(),
+        levels: levels(graph.levels),
         total: graph.total,
         max_self: graph.max_self,
         left_ticks: graph.left_ticks,
@@ -274,8 +280,8 @@ mod tests {
             mappings: vec![String::new(), "app".to_owned()],
             lines: vec![vec![0], vec![12]],
         };
-        assert_eq!(flamegraph(flamegraph_message(graph.clone(), true)), graph);
-        let plain = flamegraph_message(graph.clone(), false);
+        assert_eq!(flamegraph(detailed_flamegraph_message(graph.clone())), graph);
+        let plain = flamegraph_message(graph.clone());
         assert!(plain.files.is_empty() && plain.lines.is_empty() && plain.mappings.is_empty());
         let back = flamegraph(plain);
         assert_eq!((back.lines, back.files.len()), (vec![vec![0], vec![0]], 2));

@@ -51,7 +51,7 @@ enum Reason {
 
 /// Where in a request a profile stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub(crate) struct Place {
     /// Index of the series in the request.
     pub series: usize,
     /// Index of the sample in the series.
@@ -60,7 +60,7 @@ pub struct Place {
 
 /// A profile of a push that failed.
 #[derive(Debug)]
-pub struct Refused {
+pub(crate) struct Refused {
     /// Index among the profiles that were pushed.
     pub index: usize,
     /// Why, when the server says so.
@@ -68,7 +68,7 @@ pub struct Refused {
 }
 
 /// The detail that says what was refused.
-pub fn to_detail<'a>(refused: impl IntoIterator<Item = (Place, &'a SinkError)>) -> ErrorDetail {
+pub(crate) fn to_detail<'a>(refused: impl IntoIterator<Item = (Place, &'a SinkError)>) -> ErrorDetail {
     let mut room = MAX_MESSAGE_BYTES;
     let refused = refused.into_iter().map(|(place, error)| {
         let message = &error.message[..error.message.floor_char_boundary(room)];
@@ -86,7 +86,7 @@ pub fn to_detail<'a>(refused: impl IntoIterator<Item = (Place, &'a SinkError)>) 
 
 /// Who was refused when pushing `profiles` failed, each in a series of its own; all others were taken. `None` when the
 /// error is about the push as a whole.
-pub fn of_error(error: &CallError, profiles: &[RawProfile]) -> Option<Vec<Refused>> {
+pub(crate) fn of_error(error: &CallError, profiles: &[RawProfile]) -> Option<Vec<Refused>> {
     let CallError::Refused { message, details, .. } = error else {
         return None;
     };

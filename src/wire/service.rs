@@ -22,7 +22,7 @@ pub struct Call<Ask> {
 }
 
 /// A claim on a budget of memory, given back when it is dropped.
-pub type Memory = Box<dyn Send>;
+pub(crate) type Memory = Box<dyn Send>;
 
 /// An answer: a message, or bytes that already are one in protobuf's binary form.
 pub enum Answer<Reply> {
@@ -33,7 +33,7 @@ pub enum Answer<Reply> {
 }
 
 /// What a call gives in the end.
-pub type CallResult<Reply> = Result<Answer<Reply>, ConnectError>;
+pub(crate) type CallResult<Reply> = Result<Answer<Reply>, ConnectError>;
 
 impl<Reply> From<Reply> for Answer<Reply> {
     fn from(message: Reply) -> Self {

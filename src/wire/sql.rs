@@ -11,11 +11,11 @@ use crate::wire::call::{CallError, Caller};
 use crate::wire::connect::ConnectError;
 
 /// Path of the route, without a slash before it.
-pub const SQL_ROUTE: &str = "api/v1/sql";
+pub(crate) const SQL_ROUTE: &str = "api/v1/sql";
 
 /// How the rows of an answer are written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum SqlFormat {
+pub(crate) enum SqlFormat {
     /// One JSON object with columns and rows.
     #[default]
     Json,
@@ -38,13 +38,8 @@ const FORMATS: [(SqlFormat, &str, &str); 5] = [
 ];
 
 impl SqlFormat {
-    /// Name as in the parameter `?format=`.
-    pub fn name(self) -> &'static str {
-        self.row().1
-    }
-
     /// Content type of the answer.
-    pub fn content_type(self) -> &'static str {
+    pub(crate) fn content_type(self) -> &'static str {
         self.row().2
     }
 
@@ -53,7 +48,7 @@ impl SqlFormat {
     }
 
     /// The format that a request wants: `?format=` before `Accept` before JSON.
-    pub fn wanted(query: Option<&str>, headers: &HeaderMap) -> Result<Self, ConnectError> {
+    pub(crate) fn wanted(query: Option<&str>, headers: &HeaderMap) -> Result<Self, ConnectError> {
         let named = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes())
             .find(|(key, _)| key == "format")
             .map(|(_, value)| value.into_owned());
@@ -89,7 +84,7 @@ struct SqlBody {
 }
 
 /// The query of a body: `{"query": "..."}` as `application/json`, else the text itself.
-pub fn read_query(headers: &HeaderMap, body: &[u8]) -> Result<String, ConnectError> {
+pub(crate) fn read_query(headers: &HeaderMap, body: &[u8]) -> Result<String, ConnectError> {
     let is_json = headers
         .get(CONTENT_TYPE)
         .and_then(|value| value.to_str().ok())
@@ -111,18 +106,18 @@ pub fn read_query(headers: &HeaderMap, body: &[u8]) -> Result<String, ConnectErr
 
 /// Sends queries to a server over HTTP.
 #[derive(Clone, Debug)]
-pub struct SqlClient {
+pub(crate) struct SqlClient {
     caller: Caller,
 }
 
 impl SqlClient {
     /// A client of the server that `caller` calls.
-    pub fn new(caller: Caller) -> Self {
+    pub(crate) fn new(caller: Caller) -> Self {
         Self { caller }
     }
 
     /// Runs a query. The answer's body comes while the query runs: read it by `chunk`.
-    pub async fn query(&self, query: &str, format: SqlFormat) -> Result<reqwest::Response, CallError> {
+    pub(crate) async fn query(&self, query: &str, format: SqlFormat) -> Result<reqwest::Response, CallError> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
         headers.insert(ACCEPT, HeaderValue::from_static(format.content_type()));

@@ -12,18 +12,18 @@ use crate::wire::connect::{Codec, ConnectError};
 
 /// Most profiles of one push, and most series. Senders put tens or hundreds into one: ours 256, Alloy one. Each has an
 /// entry in several lists until it is stored.
-pub const MAX_PROFILES: usize = 10_000;
+pub(crate) const MAX_PROFILES: usize = 10_000;
 
 /// Most labels of one push, those of all series together: 30 a series, as many as a series may have, for more than a
 /// thousand series.
-pub const MAX_LABELS: usize = 50_000;
+pub(crate) const MAX_LABELS: usize = 50_000;
 
 /// Most bytes of names, values and ids of one push: 160 for each of its labels. They are copied, while profiles are
 /// parts of the body.
-pub const MAX_TEXT_BYTES: usize = 8 << 20;
+pub(crate) const MAX_TEXT_BYTES: usize = 8 << 20;
 
 /// Largest push as JSON, where profiles are copied, too. Programs push in binary.
-pub const MAX_JSON_BYTES: usize = 32 << 20;
+pub(crate) const MAX_JSON_BYTES: usize = 32 << 20;
 
 /// A series, a profile or a label as message, and as what is made of it. The messages have at most 72 bytes; lists that
 /// grow have room for twice as many.
@@ -37,7 +37,7 @@ const TEXT_COPIES: usize = 3;
 const QUESTION_FACTOR: usize = 40;
 
 /// Memory of a `PushRequest` in bytes, at most.
-pub fn push(codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
+pub(crate) fn push(codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
     let counts = match codec {
         Codec::Proto => Counts::of(body)
             .map_err(|error| ConnectError::invalid(format!("cannot read the body as protobuf: {error}")))?,
@@ -48,7 +48,7 @@ pub fn push(codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
 }
 
 /// Memory of a question of any kind in bytes, at most.
-pub fn question(_codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
+pub(crate) fn question(_codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
     Ok(body.len().saturating_mul(QUESTION_FACTOR))
 }
 

@@ -14,17 +14,17 @@ use super::samples::{Frame, Samples, program};
 use crate::profile::pprof::{Profile, ValueType};
 
 /// Rate of sampling: Go's.
-pub const SAMPLES_PER_SECOND: u32 = 100;
+pub(crate) const SAMPLES_PER_SECOND: u32 = 100;
 
 /// A running profile; dropping it stops the sampling.
-pub struct Sampling {
+pub(crate) struct Sampling {
     backend: Pprof<'static>,
     started: SystemTime,
     clock: Instant,
 }
 
 impl Sampling {
-    pub fn start() -> Result<Self, ProfilingError> {
+    pub(super) fn start() -> Result<Self, ProfilingError> {
         let config = PprofConfig {
             sample_rate: SAMPLES_PER_SECOND,
         };
@@ -38,7 +38,7 @@ impl Sampling {
     }
 
     /// Stops the sampling and writes what it found as gzip pprof.
-    pub fn finish(mut self) -> Result<Vec<u8>, ProfilingError> {
+    pub(super) fn finish(mut self) -> Result<Vec<u8>, ProfilingError> {
         let duration = self.clock.elapsed();
         let batch = self.backend.report().map_err(failed)?;
         let Self { backend, started, .. } = self;

@@ -14,7 +14,7 @@ use super::symbols::{Named, Symbols};
 use crate::profile::pprof::{Profile, ValueType};
 
 /// Asks jemalloc for its dump, through a temporary file.
-pub async fn dump() -> Result<String, ProfilingError> {
+pub(crate) async fn dump() -> Result<String, ProfilingError> {
     let Some(control) = jemalloc_pprof::PROF_CTL.as_ref() else {
         return Err(ProfilingError::Unavailable(
             "the heap cannot be profiled: this program does not run on jemalloc with `prof:true`",
@@ -36,7 +36,7 @@ pub async fn dump() -> Result<String, ProfilingError> {
 }
 
 /// Turns a dump into pprof.
-pub fn to_pprof(dump: &str, symbols: &mut Symbols) -> Result<Vec<u8>, ProfilingError> {
+pub(crate) fn to_pprof(dump: &str, symbols: &mut Symbols) -> Result<Vec<u8>, ProfilingError> {
     let mut lines = dump.lines();
     let interval: f64 = lines
         .next()

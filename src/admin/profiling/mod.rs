@@ -17,8 +17,8 @@ use parking_lot::Mutex;
 
 use crate::base::Shutdown;
 
-pub use cpu::SAMPLES_PER_SECOND;
-pub use error::{LONGEST, ProfilingError};
+pub(crate) use error::LONGEST;
+pub(crate) use error::ProfilingError;
 
 use error::blocking;
 

@@ -7,14 +7,14 @@ use crate::profile::pprof::{Builder, Function, Line, Mapping, Profile, encode, g
 
 /// A frame with its names; the file may be empty, the line 0.
 #[derive(Clone, Copy)]
-pub struct Frame<'a> {
+pub(super) struct Frame<'a> {
     pub function: &'a str,
     pub file: &'a str,
     pub line: u32,
 }
 
 /// Samples of one profile, summed by stack.
-pub struct Samples<'a> {
+pub(super) struct Samples<'a> {
     builder: Builder<'a>,
     mapping: u32,
     /// Sums of the values by stack.
@@ -22,7 +22,7 @@ pub struct Samples<'a> {
 }
 
 /// Path of the running program, for [`Samples::new`].
-pub fn program() -> String {
+pub(super) fn program() -> String {
     std::env::current_exe()
         .unwrap_or_default()
         .to_string_lossy()
@@ -31,7 +31,7 @@ pub fn program() -> String {
 
 impl<'a> Samples<'a> {
     /// No samples yet; `about` has the types and the period.
-    pub fn new(program: &'a str, about: Profile<'a>) -> Self {
+    pub(super) fn new(program: &'a str, about: Profile<'a>) -> Self {
         let mut builder = Builder::new(about);
         let mapping = builder.mapping(Mapping {
             file: program,
@@ -46,7 +46,7 @@ impl<'a> Samples<'a> {
     }
 
     /// The location at this address (0 when unknown) with these frames, innermost inlined first.
-    pub fn location(&mut self, address: u64, frames: impl IntoIterator<Item = Frame<'a>>) -> u32 {
+    pub(super) fn location(&mut self, address: u64, frames: impl IntoIterator<Item = Frame<'a>>) -> u32 {
         let lines = frames.into_iter().map(|frame| Line {
             function: self.builder.function(Function {
                 name: frame.function,
@@ -61,7 +61,7 @@ impl<'a> Samples<'a> {
     }
 
     /// Adds values to a stack, leaf first; one value a sample type.
-    pub fn add(&mut self, stack: Vec<u32>, values: &[i64]) {
+    pub(super) fn add(&mut self, stack: Vec<u32>, values: &[i64]) {
         let sums = self.sums.entry(stack).or_insert_with(|| vec![0; values.len()]);
         for (sum, value) in sums.iter_mut().zip(values) {
             *sum = sum.saturating_add(*value);
@@ -69,7 +69,7 @@ impl<'a> Samples<'a> {
     }
 
     /// The profile as gzip pprof, with when it was taken and for how long.
-    pub fn finish(mut self, started: SystemTime, duration: Duration) -> Vec<u8> {
+    pub(super) fn finish(mut self, started: SystemTime, duration: Duration) -> Vec<u8> {
         for (stack, values) in self.sums {
             self.builder.sample(stack, [], &values);
         }

@@ -17,19 +17,19 @@ const ALLOCATOR_DEPTH: usize = 12;
 
 /// The frames at the addresses that were looked up.
 #[derive(Default)]
-pub struct Symbols {
+pub(super) struct Symbols {
     known: HashMap<u64, Arc<[Named]>>,
 }
 
 /// One frame at an address, innermost inlined first.
-pub struct Named {
+pub(crate) struct Named {
     function: String,
     file: String,
     line: u32,
 }
 
 impl Named {
-    pub fn frame(&self) -> Frame<'_> {
+    pub(super) fn frame(&self) -> Frame<'_> {
         Frame {
             function: &self.function,
             file: &self.file,
@@ -41,7 +41,7 @@ impl Named {
 impl Symbols {
     /// A stack of return addresses without the frames of the allocator at its leaf: who asked for memory comes first,
     /// as in Go's profiles.
-    pub fn without_allocator<'a>(&mut self, stack: &'a [u64]) -> &'a [u64] {
+    pub(crate) fn without_allocator<'a>(&mut self, stack: &'a [u64]) -> &'a [u64] {
         let leaves = &stack[..stack.len().min(ALLOCATOR_DEPTH)];
         let last = leaves.iter().rposition(|&address| {
             // The outermost function of inlined ones decides.
@@ -53,7 +53,7 @@ impl Symbols {
     }
 
     /// The frames at a return address, innermost inlined first.
-    pub fn named(&mut self, address: u64) -> Arc<[Named]> {
+    pub(super) fn named(&mut self, address: u64) -> Arc<[Named]> {
         if self.known.len() >= CAPACITY {
             self.known.clear();
         }

@@ -85,13 +85,20 @@ impl RemoteMetrics {
         self.attempts.inc();
     }
 
-    pub(super) fn answered(&self, after: Duration, not_modified: bool) {
+    pub(super) fn answered(&self, after: Duration) {
         self.request_seconds.observe(after.as_secs_f64());
-        self.not_modified.set(i64::from(not_modified));
-        if !not_modified {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-            self.success_time.set(now.as_secs_f64());
-        }
+    }
+
+    /// The server has no other configuration than before.
+    pub(super) fn not_modified(&self) {
+        self.not_modified.set(1);
+    }
+
+    /// The server sent a configuration.
+    pub(super) fn modified(&self) {
+        self.not_modified.set(0);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        self.success_time.set(now.as_secs_f64());
     }
 
     pub(super) fn received(&self, hash: &str) {

@@ -68,7 +68,7 @@ impl Remote {
     }
 
     /// The text in force, under its name.
-    pub fn in_force(&self) -> Option<(Arc<str>, Arc<str>)> {
+    pub(crate) fn in_force(&self) -> Option<(Arc<str>, Arc<str>)> {
         let running = &self.0.running;
         running.in_force().map(|text| (running.name.clone(), text))
     }

@@ -1,4 +1,5 @@
-//! One server and what it was told and has said: registration, looks, and what became of what it sent.
+//! The exchange with one server: registration, requests for a configuration, and reports of what became of the
+//! configurations that it sent.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,8 +27,8 @@ pub(super) struct Session {
     received: Option<Arc<str>>,
     /// What became of the text that was received.
     status: Option<Status>,
-    /// What the server knows of that.
-    told: Option<Status>,
+    /// The status that the server has last been sent.
+    reported: Option<Status>,
 }
 
 impl Session {
@@ -38,7 +39,7 @@ impl Session {
             hash: String::new(),
             received: None,
             status: None,
-            told: None,
+            reported: None,
         }
     }
 
@@ -50,7 +51,8 @@ impl Session {
         let text = match self.endpoint.read_cache().await {
             Ok(text) => text,
             Err(error) => {
-                tracing::warn!(%error, "there is no configuration of the server on disk either; it is asked again later");
+                tracing::warn!(%error, "there is no configuration of the server on disk either; it is asked again \
+                    later");
                 return;
             }
         };
@@ -74,10 +76,14 @@ impl Session {
         match shutdown.run_until_cancelled(self.ask()).await {
             None => false,
             Some(Ok((answer, after))) => {
-                running.metrics.answered(after, answer == Answer::NotModified);
+                running.metrics.answered(after);
                 match answer {
-                    Answer::NotModified => self.retry(running, shutdown).await,
+                    Answer::NotModified => {
+                        running.metrics.not_modified();
+                        self.retry(running, shutdown).await
+                    }
                     Answer::Config { content, hash } => {
+                        running.metrics.modified();
                         self.hash = hash;
                         self.take(running, content.into(), shutdown).await
                     }
@@ -91,7 +97,7 @@ impl Session {
         }
     }
 
-    /// Says good-bye, unless whoever asks next is the same to the same server.
+    /// Removes the registration, unless the next session is of the same collector with the same server.
     pub(super) async fn leave(self, next: Option<&Endpoint>) {
         let own = &self.endpoint;
         let is_same = next.is_some_and(|next| next.base == own.base && next.identity.id == own.identity.id);
@@ -126,16 +132,19 @@ impl Session {
             registered.map_err(|error| format!("cannot register this collector: {error}"))?;
             self.is_registered = true;
         }
-        let news = self.status.as_ref().filter(|status| self.told.as_ref() != Some(status));
+        let news = self
+            .status
+            .as_ref()
+            .filter(|status| self.reported.as_ref() != Some(status));
         let started = Instant::now();
         let answer = collector::get_config(&caller, identity, &self.hash, news).await;
         match answer {
             Ok(answer) => {
-                self.told.clone_from(&self.status);
+                self.reported.clone_from(&self.status);
                 Ok((answer, started.elapsed()))
             }
             Err(error) => {
-                // A server that has forgotten us is told again.
+                // A server that has forgotten this collector is asked to register it again.
                 let forgot = matches!(
                     &error,
                     CallError::Refused {

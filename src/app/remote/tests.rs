@@ -186,7 +186,7 @@ impl Collector {
 
     async fn load(&self, text: &str) {
         let loaded = self.own.load(vec![("config.alloy", text)]).await;
-        loaded.unwrap_or_else(|found| panic!("{}", found.render(false)));
+        loaded.unwrap_or_else(|found| panic!("{}", found.render()));
     }
 
     /// Ids of what runs of the server's configuration.
@@ -227,7 +227,8 @@ async fn the_configuration_of_the_server_runs_beside_that_of_the_files() {
     let fleet = Fleet::start(&relabel("a")).await;
     let collector = fleet.collector();
     let block = fleet.block(
-        "\tid = \"me\"\n\tname = \"My name\"\n\tattributes = {team = \"x\"}\n\tbasic_auth {\n\t\tusername = \"u\"\n\t\tpassword = \"p\"\n\t}",
+        "\tid = \"me\"\n\tname = \"My name\"\n\tattributes = {team = \"x\"}\n\tbasic_auth {\n\t\tusername = \
+            \"u\"\n\t\tpassword = \"p\"\n\t}",
     );
     let text = format!("{}{block}", relabel("own"));
     collector.load(&text).await;

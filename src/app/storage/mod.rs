@@ -116,7 +116,6 @@ sections! {
         cos: Unused,
     }
 
-    /// The local folder.
     struct FilesystemSection {
         dir: Option<PathBuf>,
     }
@@ -127,10 +126,10 @@ sections! {
         /// S3: host:port or URL; Amazon's without it.
         #[arg(id = "storage.s3.endpoint", long = "storage.s3.endpoint", value_name = "ADDR")]
         endpoint: Option<String>,
-        /// S3: bucket.
+        /// S3: name of the bucket.
         #[arg(id = "storage.s3.bucket-name", long = "storage.s3.bucket-name", value_name = "NAME")]
         bucket_name: Option<String>,
-        /// S3: region.
+        /// S3: region of the bucket.
         #[arg(id = "storage.s3.region", long = "storage.s3.region", value_name = "NAME")]
         region: Option<String>,
         /// S3: access key; without it AWS_ACCESS_KEY_ID and the other sources of Amazon's tools.
@@ -162,7 +161,7 @@ sections! {
         sse: SseSection,
         #[arg(skip)]
         http: HttpSection,
-        /// Version 4 always.
+        /// Requests are signed by version 4 always.
         #[arg(skip)]
         signature_version: Unused,
         #[arg(skip)]
@@ -181,7 +180,7 @@ sections! {
 
     /// Encryption by the server.
     struct SseSection {
-        /// `SSE-S3` or `SSE-KMS`.
+        /// Whose keys encrypt: `SSE-S3` or `SSE-KMS`.
         #[serde(rename = "type")]
         kind: Option<String>,
         /// Key of the key management service.
@@ -189,10 +188,9 @@ sections! {
         kms_encryption_context: Unused,
     }
 
-    /// Google Cloud Storage.
     #[derive(Args)]
     struct GcsSection {
-        /// GCS: bucket.
+        /// GCS: name of the bucket.
         #[arg(id = "storage.gcs.bucket-name", long = "storage.gcs.bucket-name", value_name = "NAME")]
         bucket_name: Option<String>,
         /// GCS: file with the JSON of a service account; without it GOOGLE_APPLICATION_CREDENTIALS and the machine's
@@ -215,7 +213,6 @@ sections! {
         max_retries: Unused,
     }
 
-    /// Azure Blob Storage.
     #[derive(Args)]
     struct AzureSection {
         /// Azure: storage account.
@@ -226,7 +223,7 @@ sections! {
         /// Account, key and address in one text.
         #[arg(skip)]
         connection_string: Option<Secret>,
-        /// Azure: container.
+        /// Azure: name of the container.
         #[arg(id = "storage.azure.container-name", long = "storage.azure.container-name", value_name = "NAME")]
         container_name: Option<String>,
         /// Azure: end of the host name of another cloud.
@@ -282,7 +279,7 @@ impl StorageSection {
     }
 
     /// Names of keys that were given and mean nothing here.
-    pub fn without_meaning(&self) -> Vec<String> {
+    pub(crate) fn without_meaning(&self) -> Vec<String> {
         let mut found = Vec::new();
         self.unused("storage", &mut found);
         found

@@ -14,6 +14,8 @@ use futures::stream::{BoxStream, StreamExt, TryStreamExt};
 use crate::cli::remote::{ServerArgs, call_error};
 use crate::cli::sql::Format;
 use crate::cli::table;
+#[cfg(feature = "server")]
+use crate::profile::TenantId;
 use crate::wire::call::CallError;
 use crate::wire::client::error_chain;
 use crate::wire::sql::SqlFormat;
@@ -61,7 +63,12 @@ impl SqlClient {
 
     /// Writes the answer to `out` as it comes; only a table needs the whole of it first. A reader of a pipe that went
     /// away ends it without an error.
-    pub async fn answer_to(&self, statement: &str, format: Format, out: &mut (dyn Write + Send)) -> anyhow::Result<()> {
+    pub(crate) async fn answer_to(
+        &self,
+        statement: &str,
+        format: Format,
+        out: &mut (dyn Write + Send),
+    ) -> anyhow::Result<()> {
         let mut chunks = self.send(statement, format).await?;
         let mut whole = Vec::new();
         while let Some(chunk) = chunks.try_next().await? {
@@ -120,20 +127,19 @@ impl SqlServer {
 pub struct DataFolder {
     engine: crate::query::QueryEngine,
     path: PathBuf,
-    tenant: String,
+    tenant: TenantId,
 }
 
 #[cfg(feature = "server")]
 impl DataFolder {
-    /// Opens the folder at `path` for the questions of one tenant, by default that of a server without tenants.
+    /// Opens the folder at `path` for the questions of one tenant.
     pub fn open(
         path: &std::path::Path,
         bucket: Option<&crate::store::bucket::BucketOptions>,
-        tenant: Option<&str>,
+        tenant: TenantId,
     ) -> anyhow::Result<Self> {
         let store = crate::store::Store::open_read_only(crate::store::root::At { dir: path, bucket })?;
         let engine = crate::query::QueryEngine::new(std::sync::Arc::new(store), crate::query::QueryLimits::default())?;
-        let tenant = tenant.unwrap_or(crate::profile::DEFAULT_TENANT).to_owned();
         Ok(Self {
             engine,
             path: path.to_owned(),

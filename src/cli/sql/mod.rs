@@ -15,9 +15,11 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use crate::cli::remote::ServerArgs;
+#[cfg(feature = "server")]
+use crate::profile::TenantId;
 
 #[cfg(feature = "server")]
-pub use client::DataFolder;
+pub(crate) use client::DataFolder;
 pub use client::{SqlClient, SqlServer};
 pub use format::Format;
 
@@ -68,11 +70,11 @@ pub async fn run(args: SqlArgs) -> anyhow::Result<()> {
     let client = match &args.data {
         Some(folder) => {
             let bucket = args.storage.bucket()?;
-            SqlClient::Data(DataFolder::open(
-                folder,
-                bucket.as_ref(),
-                args.server.tenant.as_deref(),
-            )?)
+            let tenant = match &args.server.tenant {
+                Some(id) => id.parse().context("--tenant")?,
+                None => TenantId::anonymous(),
+            };
+            SqlClient::Data(DataFolder::open(folder, bucket.as_ref(), tenant)?)
         }
         None if args.storage.is_given() => anyhow::bail!("a bucket is read with --data, the folder of the log"),
         None => SqlClient::Server(SqlServer::new(&args.server).await?),

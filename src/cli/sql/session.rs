@@ -116,7 +116,7 @@ pub(super) async fn run(client: SqlClient, format: Format) -> anyhow::Result<()>
         };
         let took = began.elapsed();
         match answer {
-            Ok(answer) => show(answer, settings.pages).await?,
+            Ok(answer) => show(answer, &settings).await?,
             Err(error) => eprintln!("error: {error:#}"),
         }
         if settings.times {
@@ -195,11 +195,11 @@ fn command(words: &[String], settings: &mut Settings) -> Result<Done, String> {
             None => Err(format!("there is no table {table}; \\d lists them")),
         },
         ["\\timing", rest @ ..] => {
-            settings.times = switched(rest, settings.times)?;
+            switch(&mut settings.times, rest)?;
             on_off("timing", settings.times)
         }
         ["\\pager", rest @ ..] => {
-            settings.pages = switched(rest, settings.pages)?;
+            switch(&mut settings.pages, rest)?;
             on_off("pager", settings.pages)
         }
         ["\\format", name] => match Format::from_str(name, true) {
@@ -214,20 +214,22 @@ fn command(words: &[String], settings: &mut Settings) -> Result<Done, String> {
     }
 }
 
-fn switched(words: &[&str], now: bool) -> Result<bool, String> {
-    match words {
-        [] => Ok(!now),
-        ["on"] => Ok(true),
-        ["off"] => Ok(false),
-        _ => Err("write on or off".to_owned()),
-    }
+/// Sets a setting to what the words after its name say; none of them change it.
+fn switch(setting: &mut bool, words: &[&str]) -> Result<(), String> {
+    *setting = match words {
+        [] => !*setting,
+        ["on"] => true,
+        ["off"] => false,
+        _ => return Err("write on or off".to_owned()),
+    };
+    Ok(())
 }
 
 /// Shows an answer, a long one through the pager.
-async fn show(answer: Vec<u8>, pages: bool) -> anyhow::Result<()> {
+async fn show(answer: Vec<u8>, settings: &Settings) -> anyhow::Result<()> {
     let lines = memchr::memchr_iter(b'\n', &answer).count();
     let height = std::env::var("LINES").ok().and_then(|text| text.parse().ok());
-    if !pages || lines < height.unwrap_or(USUAL_LINES) {
+    if !settings.pages || lines < height.unwrap_or(USUAL_LINES) {
         return print(&answer);
     }
     let (answer, is_shown) = tokio::task::spawn_blocking(move || {

@@ -8,7 +8,7 @@ use crate::lang::attribute::{Interval, choices};
 use crate::lang::body::arguments;
 
 /// Largest file taken, in bytes: what is read is kept, exported and compared.
-pub const MAX_FILE: u64 = 16 << 20;
+pub(crate) const MAX_FILE: u64 = 16 << 20;
 
 choices! {
     /// How changes of a file are seen.
@@ -36,7 +36,7 @@ impl Detector {
 }
 
 /// The folder that a file is in; `.` when its path names none.
-pub fn folder_of(path: &Path) -> PathBuf {
+pub(crate) fn folder_of(path: &Path) -> PathBuf {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
         _ => PathBuf::from("."),
@@ -44,7 +44,7 @@ pub fn folder_of(path: &Path) -> PathBuf {
 }
 
 /// The text of a file of at most [`MAX_FILE`].
-pub fn read_text(path: &Path) -> Result<String, String> {
+pub(crate) fn read_text(path: &Path) -> Result<String, String> {
     let name = path.display();
     let mut bytes = Vec::new();
     std::fs::File::open(path)

@@ -6,6 +6,10 @@ use crate::lang::attribute::NotEmpty;
 use crate::lang::body::arguments;
 use crate::lang::schema::{Attribute, TARGETS};
 
+/// Most targets that one discovery exports: far more than one collector can profile, and a bound for an answer that is
+/// wrong.
+pub(crate) const MAX_TARGETS: usize = 100_000;
+
 /// The one export of a discovery.
 pub(crate) const EXPORTS: &[Attribute] = &[Attribute::required("targets", TARGETS, "The targets that were found.")];
 

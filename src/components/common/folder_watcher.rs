@@ -10,14 +10,14 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::Notify;
 
 /// Folders whose changes wake a component.
-pub struct FolderWatcher {
+pub(crate) struct FolderWatcher {
     watcher: RecommendedWatcher,
     watched: BTreeSet<PathBuf>,
 }
 
 impl FolderWatcher {
     /// A watcher that wakes `changed`; it watches nothing yet.
-    pub fn new(changed: Arc<Notify>) -> Result<Self, notify::Error> {
+    pub(crate) fn new(changed: Arc<Notify>) -> Result<Self, notify::Error> {
         let watcher = notify::recommended_watcher(move |event: Result<notify::Event, notify::Error>| {
             // Our own reads are events too; they must not wake us again.
             let is_change = event.is_ok_and(|event| match event.kind {
@@ -36,7 +36,7 @@ impl FolderWatcher {
 
     /// Watches the folders of `patterns` and `further` folders instead of those of before. A folder that is not there
     /// is tried again at the next call.
-    pub fn watch<'a>(&mut self, patterns: impl Iterator<Item = &'a str>, further: Vec<PathBuf>) {
+    pub(crate) fn watch<'a>(&mut self, patterns: impl Iterator<Item = &'a str>, further: Vec<PathBuf>) {
         let wanted: BTreeSet<PathBuf> = patterns.map(folder_of).chain(further).collect();
         for folder in self.watched.difference(&wanted) {
             // It may be gone already, and then it is not watched anyway.

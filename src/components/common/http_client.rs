@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::components::common::checks::at_most_one_of;
-use crate::components::common::http_values::{Headers, HttpUrl};
+use crate::components::common::http_values::{Headers, HttpUrl, ProxyUrl};
 use crate::lang::argument_error::ArgumentError;
 use crate::lang::attribute::{FromValue, Secret, wrong};
 use crate::lang::body::arguments;
@@ -60,8 +60,8 @@ arguments! {
         proxy_connect_header: Headers,
         /// Whether the proxy is taken from HTTP_PROXY, HTTPS_PROXY and NO_PROXY.
         proxy_from_environment: bool = false,
-        /// Proxy for all requests.
-        proxy_url: Option<HttpUrl>,
+        /// Proxy for all requests: `http://`, `https://` or `socks5://`.
+        proxy_url: Option<ProxyUrl>,
     }
     check Proxy::check;
 }
@@ -160,16 +160,24 @@ impl FromValue for TlsVersion {
 }
 
 impl HttpClientArguments {
+    /// The arguments of a client without credentials: for components that have their own.
+    pub(crate) fn with_transport(transport: &Transport) -> Self {
+        Self {
+            bearer_token: None,
+            bearer_token_file: None,
+            authorization: None,
+            basic_auth: None,
+            oauth2: None,
+            tls_config: None,
+            transport: transport.clone(),
+        }
+    }
+
     /// The options of the client, which calls itself `user_agent`.
     pub(crate) fn options(&self, user_agent: &Arc<str>) -> ClientOptions {
         ClientOptions {
-            follow_redirects: self.transport.follow_redirects,
-            enable_http2: self.transport.enable_http2,
-            headers: self.transport.http_headers.map().clone(),
-            proxy: self.transport.proxy.options(),
-            tls: tls(self.tls_config.as_ref()),
             credential: self.credential(user_agent),
-            ..ClientOptions::new(user_agent.clone())
+            ..self.transport.options(user_agent, self.tls_config.as_ref())
         }
     }
 
@@ -242,10 +250,24 @@ impl HttpClientArguments {
     }
 }
 
+impl Transport {
+    /// The options of a client without credentials, which calls itself `user_agent`.
+    pub(crate) fn options(&self, user_agent: &Arc<str>, tls_config: Option<&TlsArguments>) -> ClientOptions {
+        ClientOptions {
+            follow_redirects: self.follow_redirects,
+            enable_http2: self.enable_http2,
+            headers: self.http_headers.map().clone(),
+            proxy: self.proxy.options(),
+            tls: tls(tls_config),
+            ..ClientOptions::new(user_agent.clone())
+        }
+    }
+}
+
 impl Proxy {
     fn options(&self) -> ProxyOptions {
         ProxyOptions {
-            url: self.proxy_url.as_ref().map(HttpUrl::url).cloned(),
+            url: self.proxy_url.as_ref().map(|url| url.0.clone()),
             no_proxy: self.no_proxy.clone().unwrap_or_default(),
             from_environment: self.proxy_from_environment,
             connect_headers: self.proxy_connect_header.map().clone(),
@@ -351,7 +373,8 @@ impl TlsArguments {
     }
 }
 
-fn tls(arguments: Option<&TlsArguments>) -> TlsOptions {
+/// The certificates that a block `tls_config` names; without one, the system's authorities.
+pub(crate) fn tls(arguments: Option<&TlsArguments>) -> TlsOptions {
     let Some(given) = arguments else {
         return TlsOptions::default();
     };
@@ -416,7 +439,11 @@ mod tests {
         );
         assert_eq!(
             read(&Body::new().text("proxy_url", "ftp://x")).unwrap_err(),
-            "proxy_url: `ftp://x` is not an http:// or https:// URL"
+            "proxy_url: `ftp://x` is not an http://, https:// or socks5:// URL"
+        );
+        assert_eq!(
+            read(&Body::new().text("proxy_url", "socks5://me:secret@x:1080")).err(),
+            None
         );
     }
 }

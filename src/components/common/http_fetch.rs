@@ -15,7 +15,7 @@ use crate::lang::argument_error::ArgumentError;
 use crate::lang::attribute::Interval;
 use crate::lang::body::arguments;
 use crate::pipeline::component::ComponentError;
-use crate::wire::client::{HttpClient, error_chain};
+use crate::wire::client::{HttpClient, error_chain, read_body, without_secrets};
 
 /// Largest body that is taken, in bytes.
 const MAX_BODY: usize = 16 << 20;
@@ -101,10 +101,7 @@ impl Request {
 
     /// An error text without what is secret in the URL.
     fn failed(&self, reason: impl std::fmt::Display) -> String {
-        let mut url = self.url.clone();
-        let _ = (url.set_username(""), url.set_password(None));
-        url.set_query(None);
-        format!("cannot fetch {url}: {reason}")
+        format!("cannot fetch {}: {reason}", without_secrets(&self.url))
     }
 
     async fn answer(&self) -> Result<String, String> {
@@ -113,21 +110,12 @@ impl Request {
         let request = self.client.client().request(self.method.clone(), self.url.clone());
         let request = request.headers(headers).body(self.body.to_string());
         let sent = request.send().await;
-        let mut response = sent.map_err(|error| self.failed(error_chain(&error.without_url())))?;
+        let response = sent.map_err(|error| self.failed(error_chain(&error.without_url())))?;
         if response.status() != http::StatusCode::OK {
             return Err(self.failed(format!("the server answered {}", response.status())));
         }
-        let mut body = Vec::new();
-        loop {
-            let chunk = response.chunk().await;
-            let Some(chunk) = chunk.map_err(|error| self.failed(error_chain(&error.without_url())))? else {
-                break;
-            };
-            if body.len() + chunk.len() > MAX_BODY {
-                return Err(self.failed(format!("the answer is longer than {} MiB", MAX_BODY >> 20)));
-            }
-            body.extend_from_slice(&chunk);
-        }
-        String::from_utf8(body).map_err(|_| self.failed("the answer is not UTF-8 text"))
+        let body = read_body(response, MAX_BODY).await;
+        let body = body.map_err(|error| self.failed(error))?;
+        String::from_utf8(body.into()).map_err(|_| self.failed("the answer is not UTF-8 text"))
     }
 }

@@ -39,6 +39,19 @@ impl FromValue for HttpUrl {
     }
 }
 
+/// URL of a proxy: `http`, `https`, `socks5` or `socks5h`, with a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ProxyUrl(pub(crate) Url);
+
+impl FromValue for ProxyUrl {
+    const KIND: Kind = Kind::String;
+
+    fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError> {
+        let written = Arc::<str>::from_value(name, value)?;
+        proxy_url(&written).map(Self).map_err(wrong)
+    }
+}
+
 /// Headers of requests: a map from names to lists of values, which are secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Headers(HeaderMap);
@@ -112,11 +125,24 @@ impl FromValue for HttpMethod {
 
 /// Reads a URL that HTTP can reach.
 pub(crate) fn http_url(text: &str) -> Result<Url, String> {
+    url_of(text, &["http", "https"], "http:// or https://")
+}
+
+/// Reads the URL of a proxy.
+pub(crate) fn proxy_url(text: &str) -> Result<Url, String> {
+    url_of(
+        text,
+        &["http", "https", "socks5", "socks5h"],
+        "http://, https:// or socks5://",
+    )
+}
+
+fn url_of(text: &str, schemes: &[&str], named: &str) -> Result<Url, String> {
     let url: Url = text
         .parse()
         .map_err(|error| format!("`{text}` is not a URL: {error}"))?;
-    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return Err(format!("`{text}` is not an http:// or https:// URL"));
+    if !schemes.contains(&url.scheme()) || url.host_str().is_none_or(str::is_empty) {
+        return Err(format!("`{text}` is not an {named} URL"));
     }
     Ok(url)
 }

@@ -6,12 +6,12 @@ use crate::components::common::targets::Target;
 use crate::profile::labels::SERVICE_NAME;
 
 /// Label of a target: the number of its process.
-pub const PID: &str = "__process_pid__";
+pub(crate) const PID: &str = "__process_pid__";
 /// Label of a container id.
-pub const CONTAINER_ID: &str = "__container_id__";
+pub(crate) const CONTAINER_ID: &str = "__container_id__";
 
 /// The container id of a target, from the first label that has one, without the name of the runtime (`containerd://`).
-pub fn container_id(labels: &Target) -> Option<Arc<str>> {
+pub(crate) fn container_id(labels: &Target) -> Option<Arc<str>> {
     [
         CONTAINER_ID,
         "__meta_kubernetes_pod_container_id",
@@ -28,7 +28,7 @@ pub fn container_id(labels: &Target) -> Option<Arc<str>> {
 
 /// The name of the service, from the first place that has one, in Alloy's order. `prefix` stands before a name made of
 /// Kubernetes namespace and container.
-pub fn service_name(labels: &Target, prefix: &str) -> String {
+pub(crate) fn service_name(labels: &Target, prefix: &str) -> String {
     let get = |name: &str| labels.get(name).filter(|value| !value.is_empty());
     if let Some(name) = get(SERVICE_NAME).or_else(|| get("__meta_kubernetes_pod_annotation_pyroscope_io_service_name"))
     {

@@ -3,22 +3,38 @@
 //!
 //! Components do not import each other; what two of them need stands here.
 
-pub mod checks;
-pub mod detector;
-pub mod discovery;
-pub mod fanout;
-pub mod folder_watcher;
-pub mod http_client;
-pub mod http_fetch;
-pub mod http_values;
-pub mod identity;
-pub mod kubernetes_client;
-pub mod polled;
-pub mod re2;
-pub mod relabel;
-pub mod selectors;
-pub mod server;
-pub mod source;
-pub mod targets;
+pub(crate) mod aws;
+pub(crate) mod bearer;
+pub(crate) mod checks;
+pub(crate) mod consul_catalog;
+pub(crate) mod detector;
+pub(crate) mod discovery;
+pub(crate) mod docker_daemon;
+pub(crate) mod environment;
+pub(crate) mod expiring;
+pub(crate) mod fanout;
+pub(crate) mod folder_watcher;
+pub(crate) mod http_client;
+pub(crate) mod http_fetch;
+pub(crate) mod http_values;
+pub(crate) mod identity;
+pub(crate) mod json_values;
+pub(crate) mod kubernetes;
+pub(crate) mod listening;
+pub(crate) mod meta_labels;
+pub(crate) mod paging;
+pub(crate) mod parts;
+pub(crate) mod polled;
+pub(crate) mod re2;
+pub(crate) mod receiver;
+pub(crate) mod relabel;
+pub(crate) mod selectors;
+pub(crate) mod server;
+pub(crate) mod server_tls;
+pub(crate) mod source;
+pub(crate) mod targets;
 #[cfg(test)]
 pub(crate) mod testing;
+pub(crate) mod unpacked;
+pub(crate) mod web_api;
+pub(crate) mod zookeeper_tree;

@@ -15,7 +15,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::Notify;
 
 use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::discovery;
+use crate::components::common::discovery::{self, MAX_TARGETS};
 use crate::components::common::targets::{self, Target};
 use crate::lang::body::FromBody;
 use crate::lang::value::{Number, Value};
@@ -23,12 +23,8 @@ use crate::pipeline::component::live::LiveHandle;
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
 use crate::telemetry::metrics::Scope;
 
-/// Most targets that one discovery exports: far more than one collector can profile, and a bound for an answer that is
-/// wrong.
-const MAX_TARGETS: usize = 100_000;
-
 /// Knows how to list targets.
-pub trait Discovery: Sized + Send + Sync + 'static {
+pub(crate) trait Discovery: Sized + Send + Sync + 'static {
     /// The arguments that it is made of.
     type Arguments: FromBody + Debug + Send + Sync + 'static;
 
@@ -40,10 +36,15 @@ pub trait Discovery: Sized + Send + Sync + 'static {
 
     /// The targets as of now, or why they cannot be listed.
     fn targets(&self) -> impl Future<Output = Result<Vec<Target>, String>> + Send;
+
+    /// Why some of the targets that were listed last are older than the others.
+    fn failure(&self) -> Option<String> {
+        None
+    }
 }
 
 /// The definition of a discovery that can run.
-pub const fn definition<D: Discovery>(name: &'static str, doc: &'static str) -> Definition<D::Arguments> {
+pub(crate) const fn definition<D: Discovery>(name: &'static str, doc: &'static str) -> Definition<D::Arguments> {
     Definition {
         name,
         stability: Stability::GenerallyAvailable,
@@ -113,18 +114,23 @@ impl<D: Discovery> Polled<D> {
         }
         match listed {
             Ok(targets) => {
-                (self.context.health)(HealthState::Healthy, format!("{} targets found", targets.len()));
+                match source.failure() {
+                    None => (self.context.health)(HealthState::Healthy, format!("{} targets found", targets.len())),
+                    Some(error) => self.failed(error),
+                }
                 if *self.exported.lock() != targets {
                     self.export(targets);
                 }
             }
-            Err(error) => {
-                self.metrics.failures.inc();
-                tracing::warn!(component = %self.context.id, error, "targets cannot be listed, the last ones stay");
-                (self.context.health)(HealthState::Unhealthy, error);
-            }
+            Err(error) => self.failed(error),
         }
         source.interval()
+    }
+
+    fn failed(&self, error: String) {
+        self.metrics.failures.inc();
+        tracing::warn!(component = %self.context.id, error, "targets cannot be listed, the last ones stay");
+        (self.context.health)(HealthState::Unhealthy, error);
     }
 
     fn export(&self, targets: Vec<Target>) {
@@ -140,6 +146,8 @@ impl<D: Discovery> Polled<D> {
         loop {
             let pause = tokio::select! {
                 () = shutdown.cancelled() => return,
+                // An answer to old arguments is of no use.
+                () = self.updated.notified() => continue,
                 pause = self.refresh() => pause,
             };
             tokio::select! {

@@ -15,14 +15,14 @@ use regex::{Captures, Regex, RegexBuilder};
 const SIZE_LIMIT_BYTES: usize = 10 << 20;
 
 /// Compiles `pattern` as Prometheus does: `^(?s:pattern)$`.
-pub fn anchored(pattern: &str) -> Result<Regex, regex::Error> {
+pub(crate) fn anchored(pattern: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(&format!("^(?s:{})$", to_rust(pattern)))
         .size_limit(SIZE_LIMIT_BYTES)
         .build()
 }
 
 /// Why an expression is wrong, in one line.
-pub fn reason(error: &regex::Error) -> String {
+pub(crate) fn reason(error: &regex::Error) -> String {
     let text = error.to_string();
     // The whole text shows the expression as it was compiled, which nobody wrote.
     let last = text.lines().last().unwrap_or_default().trim();
@@ -30,20 +30,20 @@ pub fn reason(error: &regex::Error) -> String {
 }
 
 /// Rewrites an RE2 expression so that the `regex` crate gives it RE2's meaning. A wrong expression stays wrong.
-pub fn to_rust(pattern: &str) -> String {
+pub(crate) fn to_rust(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len() + 16);
     let mut rest = pattern;
-    let mut in_class = false;
+    let mut place = Place::Outside;
     while let Some(character) = rest.chars().next() {
         let after = &rest[character.len_utf8()..];
         if character == '\\' {
-            rest = escape(after, in_class, &mut out);
+            rest = escape(after, place, &mut out);
             continue;
         }
         rest = after;
         match character {
-            '[' if !in_class => {
-                in_class = true;
+            '[' if place == Place::Outside => {
+                place = Place::Class;
                 out.push('[');
                 if let Some(negated) = rest.strip_prefix('^') {
                     out.push('^');
@@ -63,35 +63,43 @@ pub fn to_rust(pattern: &str) -> String {
                 }
                 None => out.push_str("\\["),
             },
-            ']' if in_class => {
-                in_class = false;
+            ']' if place == Place::Class => {
+                place = Place::Outside;
                 out.push(']');
             }
             // Set operations of the regex crate are plain characters in RE2.
-            '&' | '~' if in_class => {
+            '&' | '~' if place == Place::Class => {
                 out.push('\\');
                 out.push(character);
             }
-            '-' if in_class && rest.starts_with('-') => {
+            '-' if place == Place::Class && rest.starts_with('-') => {
                 out.push_str("\\-");
             }
-            '{' if !in_class && !opens_repetition(rest) => out.push_str("\\{"),
-            '}' if !in_class && !closes_repetition(&out) => out.push_str("\\}"),
+            '{' if place == Place::Outside && !opens_repetition(rest) => out.push_str("\\{"),
+            '}' if place == Place::Outside && !closes_repetition(&out) => out.push_str("\\}"),
             other => out.push(other),
         }
     }
     out
 }
 
+/// Where a character of an expression stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Between the brackets of a class.
+    Class,
+    Outside,
+}
+
 /// Writes the escape whose backslash has just been read; returns what follows it.
-fn escape<'a>(rest: &'a str, in_class: bool, out: &mut String) -> &'a str {
+fn escape<'a>(rest: &'a str, place: Place, out: &mut String) -> &'a str {
     let Some(character) = rest.chars().next() else {
         // A trailing backslash: an error in both dialects.
         out.push('\\');
         return rest;
     };
     let after = &rest[character.len_utf8()..];
-    if character == 'Q' && !in_class {
+    if character == 'Q' && place == Place::Outside {
         let (quoted, after) = after.split_once("\\E").unwrap_or((after, ""));
         out.push_str(&regex::escape(quoted));
         return after;
@@ -105,17 +113,17 @@ fn escape<'a>(rest: &'a str, in_class: bool, out: &mut String) -> &'a str {
         out.push_str(&after[..=end]);
         return &after[end + 1..];
     }
-    match (character, in_class) {
-        ('d', true) => out.push_str("0-9"),
-        ('d', false) => out.push_str("[0-9]"),
+    match (character, place) {
+        ('d', Place::Class) => out.push_str("0-9"),
+        ('d', Place::Outside) => out.push_str("[0-9]"),
         ('D', _) => out.push_str("[^0-9]"),
-        ('w', true) => out.push_str("0-9A-Za-z_"),
-        ('w', false) => out.push_str("[0-9A-Za-z_]"),
+        ('w', Place::Class) => out.push_str("0-9A-Za-z_"),
+        ('w', Place::Outside) => out.push_str("[0-9A-Za-z_]"),
         ('W', _) => out.push_str("[^0-9A-Za-z_]"),
-        ('s', true) => out.push_str("\\t\\n\\f\\r "),
-        ('s', false) => out.push_str("[\\t\\n\\f\\r ]"),
+        ('s', Place::Class) => out.push_str("\\t\\n\\f\\r "),
+        ('s', Place::Outside) => out.push_str("[\\t\\n\\f\\r ]"),
         ('S', _) => out.push_str("[^\\t\\n\\f\\r ]"),
-        ('b', false) => out.push_str("(?-u:\\b)"),
+        ('b', Place::Outside) => out.push_str("(?-u:\\b)"),
         // The word boundary's opposite may fall inside a character when it counts bytes; the Unicode form differs for
         // letters beyond ASCII only.
         _ => {
@@ -153,7 +161,7 @@ fn closes_repetition(out: &str) -> bool {
 
 /// A replacement text, cut into its parts once.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Template {
+pub(crate) struct Template {
     parts: Vec<Part>,
 }
 
@@ -167,7 +175,7 @@ enum Part {
 impl Template {
     /// Cuts `text` as Go's `Regexp.Expand` does: `$$` is a dollar, `$name` takes the longest run of letters, digits and
     /// underscores, a dollar that opens nothing stands for itself.
-    pub fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         let mut parts = Vec::new();
         let mut literal = String::new();
         let mut rest = text;
@@ -201,7 +209,7 @@ impl Template {
 
     /// The text with every reference replaced by its group, or by nothing when the group did not take part or does not
     /// exist.
-    pub fn expand(&self, captures: &Captures<'_>) -> String {
+    pub(crate) fn expand(&self, captures: &Captures<'_>) -> String {
         let mut out = String::new();
         for part in &self.parts {
             match part {
@@ -214,7 +222,7 @@ impl Template {
     }
 
     /// The text for `(.*)`, whose only group is everything.
-    pub fn expand_everything(&self, whole: &str) -> String {
+    pub(crate) fn expand_everything(&self, whole: &str) -> String {
         let part = |part: &Part| match part {
             Part::Text(text) => text.to_string(),
             Part::Group(0 | 1) => whole.to_owned(),
@@ -224,12 +232,12 @@ impl Template {
     }
 
     /// True for `$1`, which for `(.*)` is everything as it is.
-    pub fn is_everything(&self) -> bool {
+    pub(crate) fn is_everything(&self) -> bool {
         matches!(self.parts.as_slice(), [Part::Group(0 | 1)])
     }
 
     /// The whole text when it refers to no group.
-    pub fn as_literal(&self) -> Option<&str> {
+    pub(crate) fn as_literal(&self) -> Option<&str> {
         match self.parts.as_slice() {
             [] => Some(""),
             [Part::Text(text)] => Some(text),

@@ -1,6 +1,6 @@
 //! Arguments of components that listen: the `http` and `grpc` blocks with their limits and certificates.
 //!
-//! The names and defaults are Alloy's. Opens nothing.
+//! The names and defaults are Alloy's. Opens nothing. `listening` opens what they say.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use crate::lang::attribute::{FromValue, Secret, choices, wrong};
 use crate::lang::body::arguments;
 use crate::lang::schema::Kind;
 use crate::lang::value::Value;
+use crate::pipeline::check::settings::http::{self as settings, PemText, TlsSettings};
 
 choices! {
     /// Which certificate a server asks of its clients, by the names of Go.
@@ -31,6 +32,30 @@ choices! {
         Tls11 = "VersionTLS11",
         Tls12 = "VersionTLS12",
         Tls13 = "VersionTLS13",
+    }
+}
+
+impl ClientAuth {
+    fn setting(self) -> settings::ClientAuth {
+        match self {
+            Self::None => settings::ClientAuth::None,
+            Self::Request => settings::ClientAuth::Request,
+            Self::RequireAny => settings::ClientAuth::RequireAny,
+            Self::VerifyIfGiven => settings::ClientAuth::VerifyIfGiven,
+            Self::RequireAndVerify => settings::ClientAuth::RequireAndVerify,
+        }
+    }
+}
+
+impl TlsVersion {
+    /// The number of a minor version, as settings have it: 10 to 13.
+    fn number(self) -> u8 {
+        match self {
+            Self::Tls10 => 10,
+            Self::Tls11 => 11,
+            Self::Tls12 => 12,
+            Self::Tls13 => 13,
+        }
     }
 }
 
@@ -164,6 +189,34 @@ arguments! {
 }
 
 impl ServerTls {
+    /// The same as settings of a listener. Fails when certificate or key are missing.
+    pub(crate) fn settings(&self) -> Result<TlsSettings, ArgumentError> {
+        let pem = |text: Option<&Arc<str>>, file: &Option<PathBuf>| match text {
+            Some(text) => Some(PemText::Text(text.clone())),
+            None => file.clone().map(PemText::File),
+        };
+        let needed = |pem: Option<PemText>, what: &str| {
+            pem.ok_or_else(|| ArgumentError::new("tls", format!("one of {what}_pem and {what}_file must be given")))
+        };
+        let suites = self.cipher_suites.as_deref().unwrap_or_default().split(',');
+        Ok(TlsSettings {
+            certificate: needed(pem(self.cert_pem.as_ref(), &self.cert_file), "cert")?,
+            key: needed(pem(self.key_pem.as_ref().map(|key| &key.0), &self.key_file), "key")?,
+            client_ca: pem(self.client_ca.as_ref(), &self.client_ca_file),
+            client_auth: self
+                .client_auth_type
+                .map_or(settings::ClientAuth::None, ClientAuth::setting),
+            cipher_suites: suites
+                .map(str::trim)
+                .filter(|suite| !suite.is_empty())
+                .map(Arc::from)
+                .collect(),
+            curves: Vec::new(),
+            min_version: self.min_version.map(TlsVersion::number),
+            max_version: None,
+        })
+    }
+
     fn check(&self) -> Result<(), ArgumentError> {
         let given = [
             [

@@ -23,14 +23,14 @@ use crate::pipeline::component::{Component, ComponentError, Context, HealthState
 const SETTLE: Duration = Duration::from_millis(30);
 
 /// The export of a component that is one text.
-pub const CONTENT_EXPORT: Attribute =
+pub(crate) const CONTENT_EXPORT: Attribute =
     Attribute::required("content", Kind::OptionalSecret, "The text; a secret with `is_secret`.");
 
 /// The exports of a component.
-pub type Exports = BTreeMap<Arc<str>, Value>;
+pub(crate) type Exports = BTreeMap<Arc<str>, Value>;
 
 /// Knows how to get a value.
-pub trait Fetch: Send + Sync + 'static {
+pub(crate) trait Fetch: Send + Sync + 'static {
     /// Gets the value. May block.
     fn fetch(&self) -> Result<Exports, String>;
 
@@ -77,18 +77,30 @@ pub(crate) fn build<A: 'static, F: Fetch>(
     }))
 }
 
+/// Whether a text may be shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Secrecy {
+    Public,
+    Secret,
+}
+
+impl From<bool> for Secrecy {
+    fn from(is_secret: bool) -> Self {
+        if is_secret { Self::Secret } else { Self::Public }
+    }
+}
+
 /// The exports of a component that is one text.
-pub fn content(text: impl Into<Arc<str>>, is_secret: bool) -> Exports {
-    let text = if is_secret {
-        Value::Secret(text.into())
-    } else {
-        Value::String(text.into())
+pub(crate) fn content(text: impl Into<Arc<str>>, secrecy: Secrecy) -> Exports {
+    let text = match secrecy {
+        Secrecy::Public => Value::String(text.into()),
+        Secrecy::Secret => Value::Secret(text.into()),
     };
     Exports::from([(CONTENT_EXPORT.name.into(), text)])
 }
 
 /// The exports of an import: texts by name, and their folder; without one the folder is that of the text that imports.
-pub fn module(texts: impl IntoIterator<Item = (String, Value)>, folder: Option<String>) -> Exports {
+pub(crate) fn module(texts: impl IntoIterator<Item = (String, Value)>, folder: Option<String>) -> Exports {
     let folder = folder.map_or(Value::Null, Value::string);
     Exports::from([(CONTENT.into(), Value::object(texts)), (FOLDER.into(), folder)])
 }

@@ -10,15 +10,15 @@ use crate::lang::value::Value;
 use crate::pipeline::component::live::{Entry, LiveHandle};
 
 /// The labels of one target, by name.
-pub type Target = BTreeMap<Arc<str>, Arc<str>>;
+pub(crate) type Target = BTreeMap<Arc<str>, Arc<str>>;
 
 /// Targets as an argument: a list of maps of strings, shared with the value that they were given as.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Targets(Value);
+pub(crate) struct Targets(Value);
 
 impl Targets {
     /// The targets, one after the other.
-    pub fn iter(&self) -> impl Iterator<Item = Target> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Target> {
         let items: &[Value] = match &self.0 {
             Value::Array(items) => items,
             _ => &[],
@@ -27,12 +27,12 @@ impl Targets {
     }
 
     /// How many targets there are.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         count(&self.0)
     }
 
     /// Targets after `change`, as [`map`] makes them.
-    pub fn map(&self, change: impl Fn(Target) -> Option<Target>) -> Value {
+    pub(crate) fn map(&self, change: impl Fn(Target) -> Option<Target>) -> Value {
         map(&self.0, change)
     }
 }
@@ -46,12 +46,12 @@ impl FromValue for Targets {
 }
 
 /// Targets as a value of the configuration language.
-pub fn to_value(targets: impl IntoIterator<Item = Target>) -> Value {
+pub(crate) fn to_value(targets: impl IntoIterator<Item = Target>) -> Value {
     Value::array(targets.into_iter().map(one))
 }
 
 /// How many targets a value holds.
-pub fn count(targets: &Value) -> usize {
+pub(crate) fn count(targets: &Value) -> usize {
     match targets {
         Value::Array(items) => items.len(),
         _ => 0,
@@ -93,13 +93,24 @@ fn labels(target: &Value) -> Target {
     fields.iter().filter_map(label).collect()
 }
 
-fn one(target: Target) -> Value {
+/// A target as a value of the configuration language.
+pub(crate) fn one(target: Target) -> Value {
     let fields = target.into_iter().map(|(name, value)| (name, Value::String(value)));
     Value::Object(Arc::new(fields.collect()))
 }
 
+/// As [`tell`], of targets that are values already.
+pub(crate) fn tell_values(targets: &[Value], live: &LiveHandle) {
+    live.exported_targets(targets.len());
+    if live.is_watched() {
+        targets
+            .iter()
+            .for_each(|target| live.tell(|| Entry::Target(labels(target))));
+    }
+}
+
 /// Counts the targets that a component exports, and sends them to open live views. Called at every export.
-pub fn tell(targets: &[Target], live: &LiveHandle) {
+pub(crate) fn tell(targets: &[Target], live: &LiveHandle) {
     live.exported_targets(targets.len());
     if live.is_watched() {
         targets

@@ -7,66 +7,69 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
+use axum::http::StatusCode;
 use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite};
+use url::Url;
 
 use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::targets::Targets;
+use crate::components::common::targets::{Target, Targets};
 use crate::lang::attribute::FromValue as _;
 use crate::lang::body::FromBody;
 use crate::lang::schema::{ArgumentBlock, Arguments, Block, RECEIVER, Schema};
 use crate::lang::value::{Capsule, Number, Value};
 use crate::pipeline::component::live::LiveHandle;
 use crate::pipeline::component::own_http::OwnHttp;
-use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState};
+use crate::pipeline::component::{AnyDefinition, Component, ComponentError, Context, Definition, HealthState};
 use crate::profile::sink::Receiver;
-use crate::profile::{ProfileSink, RawProfile, SinkError};
+use crate::profile::{ProfileSink, RawProfile, RefusedProfile};
 use crate::telemetry::metrics::Scope;
 
 /// A body as a test writes it: what it leaves out has the schema's default.
 #[derive(Default, Clone)]
-pub struct Body {
+pub(crate) struct Body {
     attributes: Vec<(&'static str, Value)>,
     blocks: Vec<(&'static str, Option<&'static str>, Body)>,
 }
 
 impl Body {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    pub fn with(mut self, name: &'static str, value: Value) -> Self {
+    pub(crate) fn with(mut self, name: &'static str, value: Value) -> Self {
         self.attributes.retain(|(other, _)| *other != name);
         self.attributes.push((name, value));
         self
     }
 
-    pub fn text(self, name: &'static str, text: &str) -> Self {
+    pub(crate) fn text(self, name: &'static str, text: &str) -> Self {
         self.with(name, Value::string(text))
     }
 
-    pub fn block(mut self, name: &'static str, body: Body) -> Self {
+    pub(crate) fn block(mut self, name: &'static str, body: Body) -> Self {
         self.blocks.push((name, None, body));
         self
     }
 
-    pub fn labelled(mut self, name: &'static str, label: &'static str, body: Body) -> Self {
+    pub(crate) fn labelled(mut self, name: &'static str, label: &'static str, body: Body) -> Self {
         self.blocks.push((name, Some(label), body));
         self
     }
 
     /// The arguments as a component is built with them.
-    pub fn arguments<A: FromBody + Send + Sync>(&self, definition: &Definition<A>) -> Arc<A> {
+    pub(crate) fn arguments<A: FromBody + Send + Sync>(&self, definition: &Definition<A>) -> Arc<A> {
         self.read(definition).expect("arguments are valid")
     }
 
     /// The arguments, or what is wrong with them first.
-    pub fn read<A: FromBody + Send + Sync>(&self, definition: &Definition<A>) -> Result<Arc<A>, String> {
+    pub(crate) fn read<A: FromBody + Send + Sync>(&self, definition: &Definition<A>) -> Result<Arc<A>, String> {
         let values = self.fit(A::SCHEMA, &[]);
         definition.read(&values).map_err(|errors| errors.0[0].to_string())
     }
 
     /// The body as the language would hand it over.
-    pub fn fit(&self, schema: &Schema, defaults: &[(&str, &str)]) -> Arguments {
+    pub(crate) fn fit(&self, schema: &Schema, defaults: &[(&str, &str)]) -> Arguments {
         for (name, _) in &self.attributes {
             assert!(
                 schema.attributes.iter().any(|attribute| attribute.name == *name),
@@ -121,7 +124,7 @@ impl Body {
 }
 
 /// A default of a schema: the few forms of literals that defaults have.
-pub fn literal(text: &str) -> Value {
+pub(crate) fn literal(text: &str) -> Value {
     match text {
         "true" => Value::Bool(true),
         "false" => Value::Bool(false),
@@ -140,7 +143,7 @@ pub fn literal(text: &str) -> Value {
 }
 
 /// Targets as a value of the configuration language.
-pub fn targets(targets: &[&[(&str, &str)]]) -> Value {
+pub(crate) fn targets(targets: &[&[(&str, &str)]]) -> Value {
     Value::array(targets.iter().map(|target| {
         Value::object(
             target
@@ -151,7 +154,7 @@ pub fn targets(targets: &[&[(&str, &str)]]) -> Value {
 }
 
 /// `forward_to` with these sinks.
-pub fn receivers(sinks: impl IntoIterator<Item = Receiver>) -> Value {
+pub(crate) fn receivers(sinks: impl IntoIterator<Item = Receiver>) -> Value {
     Value::array(
         sinks
             .into_iter()
@@ -159,16 +162,25 @@ pub fn receivers(sinks: impl IntoIterator<Item = Receiver>) -> Value {
     )
 }
 
+/// Targets in short form: `{a=1,b=2}`.
+pub(crate) fn short(targets: &[Target]) -> Vec<String> {
+    let labels = |target: &Target| {
+        let pairs: Vec<String> = target.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        format!("{{{}}}", pairs.join(","))
+    };
+    targets.iter().map(labels).collect()
+}
+
 /// A context and what a component told it.
 #[derive(Clone)]
-pub struct Recorder {
+pub(crate) struct Recorder {
     pub context: Context,
     exports: Arc<Mutex<BTreeMap<Arc<str>, Value>>>,
     health: Arc<Mutex<(HealthState, String)>>,
 }
 
 impl Recorder {
-    pub fn new(id: &str, data_path: &Path) -> Self {
+    pub(crate) fn new(id: &str, data_path: &Path) -> Self {
         let exports: Arc<Mutex<BTreeMap<Arc<str>, Value>>> = Arc::default();
         let health = Arc::new(Mutex::new((HealthState::Unknown, String::new())));
         let (to_exports, to_health) = (exports.clone(), health.clone());
@@ -188,68 +200,113 @@ impl Recorder {
         }
     }
 
-    pub fn export(&self, name: &str) -> Value {
+    /// A context that nobody listens to.
+    pub(crate) fn context() -> Context {
+        Self::new("test", Path::new("")).context
+    }
+
+    /// All exports by name, as of now.
+    pub(crate) fn exports(&self) -> BTreeMap<Arc<str>, Value> {
+        self.exports.lock().clone()
+    }
+
+    pub(crate) fn export(&self, name: &str) -> Value {
         self.exports.lock().get(name).cloned().unwrap_or_default()
     }
 
     /// An export that is a list of targets, in short form: `{a=1,b=2}`.
-    pub fn exported_targets(&self, name: &str) -> Vec<String> {
+    pub(crate) fn exported_targets(&self, name: &str) -> Vec<String> {
         let targets = Targets::from_value(name, &self.export(name)).expect("targets");
-        let short = |target: BTreeMap<Arc<str>, Arc<str>>| {
-            let pairs: Vec<String> = target.iter().map(|(name, value)| format!("{name}={value}")).collect();
-            format!("{{{}}}", pairs.join(","))
-        };
-        targets.iter().map(short).collect()
+        short(&targets.iter().collect::<Vec<Target>>())
     }
 
-    pub fn receiver(&self) -> Receiver {
+    pub(crate) fn receiver(&self) -> Receiver {
         match self.export("receiver") {
             Value::Capsule(capsule) => capsule.downcast::<Receiver>().expect("a receiver"),
             other => panic!("receiver is {other:?}"),
         }
     }
 
-    pub fn health(&self) -> (HealthState, String) {
+    pub(crate) fn health(&self) -> (HealthState, String) {
         self.health.lock().clone()
     }
 }
 
 /// A component that runs; stopped when told to.
-pub struct Running<A: 'static> {
+pub(crate) struct Running<A: 'static> {
     pub component: Arc<dyn Component<A>>,
     shutdown: Shutdown,
     task: tokio::task::JoinHandle<Result<(), ComponentError>>,
 }
 
 impl<A: FromBody + Send + Sync> Running<A> {
-    pub fn start(definition: &Definition<A>, recorder: &Recorder, body: &Body) -> Self {
+    pub(crate) fn start(definition: &Definition<A>, recorder: &Recorder, body: &Body) -> Self {
+        Self::start_or(definition, recorder, body).expect("component builds")
+    }
+
+    /// The same, or why it cannot be built.
+    pub(crate) fn start_or(
+        definition: &Definition<A>,
+        recorder: &Recorder,
+        body: &Body,
+    ) -> Result<Self, ComponentError> {
         let arguments = body.arguments(definition);
-        let component = (definition.build.expect("a component that can run"))(recorder.context.clone(), arguments)
-            .expect("component builds");
+        let component = (definition.build.expect("a component that can run"))(recorder.context.clone(), arguments)?;
         let shutdown = Shutdown::new();
         let task = tokio::spawn(component.clone().run(shutdown.clone()));
-        Self {
+        Ok(Self {
             component,
             shutdown,
             task,
-        }
+        })
     }
 
     /// Asks it to end and waits.
-    pub async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.shutdown.cancel();
         self.task.await.expect("no panic").expect("a clean end");
     }
 
     /// Ends it as a kill would: nothing is finished.
-    pub async fn kill(self) {
+    pub(crate) async fn kill(self) {
+        self.task.abort();
+        let _ = self.task.await;
+    }
+}
+
+/// A component of the list that runs, whatever the type of its arguments; for tests of several components together.
+pub(crate) struct AnyRunning {
+    shutdown: Shutdown,
+    task: tokio::task::JoinHandle<Result<(), ComponentError>>,
+}
+
+impl AnyRunning {
+    pub(crate) fn start(definition: &dyn AnyDefinition, recorder: &Recorder, body: &Body) -> Self {
+        let values = body.fit(definition.arguments(), &[]);
+        let arguments = definition.validate(values).expect("arguments are valid");
+        let component = definition
+            .build(recorder.context.clone(), &arguments)
+            .expect("component builds");
+        let shutdown = Shutdown::new();
+        let task = tokio::spawn(component.run(shutdown.clone()));
+        Self { shutdown, task }
+    }
+
+    /// Asks it to end and waits.
+    pub(crate) async fn stop(self) {
+        self.shutdown.cancel();
+        self.task.await.expect("no panic").expect("a clean end");
+    }
+
+    /// Ends it as a kill would: nothing is finished.
+    pub(crate) async fn kill(self) {
         self.task.abort();
         let _ = self.task.await;
     }
 }
 
 /// Waits until `check` is true; panics with `what` after a minute.
-pub async fn eventually(what: &str, mut check: impl FnMut() -> bool) {
+pub(crate) async fn eventually(what: &str, mut check: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !check() {
         assert!(Instant::now() < deadline, "waited a minute for: {what}");
@@ -258,25 +315,62 @@ pub async fn eventually(what: &str, mut check: impl FnMut() -> bool) {
 }
 
 /// Serves `router` on a free port until the returned guard is dropped; the URL has no slash at its end.
-pub async fn serve(router: Router) -> (String, Server) {
+pub(crate) async fn serve(router: Router) -> (String, Server) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
     let task = tokio::spawn(async move {
         let mut connections = tokio::task::JoinSet::new();
         while let Ok((stream, _)) = listener.accept().await {
-            let service = hyper_util::service::TowerToHyperService::new(router.clone());
-            connections.spawn(async move {
-                let io = hyper_util::rt::TokioIo::new(stream);
-                let builder = hyper_util::server::conn::auto::Builder::new(hyper_util::rt::TokioExecutor::new());
-                let _ = builder.serve_connection(io, service).await;
-            });
+            connections.spawn(serve_connection(stream, router.clone()));
         }
     });
     (format!("http://{address}"), Server(task))
 }
 
+/// Serves `router` on a socket file until the returned guard is dropped.
+pub(crate) fn serve_unix(router: Router, socket: &Path) -> Server {
+    let listener = tokio::net::UnixListener::bind(socket).expect("a socket");
+    Server(tokio::spawn(async move {
+        let mut connections = tokio::task::JoinSet::new();
+        while let Ok((stream, _)) = listener.accept().await {
+            connections.spawn(serve_connection(stream, router.clone()));
+        }
+    }))
+}
+
+async fn serve_connection(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, router: Router) {
+    let service = hyper_util::service::TowerToHyperService::new(router);
+    let io = hyper_util::rt::TokioIo::new(stream);
+    let builder = hyper_util::server::conn::auto::Builder::new(hyper_util::rt::TokioExecutor::new());
+    let _ = builder.serve_connection(io, service).await;
+}
+
+/// Serves an API: `answer` gets the head of a request and its body. The URL has no path.
+pub(crate) async fn serve_api(
+    answer: impl Fn(&axum::http::request::Parts, &str) -> (StatusCode, String) + Send + Sync + 'static,
+) -> (Url, Server) {
+    let answer = Arc::new(answer);
+    let router = Router::new().fallback(move |request: axum::http::Request<axum::body::Body>| {
+        let answer = answer.clone();
+        async move {
+            let (parts, body) = request.into_parts();
+            let body = axum::body::to_bytes(body, 1 << 20).await.expect("a body");
+            answer(&parts, &String::from_utf8_lossy(&body))
+        }
+    });
+    let (url, server) = serve(router).await;
+    (url.parse().expect("a URL"), server)
+}
+
 /// Ends the server when dropped.
-pub struct Server(tokio::task::JoinHandle<()>);
+pub(crate) struct Server(tokio::task::JoinHandle<()>);
+
+impl Server {
+    /// A server of another protocol, which is this task.
+    pub(crate) fn of(task: tokio::task::JoinHandle<()>) -> Self {
+        Self(task)
+    }
+}
 
 impl Drop for Server {
     fn drop(&mut self) {
@@ -286,18 +380,18 @@ impl Drop for Server {
 
 /// A sink that keeps what it gets.
 #[derive(Default)]
-pub struct Collector {
+pub(crate) struct Collector {
     profiles: Mutex<Vec<RawProfile>>,
 }
 
 impl Collector {
-    pub fn profiles(&self) -> Vec<RawProfile> {
+    pub(crate) fn profiles(&self) -> Vec<RawProfile> {
         self.profiles.lock().clone()
     }
 }
 
 impl ProfileSink for Collector {
-    fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>> {
+    fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<RefusedProfile>> {
         self.profiles.lock().extend(profiles);
         Box::pin(async { Vec::new() })
     }

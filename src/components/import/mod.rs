@@ -3,7 +3,7 @@
 //! Each exports the texts that it found and their folder, which `pipeline::run` reads. They are blocks of the
 //! configuration language, built and run as components are.
 
-pub mod file;
-pub mod git;
-pub mod http;
-pub mod string;
+pub(crate) mod file;
+pub(crate) mod git;
+pub(crate) mod http;
+pub(crate) mod string;

@@ -1,3 +1,4 @@
 //! Components that bring what stands on this machine into a configuration.
 
-pub mod file;
+pub(crate) mod file;
+pub(crate) mod file_match;

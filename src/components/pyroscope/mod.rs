@@ -1,6 +1,9 @@
 //! Components that make, change or send profiles.
 
-pub mod ebpf;
-pub mod relabel;
-pub mod scrape;
-pub mod write;
+pub(crate) mod ebpf;
+pub(crate) mod enrich;
+pub(crate) mod java;
+pub(crate) mod receive_http;
+pub(crate) mod relabel;
+pub(crate) mod scrape;
+pub(crate) mod write;

@@ -42,7 +42,10 @@ async fn every_component_shows_what_passes_through_it() {
     let folder = tempfile::tempdir().unwrap();
     let targets = folder.path().join("targets.json");
     let file = format!(
-        r#"[{{"targets": ["{address}"], "labels": {{"app": "shop"}}}}, {{"targets": ["gone:1"], "labels": {{"app": "old"}}}}]"#
+        r#"[
+            {{"targets": ["{address}"], "labels": {{"app": "shop"}}}},
+            {{"targets": ["gone:1"], "labels": {{"app": "old"}}}}
+        ]"#
     );
     std::fs::write(&targets, file).unwrap();
     let config = format!(
@@ -97,7 +100,7 @@ pyroscope.write "all" {{
 
     let refused = controller.watch("discovery.file.all", 1.0).err();
     assert_eq!(refused, Some(WatchError::Disabled), "nobody asked for live debugging");
-    controller.live().set_enabled(true);
+    controller.live().enable();
     let refused = controller.watch("discovery.file.none", 1.0).err();
     assert_eq!(refused, Some(WatchError::Unknown("discovery.file.none".to_owned())));
 
@@ -137,7 +140,7 @@ pyroscope.write "all" {{
 
     // Flows are counted whether someone looks or not.
     drop((scrape, changed, write));
-    controller.live().set_enabled(false);
+    controller.live().disable();
     // Forbidden watches end, after what was told before.
     while file.next().await.is_some() {}
     let mut flow = controller.flow("");

@@ -1,9 +1,12 @@
 //! The table as a whole: what must be true of every component.
 
+mod annotated;
+mod contract;
 mod engine;
 mod example;
 mod live;
 mod modules;
+mod receiving;
 mod reference;
 mod reloads;
 mod sources;
@@ -30,7 +33,7 @@ fn every_schema_is_sorted_documented_and_has_defaults_of_its_types() {
         );
         check(definition.name(), definition.arguments());
         if let Err(wrong) = crate::lang::decode::defaults(definition.arguments()) {
-            panic!("{}: {}", definition.name(), wrong.render(false));
+            panic!("{}: {}", definition.name(), wrong.render());
         }
     }
 }

@@ -2,15 +2,12 @@
 //!
 //! In: the definitions, and for each the prose in `page.md` of its folder. Out: `docs/components/NAME.md`, a whole
 //! page: `{{reference}}` and `{{metrics}}` in the prose stand for the tables. Also the part between two markers of
-//! `docs/reference/known-components.md` (components that cannot run yet) and of `compatibility.md`. The test compares;
-//! with `ALLUVIUM_UPDATE_DOCS=1` in the environment it rewrites.
+//! `docs/reference/compatibility.md`. The test compares; with `ALLUVIUM_UPDATE_DOCS=1` in the environment it rewrites.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::components::ALL;
-use crate::components::common::http_client::HttpClientArguments;
-use crate::lang::body::FromBody as _;
 use crate::lang::schema::{Attribute, Block, Kind, Schema};
 use crate::pipeline::check::foreign;
 use crate::pipeline::component::AnyDefinition;
@@ -24,14 +21,12 @@ const PARTS: [&str; 4] = ["```alloy\n", "{{reference}}", "## Health\n", "{{metri
 
 #[test]
 fn the_reference_pages_are_those_of_the_definitions() {
-    for definition in ALL.iter().filter(|definition| definition.can_run()) {
+    for definition in ALL {
+        assert!(definition.can_run(), "{} has no page", definition.name());
         compare(&format!("docs/components/{}.md", definition.name()), |_| {
             page(*definition)
         });
     }
-    compare("docs/reference/known-components.md", |page| {
-        between_markers(page, &known())
-    });
     compare("docs/reference/compatibility.md", |page| {
         between_markers(page, &standing())
     });
@@ -99,111 +94,12 @@ fn metrics(definition: &dyn AnyDefinition) -> String {
     out
 }
 
-/// Every component that cannot run yet; the arguments that most of them share stand once, at the end.
-fn known() -> String {
-    let mut out = String::new();
-    for definition in ALL.iter().filter(|definition| !definition.can_run()) {
-        let _ = writeln!(out, "## {}\n\n{}\n", definition.name(), definition.doc());
-        let _ = writeln!(out, "Stability: {}.\n", definition.stability().name());
-        let names: Vec<&str> = definition.exports().iter().map(|export| export.name).collect();
-        let exports = |name: &&Attribute| format!("`{}`, {}", name.name, kind(name.kind));
-        let list: Vec<String> = definition.exports().iter().map(|export| exports(&export)).collect();
-        let _ = match names.len() {
-            0 => writeln!(out, "Exports nothing.\n"),
-            _ => writeln!(out, "Exports {}.\n", list.join("; ")),
-        };
-        let own: Vec<Attribute> = own_attributes(definition.arguments());
-        attribute_table(&own, &[], &mut out);
-        if takes_client(definition.arguments()) {
-            out.push_str("It takes the [arguments of HTTP clients](#arguments-of-http-clients).\n\n");
-        }
-        own_blocks("", definition.arguments(), &mut out);
-    }
-    out.push_str("## Arguments of HTTP clients\n\n");
-    let client = Schema {
-        attributes: HttpClientArguments::SCHEMA.attributes,
-        blocks: &[],
-    };
-    attributes(&client, &[], &mut out);
-    for block in HttpClientArguments::SCHEMA.blocks {
-        one_block(block.name, block, false, &mut out);
-        own_blocks(block.name, block.schema, &mut out);
-    }
-    out
-}
-
-/// Blocks that are not those of HTTP clients.
-fn own_blocks(path: &str, schema: &Schema, out: &mut String) {
-    for block in schema.blocks {
-        if takes_client(schema)
-            && HttpClientArguments::SCHEMA
-                .blocks
-                .iter()
-                .any(|shared| shared.name == block.name)
-        {
-            continue;
-        }
-        let full = if path.is_empty() {
-            block.name.to_owned()
-        } else {
-            format!("{path} > {}", block.name)
-        };
-        one_block(&full, block, true, out);
-        own_blocks(&full, block.schema, out);
-    }
-}
-
-/// A block with its table; with `refer`, the arguments of HTTP clients are referred to and not repeated.
-fn one_block(full: &str, block: &Block, refer: bool, out: &mut String) {
-    let label = if block.labelled { " \"LABEL\"" } else { "" };
-    let _ = writeln!(out, "### Block `{full}{label}`\n");
-    let count = match (block.many, block.required) {
-        (true, true) => "One or more.",
-        (true, false) => "Any number.",
-        (false, true) => "Required.",
-        (false, false) => "Optional.",
-    };
-    let _ = writeln!(out, "{} {count}\n", block.doc);
-    if refer && takes_client(block.schema) {
-        attribute_table(&own_attributes(block.schema), block.defaults, out);
-        out.push_str("It takes the [arguments of HTTP clients](#arguments-of-http-clients).\n\n");
-        return;
-    }
-    attributes(block.schema, block.defaults, out);
-}
-
-/// True when a body takes all of the arguments of HTTP clients, credentials too.
-fn takes_client(schema: &Schema) -> bool {
-    let has = |shared: &Attribute| schema.attributes.iter().any(|attribute| attribute.name == shared.name);
-    HttpClientArguments::SCHEMA.attributes.iter().all(has)
-}
-
-fn own_attributes(schema: &Schema) -> Vec<Attribute> {
-    let client = takes_client(schema);
-    let shared = |name: &str| {
-        HttpClientArguments::SCHEMA
-            .attributes
-            .iter()
-            .any(|shared| shared.name == name)
-    };
-    let own = schema
-        .attributes
-        .iter()
-        .filter(|attribute| !client || !shared(attribute.name));
-    own.copied().collect()
-}
-
-/// The components of Alloy: built, known, or named only.
+/// The components of Alloy: built, or named only.
 fn standing() -> String {
     let mut out = String::from("| Component | Standing |\n| --- | --- |\n");
     for definition in ALL {
         let name = definition.name();
-        let _ = if definition.can_run() {
-            writeln!(out, "| [`{name}`](../components/{name}.md) | built |")
-        } else {
-            let anchor = name.replace('.', "");
-            writeln!(out, "| [`{name}`](known-components.md#{anchor}) | known |")
-        };
+        let _ = writeln!(out, "| [`{name}`](../components/{name}.md) | built |");
     }
     let mut families: Vec<(&str, Vec<&str>)> = Vec::new();
     for name in foreign::NAMES {
@@ -279,9 +175,23 @@ fn blocks(path: &str, schema: &Schema, out: &mut String) {
         } else {
             format!("{path} > {}", block.name)
         };
-        one_block(&full, block, false, out);
+        one_block(&full, block, out);
         blocks(&full, block.schema, out);
     }
+}
+
+/// A block with its table.
+fn one_block(full: &str, block: &Block, out: &mut String) {
+    let label = if block.labelled { " \"LABEL\"" } else { "" };
+    let _ = writeln!(out, "### Block `{full}{label}`\n");
+    let count = match (block.many, block.required) {
+        (true, true) => "One or more.",
+        (true, false) => "Any number.",
+        (false, true) => "Required.",
+        (false, false) => "Optional.",
+    };
+    let _ = writeln!(out, "{} {count}\n", block.doc);
+    attributes(block.schema, block.defaults, out);
 }
 
 fn default(attribute: &Attribute, defaults: &[(&str, &str)]) -> String {

@@ -28,7 +28,7 @@ use crate::pipeline::component::{
 };
 use crate::pipeline::{Controller, Options};
 use crate::profile::sink::Receiver;
-use crate::profile::{Labels, ProfileSink, RawProfile, SinkError, SinkErrorKind};
+use crate::profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind};
 
 /// Reloads when nobody says another number: some ten seconds of a debug build on an idle machine.
 const RELOADS: usize = 500;
@@ -118,7 +118,7 @@ impl Component<SourceArguments> for Source {
                 };
                 match self.fanout.append(vec![profile]).await.pop() {
                     None => book().taken.lock()[number] = true,
-                    Some((_, error)) => book().refused.lock().push((number, error.message)),
+                    Some(refused) => book().refused.lock().push((number, refused.error.message)),
                 }
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
@@ -174,11 +174,11 @@ struct Sink {
 struct SinkReceiver(Weak<Sink>);
 
 impl ProfileSink for SinkReceiver {
-    fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>> {
+    fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<RefusedProfile>> {
         Box::pin(async move {
             let Some(sink) = self.0.upgrade() else {
                 let gone = SinkError::new(SinkErrorKind::Gone, "the sink has ended");
-                return (0..profiles.len()).map(|place| (place, gone.clone())).collect();
+                return gone.for_all(profiles.len());
             };
             tokio::time::sleep(Duration::from_millis(1)).await;
             let mut received = book().received[sink.kind].lock();

@@ -22,7 +22,7 @@ struct Line<'a> {
 }
 
 /// The canonical text of an HCL configuration, or what is wrong with it.
-pub fn fmt(path: &str, text: &str) -> Result<String, Diagnostics> {
+pub(crate) fn fmt(path: &str, text: &str) -> Result<String, Diagnostics> {
     let (file, diagnostics) = parse(&Source::new(path, text));
     diagnostics.into_result(())?;
     let formatted = lay_out(text);

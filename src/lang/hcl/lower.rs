@@ -11,7 +11,7 @@ use hcl_edit::structure::{self, BlockLabel, Structure};
 use hcl_edit::template::{Element, Template};
 use hcl_edit::{Span as _, Spanned};
 
-use super::spelling::{POWER, holds_components};
+use super::spelling::{POWER, Place};
 use super::tokens;
 use crate::lang::ast::{Attribute, Block, Expression, ExpressionKind, Field, File, Identifier, Statement};
 use crate::lang::codes;
@@ -23,13 +23,13 @@ use crate::lang::source::{Source, Span};
 use crate::lang::token::TokenKind;
 
 /// Lowers a body that was parsed from `source` at `start`.
-pub fn lower(source: &Source, start: usize, body: &structure::Body) -> (File, Diagnostics) {
+pub(crate) fn lower(source: &Source, start: usize, body: &structure::Body) -> (File, Diagnostics) {
     let mut lowerer = Lowerer {
         source,
         start,
         diagnostics: Diagnostics::new(),
     };
-    let body = lowerer.body(body, true);
+    let body = lowerer.body(body, Place::Components);
     let file = File {
         source: source.clone(),
         body,
@@ -58,14 +58,14 @@ impl Lowerer<'_> {
 
     // === Statements ===
 
-    fn body(&mut self, body: &structure::Body, components: bool) -> Vec<Statement> {
+    fn body(&mut self, body: &structure::Body, place: Place) -> Vec<Statement> {
         body.iter()
             .map(|structure| match structure {
                 Structure::Attribute(attribute) => Statement::Attribute(Attribute {
                     name: self.identifier(attribute.key.as_str(), attribute.key.span()),
                     value: self.expression(&attribute.value),
                 }),
-                Structure::Block(block) => Statement::Block(self.block(block, components)),
+                Structure::Block(block) => Statement::Block(self.block(block, place)),
             })
             .collect()
     }
@@ -82,13 +82,13 @@ impl Lowerer<'_> {
         }
     }
 
-    fn block(&mut self, block: &structure::Block, components: bool) -> Block {
+    fn block(&mut self, block: &structure::Block, place: Place) -> Block {
         let whole = self.span(block.span());
         let mut name = self.identifier(block.ident.as_str(), block.ident.span());
         let mut parts = vec![name.name.to_string()];
         let labels: Vec<Identifier> = block.labels.iter().map(|label| self.label(label)).collect();
         // The last label is the block's own, but for a single one inside of a component.
-        let own = components || labels.len() > 1;
+        let own = place == Place::Components || labels.len() > 1;
         let (inner, last) = match labels.split_last() {
             Some((last, inner)) if own => (inner, Some(last.clone())),
             _ => (labels.as_slice(), None),
@@ -104,7 +104,7 @@ impl Lowerer<'_> {
             .and_then(|rest| rest.find('{'))
             .map_or(after, |at| after + at);
         name.name = parts.join(".").into();
-        let within = holds_components(components, &name.name);
+        let within = place.inside(&name.name);
         Block {
             label: last.filter(|label| !label.name.is_empty()),
             open,

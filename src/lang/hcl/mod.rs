@@ -11,7 +11,7 @@ mod parse;
 mod spelling;
 pub(crate) mod tokens;
 
-pub use format::fmt;
-pub use parse::parse;
-pub use spelling::is_hcl;
-pub(crate) use spelling::{POWER, holds_components};
+pub(crate) use format::fmt;
+pub(crate) use parse::parse;
+pub(crate) use spelling::is_hcl;
+pub(crate) use spelling::{POWER, Place};

@@ -8,7 +8,7 @@ use crate::lang::source::{Source, Span};
 
 /// Parses a whole file. Of a text that is not HCL the first mistake is reported; what has no equal in Alloy is reported
 /// every time.
-pub fn parse(source: &Source) -> (File, Diagnostics) {
+pub(crate) fn parse(source: &Source) -> (File, Diagnostics) {
     let text = source.text();
     let empty = |diagnostics| {
         let file = File {

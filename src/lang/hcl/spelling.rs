@@ -4,12 +4,25 @@
 pub(crate) const POWER: &str = "pow";
 
 /// True for a text that is to be read as HCL: its name ends in `.hcl`.
-pub fn is_hcl(path: &str) -> bool {
+pub(crate) fn is_hcl(path: &str) -> bool {
     path.ends_with(".hcl")
 }
 
-/// True when blocks in the body of `block` (or at the top, for `None`) are components and the like: their last label is
-/// always a label. Elsewhere a single label is a part of the name, as in `profile "process_cpu" { }`.
-pub(crate) fn holds_components(outer: bool, block: &str) -> bool {
-    outer && matches!(block, "declare" | "foreach" | "template")
+/// Where a block stands, which says what its labels mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Among components and the like: the last label is always a label.
+    Components,
+    /// In the body of a component: a single label is a part of the name, as in `profile "process_cpu" { }`.
+    Arguments,
+}
+
+impl Place {
+    /// The place of the blocks in the body of `block`, which stands here.
+    pub(crate) fn inside(self, block: &str) -> Self {
+        match block {
+            "declare" | "foreach" | "template" => self,
+            _ => Self::Arguments,
+        }
+    }
 }

@@ -6,11 +6,11 @@
 use crate::lang::source::{Source, Span};
 
 /// Deepest nesting of brackets and templates that the parser is asked to read.
-pub const MAX_DEPTH: usize = 200;
+pub(crate) const MAX_DEPTH: usize = 200;
 
 /// A token and its place in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Token {
+pub(crate) struct Token {
     /// The kind of token that it is.
     pub kind: Kind,
     /// The bytes of the text that it takes.
@@ -19,7 +19,7 @@ pub struct Token {
 
 /// The kinds of tokens; a closed set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     Newline,
     /// `# ...` and `// ...` without the newline, `/* ... */`.
     Comment,
@@ -44,7 +44,7 @@ pub enum Kind {
 }
 
 /// The tokens of a text, blanks left out.
-pub fn tokens(text: &str) -> Vec<Token> {
+pub(crate) fn tokens(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut at = if text.starts_with('\u{feff}') { 3 } else { 0 };
     while let Some(letter) = text.get(at..).and_then(|rest| rest.chars().next()) {
@@ -94,7 +94,7 @@ pub fn tokens(text: &str) -> Vec<Token> {
 }
 
 /// The comments of a text; those on neighbouring lines with nothing between are a group.
-pub fn comment_groups(source: &Source) -> Vec<Vec<Span>> {
+pub(crate) fn comment_groups(source: &Source) -> Vec<Vec<Span>> {
     let mut groups: Vec<Vec<Span>> = Vec::new();
     let mut last_line = None;
     for token in tokens(source.text()) {
@@ -115,7 +115,7 @@ pub fn comment_groups(source: &Source) -> Vec<Vec<Span>> {
 }
 
 /// Where brackets and templates nest deeper than the parser should follow; also a long run of prefix operators.
-pub fn too_deep(text: &str) -> Option<usize> {
+pub(crate) fn too_deep(text: &str) -> Option<usize> {
     let mut depth = 0usize;
     let mut prefixes = 0usize;
     for token in tokens(text) {
@@ -144,7 +144,7 @@ pub fn too_deep(text: &str) -> Option<usize> {
 }
 
 /// The first string that never ends.
-pub fn open_string(text: &str) -> Option<Span> {
+pub(crate) fn open_string(text: &str) -> Option<Span> {
     let open = |token: &Token| {
         let inside = &text[token.span.start..token.span.end];
         token.kind == Kind::String && (inside.len() < 2 || !inside.ends_with('"'))

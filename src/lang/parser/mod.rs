@@ -21,12 +21,12 @@ use crate::lang::token::{Token, TokenKind};
 
 /// Deepest nesting of expressions and blocks. It bounds the recursion of everything that walks a tree; people stay
 /// below 20.
-pub const MAX_DEPTH: u16 = 200;
+pub(crate) const MAX_DEPTH: u16 = 200;
 /// Longer texts of tokens are not looked for among those before.
 const MAX_SHARED: usize = 64;
 
 /// Parses a whole file, to its end.
-pub fn parse(source: &Source) -> (File, Diagnostics) {
+pub(super) fn parse(source: &Source) -> (File, Diagnostics) {
     let mut parser = Parser::new(source);
     let body = parser.body(TokenKind::EndOfFile);
     let comments = std::mem::take(&mut parser.comments);

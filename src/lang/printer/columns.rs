@@ -30,7 +30,7 @@ struct Layout {
 }
 
 /// Aligns the output of an emitter.
-pub fn align(input: &[u8]) -> String {
+pub(crate) fn align(input: &[u8]) -> String {
     let mut layout = Layout {
         lines: vec![Vec::new()],
         ..Layout::default()
@@ -46,7 +46,7 @@ pub fn align(input: &[u8]) -> String {
                 // Close the brackets at the end of the line and open them again on the next, so that trimming sees
                 // them.
                 layout.cell.bytes.push(VERBATIM);
-                layout.end_line(false);
+                layout.end_line();
                 layout.cell.bytes.push(VERBATIM);
             }
             (Some(_), byte) => layout.push(byte),
@@ -54,10 +54,13 @@ pub fn align(input: &[u8]) -> String {
                 layout.cell.bytes.push(*byte);
                 bracket = Some(*byte);
             }
-            (None, b'\t') => layout.end_cell(true),
-            (None, b'\x0b') => layout.end_cell(false),
-            (None, b'\n') => layout.end_line(false),
-            (None, b'\x0c') => layout.end_line(true),
+            (None, b'\t') => {
+                layout.cell.hard = true;
+                layout.end_cell();
+            }
+            (None, b'\x0b') => layout.end_cell(),
+            (None, b'\n') => layout.end_line(),
+            (None, b'\x0c') => layout.end_run(),
             (None, byte) => layout.push(byte),
         }
     }
@@ -72,27 +75,33 @@ impl Layout {
         self.cell.width += usize::from(byte & 0xc0 != 0x80);
     }
 
-    fn end_cell(&mut self, hard: bool) {
-        let mut cell = std::mem::take(&mut self.cell);
-        cell.hard = hard;
+    fn end_cell(&mut self) {
+        let cell = std::mem::take(&mut self.cell);
         if let Some(line) = self.lines.last_mut() {
             line.push(cell);
         }
     }
 
     /// Ends a line. A line of one cell has no influence on the lines after it, so the run ends there too.
-    fn end_line(&mut self, end_run: bool) {
-        self.end_cell(false);
-        let single = self.lines.last().is_some_and(|line| line.len() == 1);
+    fn end_line(&mut self) {
+        self.end_cell();
+        let is_single = self.lines.last().is_some_and(|line| line.len() == 1);
         self.lines.push(Vec::new());
-        if end_run || single {
+        if is_single {
             self.flush();
         }
     }
 
+    /// Ends a line and the run.
+    fn end_run(&mut self) {
+        self.end_cell();
+        self.lines.push(Vec::new());
+        self.flush();
+    }
+
     fn flush(&mut self) {
         if !self.cell.bytes.is_empty() {
-            self.end_cell(false);
+            self.end_cell();
         }
         let lines = std::mem::take(&mut self.lines);
         self.format(&lines, 0, lines.len());

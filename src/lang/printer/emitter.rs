@@ -12,13 +12,13 @@ use crate::lang::source::{Source, Span};
 use crate::lang::token::TokenKind;
 
 /// Opens and closes a comment. Not a byte of UTF-8 text.
-pub const ESCAPE: u8 = 0xff;
+pub(crate) const ESCAPE: u8 = 0xff;
 /// Opens and closes a string. Not a byte of UTF-8 text.
-pub const VERBATIM: u8 = 0xfe;
+pub(crate) const VERBATIM: u8 = 0xfe;
 
 /// White space between tokens.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Space {
+pub(crate) enum Space {
     /// Dropped in favour of a comment.
     Ignored,
     /// A blank between two texts.
@@ -51,7 +51,7 @@ const END: Place = Place {
 };
 
 /// Collects the output, line by line.
-pub struct Emitter<'a> {
+pub(crate) struct Emitter<'a> {
     source: &'a Source,
     /// Comment groups that are not printed yet.
     comments: std::slice::Iter<'a, Vec<Span>>,
@@ -69,7 +69,7 @@ pub struct Emitter<'a> {
 
 impl<'a> Emitter<'a> {
     /// An emitter that will print `comments`, in order, between the tokens.
-    pub fn new(source: &'a Source, comments: &'a [Vec<Span>]) -> Self {
+    pub(super) fn new(source: &'a Source, comments: &'a [Vec<Span>]) -> Self {
         let start = Place { offset: 0, line: 1 };
         let mut emitter = Self {
             source,
@@ -88,12 +88,12 @@ impl<'a> Emitter<'a> {
     }
 
     /// The next token stands at `offset` in the source.
-    pub fn at(&mut self, offset: usize) {
+    pub(super) fn at(&mut self, offset: usize) {
         self.place = self.place_of(offset);
     }
 
     /// Holds white space back for the next token.
-    pub fn space(&mut self, space: Space) {
+    pub(super) fn space(&mut self, space: Space) {
         if self.pending.len() == MAX_PENDING {
             self.write_pending(MAX_PENDING);
         }
@@ -102,20 +102,20 @@ impl<'a> Emitter<'a> {
     }
 
     /// Prints a name or another text as it is.
-    pub fn text(&mut self, text: &str) {
+    pub(super) fn text(&mut self, text: &str) {
         self.last_token = Some(TokenKind::Identifier);
         self.write(text, None);
     }
 
     /// Prints a literal as it is.
-    pub fn literal(&mut self, text: &str, kind: TokenKind) {
+    pub(crate) fn literal(&mut self, text: &str, kind: TokenKind) {
         self.last_token = Some(kind);
         let bracket = (kind == TokenKind::String).then_some(VERBATIM);
         self.write(text, bracket);
     }
 
     /// Prints an operator or a bracket.
-    pub fn token(&mut self, kind: TokenKind) {
+    pub(super) fn token(&mut self, kind: TokenKind) {
         // `5` and `.` would run together into a float.
         if self.last_token == Some(TokenKind::Number) && kind == TokenKind::Dot {
             self.pending.push(Space::Blank);
@@ -125,7 +125,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// Prints what is left of the comments and gives the output.
-    pub fn finish(mut self) -> Vec<u8> {
+    pub(super) fn finish(mut self) -> Vec<u8> {
         if self.comment_before(END) {
             self.print_comments(END);
         }

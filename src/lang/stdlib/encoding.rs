@@ -13,7 +13,7 @@ use crate::lang::value::{FunctionError, Number, Value};
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// All numbers become floats, as Go decodes them.
-pub fn from_json(arguments: &[Value]) -> Result<Value, FunctionError> {
+pub(super) fn from_json(arguments: &[Value]) -> Result<Value, FunctionError> {
     count(arguments, 1)?;
     let value = parse_json(&text(arguments, 0)?)?;
     Ok(from_serde(&value, &|number| {
@@ -21,11 +21,11 @@ pub fn from_json(arguments: &[Value]) -> Result<Value, FunctionError> {
     }))
 }
 
-pub fn parse_json(text: &str) -> Result<serde_json::Value, FunctionError> {
+pub(crate) fn parse_json(text: &str) -> Result<serde_json::Value, FunctionError> {
     serde_json::from_str(text).map_err(|error| fail(0, format!("not valid JSON: {error}")))
 }
 
-pub fn from_yaml(arguments: &[Value]) -> Result<Value, FunctionError> {
+pub(crate) fn from_yaml(arguments: &[Value]) -> Result<Value, FunctionError> {
     count(arguments, 1)?;
     let document = text(arguments, 0)?;
     if document.trim().is_empty() {
@@ -46,7 +46,7 @@ pub fn from_yaml(arguments: &[Value]) -> Result<Value, FunctionError> {
 }
 
 /// A value of JSON as a value of the language.
-pub fn from_serde(value: &serde_json::Value, number: &dyn Fn(&serde_json::Number) -> Number) -> Value {
+pub(crate) fn from_serde(value: &serde_json::Value, number: &dyn Fn(&serde_json::Number) -> Number) -> Value {
     match value {
         serde_json::Value::Null => Value::Null,
         serde_json::Value::Bool(value) => Value::Bool(*value),
@@ -62,7 +62,7 @@ pub fn from_serde(value: &serde_json::Value, number: &dyn Fn(&serde_json::Number
 }
 
 /// Objects only; keys sorted, `<`, `>` and `&` escaped as Go's encoder does.
-pub fn to_json(arguments: &[Value]) -> Result<Value, FunctionError> {
+pub(super) fn to_json(arguments: &[Value]) -> Result<Value, FunctionError> {
     count(arguments, 1)?;
     if !matches!(arguments[0], Value::Object(_)) {
         return Err(fail(0, format!("expected object, got {}", value_name(&arguments[0]))));
@@ -77,7 +77,7 @@ pub fn to_json(arguments: &[Value]) -> Result<Value, FunctionError> {
     })
 }
 
-pub fn holds_secret(value: &Value) -> bool {
+pub(crate) fn holds_secret(value: &Value) -> bool {
     match value {
         Value::Secret(_) => true,
         Value::Array(items) => items.iter().any(holds_secret),
@@ -139,11 +139,11 @@ fn write_json_string(text: &str, out: &mut String) {
     }
 }
 
-pub fn from_base64(arguments: &[Value]) -> Result<Value, FunctionError> {
+pub(crate) fn from_base64(arguments: &[Value]) -> Result<Value, FunctionError> {
     decode_base64(arguments, &STANDARD)
 }
 
-pub fn from_url_base64(arguments: &[Value]) -> Result<Value, FunctionError> {
+pub(crate) fn from_url_base64(arguments: &[Value]) -> Result<Value, FunctionError> {
     decode_base64(arguments, &URL_SAFE)
 }
 
@@ -159,23 +159,23 @@ fn decode_base64(arguments: &[Value], engine: &impl Engine) -> Result<Value, Fun
         .map_err(|_| fail(0, "the decoded bytes are not UTF-8"))
 }
 
-pub fn to_base64(arguments: &[Value]) -> Result<Value, FunctionError> {
+pub(crate) fn to_base64(arguments: &[Value]) -> Result<Value, FunctionError> {
     count(arguments, 1)?;
     Ok(Value::string(STANDARD.encode(text(arguments, 0)?.as_bytes())))
 }
 
-pub fn to_url_base64(arguments: &[Value]) -> Result<Value, FunctionError> {
+pub(crate) fn to_url_base64(arguments: &[Value]) -> Result<Value, FunctionError> {
     count(arguments, 1)?;
     Ok(Value::string(URL_SAFE.encode(text(arguments, 0)?.as_bytes())))
 }
 
-pub fn url_encode(arguments: &[Value]) -> Result<Value, FunctionError> {
+pub(crate) fn url_encode(arguments: &[Value]) -> Result<Value, FunctionError> {
     count(arguments, 1)?;
     let escaped = percent_encoding::utf8_percent_encode(&text(arguments, 0)?, QUERY).to_string();
     Ok(Value::string(escaped.replace("%20", "+")))
 }
 
-pub fn url_decode(arguments: &[Value]) -> Result<Value, FunctionError> {
+pub(crate) fn url_decode(arguments: &[Value]) -> Result<Value, FunctionError> {
     count(arguments, 1)?;
     let escaped = text(arguments, 0)?;
     let broken = escaped.split('%').skip(1).find(|part| {

@@ -28,7 +28,7 @@ struct Verb {
 /// Widths beyond this are a mistake, not a layout.
 const MAX_WIDTH: usize = 10_000;
 
-pub fn format(arguments: &[Value]) -> Result<Value, FunctionError> {
+pub(super) fn format(arguments: &[Value]) -> Result<Value, FunctionError> {
     let layout = text(arguments, 0)?;
     let mut state = State {
         letters: layout.chars().peekable(),
@@ -214,8 +214,8 @@ impl Verb {
             _ => None,
         };
         let whole = match number {
-            Some(Number::Int(value)) => Some((value < 0, value.unsigned_abs())),
-            Some(Number::Uint(value)) => Some((false, value)),
+            Some(Number::Int(value)) => Some((Sign::of(value as f64), value.unsigned_abs())),
+            Some(Number::Uint(value)) => Some((Sign::Plus, value)),
             _ => None,
         };
         let float = match number {
@@ -236,13 +236,11 @@ impl Verb {
             'b' => self.signed(whole?, |value| format!("{value:b}")),
             'o' => self.signed(whole?, |value| format!("{value:o}")),
             'x' | 'X' => {
-                let upper = kind == 'X';
+                let cased = |digits: String| if kind == 'X' { digits.to_uppercase() } else { digits };
                 match (whole, words) {
-                    (Some(whole), _) => self.signed(whole, |value| hex(value, self.alternate, upper)),
-                    (_, Some(words)) => {
-                        let digits: String = words.bytes().map(|byte| format!("{byte:02x}")).collect();
-                        self.pad(&if upper { digits.to_uppercase() } else { digits })
-                    }
+                    (Some(whole), _) if self.alternate => self.signed(whole, |value| cased(format!("{value:#x}"))),
+                    (Some(whole), _) => self.signed(whole, |value| cased(format!("{value:x}"))),
+                    (_, Some(words)) => self.pad(&cased(words.bytes().map(|byte| format!("{byte:02x}")).collect())),
                     _ => return None,
                 }
             }
@@ -258,23 +256,23 @@ impl Verb {
         text.chars().take(self.precision.unwrap_or(usize::MAX)).collect()
     }
 
-    fn signed(&self, (negative, value): (bool, u64), digits: impl Fn(u64) -> String) -> String {
-        self.number(negative, &digits(value))
+    fn signed(&self, (sign, value): (Sign, u64), digits: impl Fn(u64) -> String) -> String {
+        self.number(sign, &digits(value))
     }
 
     fn signed_float(&self, value: f64, digits: impl Fn(f64) -> String) -> String {
         if !value.is_finite() {
             return self.pad(boundless(value));
         }
-        self.number(value.is_sign_negative(), &digits(value.abs()))
+        self.number(Sign::of(value), &digits(value.abs()))
     }
 
-    fn number(&self, negative: bool, digits: &str) -> String {
-        let sign = match (negative, self.plus, self.space) {
-            (true, ..) => "-",
-            (_, true, _) => "+",
-            (_, _, true) => " ",
-            _ => "",
+    fn number(&self, sign: Sign, digits: &str) -> String {
+        let sign = match sign {
+            Sign::Minus => "-",
+            Sign::Plus if self.plus => "+",
+            Sign::Plus if self.space => " ",
+            Sign::Plus => "",
         };
         if self.zero && !self.left {
             let width = self.width.saturating_sub(sign.len());
@@ -293,12 +291,19 @@ impl Verb {
     }
 }
 
-fn hex(value: u64, prefix: bool, upper: bool) -> String {
-    match (prefix, upper) {
-        (true, false) => format!("{value:#x}"),
-        (true, true) => format!("0X{value:X}"),
-        (false, false) => format!("{value:x}"),
-        (false, true) => format!("{value:X}"),
+#[derive(Clone, Copy)]
+enum Sign {
+    Plus,
+    Minus,
+}
+
+impl Sign {
+    fn of(value: f64) -> Self {
+        if value.is_sign_negative() {
+            Self::Minus
+        } else {
+            Self::Plus
+        }
     }
 }
 

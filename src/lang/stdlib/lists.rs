@@ -7,7 +7,7 @@ use super::arguments::{array, count, fail, text};
 use crate::lang::convert::value_name;
 use crate::lang::value::{Fields, FunctionError, Number, Value};
 
-pub fn concat(arguments: &[Value]) -> Result<Value, FunctionError> {
+pub(super) fn concat(arguments: &[Value]) -> Result<Value, FunctionError> {
     let lists = (0..arguments.len())
         .map(|index| array(arguments, index))
         .collect::<Result<Vec<_>, _>>()?;
@@ -19,7 +19,7 @@ pub fn concat(arguments: &[Value]) -> Result<Value, FunctionError> {
 }
 
 /// The first argument that is not null, zero or empty; else the last one.
-pub fn coalesce(arguments: &[Value]) -> Result<Value, FunctionError> {
+pub(super) fn coalesce(arguments: &[Value]) -> Result<Value, FunctionError> {
     Ok(arguments
         .iter()
         .find(|value| !is_zero(value))
@@ -54,7 +54,7 @@ fn objects(arguments: &[Value], index: usize) -> Result<Vec<&Object>, FunctionEr
 
 /// Joins two lists of objects on keys; fields of the right one win. With pass-through, a left object without a partner
 /// is kept once for each right object that it does not match, as Alloy does.
-pub fn combine_maps(arguments: &[Value]) -> Result<Value, FunctionError> {
+pub(crate) fn combine_maps(arguments: &[Value]) -> Result<Value, FunctionError> {
     if arguments.len() != 4 {
         count(arguments, 3)?;
     }
@@ -92,7 +92,7 @@ pub fn combine_maps(arguments: &[Value]) -> Result<Value, FunctionError> {
 }
 
 /// Groups objects by a string field; groups come sorted by its value.
-pub fn group_by(arguments: &[Value]) -> Result<Value, FunctionError> {
+pub(super) fn group_by(arguments: &[Value]) -> Result<Value, FunctionError> {
     count(arguments, 3)?;
     let items = objects(arguments, 0)?;
     let key = text(arguments, 1)?;
@@ -118,7 +118,7 @@ pub fn group_by(arguments: &[Value]) -> Result<Value, FunctionError> {
 }
 
 /// A number from JSON or YAML: whole ones stay whole.
-pub fn whole_or_float(number: &serde_json::Number) -> Number {
+pub(crate) fn whole_or_float(number: &serde_json::Number) -> Number {
     number
         .as_i64()
         .map(Number::Int)

@@ -70,7 +70,7 @@ const fn function(name: &'static str, call: fn(&[Value]) -> Result<Value, Functi
 }
 
 /// What the first parts of `path` name in the library, and how many parts that takes.
-pub fn lookup(path: &[&str]) -> Option<(Value, usize)> {
+pub(crate) fn lookup(path: &[&str]) -> Option<(Value, usize)> {
     let first = path.first()?;
     if let Some(found) = find(first).or_else(|| find(replacement(first)?)) {
         return Some((Value::Function(found), 1));
@@ -91,24 +91,24 @@ pub fn lookup(path: &[&str]) -> Option<(Value, usize)> {
 }
 
 /// The name to use instead of a deprecated one.
-pub fn replacement(name: &str) -> Option<&'static str> {
+pub(crate) fn replacement(name: &str) -> Option<&'static str> {
     DEPRECATED.iter().find(|(old, _)| *old == name).map(|(_, new)| *new)
 }
 
 /// True for a function that needs the experimental stability level.
-pub fn is_experimental(name: &str) -> bool {
+pub(crate) fn is_experimental(name: &str) -> bool {
     FUNCTIONS
         .iter()
         .any(|(function, experimental)| *experimental && function.name == name)
 }
 
 /// True for a function whose answer depends on its arguments only.
-pub fn is_pure(name: &str) -> bool {
+pub(crate) fn is_pure(name: &str) -> bool {
     name != "sys.env"
 }
 
 /// The first parts of all names, for suggestions and for warnings of shadowing.
-pub fn names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     FUNCTIONS
         .iter()
         .map(|(function, _)| function.name.split('.').next().unwrap_or_default())

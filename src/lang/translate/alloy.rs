@@ -4,6 +4,7 @@ use super::writer::{Page, Writer, binding, refuse};
 use crate::lang::ast::{Attribute, Block, Expression, ExpressionKind, Field, File};
 use crate::lang::diagnostic::Diagnostics;
 use crate::lang::eval::unquote;
+use crate::lang::hcl::Place;
 use crate::lang::literal::quote_lines;
 use crate::lang::parser::precedence_of;
 use crate::lang::scanner::{is_identifier, tokens};
@@ -11,7 +12,7 @@ use crate::lang::source::{Source, Span};
 use crate::lang::token::TokenKind;
 
 /// The text of a file in Alloy's syntax.
-pub fn write(file: &File) -> Result<String, Diagnostics> {
+pub(super) fn write(file: &File) -> Result<String, Diagnostics> {
     Alloy(Page::new(file)).file(&file.body)
 }
 
@@ -30,7 +31,7 @@ impl<'a> Writer<'a> for Alloy<'a> {
         self.expression(&attribute.value, 0)
     }
 
-    fn header(&mut self, block: &Block, _components: bool) -> Result<(), Diagnostics> {
+    fn header(&mut self, block: &Block, _place: Place) -> Result<(), Diagnostics> {
         self.push(&block.name.name);
         if let Some(label) = &block.label {
             self.push(&format!(" \"{}\"", label.name));

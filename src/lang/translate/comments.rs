@@ -4,14 +4,14 @@
 use crate::lang::ast::File;
 use crate::lang::source::{Source, Span};
 
-pub struct Comments<'a> {
+pub(crate) struct Comments<'a> {
     source: &'a Source,
     list: Vec<Span>,
     next: usize,
 }
 
 impl<'a> Comments<'a> {
-    pub fn new(file: &'a File) -> Self {
+    pub(super) fn new(file: &'a File) -> Self {
         let mut list: Vec<Span> = file.comments.iter().flatten().copied().collect();
         list.sort();
         Self {
@@ -22,7 +22,7 @@ impl<'a> Comments<'a> {
     }
 
     /// The comments before `offset` that were not taken, as lines of their own.
-    pub fn before(&mut self, offset: usize) -> String {
+    pub(super) fn before(&mut self, offset: usize) -> String {
         let mut out = String::new();
         let mut last_line = None;
         while let Some(span) = self.list.get(self.next).filter(|span| span.start < offset) {
@@ -43,7 +43,7 @@ impl<'a> Comments<'a> {
     }
 
     /// True when a comment that was not taken stands behind `offset` on its line, and nothing but `,` between.
-    pub fn is_behind(&self, offset: usize) -> bool {
+    pub(crate) fn is_behind(&self, offset: usize) -> bool {
         self.list.get(self.next).is_some_and(|span| {
             let between = self.source.text().get(offset..span.start);
             between.is_some_and(|between| between.chars().all(|letter| matches!(letter, ' ' | '\t' | ',')))
@@ -52,7 +52,7 @@ impl<'a> Comments<'a> {
     }
 
     /// That comment, with a blank before it; or nothing.
-    pub fn behind(&mut self, offset: usize) -> String {
+    pub(super) fn behind(&mut self, offset: usize) -> String {
         if !self.is_behind(offset) {
             return String::new();
         }

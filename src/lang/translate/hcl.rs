@@ -6,14 +6,14 @@ use super::writer::{Page, Writer, binding, refuse};
 use crate::lang::ast::{Attribute, Block, Expression, ExpressionKind, Field, File};
 use crate::lang::diagnostic::Diagnostics;
 use crate::lang::eval::{self, traversal, unquote};
-use crate::lang::hcl::POWER;
+use crate::lang::hcl::{POWER, Place};
 use crate::lang::literal;
 use crate::lang::source::Span;
 use crate::lang::token::TokenKind;
 use crate::lang::value::{Number, Value};
 
 /// The text of a file as HCL.
-pub fn write(file: &File) -> Result<String, Diagnostics> {
+pub(super) fn write(file: &File) -> Result<String, Diagnostics> {
     Hcl(Page::new(file)).file(&file.body)
 }
 
@@ -53,20 +53,20 @@ impl<'a> Writer<'a> for Hcl<'a> {
         Ok(())
     }
 
-    fn header(&mut self, block: &Block, components: bool) -> Result<(), Diagnostics> {
+    fn header(&mut self, block: &Block, place: Place) -> Result<(), Diagnostics> {
         let mut parts = block.name.name.split('.');
         self.name(parts.next().unwrap_or_default(), block.name.span)?;
         let mut labels: Vec<&str> = parts.collect();
         match &block.label {
             // Inside of a component one label alone would be a part of the name.
             Some(label) => {
-                if labels.is_empty() && !components {
+                if labels.is_empty() && place == Place::Arguments {
                     labels.push("");
                 }
                 labels.push(&label.name);
             }
             // And where labels are labels an empty one says that there is none.
-            None if !labels.is_empty() && (components || labels.len() > 1) => labels.push(""),
+            None if !labels.is_empty() && (place == Place::Components || labels.len() > 1) => labels.push(""),
             None => {}
         }
         for label in labels {

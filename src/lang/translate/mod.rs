@@ -19,7 +19,7 @@ use crate::lang::{format, hcl as front, meaning, parse};
 
 /// The HCL text of an Alloy configuration.
 pub fn to_hcl(path: &str, text: &str) -> Result<String, Diagnostics> {
-    convert(path, text, false, |file| {
+    convert(path, text, crate::lang::parser::parse, |file| {
         let written = hcl::write(file)?;
         front::fmt("out.hcl", &written).map(|text| ("out.hcl", text))
     })
@@ -27,7 +27,7 @@ pub fn to_hcl(path: &str, text: &str) -> Result<String, Diagnostics> {
 
 /// The Alloy text of an HCL configuration.
 pub fn to_alloy(path: &str, text: &str) -> Result<String, Diagnostics> {
-    convert(path, text, true, |file| {
+    convert(path, text, front::parse, |file| {
         let written = alloy::write(file)?;
         format::fmt_named("out.alloy", &written).map(|text| ("out.alloy", text))
     })
@@ -36,15 +36,11 @@ pub fn to_alloy(path: &str, text: &str) -> Result<String, Diagnostics> {
 fn convert(
     path: &str,
     text: &str,
-    from_hcl: bool,
+    read: fn(&Source) -> (File, Diagnostics),
     write: impl Fn(&File) -> Result<(&'static str, String), Diagnostics>,
 ) -> Result<String, Diagnostics> {
     let source = Source::new(path, text);
-    let (file, diagnostics) = if from_hcl {
-        front::parse(&source)
-    } else {
-        crate::lang::parser::parse(&source)
-    };
+    let (file, diagnostics) = read(&source);
     diagnostics.into_result(())?;
     let unfaithful = |detail: &str| {
         let message = format!("this configuration cannot be converted: {detail}");

@@ -100,7 +100,7 @@ fn check(text: &str) -> Result<(), TestCaseError> {
     };
     prop_assert_eq!(fmt_named("x.hcl", &hcl).ok(), Some(hcl.clone()));
     let alloy = to_alloy("x.hcl", &hcl);
-    prop_assert!(alloy.is_ok(), "{}\n{}", hcl, alloy.unwrap_err().render(false));
+    prop_assert!(alloy.is_ok(), "{}\n{}", hcl, alloy.unwrap_err().render());
     let alloy = alloy.unwrap_or_default();
     let (again, _) = parse(&Source::new("out.alloy", alloy.as_str()));
     prop_assert!(same(&file, &again), "{}\n{}\n{}", text, hcl, alloy);
@@ -149,7 +149,7 @@ fn almost_every_generated_body_can_be_converted() {
     for _ in 0..200 {
         let text = numbered(&bodies().new_tree(&mut runner).unwrap().current());
         let (_, found) = parse(&Source::new("in.alloy", text.as_str()));
-        assert!(!found.has_errors(), "{}", found.render(false));
+        assert!(!found.has_errors(), "{}", found.render());
         match to_hcl("in.alloy", &text) {
             Ok(_) => converted += 1,
             Err(found) => refused.push(found.to_string()),

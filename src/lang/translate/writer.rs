@@ -7,12 +7,12 @@ use super::comments::Comments;
 use crate::lang::ast::{Attribute, Block, Expression, ExpressionKind, Field, File, Statement};
 use crate::lang::codes;
 use crate::lang::diagnostic::{Diagnostic, Diagnostics};
-use crate::lang::hcl::holds_components;
+use crate::lang::hcl::Place;
 use crate::lang::source::{Source, Span};
 use crate::lang::token::TokenKind;
 
 /// The text that is being written.
-pub struct Page<'a> {
+pub(super) struct Page<'a> {
     /// Where the tree came from.
     pub source: &'a Source,
     /// Its comments that are not written yet.
@@ -23,7 +23,7 @@ pub struct Page<'a> {
 
 impl<'a> Page<'a> {
     /// An empty one, for the tree of `file`.
-    pub fn new(file: &'a File) -> Self {
+    pub(super) fn new(file: &'a File) -> Self {
         Self {
             source: &file.source,
             comments: Comments::new(file),
@@ -45,7 +45,7 @@ impl<'a> Page<'a> {
 
 /// How a list of items is laid out.
 #[derive(Clone, Copy)]
-pub struct Brackets {
+pub(crate) struct Brackets {
     open: char,
     close: char,
     /// Elements on lines of their own end in commas.
@@ -53,7 +53,7 @@ pub struct Brackets {
 }
 
 /// Writes a tree in one of the languages.
-pub trait Writer<'a>: Sized {
+pub(super) trait Writer<'a>: Sized {
     /// Whether fields of objects on lines of their own end in commas.
     const FIELD_COMMAS: bool;
 
@@ -63,8 +63,8 @@ pub trait Writer<'a>: Sized {
     /// A name and its value, without what stands behind.
     fn attribute(&mut self, attribute: &Attribute) -> Result<(), Diagnostics>;
 
-    /// Name and label of a block. `components` tells whether it stands where components do.
-    fn header(&mut self, block: &Block, components: bool) -> Result<(), Diagnostics>;
+    /// Name and label of a block.
+    fn header(&mut self, block: &Block, place: Place) -> Result<(), Diagnostics>;
 
     /// Writes the key of a field.
     fn key(&mut self, field: &Field) -> Result<(), Diagnostics>;
@@ -74,14 +74,14 @@ pub trait Writer<'a>: Sized {
 
     /// The text of a whole file.
     fn file(mut self, body: &[Statement]) -> Result<String, Diagnostics> {
-        self.body(body, true)?;
+        self.body(body, Place::Components)?;
         let page = self.page();
         page.before(usize::MAX);
         Ok(std::mem::take(&mut page.out))
     }
 
     /// Statements, each on lines of its own.
-    fn body(&mut self, body: &[Statement], components: bool) -> Result<(), Diagnostics> {
+    fn body(&mut self, body: &[Statement], place: Place) -> Result<(), Diagnostics> {
         let mut last_line = None;
         for statement in body {
             let span = statement.span();
@@ -95,7 +95,7 @@ pub trait Writer<'a>: Sized {
             page.out.push_str(&comments);
             match statement {
                 Statement::Attribute(attribute) => self.attribute(attribute)?,
-                Statement::Block(block) => self.block(block, components)?,
+                Statement::Block(block) => self.block(block, place)?,
             }
             let page = self.page();
             page.behind(span.end);
@@ -106,14 +106,14 @@ pub trait Writer<'a>: Sized {
     }
 
     /// A block; an empty one on one line.
-    fn block(&mut self, block: &Block, components: bool) -> Result<(), Diagnostics> {
-        self.header(block, components)?;
+    fn block(&mut self, block: &Block, place: Place) -> Result<(), Diagnostics> {
+        self.header(block, place)?;
         let page = self.page();
         page.out.push_str(" {");
         let commented = page.behind(block.open + 1);
         let before = page.out.len();
         page.out.push('\n');
-        self.body(&block.body, holds_components(components, &block.name.name))?;
+        self.body(&block.body, place.inside(&block.name.name))?;
         let page = self.page();
         page.before(block.close);
         if page.out.len() == before + 1 && !commented {

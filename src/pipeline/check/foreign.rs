@@ -1,10 +1,10 @@
 //! The components of Alloy that Alluvium does not have.
 //!
-//! Only their names, so that a configuration that uses one is told which block is meant for Alloy and which is
-//! misspelt. A name leaves this list when Alluvium learns its arguments. As of Alloy 1.18.
+//! Only their names, so that a diagnostic can say whether a block is meant for Alloy or misspelt. A name leaves this
+//! list when Alluvium learns its arguments. As of Alloy 1.18.
 
 /// Names of Alloy's other components, sorted.
-pub const NAMES: &[&str] = &[
+pub(crate) const NAMES: &[&str] = &[
     "beyla.ebpf",
     "database_observability.mysql",
     "database_observability.postgres",
@@ -146,7 +146,7 @@ pub const NAMES: &[&str] = &[
 ];
 
 /// True for a component of Alloy that Alluvium does not have.
-pub fn is_foreign(name: &str) -> bool {
+pub(crate) fn is_foreign(name: &str) -> bool {
     NAMES.binary_search(&name).is_ok()
 }
 

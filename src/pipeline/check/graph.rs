@@ -15,15 +15,15 @@ use crate::lang::{Diagnostics, Source};
 use crate::pipeline::component::AnyDefinition;
 
 /// Constants of the program that expressions may use.
-pub const CONSTANTS: &str = "constants";
+pub(crate) const CONSTANTS: &str = "constants";
 /// What there is of `constants`.
-pub const CONSTANT_NAMES: [&str; 4] = ["arch", "hostname", "os", "version"];
+pub(crate) const CONSTANT_NAMES: [&str; 4] = ["arch", "hostname", "os", "version"];
 /// The folder of the text that an expression stands in.
-pub const MODULE_PATH: &str = "module_path";
+pub(crate) const MODULE_PATH: &str = "module_path";
 
 /// The nodes of one scope and how they refer to each other.
 #[derive(Debug, Default)]
-pub struct Graph {
+pub(crate) struct Graph {
     /// The nodes in the order of the text.
     pub nodes: Vec<GraphNode>,
     /// Indices of nodes, leaves (those that refer to nobody) first.
@@ -43,7 +43,7 @@ pub struct Graph {
 
 /// A block that has a value or runs, as written.
 #[derive(Debug)]
-pub struct GraphNode {
+pub(crate) struct GraphNode {
     /// Id in its scope: `pyroscope.scrape.default`
     pub id: Arc<str>,
     /// Its kind, and what comes with that kind.
@@ -63,7 +63,7 @@ pub struct GraphNode {
 
 /// The kind of a node, with what it refers to.
 #[derive(Debug)]
-pub enum NodeKind {
+pub(crate) enum NodeKind {
     /// A component of the program.
     Component(&'static dyn AnyDefinition),
     /// A block that brings declarations from elsewhere; a component too, with the content as its export.
@@ -80,7 +80,7 @@ pub enum NodeKind {
 
 /// Which `declare` a block instantiates.
 #[derive(Debug)]
-pub struct Call {
+pub(crate) struct Call {
     /// Label of the import that it comes from.
     pub namespace: Option<Arc<str>>,
     /// Label of the `declare`.
@@ -93,7 +93,7 @@ pub struct Call {
 
 /// The parts of a `foreach` that need no value.
 #[derive(Debug)]
-pub struct Foreach {
+pub(crate) struct Foreach {
     /// Name of the item in the template.
     pub variable: Arc<str>,
     /// The graph of the template.
@@ -102,7 +102,7 @@ pub struct Foreach {
 
 /// A declaration: a `declare` block.
 #[derive(Debug)]
-pub struct Declare {
+pub(crate) struct Declare {
     /// The label of the block, its name.
     pub name: Arc<str>,
     /// The `declare` block, with its text.
@@ -112,7 +112,7 @@ pub struct Declare {
 
 /// What is known of a `declare` without values.
 #[derive(Debug)]
-pub struct Analysis {
+pub(crate) struct Analysis {
     /// The graph that its body makes.
     pub graph: Arc<Graph>,
     /// What it takes, by name.
@@ -125,7 +125,7 @@ pub struct Analysis {
 
 /// An `argument` of a `declare`.
 #[derive(Debug, Clone)]
-pub struct Parameter {
+pub(crate) struct Parameter {
     /// True when it can be left out, or when only the run tells.
     pub optional: bool,
     /// What the argument is for.
@@ -134,7 +134,7 @@ pub struct Parameter {
 
 /// A block and the text it is from.
 #[derive(Debug)]
-pub struct SourceBlock {
+pub(crate) struct SourceBlock {
     /// The text that the block stands in.
     pub source: Source,
     /// The block as it was parsed.
@@ -143,28 +143,52 @@ pub struct SourceBlock {
 
 /// What a template uses of the scopes around it; levels count outwards from 1.
 #[derive(Debug, Default)]
-pub struct Outside {
-    /// Nodes: the level of their scope, and their index in it.
-    pub(super) nodes: BTreeSet<(usize, usize)>,
-    /// Exports of nodes: level, index, and the name of the export.
-    pub(super) exports: BTreeSet<(usize, usize, Arc<str>)>,
-    /// Items of templates further out.
+pub(crate) struct Outside {
+    pub(super) nodes: BTreeSet<UsedNode>,
+    pub(super) exports: BTreeSet<UsedExport>,
+    /// Levels of templates further out whose item is used.
     pub(super) variables: BTreeSet<usize>,
+}
+
+/// A node by its scope and its place in that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct UsedNode {
+    /// How many scopes further out it stands.
+    pub(super) level: usize,
+    /// Index in the graph of that scope.
+    pub(super) node: usize,
+}
+
+impl UsedNode {
+    /// The same node as a scope names it that is one further out.
+    pub(super) fn seen_from_around(&self) -> Self {
+        Self {
+            level: self.level - 1,
+            node: self.node,
+        }
+    }
+}
+
+/// An export of a node, by its name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct UsedExport {
+    pub(super) of: UsedNode,
+    pub(super) name: Arc<str>,
 }
 
 impl Graph {
     /// The index of the node with this id.
-    pub fn find(&self, id: &str) -> Option<usize> {
+    pub(crate) fn find(&self, id: &str) -> Option<usize> {
         self.by_id.get(id).copied()
     }
 
     /// The node that the shortest prefix of `path` names, and how many parts that takes.
-    pub fn resolve(&self, path: &[&str]) -> Option<(usize, usize)> {
+    pub(crate) fn resolve(&self, path: &[&str]) -> Option<(usize, usize)> {
         prefixes(path).find_map(|(id, length)| Some((self.find(&id)?, length)))
     }
 
     /// The type of an export of a node; `None` when it has no such export.
-    pub fn export(&self, node: usize, name: &str) -> Option<Kind> {
+    pub(crate) fn export(&self, node: usize, name: &str) -> Option<Kind> {
         match &self.nodes.get(node)?.kind {
             NodeKind::Component(definition) => {
                 let export = definition.exports().iter().find(|export| export.name == name)?;
@@ -180,7 +204,7 @@ impl Graph {
     }
 
     /// Names of the exports of a node; `None` when only the run tells.
-    pub fn exports(&self, node: usize) -> Option<Vec<&str>> {
+    pub(crate) fn exports(&self, node: usize) -> Option<Vec<&str>> {
         Some(match &self.nodes.get(node)?.kind {
             NodeKind::Component(definition) => definition.exports().iter().map(|export| export.name).collect(),
             NodeKind::Argument => vec!["value"],
@@ -217,7 +241,7 @@ impl Declare {
     }
 
     /// What is known of it; none before it was analysed.
-    pub fn analysis(&self) -> Option<&Analysis> {
+    pub(crate) fn analysis(&self) -> Option<&Analysis> {
         self.analysis.get()
     }
 
@@ -238,27 +262,19 @@ impl SourceBlock {
 }
 
 impl GraphNode {
-    /// Its definition, when it is a component or an import.
-    pub fn definition(&self) -> Option<&'static dyn AnyDefinition> {
-        match &self.kind {
-            NodeKind::Component(definition) | NodeKind::Import(definition) => Some(*definition),
-            _ => None,
-        }
-    }
-
     /// Its label; empty when it has none.
-    pub fn label(&self) -> &str {
+    pub(crate) fn label(&self) -> &str {
         self.block.block.label.as_ref().map_or("", |label| &label.name)
     }
 }
 
 /// The prefixes of a path that can be ids, shortest first.
-pub fn prefixes<'a>(path: &'a [&'a str]) -> impl Iterator<Item = (String, usize)> + 'a {
+pub(crate) fn prefixes<'a>(path: &'a [&'a str]) -> impl Iterator<Item = (String, usize)> + 'a {
     (2..=path.len()).map(|length| (path[..length].join("."), length))
 }
 
 /// Every chain of names in an expression, and every expression below, depth first.
-pub fn walk_names(expression: &Expression, visit: &mut dyn FnMut(&[Identifier])) {
+pub(crate) fn walk_names(expression: &Expression, visit: &mut dyn FnMut(&[Identifier])) {
     let names = traversal(expression);
     if !names.is_empty() {
         visit(&names);
@@ -286,7 +302,7 @@ pub fn walk_names(expression: &Expression, visit: &mut dyn FnMut(&[Identifier]))
 }
 
 /// Every chain of names in a body.
-pub fn walk_body(body: &[Statement], visit: &mut dyn FnMut(&[Identifier])) {
+pub(crate) fn walk_body(body: &[Statement], visit: &mut dyn FnMut(&[Identifier])) {
     for statement in body {
         match statement {
             Statement::Attribute(attribute) => walk_names(&attribute.value, visit),

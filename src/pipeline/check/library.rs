@@ -19,7 +19,7 @@ use crate::pipeline::check::graph::{Declare, SourceBlock};
 use crate::pipeline::component::{AnyDefinition, Stability};
 
 /// The texts of an import, read.
-pub struct Parsed {
+pub(crate) struct Parsed {
     pub(crate) declares: Declares,
     /// Its imports by namespace.
     pub(crate) imports: BTreeMap<Arc<str>, (Arc<SourceBlock>, &'static dyn AnyDefinition)>,

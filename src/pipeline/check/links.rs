@@ -15,7 +15,8 @@ use crate::lang::{Diagnostic, Source, Span, codes, stdlib};
 use crate::pipeline::check::analyzer::{Analyzer, below_minimum};
 use crate::pipeline::check::env::{Env, ScopeKind};
 use crate::pipeline::check::graph::{
-    CONSTANT_NAMES, CONSTANTS, Call, Graph, GraphNode, MODULE_PATH, NodeKind, Outside, SourceBlock, prefixes, walk_body,
+    CONSTANT_NAMES, CONSTANTS, Call, Graph, GraphNode, MODULE_PATH, NodeKind, Outside, SourceBlock, UsedExport,
+    UsedNode, prefixes, walk_body,
 };
 use crate::pipeline::component::Stability;
 
@@ -58,10 +59,13 @@ impl Links {
         self.namespaces
             .extend(outside.map(|(level, namespace)| (level - 1, namespace.clone())));
         let used = &template.outside;
-        let nodes = used.nodes.iter().filter(|node| **node != (1, index));
-        self.uses.nodes.extend(nodes.map(|(level, node)| (level - 1, *node)));
-        let exports = used.exports.iter();
-        let exports = exports.map(|(level, node, name)| (level - 1, *node, name.clone()));
+        let itself = UsedNode { level: 1, node: index };
+        let nodes = used.nodes.iter().filter(|used| **used != itself);
+        self.uses.nodes.extend(nodes.map(UsedNode::seen_from_around));
+        let exports = used.exports.iter().map(|used| UsedExport {
+            of: used.of.seen_from_around(),
+            name: used.name.clone(),
+        });
         self.uses.exports.extend(exports);
         self.uses.variables.extend(used.variables.iter().map(|level| level - 1));
     }
@@ -123,19 +127,19 @@ pub(super) fn apply(graph: &mut Graph, all: Vec<Links>, mut templates: HashMap<u
                 references.insert(*import);
             }
         }
-        let own = |level: &usize| *level == 0;
-        references.extend(uses.nodes.iter().filter(|node| own(&node.0)).map(|node| node.1));
-        let used_exports = uses.exports.iter().filter(|export| own(&export.0));
-        let used_exports = used_exports.map(|(_, node, name)| (*node, name.clone())).collect();
-        let uses_outside = !uses.variables.is_empty() || uses.nodes.iter().any(|node| node.0 > 0);
+        let own = uses.nodes.iter().filter(|used| used.level == 0);
+        references.extend(own.map(|used| used.node));
+        let used_exports = uses.exports.iter().filter(|used| used.of.level == 0);
+        let used_exports = used_exports.map(|used| (used.of.node, used.name.clone())).collect();
+        let uses_outside = !uses.variables.is_empty() || uses.nodes.iter().any(|used| used.level > 0);
         for target in &references {
             graph.nodes[*target].referenced_by.push(index);
         }
         let outer = &mut graph.outside;
-        outer.nodes.extend(uses.nodes.into_iter().filter(|node| node.0 > 0));
+        outer.nodes.extend(uses.nodes.into_iter().filter(|used| used.level > 0));
         outer
             .exports
-            .extend(uses.exports.into_iter().filter(|export| export.0 > 0));
+            .extend(uses.exports.into_iter().filter(|used| used.of.level > 0));
         outer
             .variables
             .extend(uses.variables.into_iter().filter(|level| *level > 0));
@@ -175,9 +179,10 @@ impl Finder<'_, '_, '_> {
             }
             Target::Node(level, node, length) => {
                 self.shadowing(source, names);
-                self.links.uses.nodes.insert((level, node));
+                let used = UsedNode { level, node };
+                self.links.uses.nodes.insert(used);
                 if let Some((export, rest)) = names.get(length..).and_then(<[Identifier]>::split_first) {
-                    self.export(source, (level, node), export, rest);
+                    self.export(source, used, export, rest);
                 }
             }
             Target::Variable(level) => {
@@ -211,12 +216,14 @@ impl Finder<'_, '_, '_> {
     }
 
     /// An export of a node, and the fields that are taken of it.
-    fn export(&mut self, source: &Source, (level, node): (usize, usize), export: &Identifier, rest: &[Identifier]) {
-        let Some(graph) = self.env.ancestor(level).and_then(|env| env.graph) else {
+    fn export(&mut self, source: &Source, of: UsedNode, export: &Identifier, rest: &[Identifier]) {
+        let node = of.node;
+        let Some(graph) = self.env.ancestor(of.level).and_then(|env| env.graph) else {
             return;
         };
         if let Some(kind) = graph.export(node, &export.name) {
-            self.links.uses.exports.insert((level, node, export.name.clone()));
+            let name = export.name.clone();
+            self.links.uses.exports.insert(UsedExport { of, name });
             if let Some(value) = without_fields(&kind) {
                 self.fields(source, value, rest);
             }

@@ -14,7 +14,7 @@ use crate::pipeline::check::graph::{Graph, NodeKind};
 use crate::pipeline::component::AnyDefinition;
 
 /// What a configuration without errors holds for nothing.
-pub fn unused(sources: &[(String, String)], graph: &Graph) -> Diagnostics {
+pub(crate) fn unused(sources: &[(String, String)], graph: &Graph) -> Diagnostics {
     let mut found = Diagnostics::new();
     components(graph, &mut found);
     // A library that others import.

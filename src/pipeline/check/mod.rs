@@ -8,25 +8,25 @@
 
 mod analyzer;
 pub(crate) mod arguments;
-pub mod blocks;
+pub(crate) mod blocks;
 mod bodies;
 mod broken;
 pub(crate) mod catalog;
 pub(crate) mod declare;
 mod env;
-pub mod foreign;
-pub mod graph;
+pub(crate) mod foreign;
+pub(crate) mod graph;
 pub(crate) mod library;
 mod links;
 mod lints;
 mod order;
 mod redact;
 mod scope;
-pub mod settings;
+pub(crate) mod settings;
 mod types;
 mod validate;
 
 pub(crate) use analyzer::Extent;
-pub use redact::redact;
+pub(crate) use redact::redact;
 pub(crate) use validate::analyze;
 pub use validate::validate;

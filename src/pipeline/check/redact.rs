@@ -16,7 +16,7 @@ const SUSPICIOUS: [&str; 6] = ["password", "passwd", "secret", "token", "credent
 const SECRET: &str = "\"(secret)\"";
 
 /// The text without its secrets; its name says the syntax.
-pub fn redact(path: &str, text: &str, definitions: &[&'static dyn AnyDefinition]) -> String {
+pub(crate) fn redact(path: &str, text: &str, definitions: &[&'static dyn AnyDefinition]) -> String {
     let source = Source::new(path, text);
     let (file, diagnostics) = parse(&source);
     if diagnostics.has_errors() {

@@ -14,7 +14,7 @@ use crate::lang::{Diagnostic, Source, codes, stdlib};
 use crate::pipeline::check::env::{Env, ScopeKind};
 use crate::pipeline::check::graph::{CONSTANTS, Graph, MODULE_PATH, walk_names};
 
-/// The type of what an `export` block gives, as far as it can be told.
+/// The type of what an `export` block gives, as far as it is known.
 pub(super) fn export_kind(graph: &Graph, node: usize) -> Kind {
     let value = graph.nodes.get(node).and_then(|node| node.block.attribute("value"));
     let resolve = Static { graph, env: None };
@@ -142,7 +142,7 @@ impl Static<'_> {
         self.graph.resolve(path).is_some() || variables.any(|(_, env)| env.variable.as_deref() == path.first().copied())
     }
 
-    /// The type of an expression as far as it can be told.
+    /// The type of an expression as far as it is known.
     fn kind_of(&self, expression: &Expression) -> Option<Kind> {
         let names = traversal(expression);
         if !names.is_empty() {

@@ -83,10 +83,10 @@ pub struct Context {
 }
 
 /// Tells the engine the exports of a component.
-pub type ExportsSender = Arc<dyn Fn(BTreeMap<Arc<str>, Value>) + Send + Sync>;
+pub(crate) type ExportsSender = Arc<dyn Fn(BTreeMap<Arc<str>, Value>) + Send + Sync>;
 
 /// Tells the engine the health of a component: healthy or not, and why.
-pub type HealthSender = Arc<dyn Fn(HealthState, String) + Send + Sync>;
+pub(crate) type HealthSender = Arc<dyn Fn(HealthState, String) + Send + Sync>;
 
 /// Health of a node, worst last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

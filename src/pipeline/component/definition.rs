@@ -34,7 +34,7 @@ impl Stability {
 
 /// Builds an instance with its first arguments. It has set its first exports through the context when it returns, if it
 /// has any at that time.
-pub type Build<A> = fn(Context, Arc<A>) -> Result<Arc<dyn Component<A>>, ComponentError>;
+pub(crate) type Build<A> = fn(Context, Arc<A>) -> Result<Arc<dyn Component<A>>, ComponentError>;
 
 /// A kind of component whose arguments are an `A`. One constant for each, listed sorted in `components::ALL`.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! What the component of an import exports: the engine reads declarations from it.
 
 /// Export of an import: its texts, an object from name to text. Diagnostics call a text by its name.
-pub const CONTENT: &str = "content";
+pub(crate) const CONTENT: &str = "content";
 /// Export of an import: the folder (or the start of the URL) of its texts, for `module_path`; null for that of the text
 /// which imports.
-pub const FOLDER: &str = "folder";
+pub(crate) const FOLDER: &str = "folder";

@@ -8,10 +8,12 @@
 mod contract;
 mod definition;
 mod erased;
-pub mod import;
+pub(crate) mod import;
 pub mod live;
-pub mod own_http;
+pub(crate) mod own_http;
 
-pub use contract::{Component, ComponentError, Context, ExportsSender, HealthSender, HealthState};
-pub use definition::{Build, Definition, Stability, no_metrics};
-pub use erased::{AnyComponent, AnyDefinition, ValidArguments};
+pub use contract::{Component, ComponentError, Context, HealthState};
+pub(crate) use contract::{ExportsSender, HealthSender};
+pub use definition::{Definition, Stability, no_metrics};
+pub use erased::AnyDefinition;
+pub(crate) use erased::{AnyComponent, ValidArguments};

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use crate::base::BoxFuture;
 
 /// Answers a request to one of the program's endpoints.
-pub type Answer = Arc<dyn Fn(http::Request<Bytes>) -> BoxFuture<'static, http::Response<Bytes>> + Send + Sync>;
+pub(crate) type Answer = Arc<dyn Fn(http::Request<Bytes>) -> BoxFuture<'static, http::Response<Bytes>> + Send + Sync>;
 
 /// The endpoints. Clones are the same; the default has no address.
 #[derive(Clone, Default)]
@@ -36,8 +36,13 @@ impl OwnHttp {
         let _ = self.0.answer.set(answer);
     }
 
+    /// Their `host:port`; empty for a program without them.
+    pub(crate) fn address(&self) -> &str {
+        &self.0.address
+    }
+
     /// True when this is their address.
-    pub fn is_at(&self, host: &str, port: Option<u16>) -> bool {
+    pub(crate) fn is_at(&self, host: &str, port: Option<u16>) -> bool {
         let split = self.0.address.rsplit_once(':');
         split.is_some_and(|(own, own_port)| {
             host.eq_ignore_ascii_case(own) && port.is_some_and(|port| own_port.parse() == Ok(port))

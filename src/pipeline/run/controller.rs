@@ -89,7 +89,7 @@ impl Options {
 
 /// Result of the last load.
 #[derive(Debug, Clone)]
-pub struct LastLoad {
+pub(crate) struct LastLoad {
     /// When the load ended, well or not.
     pub time: SystemTime,
     /// What was wrong; `None` when it succeeded.
@@ -270,7 +270,7 @@ impl Controller {
     }
 
     /// Notes a load that failed before it came here: the configuration could not be read.
-    pub fn load_failed(&self, path: &str, message: &str) {
+    pub(crate) fn load_failed(&self, path: &str, message: &str) {
         let source = Source::new(path, "");
         let diagnostic = Diagnostic::error(codes::BUILD_FAILED, &source, Span::default(), message);
         *self.inner.last_load.lock() = Some(LastLoad {
@@ -342,12 +342,12 @@ impl Controller {
     }
 
     /// How the last load went; `None` before the first.
-    pub fn last_load(&self) -> Option<LastLoad> {
+    pub(crate) fn last_load(&self) -> Option<LastLoad> {
         self.inner.last_load.lock().clone()
     }
 
     /// The program's own endpoints, as components reach them.
-    pub fn own_http(&self) -> &OwnHttp {
+    pub(crate) fn own_http(&self) -> &OwnHttp {
         &self.inner.loader.engine.around.own_http
     }
 

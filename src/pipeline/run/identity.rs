@@ -11,15 +11,16 @@ use crate::pipeline::check::blocks::ForeachBody;
 
 /// The items of a collection with their ids, in order. Equal items are counted; the ids are those of Alloy for strings,
 /// numbers and bools.
-pub fn items(foreach: &ForeachBody) -> Vec<(Arc<str>, Value)> {
+pub(super) fn items(foreach: &ForeachBody) -> Vec<(Arc<str>, Value)> {
     let field = &foreach.id;
+    let of_string = if foreach.hash_string_id { hash } else { plain };
     let mut counts: HashMap<String, usize> = HashMap::new();
     let id = |item: &Value| {
         let id = match item {
             Value::Object(fields) if !field.is_empty() => fields.get(field),
             _ => None,
         };
-        let fingerprint = fingerprint(id.unwrap_or(item), foreach.hash_string_id);
+        let fingerprint = fingerprint(id.unwrap_or(item), of_string);
         let count = counts.entry(fingerprint.clone()).or_default();
         *count += 1;
         format!("foreach_{fingerprint}_{count}").into()
@@ -28,10 +29,10 @@ pub fn items(foreach: &ForeachBody) -> Vec<(Arc<str>, Value)> {
     ids.into_iter().zip(foreach.collection.iter().cloned()).collect()
 }
 
-fn fingerprint(value: &Value, hashed: bool) -> String {
+/// A part of an id that equal values share; `of_string` makes that of a string.
+fn fingerprint(value: &Value, of_string: fn(&str) -> String) -> String {
     match value {
-        Value::String(text) if !hashed => plain(text),
-        Value::String(text) => hash(text),
+        Value::String(text) => of_string(text),
         Value::Bool(value) => value.to_string(),
         Value::Number(Number::Float(value)) => plain(&format!("{value:.6}")),
         Value::Number(Number::Int(value)) => plain(&value.to_string()),

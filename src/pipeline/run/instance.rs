@@ -18,7 +18,7 @@ use crate::pipeline::run::node::{Health, Node};
 
 /// A scope at run time: one of as many as its text is instantiated.
 #[derive(Default)]
-pub struct Instance {
+pub(crate) struct Instance {
     /// Module id: ids of what is around and its own, with `/` between; empty for the configuration itself, a name for
     /// one from elsewhere.
     pub path: Arc<str>,
@@ -32,13 +32,22 @@ pub struct Instance {
     pub variable: Option<(Arc<str>, Mutex<Value>)>,
     /// Where its declarations and imports are found.
     pub surroundings: Arc<Surroundings>,
-    /// Places in the order of evaluation of nodes that have to be looked at; true when they have to be evaluated, false
-    /// when only something inside of them has.
-    pub dirty: Mutex<BTreeMap<usize, bool>>,
+    /// Places in the order of evaluation of nodes that have to be looked at, and why.
+    pub dirty: Mutex<BTreeMap<usize, Pending>>,
+}
+
+/// What has to be done with a node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Pending {
+    /// Something in the modules inside of it has to be evaluated, its own expressions have not.
+    #[default]
+    Inside,
+    /// Its own expressions have to be evaluated, too.
+    Evaluation,
 }
 
 /// The run-time state of a node of the graph.
-pub struct Entry {
+pub(crate) struct Entry {
     /// The kind of the node, with what runs for it.
     pub what: What,
     value: Mutex<Value>,
@@ -46,7 +55,7 @@ pub struct Entry {
 }
 
 /// What runs for a node, by its kind.
-pub enum What {
+pub(crate) enum What {
     /// A component of its own.
     Component(Arc<Node>),
     /// The source of an import.
@@ -62,7 +71,7 @@ pub enum What {
 }
 
 /// An instance of a `declare`.
-pub struct Custom {
+pub(crate) struct Custom {
     /// The declaration that it is an instance of.
     pub declare: Arc<Declare>,
     /// The scope of the instance.
@@ -70,7 +79,7 @@ pub struct Custom {
 }
 
 /// The modules of a `foreach`.
-pub struct Children {
+pub(crate) struct Children {
     /// The arguments of the block: the collection that they are made of, and the others.
     pub values: Mutex<Arguments>,
     /// The module of each item, by the item's id.
@@ -79,7 +88,7 @@ pub struct Children {
 
 impl Entry {
     /// An entry that was evaluated without an error.
-    pub fn new(what: What, value: Value) -> Self {
+    pub(crate) fn new(what: What, value: Value) -> Self {
         Self {
             what,
             value: Mutex::new(value),
@@ -88,12 +97,12 @@ impl Entry {
     }
 
     /// The value that references to it see.
-    pub fn value(&self) -> Value {
+    pub(crate) fn value(&self) -> Value {
         self.value.lock().clone()
     }
 
     /// Changes what others see of it; false when it is the same.
-    pub fn set_value(&self, value: Value) -> bool {
+    pub(crate) fn set_value(&self, value: Value) -> bool {
         let mut current = self.value.lock();
         let changed = *current != value;
         if changed {
@@ -103,7 +112,7 @@ impl Entry {
     }
 
     /// Health of its last evaluation.
-    pub fn health(&self) -> Health {
+    pub(crate) fn health(&self) -> Health {
         match &self.what {
             What::Component(node) | What::Import(node) => node.health(),
             _ => self.health.lock().clone(),
@@ -111,12 +120,12 @@ impl Entry {
     }
 
     /// True when its last evaluation went well, as far as that is not known to a node.
-    pub fn is_well_evaluated(&self) -> bool {
+    pub(crate) fn is_well_evaluated(&self) -> bool {
         self.health.lock().state == HealthState::Healthy
     }
 
     /// Says how its last evaluation went.
-    pub fn set_evaluation(&self, state: HealthState, message: impl Into<Cow<'static, str>>) {
+    pub(crate) fn set_evaluation(&self, state: HealthState, message: impl Into<Cow<'static, str>>) {
         match &self.what {
             What::Component(node) | What::Import(node) => node.set_evaluation(state, message),
             _ => {
@@ -131,17 +140,17 @@ impl Entry {
 
 impl Instance {
     /// The run-time state of a node of the graph.
-    pub fn entry(&self, index: usize) -> Option<&Entry> {
+    pub(crate) fn entry(&self, index: usize) -> Option<&Entry> {
         self.entries.get(index)?.as_ref()
     }
 
     /// The id of a node among all nodes.
-    pub fn global_id(&self, index: usize) -> Option<Arc<str>> {
+    pub(crate) fn global_id(&self, index: usize) -> Option<Arc<str>> {
         Some(join(&self.path, &self.graph.nodes.get(index)?.id))
     }
 
     /// What it gives to its user: the values of its exports.
-    pub fn exports(&self) -> Value {
+    pub(crate) fn exports(&self) -> Value {
         let exports = self.graph.nodes.iter().enumerate().filter_map(|(index, node)| {
             matches!(node.kind, NodeKind::Export)
                 .then(|| Some((Arc::<str>::from(node.label()), self.entry(index)?.value())))?
@@ -149,43 +158,45 @@ impl Instance {
         Value::object(exports)
     }
 
-    /// Has a node looked at; with `evaluate`, its own expressions too.
-    pub fn mark(&self, index: usize, evaluate: bool) {
+    /// Has a node looked at; what is pending already stays so.
+    pub(crate) fn mark(&self, index: usize, pending: Pending) {
         if let Some(rank) = self.graph.rank.get(index) {
-            *self.dirty.lock().entry(*rank).or_default() |= evaluate;
+            let mut dirty = self.dirty.lock();
+            let known = dirty.entry(*rank).or_default();
+            *known = pending.max(*known);
         }
     }
 
     /// Has the nodes that refer to a node evaluated.
-    pub fn mark_dependants(&self, index: usize) {
+    pub(crate) fn mark_dependants(&self, index: usize) {
         let node = self.graph.nodes.get(index);
         for dependant in node.iter().flat_map(|node| &node.referenced_by) {
-            self.mark(*dependant, true);
+            self.mark(*dependant, Pending::Evaluation);
         }
     }
 
     /// Has every node evaluated that uses the item of its template or what surrounds that.
-    pub fn mark_users_of_outside(&self) {
+    pub(crate) fn mark_users_of_outside(&self) {
         for (index, node) in self.graph.nodes.iter().enumerate() {
             if node.uses_outside {
-                self.mark(index, true);
+                self.mark(index, Pending::Evaluation);
             }
         }
     }
 
-    /// The next node to look at, and whether to evaluate it, leaves first.
-    pub fn next_dirty(&self) -> Option<(usize, bool)> {
-        let (rank, evaluate) = self.dirty.lock().pop_first()?;
-        Some((*self.graph.order.get(rank)?, evaluate))
+    /// The next node to look at, and what is to be done with it, leaves first.
+    pub(crate) fn next_dirty(&self) -> Option<(usize, Pending)> {
+        let (rank, pending) = self.dirty.lock().pop_first()?;
+        Some((*self.graph.order.get(rank)?, pending))
     }
 
     /// True when nothing has to be looked at.
-    pub fn is_clean(&self) -> bool {
+    pub(crate) fn is_clean(&self) -> bool {
         self.dirty.lock().is_empty()
     }
 
     /// Every entry here and in the modules inside.
-    pub fn walk(&self, visit: &mut dyn FnMut(&Instance, usize, &Entry)) {
+    pub(crate) fn walk(&self, visit: &mut dyn FnMut(&Instance, usize, &Entry)) {
         for index in 0..self.entries.len() {
             if let Some(entry) = self.entry(index) {
                 visit(self, index, entry);
@@ -197,7 +208,7 @@ impl Instance {
     }
 
     /// The modules right below a node.
-    pub fn modules(&self, index: usize) -> Vec<&Instance> {
+    pub(crate) fn modules(&self, index: usize) -> Vec<&Instance> {
         match self.entry(index).map(|entry| &entry.what) {
             Some(What::Custom(module)) => vec![&module.instance],
             Some(What::Foreach(children)) => children.list.values().collect(),
@@ -206,7 +217,7 @@ impl Instance {
     }
 
     /// The instance that a whole module id names; asked of the root.
-    pub fn module(&self, path: &str) -> Option<&Instance> {
+    pub(crate) fn module(&self, path: &str) -> Option<&Instance> {
         self.inner_module(self.local(path)?)
     }
 
@@ -219,7 +230,7 @@ impl Instance {
     }
 
     /// The node that a whole id names: the instance it is in, and its index there; asked of the root.
-    pub fn locate(&self, id: &str) -> Option<(&Instance, usize)> {
+    pub(crate) fn locate(&self, id: &str) -> Option<(&Instance, usize)> {
         self.inner_locate(self.local(id)?)
     }
 
@@ -258,7 +269,7 @@ impl Instance {
 
     /// Has the nodes referring to the node of this whole id evaluated, and all modules around it looked at; asked of
     /// the root. False when its exports are those that they know, or there is no such node.
-    pub fn mark_changed(&self, id: &str) -> bool {
+    pub(crate) fn mark_changed(&self, id: &str) -> bool {
         self.local(id).is_some_and(|id| self.inner_mark_changed(id))
     }
 
@@ -282,14 +293,14 @@ impl Instance {
         let changed = inner.inner_mark_changed(rest);
         if changed {
             let first = id.split('/').next().and_then(|first| self.graph.find(first));
-            first.into_iter().for_each(|index| self.mark(index, false));
+            first.into_iter().for_each(|index| self.mark(index, Pending::Inside));
         }
         changed
     }
 }
 
 /// The id of something in a module.
-pub fn join(path: &str, id: &Arc<str>) -> Arc<str> {
+pub(super) fn join(path: &str, id: &Arc<str>) -> Arc<str> {
     if path.is_empty() {
         id.clone()
     } else {

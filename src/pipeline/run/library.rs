@@ -13,7 +13,7 @@ use crate::pipeline::check::library::Parsed;
 use crate::pipeline::component::import::{CONTENT, FOLDER};
 
 /// What an import has brought, as it is in force.
-pub struct Library {
+pub(crate) struct Library {
     /// The texts that it is made of.
     pub content: Value,
     /// The declarations of the texts, parsed.
@@ -24,7 +24,7 @@ pub struct Library {
 
 /// Where a scope finds declarations at run time: as `check::env::Env` does in the text.
 #[derive(Default)]
-pub struct Surroundings {
+pub(crate) struct Surroundings {
     /// The scope around this one.
     pub parent: Option<Arc<Surroundings>>,
     /// Folder of the text, for `module_path`.
@@ -35,7 +35,7 @@ pub struct Surroundings {
 
 impl Surroundings {
     /// A scope in this folder.
-    pub fn new(parent: Option<Arc<Surroundings>>, module_path: Arc<str>) -> Arc<Self> {
+    pub(crate) fn new(parent: Option<Arc<Surroundings>>, module_path: Arc<str>) -> Arc<Self> {
         Arc::new(Self {
             parent,
             module_path,
@@ -44,7 +44,7 @@ impl Surroundings {
     }
 
     /// The scope that is `level` further out.
-    pub fn ancestor(self: &Arc<Self>, level: usize) -> Option<Arc<Self>> {
+    pub(crate) fn ancestor(self: &Arc<Self>, level: usize) -> Option<Arc<Self>> {
         let mut current = self.clone();
         for _ in 0..level {
             current = current.parent.clone()?;

@@ -1,4 +1,4 @@
-//! The controller's side of live debugging: whom one may watch, and what flows in a module.
+//! The controller's side of live debugging: which components can be watched, and what flows in a module.
 //!
 //! Ids are whole: that of a component in a module begins with the module's id and a slash. What flows between a
 //! component of a module and one inside a component of it is shown as flowing to that component, since that is what the
@@ -30,7 +30,7 @@ pub enum WatchError {
 /// What flowed from a component within a window. Alloy's fields, and ours.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct EdgeRate {
+pub(crate) struct EdgeRate {
     /// Whole id of who hands over.
     #[serde(rename = "componentID")]
     pub component_id: String,
@@ -51,7 +51,7 @@ pub struct EdgeRate {
 }
 
 /// Follows what flows in a module: differences between two readings.
-pub struct Flow {
+pub(crate) struct Flow {
     hub: LiveHub,
     module: String,
     last: Reading,
@@ -63,8 +63,8 @@ impl Controller {
         self.live_hub()
     }
 
-    /// Begins to watch a component. Whoever watches is told at once what the component holds now. `probability` is the
-    /// share of entries wanted, 0 to 1.
+    /// Begins to watch a component. The first entries are what the component holds now. `probability` is the share of
+    /// entries wanted, 0 to 1.
     pub fn watch(&self, id: &str, probability: f64) -> Result<Watch, WatchError> {
         if !self.live().is_enabled() {
             return Err(WatchError::Disabled);
@@ -78,7 +78,7 @@ impl Controller {
     }
 
     /// Begins to follow what flows in a module; the empty id is the root.
-    pub fn flow(&self, module: &str) -> Flow {
+    pub(crate) fn flow(&self, module: &str) -> Flow {
         Flow::new(self.live().clone(), module)
     }
 }
@@ -95,7 +95,7 @@ impl Flow {
     }
 
     /// What flowed since the last call, `elapsed` ago.
-    pub fn next(&mut self, elapsed: Duration) -> Vec<EdgeRate> {
+    pub(crate) fn next(&mut self, elapsed: Duration) -> Vec<EdgeRate> {
         let now = self.read();
         let seconds = elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
         let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds;

@@ -140,9 +140,10 @@ impl Loader {
         apply.into_iter().for_each(|apply| apply());
         if matches!(wanted, Wanted::Load(_)) {
             (self.on_logging)(&logging);
-            // Who may look is said by the configuration itself, not by one from elsewhere.
+            // Only the configuration of this host allows watching, not one that a server sent.
             if self.engine.module.is_empty() {
-                self.engine.around.live.set_enabled(live_debugging);
+                let live = &self.engine.around.live;
+                if live_debugging { live.enable() } else { live.disable() }
             }
         }
         Ok(Swapped {

@@ -22,7 +22,7 @@ const BUCKETS: [f64; 12] = [0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 
 const SLOW: Duration = Duration::from_secs(60);
 
 /// Handles of the engine's metrics.
-pub struct Metrics {
+pub(crate) struct Metrics {
     last_load_successful: Gauge,
     last_success: Gauge<f64, AtomicU64>,
     failures: Counter,
@@ -40,7 +40,7 @@ pub struct Metrics {
 impl Metrics {
     /// Registers the metrics; those of components and of the graph are asked for when somebody looks. `module` is the
     /// id of the configuration: one that has an id is not what metrics about "the configuration" are of.
-    pub fn register(
+    pub(super) fn register(
         scope: &Scope,
         version: &str,
         module: &str,
@@ -133,13 +133,13 @@ impl Metrics {
     }
 
     /// Notes that the graph is being evaluated until the answer is dropped.
-    pub fn evaluate(&self) -> Evaluating<'_> {
+    pub(super) fn evaluate(&self) -> Evaluating<'_> {
         self.evaluating.set(1);
         Evaluating(&self.evaluating)
     }
 
     /// Counts the evaluation of a component, whose id is asked for when it was slow.
-    pub fn evaluated(&self, took: Duration, id: impl FnOnce() -> String) {
+    pub(crate) fn evaluated(&self, took: Duration, id: impl FnOnce() -> String) {
         self.evaluation_seconds.observe(took.as_secs_f64());
         if took >= SLOW {
             self.slow_seconds
@@ -149,12 +149,12 @@ impl Metrics {
     }
 
     /// Counts how long a change waited for the evaluation of the components that use it.
-    pub fn waited(&self, time: Duration) {
+    pub(super) fn waited(&self, time: Duration) {
         self.wait_seconds.observe(time.as_secs_f64());
     }
 
     /// Counts a load; `hash` is that of the configuration now in force.
-    pub fn loaded(&self, hash: Option<&str>) {
+    pub(super) fn loaded(&self, hash: Option<&str>) {
         self.last_load_successful.set(i64::from(hash.is_some()));
         let Some(hash) = hash else {
             self.failures.inc();
@@ -168,7 +168,7 @@ impl Metrics {
 }
 
 /// See [`Metrics::evaluate`].
-pub struct Evaluating<'a>(&'a Gauge);
+pub(crate) struct Evaluating<'a>(&'a Gauge);
 
 impl Drop for Evaluating<'_> {
     fn drop(&mut self) {

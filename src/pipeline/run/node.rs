@@ -24,7 +24,7 @@ use crate::pipeline::component::{AnyComponent, AnyDefinition, ComponentError, Co
 
 /// Health of one aspect of a node.
 #[derive(Debug, Clone)]
-pub struct Health {
+pub(crate) struct Health {
     /// How well this aspect is.
     pub state: HealthState,
     /// Why it is so, for people.
@@ -54,14 +54,14 @@ impl Default for RestartPolicy {
 /// What changed, for the controller to look at. Bounded by the number of components, and every change of one component
 /// between two looks counts once.
 #[derive(Default)]
-pub struct Changes {
+pub(crate) struct Changes {
     changed: Mutex<Changed>,
     wake: Notify,
 }
 
 /// What changed between two looks.
 #[derive(Default)]
-pub struct Changed {
+pub(crate) struct Changed {
     /// Ids of components whose exports changed, and when they did first.
     pub ids: BTreeMap<Arc<str>, Instant>,
     /// Ids of imports and `foreach` blocks that have another shape.
@@ -75,7 +75,7 @@ impl Changes {
     }
 
     /// Asks for a look at the shape of imports and `foreach` blocks.
-    pub fn add_shapes(&self, ids: Vec<Arc<str>>) {
+    pub(crate) fn add_shapes(&self, ids: Vec<Arc<str>>) {
         if !ids.is_empty() {
             self.changed.lock().shapes = ids;
             self.wake.notify_one();
@@ -83,19 +83,19 @@ impl Changes {
     }
 
     /// Takes what has changed since the last call.
-    pub fn take(&self) -> Changed {
+    pub(crate) fn take(&self) -> Changed {
         std::mem::take(&mut *self.changed.lock())
     }
 
     /// Returns when something may have changed.
-    pub async fn changed(&self) {
+    pub(crate) async fn changed(&self) {
         self.wake.notified().await;
     }
 }
 
 /// Names of exports, each once. There are as many as the definitions of the components that run have.
 #[derive(Default)]
-pub struct ExportNames(Mutex<HashSet<Arc<str>>>);
+pub(crate) struct ExportNames(Mutex<HashSet<Arc<str>>>);
 
 impl ExportNames {
     fn shared(&self, name: Arc<str>) -> Arc<str> {
@@ -111,7 +111,7 @@ impl ExportNames {
 }
 
 /// What a component can change from within.
-pub struct Shared {
+pub(super) struct Shared {
     id: Arc<str>,
     changes: Arc<Changes>,
     names: Arc<ExportNames>,
@@ -126,7 +126,7 @@ struct Aspects {
 }
 
 /// A component of the running graph.
-pub struct Node {
+pub(crate) struct Node {
     /// `pyroscope.scrape.default`
     pub id: Arc<str>,
     /// The definition of its kind.
@@ -145,7 +145,7 @@ enum Task {
 }
 
 /// What every component gets in its context besides its id.
-pub struct Surroundings {
+pub(crate) struct Surroundings {
     /// Storage path; a component's folder is below.
     pub storage_path: std::path::PathBuf,
     /// Root that all metrics are registered in.
@@ -154,7 +154,7 @@ pub struct Surroundings {
     pub user_agent: Arc<str>,
     /// Where components tell what flows through them.
     pub live: LiveHub,
-    /// Where changed exports are told.
+    /// Where changed exports are reported.
     pub changes: Arc<Changes>,
     /// Names of exports, shared by all components.
     pub names: Arc<ExportNames>,
@@ -187,7 +187,7 @@ impl Shared {
 
 impl Health {
     /// This health, from now on.
-    pub fn now(state: HealthState, message: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn now(state: HealthState, message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             state,
             message: message.into(),
@@ -196,13 +196,19 @@ impl Health {
     }
 }
 
+/// Whether the metrics of a component are among those of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Metrics {
+    Shown,
+    Hidden,
+}
+
 impl Node {
-    /// Builds the component; it does not run yet. `module` is the id of the module that it is in; with `hidden` its
-    /// metrics are not shown.
-    pub fn build(
+    /// Builds the component; it does not run yet. `module` is the id of the module that it is in.
+    pub(crate) fn build(
         id: Arc<str>,
         module: &str,
-        hidden: bool,
+        metrics: Metrics,
         definition: &'static dyn AnyDefinition,
         arguments: ValidArguments,
         around: &Surroundings,
@@ -227,10 +233,9 @@ impl Node {
             ("component_path", Arc::from(format!("/{module}"))),
             ("component_id", local),
         ];
-        let metrics = if hidden {
-            crate::telemetry::metrics::Scope::new()
-        } else {
-            around.metrics.child_of(labels)
+        let metrics = match metrics {
+            Metrics::Shown => around.metrics.child_of(labels),
+            Metrics::Hidden => crate::telemetry::metrics::Scope::new(),
         };
         let context = Context {
             id: id.clone(),
@@ -256,27 +261,27 @@ impl Node {
     }
 
     /// The exports in force, an object.
-    pub fn exports(&self) -> Value {
+    pub(crate) fn exports(&self) -> Value {
         self.shared.exports.lock().clone()
     }
 
     /// The arguments in force.
-    pub fn arguments(&self) -> ValidArguments {
+    pub(crate) fn arguments(&self) -> ValidArguments {
         self.arguments.lock().clone()
     }
 
     /// True when these are the arguments in force.
-    pub fn has_arguments(&self, arguments: &ValidArguments) -> bool {
+    pub(crate) fn has_arguments(&self, arguments: &ValidArguments) -> bool {
         self.arguments.lock().values() == arguments.values()
     }
 
     /// The component's own state, for people.
-    pub fn debug_info(&self) -> Value {
+    pub(crate) fn debug_info(&self) -> Value {
         self.component.debug_info()
     }
 
     /// Hands a request to the component.
-    pub fn serve(
+    pub(crate) fn serve(
         &self,
         request: http::Request<bytes::Bytes>,
     ) -> Option<crate::base::BoxFuture<'static, http::Response<bytes::Bytes>>> {
@@ -284,24 +289,24 @@ impl Node {
     }
 
     /// True when the component holds something of which there is only one.
-    pub fn is_exclusive(&self) -> bool {
+    pub(crate) fn is_exclusive(&self) -> bool {
         self.component.is_exclusive()
     }
 
     /// Sends the present state to a live view that has just been opened.
-    pub fn show_live(&self, live: &LiveHandle) {
+    pub(crate) fn show_live(&self, live: &LiveHandle) {
         self.component.show_live(&self.arguments(), live);
     }
 
     /// Gives the component new arguments; on an error the old ones stay in force.
-    pub fn update(&self, arguments: &ValidArguments) -> Result<(), ComponentError> {
+    pub(crate) fn update(&self, arguments: &ValidArguments) -> Result<(), ComponentError> {
         self.component.update(arguments)?;
         *self.arguments.lock() = arguments.clone();
         Ok(())
     }
 
     /// The worst of how it runs, how its arguments evaluate and what it reports; of equals the newest.
-    pub fn health(&self) -> Health {
+    pub(crate) fn health(&self) -> Health {
         let aspects = self.shared.health.lock();
         let mut worst = &aspects.run;
         for aspect in [Some(&aspects.evaluation), aspects.reported.as_ref()]
@@ -316,12 +321,12 @@ impl Node {
     }
 
     /// Says how the last evaluation of its arguments went.
-    pub fn set_evaluation(&self, state: HealthState, message: impl Into<Cow<'static, str>>) {
+    pub(crate) fn set_evaluation(&self, state: HealthState, message: impl Into<Cow<'static, str>>) {
         self.shared.set(|aspects| &mut aspects.evaluation, state, message);
     }
 
     /// True when the last evaluation of its arguments failed.
-    pub fn evaluation_failed(&self) -> bool {
+    pub(crate) fn evaluation_failed(&self) -> bool {
         self.shared.health.lock().evaluation.state == HealthState::Unhealthy
     }
 
@@ -330,7 +335,7 @@ impl Node {
     }
 
     /// Starts the task that runs the component and restarts it. Does nothing when it is running.
-    pub fn start(self: &Arc<Self>, policy: RestartPolicy) {
+    pub(crate) fn start(self: &Arc<Self>, policy: RestartPolicy) {
         let mut task = self.task.lock();
         if task.is_some() {
             return;
@@ -346,7 +351,7 @@ impl Node {
     }
 
     /// Cuts the component's task off without asking.
-    pub fn abort(&self) {
+    pub(crate) fn abort(&self) {
         if let Some(Task::Running { shutdown, handle }) = self.task.lock().take() {
             shutdown.cancel();
             handle.abort();
@@ -355,7 +360,7 @@ impl Node {
 
     /// Asks the component to end and waits for it, at most until `deadline`; then its task is cut off. False when it
     /// had to be.
-    pub async fn stop(&self, deadline: Instant) -> bool {
+    pub(crate) async fn stop(&self, deadline: Instant) -> bool {
         let task = self.task.lock().take();
         let Some(task) = task else { return true };
         let Task::Running { shutdown, mut handle } = task else {

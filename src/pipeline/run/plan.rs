@@ -9,7 +9,7 @@ use crate::pipeline::run::library::{self, Library};
 use crate::pipeline::run::node::{Health, Node};
 
 /// The running nodes by id.
-pub type Nodes = BTreeMap<Arc<str>, Arc<Node>>;
+pub(crate) type Nodes = BTreeMap<Arc<str>, Arc<Node>>;
 
 /// The tree in force, with its components by id.
 #[derive(Default)]
@@ -25,7 +25,7 @@ pub(crate) struct Running {
 }
 
 /// Who comes and who goes. Whether one that stays is updated depends on its arguments.
-pub struct Plan {
+pub(super) struct Plan {
     /// New nodes, leaves first.
     pub start: Vec<Arc<Node>>,
     /// Running nodes that the new tree does not have, those that refer to others first.

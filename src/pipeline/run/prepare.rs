@@ -14,16 +14,16 @@ use crate::pipeline::check::settings::http::HttpSettings;
 use crate::pipeline::check::settings::remote::RemoteSettings;
 
 /// Puts prepared settings in force; called when the configuration is in force.
-pub type Apply = Box<dyn FnOnce() + Send>;
+pub(crate) type Apply = Box<dyn FnOnce() + Send>;
 /// Prepares the protection of the listener: reads certificates, changes nothing. The error is about a path in the
 /// block.
-pub type PrepareHttp = Arc<dyn Fn(&HttpSettings) -> Result<Apply, ArgumentError> + Send + Sync>;
+pub(crate) type PrepareHttp = Arc<dyn Fn(&HttpSettings) -> Result<Apply, ArgumentError> + Send + Sync>;
 /// Prepares the configuration from a server, none when there is no block or its URL is empty: reads certificates,
 /// changes nothing. The error is about a path in the block.
-pub type PrepareRemote = Arc<dyn Fn(Option<&RemoteSettings>) -> Result<Apply, ArgumentError> + Send + Sync>;
+pub(crate) type PrepareRemote = Arc<dyn Fn(Option<&RemoteSettings>) -> Result<Apply, ArgumentError> + Send + Sync>;
 
 /// What a program does that has no listener to protect: it refuses to pretend.
-pub fn no_listener(settings: &HttpSettings) -> Result<Apply, ArgumentError> {
+pub(crate) fn no_listener(settings: &HttpSettings) -> Result<Apply, ArgumentError> {
     match (&settings.tls, &settings.auth) {
         (None, None) => Ok(Box::new(|| {})),
         _ => Err(ArgumentError {

@@ -2,8 +2,8 @@
 //! of them as exports.
 //!
 //! Only nodes that are marked are looked at, leaves first; whatever comes out different marks its dependants. A change
-//! of shape (another set of items of a `foreach`, other arguments of an import) is not made here but told: it needs a
-//! new tree.
+//! of shape (another set of items of a `foreach`, other arguments of an import) is not made here but reported: it needs
+//! a new tree.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::pipeline::component::{AnyDefinition, HealthState, ValidArguments};
 use crate::pipeline::run::engine::Engine;
 use crate::pipeline::run::evaluate::{argument, block_error, export, typed, values};
 use crate::pipeline::run::identity;
-use crate::pipeline::run::instance::{Children, Custom, Entry, Instance, What};
+use crate::pipeline::run::instance::{Children, Custom, Entry, Instance, Pending, What};
 use crate::pipeline::run::names::Names;
 use crate::pipeline::run::node::Node;
 
@@ -57,12 +57,12 @@ impl<'a> Propagate<'a> {
 
     /// Passes what is marked in an instance and in those inside. `outer` are the names around a template.
     pub(crate) fn pass(&mut self, instance: &Instance, outer: Option<&Names<'_>>) -> Result<(), Diagnostics> {
-        while let Some((index, evaluate)) = instance.next_dirty() {
+        while let Some((index, pending)) = instance.next_dirty() {
             let Some(entry) = instance.entry(index) else { continue };
-            self.evaluated += usize::from(evaluate);
-            match self.entry(instance, index, entry, evaluate, outer) {
+            self.evaluated += usize::from(pending == Pending::Evaluation);
+            match self.entry(instance, index, entry, pending, outer) {
                 Ok(changed) => {
-                    if evaluate && !self.strict {
+                    if pending == Pending::Evaluation && !self.strict {
                         entry.set_evaluation(HealthState::Healthy, "component evaluated");
                     }
                     if changed {
@@ -86,7 +86,7 @@ impl<'a> Propagate<'a> {
         instance: &Instance,
         index: usize,
         entry: &Entry,
-        evaluate: bool,
+        pending: Pending,
         outer: Option<&Names<'_>>,
     ) -> Result<bool, Diagnostics> {
         let names = Names::of(instance, &self.engine.common, outer);
@@ -108,10 +108,10 @@ impl<'a> Propagate<'a> {
             }
             What::Argument => argument(text, node.label(), instance, &names, None).map(|value| entry.set_value(value)),
             What::Export => export(text, &names).map(|value| entry.set_value(value)),
-            What::Custom(module) => self.custom(entry, module, text, evaluate, &names),
+            What::Custom(module) => self.custom(entry, module, text, pending, &names),
             What::Foreach(children) => {
                 let id = instance.global_id(index).unwrap_or_default();
-                self.foreach(id, children, text, evaluate, &names).map(|()| false)
+                self.foreach(id, children, text, pending, &names).map(|()| false)
             }
         }
     }
@@ -143,12 +143,12 @@ impl<'a> Propagate<'a> {
         entry: &Entry,
         module: &Custom,
         text: &SourceBlock,
-        evaluate: bool,
+        pending: Pending,
         names: &Names<'_>,
     ) -> Result<bool, Diagnostics> {
         let Custom { declare, instance } = module;
         let mut result = Ok(());
-        if evaluate {
+        if pending == Pending::Evaluation {
             let called = decode_call(text, declare.analysis(), &names.evaluate());
             result = called.diagnostics.into_result(());
             let mut current = instance.arguments.lock();
@@ -157,7 +157,7 @@ impl<'a> Propagate<'a> {
                 drop(current);
                 for (index, entry) in instance.entries.iter().enumerate() {
                     if matches!(entry.as_ref().map(|entry| &entry.what), Some(What::Argument)) {
-                        instance.mark(index, true);
+                        instance.mark(index, Pending::Evaluation);
                     }
                 }
             }
@@ -172,10 +172,10 @@ impl<'a> Propagate<'a> {
         id: Arc<str>,
         children: &Children,
         text: &SourceBlock,
-        evaluate: bool,
+        pending: Pending,
         names: &Names<'_>,
     ) -> Result<(), Diagnostics> {
-        if evaluate {
+        if pending == Pending::Evaluation {
             let values = values(text, ForeachBody::SCHEMA, names)?;
             let items = identity::items(&typed(text, &values)?);
             // As many of them, so that none is left over; ids are unique.

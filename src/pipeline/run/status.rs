@@ -75,7 +75,7 @@ pub struct HealthView {
 /// How the last load went.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct LastLoadView {
+pub(crate) struct LastLoadView {
     /// True when it succeeded.
     pub success: bool,
     /// When the load ended, in RFC 3339.
@@ -123,7 +123,7 @@ impl Controller {
             ),
             What::Custom(module) => {
                 let arguments = module.instance.arguments.lock().attributes.clone();
-                let arguments = fields(&Value::Object(arguments.into()), false);
+                let arguments = attributes(&Value::Object(arguments.into()));
                 (arguments, module.instance.exports(), Value::Null)
             }
             What::Foreach(children) => (
@@ -134,13 +134,13 @@ impl Controller {
             What::Argument | What::Export => return None,
         };
         view.arguments = arguments;
-        view.exports = fields(&exports, false);
-        view.debug_info = fields(&debug_info, true);
+        view.exports = attributes(&exports);
+        view.debug_info = attributes_and_blocks(&debug_info);
         Some(view)
     }
 
     /// True when a component of this id runs.
-    pub fn has_component(&self, id: &str) -> bool {
+    pub(crate) fn has_component(&self, id: &str) -> bool {
         self.running().nodes.contains_key(id)
     }
 
@@ -150,12 +150,12 @@ impl Controller {
     }
 
     /// How the last load went, for people; `None` before the first.
-    pub fn last_load_view(&self) -> Option<LastLoadView> {
+    pub(crate) fn last_load_view(&self) -> Option<LastLoadView> {
         self.last_load().map(|load| LastLoadView {
             success: load.error.is_none(),
             time: rfc3339(load.time),
             diagnostics: load.error.as_ref().map_or_else(|| json!([]), Diagnostics::to_json),
-            text: load.error.map(|error| error.render(false)).unwrap_or_default(),
+            text: load.error.map(|error| error.render()).unwrap_or_default(),
         })
     }
 }
@@ -177,7 +177,7 @@ fn view(instance: &Instance, index: usize) -> Option<ComponentView> {
         ids.dedup();
         ids
     };
-    // Data goes to whoever's receiver is referred to, and to whoever refers to a value.
+    // Data goes to a component whose receiver is referred to, and to one that refers to a value.
     let takes = |export: &(usize, std::sync::Arc<str>)| {
         graph.export(export.0, &export.1).is_some_and(|kind| is_receiver(&kind))
     };
@@ -253,8 +253,16 @@ fn body(arguments: &Arguments, schema: &Schema, overrides: &[(&'static str, &'st
     attributes.chain(blocks).collect()
 }
 
-/// The fields of an object as attributes; with `blocks`, objects in it become blocks and lists of objects several.
-fn fields(value: &Value, blocks: bool) -> serde_json::Value {
+/// The fields of an object as attributes.
+fn attributes(value: &Value) -> serde_json::Value {
+    let Value::Object(object) = value else {
+        return json!([]);
+    };
+    object.iter().map(|(name, value)| attribute_json(name, value)).collect()
+}
+
+/// The fields of an object; an object among them is a block, and a list of objects several.
+fn attributes_and_blocks(value: &Value) -> serde_json::Value {
     let Value::Object(object) = value else {
         return json!([]);
     };
@@ -262,9 +270,13 @@ fn fields(value: &Value, blocks: bool) -> serde_json::Value {
     let mut list = Vec::new();
     for (name, value) in object.iter() {
         match value {
-            Value::Object(_) if blocks => list.push(block_json(name, None, fields(value, true))),
-            Value::Array(items) if blocks && !items.is_empty() && items.iter().all(is_object) => {
-                list.extend(items.iter().map(|item| block_json(name, None, fields(item, true))));
+            Value::Object(_) => list.push(block_json(name, None, attributes_and_blocks(value))),
+            Value::Array(items) if !items.is_empty() && items.iter().all(is_object) => {
+                list.extend(
+                    items
+                        .iter()
+                        .map(|item| block_json(name, None, attributes_and_blocks(item))),
+                );
             }
             _ => list.push(attribute_json(name, value)),
         }

@@ -1,9 +1,9 @@
-//! Stops running components in order: those that refer to others first, so that whoever receives is there until nobody
-//! sends any more.
+//! Stops running components in order: those that refer to others first, so that receivers run until nothing is sent to
+//! them any more.
 //!
-//! In: some nodes of a tree. Out: none of them runs. What does not depend on each other stops at the same time; who
-//! takes long is named every minute, and cut off at the deadline. One that could not even be asked before the deadline,
-//! because its senders did not end, gets a second to finish what it holds.
+//! In: some nodes of a tree. Out: none of them runs. What does not depend on each other stops at the same time; one
+//! that takes long is named every minute, and cut off at the deadline. One that could not even be asked before the
+//! deadline, because its senders did not end, gets a second to finish what it holds.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -42,7 +42,7 @@ struct Turns {
 }
 
 /// Stops `nodes`, which are nodes of the tree under `root`; returns when none of them runs.
-pub async fn stop_all(root: &Instance, nodes: impl IntoIterator<Item = Arc<Node>>, patience: Duration) {
+pub(crate) async fn stop_all(root: &Instance, nodes: impl IntoIterator<Item = Arc<Node>>, patience: Duration) {
     let nodes: HashMap<Arc<str>, Arc<Node>> = nodes.into_iter().map(|node| (node.id.clone(), node)).collect();
     let mut turns = Turns::default();
     turns.add(root, &nodes, None);
@@ -73,7 +73,9 @@ pub async fn stop_all(root: &Instance, nodes: impl IntoIterator<Item = Arc<Node>
             _ = warnings.tick() => {
                 let mut names: Vec<&str> = turns.running.values().map(|node| &*node.id).collect();
                 names.sort_unstable();
-                tracing::warn!(components = names.join(", "), left = ?deadline.saturating_duration_since(Instant::now()), "components take long to stop");
+                let left = deadline.saturating_duration_since(Instant::now());
+                tracing::warn!(components = names.join(", "), ?left,
+                "components take long to stop");
             }
             () = tokio::time::sleep_until(deadline.into()), if in_time => {
                 in_time = false;

@@ -117,7 +117,7 @@ impl<'a> Merged<'a> {
             pairs: vec![Pair::default()],
             children: vec![Vec::new()],
         };
-        let by_file = left.by_file() && right.by_file();
+        let by_file = left.is_by_file() && right.is_by_file();
         let mut name_ids: HashMap<(&str, &str, &str), u32> = HashMap::new();
         let mut nodes: HashMap<(u32, u32), u32> = HashMap::new();
         for (side, tree) in [left, right].into_iter().enumerate() {
@@ -177,7 +177,7 @@ mod tests {
     use crate::profile::flamegraph::FrameRef;
 
     fn tree(stacks: &[(&str, i64)]) -> Tree {
-        let mut tree = Tree::new(false);
+        let mut tree = Tree::by_name();
         for (stack, value) in stacks {
             let frame = |function| FrameRef {
                 function,
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn two_empty_trees_differ_in_nothing() {
-        let graph = diff(&Tree::new(true), &Tree::new(true), 10);
+        let graph = diff(&Tree::by_file(), &Tree::by_file(), 10);
         assert_eq!(graph.levels, [vec![0; 7]]);
     }
 }

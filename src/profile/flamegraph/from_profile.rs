@@ -61,7 +61,7 @@ impl Tree {
 }
 
 /// The name of a frame whose function is not known: `libc.so.6 0x7f10`, or the address alone outside of every binary.
-pub fn address_name(mapping: &str, address: u64) -> String {
+pub(crate) fn address_name(mapping: &str, address: u64) -> String {
     match mapping.rsplit('/').next().unwrap_or_default() {
         "" => format!("{address:#x}"),
         binary => format!("{binary} {address:#x}"),
@@ -99,7 +99,7 @@ mod tests {
             values: vec![5],
             ..Profile::default()
         };
-        let mut tree = Tree::new(true);
+        let mut tree = Tree::by_file();
         tree.insert_profile(&profile, 0);
         tree.insert_profile(&profile, 1);
         let graph = tree.to_flamegraph(0);
@@ -126,7 +126,7 @@ mod tests {
             values: vec![1],
             ..Profile::default()
         };
-        let mut tree = Tree::new(false);
+        let mut tree = Tree::by_name();
         tree.insert_profile(&profile, 0);
         assert_eq!(tree.len(), MAX_FRAMES);
     }

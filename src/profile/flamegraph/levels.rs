@@ -10,7 +10,7 @@ use crate::profile::flamegraph::tree::Tree;
 use crate::profile::flamegraph::{OTHER, TOTAL};
 
 /// Stands in place of a line at a node that holds what was folded.
-pub const FOLDED: i64 = -1;
+pub(crate) const FOLDED: i64 = -1;
 
 /// What a flame graph shows, level 0 the single node "total".
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -218,7 +218,7 @@ mod tests {
     use crate::profile::flamegraph::FrameRef;
 
     fn tree(stacks: &[(&str, i64)]) -> Tree {
-        let mut tree = Tree::new(false);
+        let mut tree = Tree::by_name();
         for (stack, value) in stacks {
             let frames = stack.split(';').rev().filter(|name| !name.is_empty());
             let frame = |function| FrameRef {
@@ -273,13 +273,13 @@ mod tests {
 
     #[test]
     fn an_empty_tree_is_a_total_of_nothing() {
-        let graph = Tree::new(true).to_flamegraph(10);
+        let graph = Tree::by_file().to_flamegraph(10);
         assert_eq!((graph.names.len(), graph.levels, graph.total), (1, vec![vec![0; 4]], 0));
     }
 
     #[test]
     fn a_stack_of_a_hundred_thousand_frames_is_no_problem() {
-        let mut tree = Tree::new(false);
+        let mut tree = Tree::by_name();
         let frame = FrameRef {
             function: "recursive",
             ..FrameRef::default()
@@ -297,8 +297,7 @@ mod tests {
             line,
             mapping: "bin",
         };
-        for (by_file, names) in [(true, 3), (false, 2)] {
-            let mut tree = Tree::new(by_file);
+        for (mut tree, names) in [(Tree::by_file(), 3), (Tree::by_name(), 2)] {
             tree.insert([frame("a.go", 1)], 1);
             tree.insert([frame("a.go", 7)], 3);
             tree.insert([frame("b.go", 2)], 1);
@@ -318,7 +317,7 @@ mod tests {
                 line: 1,
                 mapping,
             };
-            let mut tree = Tree::new(true);
+            let mut tree = Tree::by_file();
             tree.insert([frame("/releases/1/app")], 1);
             tree.insert([frame("/releases/2/app")], 1);
             assert_eq!(tree.to_flamegraph(0).names.len(), names);
@@ -343,9 +342,11 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_is_lost_and_children_fit_in_their_parents(
-            stacks in prop::collection::vec((prop::collection::vec("[a-d]", 0..6), 1i64..100), 0..40), max_nodes in 0usize..30
+            stacks in prop::collection::vec((prop::collection::vec("[a-d]", 0..6), 1i64..100), 0..40),
+            max_nodes in 0usize..30
         ) {
-            let stacks: Vec<(String, i64)> = stacks.into_iter().map(|(names, value)| (names.join(";"), value)).collect();
+            let stacks: Vec<(String, i64)> =
+                stacks.into_iter().map(|(names, value)| (names.join(";"), value)).collect();
             let borrowed: Vec<(&str, i64)> = stacks.iter().map(|(stack, value)| (stack.as_str(), *value)).collect();
             let graph = tree(&borrowed).to_flamegraph(max_nodes);
             let sum: i64 = stacks.iter().map(|(_, value)| value).sum();

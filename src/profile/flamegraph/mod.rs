@@ -11,14 +11,17 @@ mod paths;
 mod svg;
 mod tree;
 
-pub use diff::{DiffGraph, diff};
-pub use from_profile::address_name;
-pub use levels::{Block, FOLDED, FlameGraph};
-pub use paths::Paths;
+pub(crate) use diff::DiffGraph;
+pub use diff::diff;
+pub(crate) use from_profile::address_name;
+pub use levels::Block;
+pub(crate) use levels::FlameGraph;
+pub(crate) use paths::Paths;
 pub use svg::{SvgOptions, svg};
-pub use tree::{FrameId, FrameRef, Tree};
+pub(crate) use tree::FrameId;
+pub use tree::{FrameRef, Tree};
 
 /// Name of the node that stands for nodes too small to show.
-pub const OTHER: &str = "other";
+pub(crate) const OTHER: &str = "other";
 /// Name of the node that holds all others.
 pub const TOTAL: &str = "total";

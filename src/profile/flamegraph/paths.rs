@@ -14,7 +14,7 @@ use crate::profile::flamegraph::marked::Marking;
 use crate::profile::flamegraph::{DiffGraph, FlameGraph, OTHER, TOTAL};
 
 /// Names and the paths made of them. Node 0 is the root.
-pub struct Paths {
+pub(crate) struct Paths {
     names: Vec<Arc<str>>,
     name_ids: HashMap<Arc<str>, u32>,
     parents: Vec<u32>,
@@ -64,7 +64,7 @@ impl Default for Paths {
 
 impl Paths {
     /// The number of a name, which is stored if it is new.
-    pub fn name(&mut self, text: &Arc<str>) -> u32 {
+    pub(crate) fn name(&mut self, text: &Arc<str>) -> u32 {
         if let Some(id) = self.name_ids.get(text) {
             return *id;
         }
@@ -75,7 +75,7 @@ impl Paths {
     }
 
     /// The node of a path of names, root first, which is stored if it is new.
-    pub fn insert(&mut self, root_first: impl IntoIterator<Item = u32>) -> u32 {
+    pub(crate) fn insert(&mut self, root_first: impl IntoIterator<Item = u32>) -> u32 {
         let mut node = 0;
         for name in root_first {
             let next = self.parents.len() as u32;
@@ -90,18 +90,17 @@ impl Paths {
     }
 
     /// Number of nodes, the root included.
-    #[expect(clippy::len_without_is_empty, reason = "there is always the root")]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.parents.len()
     }
 
     /// Memory held, estimated, without the texts.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.names.len() * 48 + self.parents.len() * 28
     }
 
     /// The flame graph of values at nodes, with about `max_nodes` nodes (0: all).
-    pub fn flamegraph(&self, values: &[(u32, i64)], max_nodes: usize) -> FlameGraph {
+    pub(crate) fn flamegraph(&self, values: &[(u32, i64)], max_nodes: usize) -> FlameGraph {
         let kept = self.kept(values.iter().map(|(node, value)| (*node, [*value])), max_nodes);
         let touched = &kept.touched;
         let mut names = Names::new(self);
@@ -145,7 +144,7 @@ impl Paths {
     }
 
     /// The difference of the values of two sides, with about `max_nodes` nodes (0: all) chosen by the sum of both.
-    pub fn diff(&self, left: &[(u32, i64)], right: &[(u32, i64)], max_nodes: usize) -> DiffGraph {
+    pub(crate) fn diff(&self, left: &[(u32, i64)], right: &[(u32, i64)], max_nodes: usize) -> DiffGraph {
         let left = left.iter().map(|(node, value)| (*node, [*value, 0]));
         let right = right.iter().map(|(node, value)| (*node, [0, *value]));
         let kept = self.kept(left.chain(right), max_nodes);
@@ -341,7 +340,7 @@ mod tests {
     use crate::profile::flamegraph::{FrameRef, Tree, diff};
 
     fn tree(stacks: &[(String, i64)]) -> Tree {
-        let mut tree = Tree::new(false);
+        let mut tree = Tree::by_name();
         for (stack, value) in stacks {
             let frame = |function| FrameRef {
                 function,

@@ -186,7 +186,7 @@ mod tests {
     use crate::profile::flamegraph::{FrameRef, Tree};
 
     fn drawn(name: &str, title: &str) -> String {
-        let mut tree = Tree::new(true);
+        let mut tree = Tree::by_file();
         let frame = FrameRef {
             function: name,
             file: "/src/main.go",
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn an_empty_graph_is_a_picture_too() {
-        let svg = svg(&Tree::new(false).to_flamegraph(0), &SvgOptions::default());
+        let svg = svg(&Tree::by_name().to_flamegraph(0), &SvgOptions::default());
         assert!(svg.ends_with("</svg>\n") && !svg.contains("NaN"));
     }
 }

@@ -5,6 +5,7 @@
 //! limit.
 
 use hashbrown::HashMap;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// What identifies a frame to a reader.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -21,16 +22,24 @@ pub struct FrameRef<'a> {
 
 /// An interned frame, of use with the tree that gave it only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct FrameId(u32);
+pub(crate) struct FrameId(u32);
+
+/// What tells functions apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Identity {
+    Name,
+    /// The name and the file, or the binary where there is no file.
+    File,
+}
 
 /// Merged stacks: a tree of frames with sums of values.
 #[derive(Debug, Clone)]
 pub struct Tree {
-    by_file: bool,
+    identity: Identity,
     frames: Vec<Frame>,
     /// Bytes of the texts of the frames.
     text_bytes: usize,
-    /// Frames by the hash of their identity; who looks compares.
+    /// Frames by the hash of their identity; equal hashes are compared.
     frame_ids: HashMap<u64, u32>,
     pub(super) nodes: Vec<Node>,
     children: HashMap<(u32, u32), u32>,
@@ -70,11 +79,21 @@ const FRAME_BYTES: usize = 160;
 pub(super) const NONE: u32 = u32::MAX;
 
 impl Tree {
-    /// An empty tree. `by_file` tells functions of one name in different files apart, and those without a file by their
-    /// binary; without it the name alone decides, as in Pyroscope. What does not decide is shown as it was seen first.
-    pub fn new(by_file: bool) -> Self {
+    /// An empty tree of functions that are told apart by their names alone, as in Pyroscope. File, binary and line of
+    /// each are those that were seen first.
+    pub fn by_name() -> Self {
+        Self::new(Identity::Name)
+    }
+
+    /// An empty tree that also tells functions of one name apart by their files, and those without a file by their
+    /// binaries.
+    pub fn by_file() -> Self {
+        Self::new(Identity::File)
+    }
+
+    fn new(identity: Identity) -> Self {
         Self {
-            by_file,
+            identity,
             // Frame 0 is the root's, never found by a lookup.
             frames: vec![Frame {
                 function: crate::profile::flamegraph::TOTAL.into(),
@@ -90,8 +109,8 @@ impl Tree {
     }
 
     /// The id of a frame, for [`Tree::insert_ids`]. The line is not part of it.
-    pub fn intern(&mut self, frame: FrameRef<'_>) -> FrameId {
-        let mut hash = hash_frame(frame, self.by_file);
+    pub(crate) fn intern(&mut self, frame: FrameRef<'_>) -> FrameId {
+        let mut hash = self.identity.hash(frame);
         loop {
             match self.frame_ids.get(&hash) {
                 Some(&id) if self.is_frame(id, frame) => return FrameId(id),
@@ -123,7 +142,7 @@ impl Tree {
     }
 
     /// Adds `value` to the stack of interned frames and their lines, leaf first. A value of 0 changes nothing.
-    pub fn insert_ids(&mut self, leaf_first: &[(FrameId, i64)], value: i64) {
+    pub(crate) fn insert_ids(&mut self, leaf_first: &[(FrameId, i64)], value: i64) {
         if value == 0 {
             return;
         }
@@ -150,8 +169,8 @@ impl Tree {
     }
 
     /// True when functions of one name are told apart by their file and binary.
-    pub fn by_file(&self) -> bool {
-        self.by_file
+    pub(crate) fn is_by_file(&self) -> bool {
+        self.identity == Identity::File
     }
 
     /// Sum of the values of all stacks.
@@ -265,7 +284,7 @@ impl Tree {
     fn is_frame(&self, id: u32, frame: FrameRef<'_>) -> bool {
         let known = &self.frames[id as usize];
         *known.function == *frame.function
-            && (!self.by_file
+            && (self.identity == Identity::Name
                 || (*known.file == *frame.file && (!frame.file.is_empty() || *known.mapping == *frame.mapping)))
     }
 }
@@ -285,17 +304,18 @@ impl Node {
     }
 }
 
-fn hash_frame(frame: FrameRef<'_>, by_file: bool) -> u64 {
-    use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
-    let function = xxh3_64(frame.function.as_bytes());
-    if !by_file {
-        return function;
+impl Identity {
+    fn hash(self, frame: FrameRef<'_>) -> u64 {
+        let function = xxh3_64(frame.function.as_bytes());
+        if self == Self::Name {
+            return function;
+        }
+        let file = xxh3_64_with_seed(frame.file.as_bytes(), function);
+        // A program that moved (a release in a folder of its own) has the same functions: the binary only counts
+        // without a file.
+        if !frame.file.is_empty() {
+            return file;
+        }
+        xxh3_64_with_seed(frame.mapping.as_bytes(), file)
     }
-    let file = xxh3_64_with_seed(frame.file.as_bytes(), function);
-    // A program that moved (a release in a folder of its own) has the same functions: the binary only counts without a
-    // file.
-    if !frame.file.is_empty() {
-        return file;
-    }
-    xxh3_64_with_seed(frame.mapping.as_bytes(), file)
 }

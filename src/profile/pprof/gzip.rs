@@ -17,7 +17,7 @@ const HEADER_BYTES: usize = 10;
 const TRAILER_BYTES: usize = 8;
 
 /// Largest expansion that deflate can make: what the trailer says beyond it is a lie and no reason to allocate.
-pub const MAX_RATIO: usize = 1032;
+pub(crate) const MAX_RATIO: usize = 1032;
 
 /// The bytes could not be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,13 +34,13 @@ pub enum GzipError {
 }
 
 /// True when `data` starts as gzip does. No uncompressed profile does: 0x1f would be a field of wire type 7.
-pub fn is_gzip(data: &[u8]) -> bool {
+pub(crate) fn is_gzip(data: &[u8]) -> bool {
     data.starts_with(&MAGIC)
 }
 
 /// Uncompressed bytes that `data` claims to hold, at most `max_bytes`: the length of what is not gzip, else what the
 /// last member's trailer says. It may be a lie: whoever relies on it opens with it as the limit.
-pub fn announced_size(data: &[u8], max_bytes: usize) -> usize {
+pub(crate) fn announced_size(data: &[u8], max_bytes: usize) -> usize {
     let announced = if is_gzip(data) {
         data.last_chunk::<4>()
             .map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize)

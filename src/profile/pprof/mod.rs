@@ -11,7 +11,7 @@ mod decode;
 mod encode;
 mod error;
 mod gzip;
-pub mod model;
+pub(crate) mod model;
 mod outline;
 mod reader;
 mod stack_ids;
@@ -21,11 +21,15 @@ pub use builder::Builder;
 pub use count::sample_count;
 pub use decode::decode;
 pub use encode::encode;
-pub use error::{DecodeError, DecodeErrorKind};
-pub use gzip::{GzipError, MAX_RATIO, announced_size, gunzip, gzip, is_gzip};
+pub use error::DecodeError;
+pub(crate) use error::DecodeErrorKind;
+pub(crate) use gzip::{GzipError, MAX_RATIO, announced_size, is_gzip};
+pub use gzip::{gunzip, gzip};
 pub use model::{Function, Line, Location, Mapping, Profile, SampleLabel, ValueType};
-pub use outline::max_column_bytes;
-pub use stack_ids::{StackHasher, stack_ids};
+pub(crate) use outline::max_column_bytes;
+pub(crate) use reader::{BYTES, Reader, VARINT};
+pub(crate) use stack_ids::StackHasher;
+pub use stack_ids::stack_ids;
 pub use strings::Strings;
 
 #[cfg(test)]

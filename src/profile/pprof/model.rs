@@ -138,12 +138,12 @@ impl<'a> Profile<'a> {
     }
 
     /// Labels of sample `index`.
-    pub fn labels_of(&self, index: usize) -> &[SampleLabel<'a>] {
+    pub(crate) fn labels_of(&self, index: usize) -> &[SampleLabel<'a>] {
         &self.labels[self.label_starts[index] as usize..self.label_starts[index + 1] as usize]
     }
 
     /// Bytes of memory that the columns take; the texts are not theirs.
-    pub fn column_bytes(&self) -> usize {
+    pub(crate) fn column_bytes(&self) -> usize {
         fn of<T>(column: &Vec<T>) -> usize {
             column.capacity() * size_of::<T>()
         }

@@ -15,10 +15,10 @@ pub(super) const STRING_TABLE: u32 = 6;
 
 /// Most bytes of columns for a byte of a profile, beyond [`FREE_BYTES`]. Profiles of real programs take 1 to 6; only
 /// runs of empty messages come near to the 30 that are possible.
-pub const MAX_EXPANSION: usize = 16;
+pub(crate) const MAX_EXPANSION: usize = 16;
 
 /// Bytes of columns that any profile may take.
-pub const FREE_BYTES: usize = 64 << 10;
+pub(crate) const FREE_BYTES: usize = 64 << 10;
 
 /// Most comments of a profile.
 const MAX_COMMENTS: usize = 4096;
@@ -27,7 +27,7 @@ const MAX_COMMENTS: usize = 4096;
 const SPARSE_ID_BYTES: usize = 28;
 
 /// Most bytes that `decode` allocates for a profile of `size` bytes.
-pub fn max_column_bytes(size: usize) -> usize {
+pub(crate) fn max_column_bytes(size: usize) -> usize {
     size.saturating_mul(MAX_EXPANSION).saturating_add(FREE_BYTES)
 }
 

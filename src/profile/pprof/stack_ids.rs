@@ -22,13 +22,13 @@ pub fn stack_ids(profile: &Profile<'_>) -> Vec<u64> {
 }
 
 /// The hashes of the locations of one profile.
-pub struct StackHasher {
+pub(crate) struct StackHasher {
     locations: Vec<u64>,
 }
 
 impl StackHasher {
     /// Hashes every function, mapping and location of `profile` once.
-    pub fn new(profile: &Profile<'_>) -> Self {
+    pub(crate) fn new(profile: &Profile<'_>) -> Self {
         let mut bytes = Vec::new();
         let functions: Vec<u64> = profile
             .functions
@@ -68,7 +68,7 @@ impl StackHasher {
 
     /// Hash of a stack given as location indices, leaf first. `scratch` is reused from call to call.
     #[inline]
-    pub fn stack(&self, stack: &[u32], scratch: &mut Vec<u8>) -> u64 {
+    pub(crate) fn stack(&self, stack: &[u32], scratch: &mut Vec<u8>) -> u64 {
         scratch.clear();
         for &location in stack {
             scratch.extend_from_slice(&self.locations[location as usize].to_le_bytes());
@@ -79,7 +79,7 @@ impl StackHasher {
 
 impl<'a> Function<'a> {
     /// The name to show: the readable one, or the one in the binary where that is all there is.
-    pub fn display_name(&self) -> &'a str {
+    pub(crate) fn display_name(&self) -> &'a str {
         if self.name.is_empty() {
             self.system_name
         } else {

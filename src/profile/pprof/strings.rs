@@ -34,7 +34,7 @@ impl<'a> Strings<'a> {
     }
 
     /// The texts by their index, for a message.
-    pub fn into_texts(self) -> Vec<String> {
+    pub(crate) fn into_texts(self) -> Vec<String> {
         self.texts.into_iter().map(str::to_owned).collect()
     }
 }

@@ -38,7 +38,7 @@ const LEFT_OUT: [&str; 9] = [
     "arrow_metadata",
 ];
 
-/// How much a call may give at most, told by its arguments.
+/// The most that a call may give, by its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Growth {
     /// Text of argument 0 times argument 1.

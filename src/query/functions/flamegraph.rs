@@ -1,7 +1,7 @@
 //! `flamegraph('TYPE{selector}', from, until [, max_nodes])`: the boxes of a flame graph, one a row.
 //!
 //! `level` 0 is the single box `total`; `x` and `total` are start and width in the unit of the values. Too small boxes
-//! are folded into `other`; 8192 nodes are kept unless told otherwise, 0 keeps all.
+//! are folded into `other`; `max_nodes` is 8192 by default, 0 keeps all.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ const USAGE: Usage = Usage {
     text: "flamegraph('TYPE{selector}', from, until [, max_nodes])",
     counts: &[3, 4],
 };
-/// Nodes that Pyroscope keeps unless told otherwise.
+/// Pyroscope's default of `max_nodes`.
 const DEFAULT_NODES: usize = 8192;
 
 /// The function over the data of a query.

@@ -1,8 +1,7 @@
-//! Connections on their way in: those that have not said who they are yet. They are few, and the one that has been at
-//! it longest gives way to the next, so that strangers who say nothing keep out nobody: who has a password is through
-//! in a moment.
+//! Connections that have not authenticated yet. Their number is limited, and beyond it the oldest one is closed for the
+//! next, so that clients that send nothing keep nobody out: a client with a password authenticates in a moment.
 //!
-//! In: a connection's arrival. Out: [`Arrival`], which tells when it must give way. Places of those who are known are
+//! In: a new connection. Out: [`Arrival`], which says when the connection must be closed. Authenticated connections are
 //! counted elsewhere.
 
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! Who may connect, by SCRAM-SHA-256, and whose data a connection is about.
+//! Authentication by SCRAM-SHA-256, and the tenant of a connection.
 //!
 //! In: users of the configuration, the messages of a client. Out: a tenant, or a refusal that does not tell a wrong
 //! name from a wrong password. Passwords are kept as salted hashes only; none goes over the wire.
@@ -16,14 +16,14 @@ use sha2::{Digest, Sha256};
 use crate::base::net::is_this_machine;
 use crate::profile::{TenantError, TenantId};
 use crate::server::postgres::failure::Failure;
-use crate::server::postgres::options::{PostgresError, PostgresUser};
+use crate::server::postgres::options::{PostgresError, PostgresOptions, PostgresUser};
 use crate::server::postgres::wire::Wire;
 
 const PLAIN: &str = "SCRAM-SHA-256";
 /// Bound to the TLS channel, so that nobody can stand between.
 const BOUND: &str = "SCRAM-SHA-256-PLUS";
 const SALT_BYTES: usize = 16;
-/// Names of databases that clients use when nobody has told them one.
+/// Names of databases that clients use when none is given to them.
 const ANY_DATABASE: [&str; 4] = ["", "postgres", "alluvium", "template1"];
 
 /// Users with their salted hashes and tenants.
@@ -133,8 +133,13 @@ pub(super) async fn authenticate(
 
 /// The tenant of a connection. With users, one of the user's own; without, the database names it. With one tenant alone
 /// it is that one.
-pub(super) fn tenant_of(users: &Users, multi_tenant: bool, user: &str, database: &str) -> Result<TenantId, Failure> {
-    if !multi_tenant {
+pub(super) fn tenant_of(
+    users: &Users,
+    options: &PostgresOptions,
+    user: &str,
+    database: &str,
+) -> Result<TenantId, Failure> {
+    if !options.multi_tenant {
         // With a single tenant the database is a name without meaning.
         return Ok(TenantId::anonymous());
     }
@@ -146,7 +151,8 @@ pub(super) fn tenant_of(users: &Users, multi_tenant: bool, user: &str, database:
             Failure::fatal(
                 "3D000",
                 format!(
-                    "database \"{database}\" does not exist: a database is a tenant, and user \"{user}\" has no such one"
+                    "database \"{database}\" does not exist: a database is a tenant, and user \"{user}\" has no \
+                        such one"
                 ),
             )
         });
@@ -190,17 +196,22 @@ mod tests {
             let tenant = tenant.map_err(|failure| failure.code)?;
             Ok::<_, &str>(tenant.to_string())
         };
-        let of = |database: &str| text(tenant_of(&two, true, "ada", database));
+        let one = PostgresOptions::new("");
+        let several = PostgresOptions {
+            multi_tenant: true,
+            ..one.clone()
+        };
+        let of = |database: &str| text(tenant_of(&two, &several, "ada", database));
         assert_eq!(of("two").unwrap(), "two");
         assert_eq!(of("ada").unwrap(), "one");
         assert_eq!(of("postgres").unwrap(), "one");
         assert_eq!(of("three"), Err("3D000"));
-        assert_eq!(text(tenant_of(&two, false, "ada", "anything")).unwrap(), "anonymous");
+        assert_eq!(text(tenant_of(&two, &one, "ada", "anything")).unwrap(), "anonymous");
         let nobody = Users::new(&[]).unwrap();
-        assert_eq!(text(tenant_of(&nobody, false, "x", "y")).unwrap(), "anonymous");
-        assert_eq!(text(tenant_of(&nobody, true, "x", "y")).unwrap(), "y");
-        assert!(tenant_of(&nobody, true, "x", "a/b").is_err());
-        assert!(tenant_of(&nobody, true, "x", "postgres").is_err());
+        assert_eq!(text(tenant_of(&nobody, &one, "x", "y")).unwrap(), "anonymous");
+        assert_eq!(text(tenant_of(&nobody, &several, "x", "y")).unwrap(), "y");
+        assert!(tenant_of(&nobody, &several, "x", "a/b").is_err());
+        assert!(tenant_of(&nobody, &several, "x", "postgres").is_err());
     }
 
     #[test]

@@ -172,8 +172,8 @@ pub(super) fn split(text: &str) -> Result<Vec<&str>, Failure> {
                 at + 1
             }
             quote @ (b'\'' | b'"') => {
-                let escapes = quote == b'\'' && is_escape_string(bytes, at);
-                quoted_end(bytes, at, quote, escapes)
+                let escape = (quote == b'\'' && is_escape_string(bytes, at)).then_some(b'\\');
+                quoted_end(bytes, at, quote, escape)
             }
             b'-' if bytes.get(at + 1) == Some(&b'-') => {
                 let line = memchr::memchr(b'\n', &bytes[at..]);
@@ -207,11 +207,12 @@ fn is_escape_string(bytes: &[u8], at: usize) -> bool {
     matches!(before(1), Some(b'e' | b'E')) && !in_word(before(2))
 }
 
-fn quoted_end(bytes: &[u8], start: usize, quote: u8, escapes: bool) -> usize {
+/// Where a quoted text that starts at `start` has ended. `escape` hides the byte after it.
+fn quoted_end(bytes: &[u8], start: usize, quote: u8, escape: Option<u8>) -> usize {
     let mut at = start + 1;
     while at < bytes.len() {
         match bytes[at] {
-            b'\\' if escapes => at += 2,
+            byte if Some(byte) == escape => at += 2,
             byte if byte == quote => return at + 1,
             _ => at += 1,
         }

@@ -27,6 +27,15 @@ use crate::server::postgres::portal::{Portal, Rows, Statement};
 use crate::server::postgres::types;
 use crate::server::postgres::wire::Wire;
 
+/// By which of PostgreSQL's protocols a statement came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Protocol {
+    /// The answer begins with its columns.
+    Simple,
+    /// The client asks for the columns by themselves.
+    Extended,
+}
+
 /// A connection that has authenticated.
 pub(super) struct Connection {
     pub(super) port: Arc<Port>,
@@ -118,7 +127,8 @@ impl Connection {
                 .map_err(|_| {
                     Failure::fatal(
                         "57014",
-                        "the client did not take the rows within the time limit of the query: raise sql.timeout in the server's configuration",
+                        "the client did not take the rows within the time limit of the query: raise sql.timeout in \
+                            the server's configuration",
                     )
                 })??;
             if token.is_cancelled() {
@@ -143,8 +153,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Carries out a command. `describes` also tells the columns of its rows, as the simple protocol does.
-    pub(super) fn command(&mut self, command: &Command, describes: bool) -> Result<(), Failure> {
+    pub(super) fn command(&mut self, command: &Command, protocol: Protocol) -> Result<(), Failure> {
         let mut tag = command.tag();
         match command {
             Command::Begin => self.status = TransactionStatus::Transaction,
@@ -182,7 +191,7 @@ impl Connection {
             }
             Command::Show(name) => {
                 let rows = self.shown(name.as_deref())?;
-                if describes {
+                if protocol == Protocol::Simple {
                     self.row_description(&show_columns(name.as_deref()), &[])?;
                 }
                 for values in rows {
@@ -280,7 +289,7 @@ async fn stopped<T>(wire: &mut Wire, token: &Shutdown, work: impl Future<Output 
     }
 }
 
-/// A time limit that the client gave itself is told as its own.
+/// An error that names the client's own time limit, where that one has passed.
 fn timed_out(error: QueryError, timeout: Option<Duration>) -> Failure {
     match (&error, timeout) {
         (QueryError::Timeout(length), Some(own)) if *length == own => {

@@ -19,8 +19,21 @@ const EPOCH_DAYS: i32 = 10_957;
 /// Longest value; beyond it no client could take the row.
 const MAX_VALUE: usize = 256 << 20;
 
-/// Kind and format (true: binary) of a column.
-pub(super) type Field = (Kind, bool);
+/// How values stand on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    /// As PostgreSQL writes them for people.
+    Text,
+    /// In the binary form of their type.
+    Binary,
+}
+
+/// Type and format of a column of an answer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Field {
+    pub(super) kind: Kind,
+    pub(super) format: Format,
+}
 
 /// Puts one row out as a `DataRow`.
 pub(super) fn row(out: &mut BytesMut, cells: &Cells, at: usize, fields: &[Field]) -> Result<(), Failure> {
@@ -28,9 +41,9 @@ pub(super) fn row(out: &mut BytesMut, cells: &Cells, at: usize, fields: &[Field]
     out.put_u8(b'D');
     out.put_u32(0);
     out.put_i16(fields.len() as i16);
-    for (column, (kind, is_binary)) in fields.iter().enumerate() {
+    for (column, field) in fields.iter().enumerate() {
         let cell = cells.cell(at, column).map_err(Failure::from)?;
-        value(out, &cell, *kind, *is_binary)?;
+        value(out, &cell, *field)?;
     }
     let length = out.len() - start - 1;
     let length = u32::try_from(length).map_err(|_| Failure::error("54000", "a row is too large"))?;
@@ -41,18 +54,18 @@ pub(super) fn row(out: &mut BytesMut, cells: &Cells, at: usize, fields: &[Field]
 }
 
 /// A value with its length before it; -1 for none.
-fn value(out: &mut BytesMut, cell: &Cell<'_>, kind: Kind, is_binary: bool) -> Result<(), Failure> {
+fn value(out: &mut BytesMut, cell: &Cell<'_>, Field { kind, format }: Field) -> Result<(), Failure> {
     if *cell == Cell::Null {
         out.put_i32(-1);
         return Ok(());
     }
     let start = out.len();
     out.put_i32(0);
-    match (is_binary, cell) {
-        (true, Cell::List(items)) => list_binary(out, items, kind)?,
-        (true, cell) => binary(out, cell, kind.simple)?,
-        (false, Cell::Text(text)) => out.put_slice(text.as_bytes()),
-        (false, cell) => {
+    match (format, cell) {
+        (Format::Binary, Cell::List(items)) => list_binary(out, items, kind)?,
+        (Format::Binary, cell) => binary(out, cell, kind.simple)?,
+        (Format::Text, Cell::Text(text)) => out.put_slice(text.as_bytes()),
+        (Format::Text, cell) => {
             let mut words = String::new();
             text(&mut words, cell, kind);
             out.put_slice(words.as_bytes());
@@ -199,7 +212,11 @@ fn list_binary(out: &mut BytesMut, items: &[Cell<'_>], kind: Kind) -> Result<(),
         out.put_i32(i32::try_from(items.len()).map_err(|_| Failure::error("54000", "a list is too long"))?);
         out.put_i32(1);
     }
-    items.iter().try_for_each(|item| value(out, item, plain, true))
+    let field = Field {
+        kind: plain,
+        format: Format::Binary,
+    };
+    items.iter().try_for_each(|item| value(out, item, field))
 }
 
 /// A decimal number in groups of four digits, as `numeric` has them.
@@ -244,7 +261,7 @@ fn numeric(out: &mut BytesMut, text: &str) -> Result<(), Failure> {
 }
 
 /// A parameter's value from its bytes.
-pub(super) fn parameter(bytes: Option<&[u8]>, kind: Option<Kind>, is_binary: bool) -> Result<SqlValue, Failure> {
+pub(super) fn parameter(bytes: Option<&[u8]>, kind: Option<Kind>, format: Format) -> Result<SqlValue, Failure> {
     let Some(bytes) = bytes else {
         return Ok(SqlValue::Null);
     };
@@ -262,7 +279,7 @@ pub(super) fn parameter(bytes: Option<&[u8]>, kind: Option<Kind>, is_binary: boo
             "lists cannot be parameters here: write them into the query, or unnest a text",
         ));
     }
-    if !is_binary {
+    if format == Format::Text {
         if simple == Some(Simple::Bytes) {
             return Ok(SqlValue::Bytes(from_hex(&text()?)?));
         }
@@ -390,20 +407,26 @@ mod tests {
     #[test]
     fn parameters_are_read_in_both_forms() {
         let plain = |simple| Some(Kind { simple, is_list: false });
-        let of = |bytes: &[u8], simple, is_binary| parameter(Some(bytes), plain(simple), is_binary);
-        assert_eq!(of(&[0, 0, 0, 5], Simple::Int4, true).unwrap(), SqlValue::Int(5));
-        assert_eq!(of(b"5", Simple::Int4, false).unwrap(), SqlValue::Text("5".to_owned()));
+        let of = |bytes: &[u8], simple, format| parameter(Some(bytes), plain(simple), format);
         assert_eq!(
-            of(&0i64.to_be_bytes(), Simple::TimestampTz, true).unwrap(),
+            of(&[0, 0, 0, 5], Simple::Int4, Format::Binary).unwrap(),
+            SqlValue::Int(5)
+        );
+        assert_eq!(
+            of(b"5", Simple::Int4, Format::Text).unwrap(),
+            SqlValue::Text("5".to_owned())
+        );
+        assert_eq!(
+            of(&0i64.to_be_bytes(), Simple::TimestampTz, Format::Binary).unwrap(),
             SqlValue::Timestamp(EPOCH_MICROS)
         );
         assert_eq!(
-            of(b"\\x0aff", Simple::Bytes, false).unwrap(),
+            of(b"\\x0aff", Simple::Bytes, Format::Text).unwrap(),
             SqlValue::Bytes(vec![10, 255])
         );
-        assert_eq!(parameter(None, None, true).unwrap(), SqlValue::Null);
-        assert!(of(&[1, 2, 3], Simple::Int4, true).is_err());
-        assert!(of(&[0xff], Simple::Text, true).is_err());
-        assert!(of(b"a\0b", Simple::Text, false).is_err());
+        assert_eq!(parameter(None, None, Format::Binary).unwrap(), SqlValue::Null);
+        assert!(of(&[1, 2, 3], Simple::Int4, Format::Binary).is_err());
+        assert!(of(&[0xff], Simple::Text, Format::Binary).is_err());
+        assert!(of(b"a\0b", Simple::Text, Format::Text).is_err());
     }
 }

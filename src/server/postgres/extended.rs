@@ -12,8 +12,8 @@ use pgwire::messages::response::EmptyQueryResponse;
 
 use crate::query::cells::{Kind, Simple};
 use crate::server::postgres::command::{Command, split};
-use crate::server::postgres::connection::{Connection, show_columns};
-use crate::server::postgres::encode;
+use crate::server::postgres::connection::{Connection, Protocol, show_columns};
+use crate::server::postgres::encode::{self, Field, Format};
 use crate::server::postgres::failure::Failure;
 use crate::server::postgres::portal::{Portal, Rows, Statement};
 use crate::server::postgres::types;
@@ -90,8 +90,8 @@ impl Connection {
         }
         let mut values = Vec::with_capacity(kinds.len());
         for (at, (bytes, kind)) in bind.parameters.iter().zip(kinds).enumerate() {
-            let is_binary = is_binary(&bind.parameter_format_codes, at, kinds.len())?;
-            values.push(encode::parameter(bytes.as_deref(), *kind, is_binary)?);
+            let format = format_of(&bind.parameter_format_codes, at, kinds.len())?;
+            values.push(encode::parameter(bytes.as_deref(), *kind, format)?);
         }
         let made = Portal {
             statement,
@@ -151,7 +151,7 @@ impl Connection {
             }
             Statement::Command(command) => {
                 self.check_transaction(Some(command))?;
-                return self.command(&command.clone(), false);
+                return self.command(&command.clone(), Protocol::Extended);
             }
             Statement::Query(prepared) => prepared.clone(),
         };
@@ -167,12 +167,14 @@ impl Connection {
             None => {
                 let mut fields = Vec::with_capacity(prepared.columns.len());
                 for (at, column) in prepared.columns.iter().enumerate() {
-                    let is_binary = is_binary(&portal.formats, at, prepared.columns.len())?;
-                    fields.push((column.kind, is_binary));
+                    fields.push(Field {
+                        kind: column.kind,
+                        format: format_of(&portal.formats, at, prepared.columns.len())?,
+                    });
                 }
                 let result = self.run(&prepared, &portal.values).await?;
                 let now = crate::query::SqlSession::columns(&result);
-                if now.len() != fields.len() || now.iter().zip(&fields).any(|(now, then)| now.kind != then.0) {
+                if now.len() != fields.len() || now.iter().zip(&fields).any(|(now, then)| now.kind != then.kind) {
                     return Err(Failure::error(
                         "0A000",
                         "the columns are others than when the statement was prepared: prepare it again",
@@ -221,7 +223,7 @@ fn no_portal(name: &str) -> Failure {
 }
 
 /// The format at a place: none given means text, one given means all.
-fn is_binary(codes: &[i16], at: usize, count: usize) -> Result<bool, Failure> {
+fn format_of(codes: &[i16], at: usize, count: usize) -> Result<Format, Failure> {
     let code = match codes {
         [] => 0,
         [all] => *all,
@@ -234,8 +236,8 @@ fn is_binary(codes: &[i16], at: usize, count: usize) -> Result<bool, Failure> {
         }
     };
     match code {
-        0 => Ok(false),
-        1 => Ok(true),
+        0 => Ok(Format::Text),
+        1 => Ok(Format::Binary),
         _ => Err(Failure::error("08P01", format!("there is no format {code}"))),
     }
 }

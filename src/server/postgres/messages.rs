@@ -1,8 +1,8 @@
 //! The loop of a connection: a message in, its answer out, until the client leaves, is idle too long, or the server
 //! stops.
 //!
-//! In: messages. Out: answers, and errors told to the client. The extended protocol is in `extended`, what both
-//! protocols need in `connection`.
+//! In: messages. Out: answers and errors. The extended protocol is in `extended`, what both protocols need
+//! in `connection`.
 
 use pgwire::messages::response::{EmptyQueryResponse, ReadyForQuery, TransactionStatus};
 use pgwire::messages::{PgWireBackendMessage, PgWireFrontendMessage};
@@ -11,7 +11,8 @@ use tokio::time::Instant;
 use crate::base::Shutdown;
 use crate::query::SqlSession;
 use crate::server::postgres::command::{Command, split};
-use crate::server::postgres::connection::Connection;
+use crate::server::postgres::connection::{Connection, Protocol};
+use crate::server::postgres::encode::{Field, Format};
 use crate::server::postgres::failure::Failure;
 use crate::server::postgres::portal::{Portal, Rows};
 
@@ -128,12 +129,18 @@ impl Connection {
             let command = Command::read(statement)?;
             self.check_transaction(command.as_ref())?;
             match command {
-                Some(command) => self.command(&command, true)?,
+                Some(command) => self.command(&command, Protocol::Simple)?,
                 None => {
                     let result = self.query(statement).await?;
                     let columns = SqlSession::columns(&result);
                     self.row_description(&columns, &[])?;
-                    let fields = columns.iter().map(|column| (column.kind, false)).collect();
+                    let fields = columns
+                        .iter()
+                        .map(|column| Field {
+                            kind: column.kind,
+                            format: Format::Text,
+                        })
+                        .collect();
                     let count = self.send_rows(&mut Rows::new(result, fields), usize::MAX).await?;
                     self.complete(&format!("SELECT {count}"))?;
                 }

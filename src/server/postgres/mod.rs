@@ -125,13 +125,14 @@ impl PostgresServer {
 
 async fn serve_one(port: Arc<Port>, stream: TcpStream, peer: SocketAddr, arrival: Arrival, shutdown: Shutdown) {
     let _ = stream.set_nodelay(true);
+    let start = startup::start(&port, Wire::new(stream), peer);
     let started = tokio::select! {
         () = shutdown.cancelled() => return,
         () = arrival.gives_way() => {
             tracing::info!(peer = %peer, "postgresql connection gave way to newer ones before it had authenticated");
             return;
         }
-        started = tokio::time::timeout(port.options.startup_timeout, startup::start(&port, Wire::new(stream), peer)) => started,
+        started = tokio::time::timeout(port.options.startup_timeout, start) => started,
     };
     drop(arrival);
     match started {

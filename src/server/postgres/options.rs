@@ -43,11 +43,11 @@ pub struct PostgresTls {
 pub struct PostgresOptions {
     /// `host:port`; port 0 takes a free one.
     pub listen: String,
-    /// Who may connect. Without anybody, everybody on this machine may and nobody else.
+    /// Users that may connect. Without users, every program on this machine may, and no other.
     pub users: Vec<PostgresUser>,
     /// Certificate and key; without them TLS is refused.
     pub tls: Option<PostgresTls>,
-    /// Tenants are told apart: without users, the database of the connection names one.
+    /// The server has several tenants: without users, the database of the connection names one.
     pub multi_tenant: bool,
     /// Connections of users at one time; more are refused. One that has not proven who it is takes no place of these.
     pub max_connections: usize,
@@ -97,7 +97,8 @@ pub enum PostgresError {
     },
     /// The port would be open to other machines without anybody having to say who they are.
     #[error(
-        "the PostgreSQL port {0} can be reached from other machines, and there are no users: add postgres.users to the server's configuration, or listen on 127.0.0.1"
+        "the PostgreSQL port {0} can be reached from other machines, and there are no users: add postgres.users to \
+            the server's configuration, or listen on 127.0.0.1"
     )]
     NoUsers(SocketAddr),
     /// A user without a name, a password or a tenant.

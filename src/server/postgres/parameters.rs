@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::server::postgres::failure::Failure;
 
-/// The version that clients are told. Tools choose their queries by its first number.
+/// The version that clients see. Tools choose their queries by its first number.
 const SERVER_VERSION: &str = concat!("15.8 (alluvium ", env!("CARGO_PKG_VERSION"), ")");
 
 /// Settings that are reported to the client at the start and when they change.
@@ -173,13 +173,13 @@ impl Settings {
         all
     }
 
-    /// What the client is told at the start.
+    /// The settings that are sent to the client at the start.
     pub(super) fn reported(&self) -> Vec<(String, String)> {
         let known = REPORTED.iter().filter_map(|name| self.get(name));
         known.map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// Whether the client is told when it changes.
+    /// Whether changes of the setting are sent to the client.
     pub(super) fn is_reported(name: &str) -> bool {
         REPORTED.contains(&name)
     }

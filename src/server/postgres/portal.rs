@@ -65,7 +65,7 @@ impl Rows {
         !self.is_ended
     }
 
-    /// Gives back what is held of the rows. Whoever asks for more is told that the time is over.
+    /// Frees what is held of the rows. A client that asks for more gets the error of the time limit.
     pub(super) fn end(&mut self) {
         self.is_ended = true;
         self.batch = None;

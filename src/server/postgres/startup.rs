@@ -1,7 +1,7 @@
 //! The beginning of a connection: TLS, startup message, authentication, the session's first words. Or a cancel request,
 //! and no connection at all.
 //!
-//! In: a fresh connection. Out: a [`Connection`] that is ready for queries. Refusals are told to the client in its
+//! In: a fresh connection. Out: a [`Connection`] that is ready for queries. Refusals are sent in the client's
 //! protocol.
 
 use std::net::SocketAddr;
@@ -111,7 +111,7 @@ async fn begin(port: &Arc<Port>, wire: &mut Wire, peer: SocketAddr) -> Result<Op
     }
     let certificate = port.tls.as_ref().map(|tls| tls.certificate.as_slice());
     auth::authenticate(wire, &port.users, certificate, user, peer.ip()).await?;
-    // Only now: who has not proven anything takes no place of those who can.
+    // Only now: a client that is not authenticated takes no place of one that is.
     let slot = port.slots.clone().try_acquire_owned().map_err(|_| {
         Failure::fatal(
             "53300",
@@ -121,7 +121,7 @@ async fn begin(port: &Arc<Port>, wire: &mut Wire, peer: SocketAddr) -> Result<Op
             ),
         )
     })?;
-    let tenant = auth::tenant_of(&port.users, port.options.multi_tenant, user, given("database"))?;
+    let tenant = auth::tenant_of(&port.users, &port.options, user, given("database"))?;
     let mut settings = Settings::new(user);
     for (name, value) in &startup.parameters {
         if !matches!(name.as_str(), "user" | "database" | "replication" | "options") && !name.starts_with("_pq_.") {
@@ -132,7 +132,7 @@ async fn begin(port: &Arc<Port>, wire: &mut Wire, peer: SocketAddr) -> Result<Op
         return Err(Failure::fatal("0A000", "there is no replication here"));
     }
     settings.set_options(given("options"))?;
-    let session = port.engine.session(tenant.as_str())?;
+    let session = port.engine.session(&tenant)?;
     let key = port.cancels.register();
     wire.put(&PgWireBackendMessage::Authentication(Authentication::Ok))?;
     for (name, value) in settings.reported() {
@@ -149,7 +149,7 @@ async fn begin(port: &Arc<Port>, wire: &mut Wire, peer: SocketAddr) -> Result<Op
     Ok(Some((session, settings, slot, key)))
 }
 
-/// Protocol 3 of any minor version: what is newer than 3.0 is told so.
+/// Protocol 3 of any minor version; a client with a newer one is asked to speak 3.0.
 fn check_version(wire: &mut Wire, startup: &Startup) -> Result<(), Failure> {
     if startup.protocol_number_major != MAJOR {
         return Err(Failure::fatal(

@@ -14,20 +14,20 @@ use parking_lot::Mutex;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 /// Bytes of a piece: one request to the bucket, and mostly the whole of a flushed file.
-pub const BLOCK_BYTES: u64 = 1 << 20;
+pub(crate) const BLOCK_BYTES: u64 = 1 << 20;
 /// Checksum behind the bytes.
 const TRAILER_BYTES: usize = 8;
 
 /// Which piece of which object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct BlockKey {
+pub(crate) struct BlockKey {
     object: u128,
     block: u32,
 }
 
 impl BlockKey {
     /// Piece number `block` of the object at `path`.
-    pub fn new(path: &str, block: u32) -> Self {
+    pub(super) fn new(path: &str, block: u32) -> Self {
         Self {
             object: xxh3_128(path.as_bytes()),
             block,
@@ -49,7 +49,7 @@ impl BlockKey {
 
 /// The cache; all of its operations block on the disk.
 #[derive(Debug)]
-pub struct BlockCache {
+pub(crate) struct BlockCache {
     folder: PathBuf,
     limit: u64,
     state: Mutex<State>,
@@ -84,13 +84,25 @@ impl State {
         true
     }
 
-    fn insert(&mut self, key: BlockKey, bytes: u64, written: bool) {
+    /// Counts a piece that is about to be written.
+    fn insert(&mut self, key: BlockKey, bytes: u64) {
         self.remove(key);
         let stamp = self.next_stamp;
         self.next_stamp += 1;
-        self.entries.insert(key, Entry { bytes, stamp, written });
+        let entry = Entry {
+            bytes,
+            stamp,
+            written: false,
+        };
+        self.entries.insert(key, entry);
         self.by_age.insert(stamp, key);
         self.bytes += bytes;
+    }
+
+    /// From now on the piece can be read. False when it had to make room for others meanwhile.
+    fn set_written(&mut self, key: BlockKey) -> bool {
+        let entry = self.entries.get_mut(&key);
+        entry.map(|entry| entry.written = true).is_some()
     }
 
     fn remove(&mut self, key: BlockKey) -> bool {
@@ -105,7 +117,7 @@ impl State {
 
 impl BlockCache {
     /// Opens the cache in `folder` with what an earlier process left there, cut to `limit` bytes.
-    pub fn open(folder: &Path, limit: u64) -> io::Result<Self> {
+    pub(super) fn open(folder: &Path, limit: u64) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         let mut found = Vec::new();
         for entry in fs::read_dir(folder)? {
@@ -121,7 +133,8 @@ impl BlockCache {
         found.sort_by_key(|(modified, ..)| *modified);
         let mut state = State::default();
         for (_, key, bytes) in found {
-            state.insert(key, bytes, true);
+            state.insert(key, bytes);
+            state.set_written(key);
         }
         let cache = Self {
             folder: folder.to_owned(),
@@ -133,7 +146,7 @@ impl BlockCache {
     }
 
     /// A cache that keeps nothing.
-    pub fn none() -> Self {
+    pub(super) fn none() -> Self {
         Self {
             folder: PathBuf::new(),
             limit: 0,
@@ -141,20 +154,20 @@ impl BlockCache {
         }
     }
 
-    pub fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         self.state.lock().bytes
     }
 
     /// Bytes that can be read.
     #[cfg(test)]
-    pub fn written_bytes(&self) -> u64 {
+    pub(crate) fn written_bytes(&self) -> u64 {
         let state = self.state.lock();
         let written = state.entries.values().filter(|entry| entry.written);
         written.map(|entry| entry.bytes).sum()
     }
 
     /// A piece, if it is here and whole.
-    pub fn get(&self, key: BlockKey) -> Option<Bytes> {
+    pub(super) fn get(&self, key: BlockKey) -> Option<Bytes> {
         if !self.state.lock().touch(key) {
             return None;
         }
@@ -172,7 +185,7 @@ impl BlockCache {
     }
 
     /// Keeps a piece. A disk that refuses it costs speed only.
-    pub fn put(&self, key: BlockKey, data: &[u8]) {
+    pub(super) fn put(&self, key: BlockKey, data: &[u8]) {
         let bytes = (data.len() + TRAILER_BYTES) as u64;
         if bytes > self.limit {
             return;
@@ -183,7 +196,7 @@ impl BlockCache {
             if state.entries.contains_key(&key) {
                 return;
             }
-            state.insert(key, bytes, false);
+            state.insert(key, bytes);
         }
         self.make_room(0);
         let path = self.folder.join(key.file_name());
@@ -197,10 +210,8 @@ impl BlockCache {
             let _ = fs::remove_file(&temporary);
             return;
         }
-        match self.state.lock().entries.get_mut(&key) {
-            Some(entry) => entry.written = true,
-            // It was the oldest again before it was there.
-            None => drop(fs::remove_file(&path)),
+        if !self.state.lock().set_written(key) {
+            let _ = fs::remove_file(&path);
         }
     }
 
@@ -234,7 +245,7 @@ mod tests {
     fn a_piece_that_is_being_written_is_not_there_yet_and_not_damaged() {
         let dir = tempfile::tempdir().unwrap();
         let cache = BlockCache::open(dir.path(), 1000).unwrap();
-        cache.state.lock().insert(key(0), 108, false);
+        cache.state.lock().insert(key(0), 108);
         assert!(cache.get(key(0)).is_none());
         assert_eq!((cache.bytes(), cache.written_bytes()), (108, 0));
     }

@@ -25,7 +25,7 @@ use crate::store::bucket::metrics::BucketMetrics;
 const ENTRIES_BYTES: usize = 16 << 20;
 
 #[derive(Debug)]
-pub struct Counted {
+pub(crate) struct Counted {
     inner: Arc<dyn ObjectStore>,
     metrics: BucketMetrics,
     entries: Mutex<Entries>,
@@ -39,7 +39,7 @@ struct Entries {
 
 impl Counted {
     /// Counts what goes to `inner`.
-    pub fn new(inner: Arc<dyn ObjectStore>, metrics: BucketMetrics) -> Self {
+    pub(super) fn new(inner: Arc<dyn ObjectStore>, metrics: BucketMetrics) -> Self {
         Self {
             inner,
             metrics,

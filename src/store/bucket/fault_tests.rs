@@ -27,6 +27,7 @@ use object_store::{
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::profile::pprof::{self, Function, Line, Location as Frame, Profile, ValueType};
+use crate::profile::tenant::tenant_id;
 use crate::profile::{Labels, RawProfile};
 use crate::store::bucket::options::GivenStore;
 use crate::store::bucket::{BucketOptions, Provider};
@@ -281,7 +282,7 @@ async fn work(store: &Store) -> Vec<String> {
     failed.extend(flushed.err().map(|error| error.to_string()));
     for work in [
         Work::Delete(Deletion::new(
-            "t",
+            tenant_id("t"),
             "{service_name=\"gone\"}",
             crate::profile::TimeSpan::ALL,
         )),
@@ -306,14 +307,29 @@ async fn a_fault_at_any_change_of_a_bucket_loses_and_repeats_nothing() {
         let bucket = Faulty::new(fault);
         let store = open(dir.path(), &bucket);
         // One that is deleted, some in files, and some in memory.
-        assert!(store.append("t", vec![numbered(1, "gone")]).await.is_empty());
+        assert!(
+            store
+                .append(&tenant_id("t"), vec![numbered(1, "gone")])
+                .await
+                .is_empty()
+        );
         for number in [2, 3] {
-            assert!(store.append("t", vec![numbered(number, "shop")]).await.is_empty());
+            assert!(
+                store
+                    .append(&tenant_id("t"), vec![numbered(number, "shop")])
+                    .await
+                    .is_empty()
+            );
             store.flush().await.unwrap();
         }
         bucket.left.store(change, Ordering::SeqCst);
         // The log is on the local disk: it is acknowledged whatever the bucket does.
-        assert!(store.append("t", vec![numbered(4, "shop")]).await.is_empty());
+        assert!(
+            store
+                .append(&tenant_id("t"), vec![numbered(4, "shop")])
+                .await
+                .is_empty()
+        );
         let failed = work(&store).await;
         let was_met = bucket.left.swap(0, Ordering::SeqCst) == 0;
         bucket.away.store(false, Ordering::SeqCst);
@@ -328,14 +344,18 @@ async fn a_fault_at_any_change_of_a_bucket_loses_and_repeats_nothing() {
         };
         check(found(&store, &bucket).await, "after the fault", failed.is_empty());
         let crashes = change % 2 == 0;
-        let store = match crashes {
-            false => store,
-            true => {
-                drop(store);
-                open(dir.path(), &bucket)
-            }
+        let store = if crashes {
+            drop(store);
+            open(dir.path(), &bucket)
+        } else {
+            store
         };
-        assert!(store.append("t", vec![numbered(5, "shop")]).await.is_empty());
+        assert!(
+            store
+                .append(&tenant_id("t"), vec![numbered(5, "shop")])
+                .await
+                .is_empty()
+        );
         let again = work(&store).await;
         assert!(again.is_empty(), "{case}: {again:?}");
         assert_eq!(found(&store, &bucket).await, once([2, 3, 4, 5]), "{case}, at the end");

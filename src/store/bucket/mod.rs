@@ -131,7 +131,7 @@ impl Bucket {
     }
 
     /// The runtime in which requests run.
-    pub fn handle(&self) -> &Handle {
+    pub(crate) fn handle(&self) -> &Handle {
         &self.handle
     }
 
@@ -186,7 +186,7 @@ impl Bucket {
     }
 
     /// Whether anything lies below `folder`.
-    pub fn has_any(&self, folder: &str) -> io::Result<bool> {
+    pub(crate) fn has_any(&self, folder: &str) -> io::Result<bool> {
         let prefix = self.location(folder).map_err(io::Error::other)?;
         let store = self.store.clone();
         self.run(async move { store.list(Some(&prefix)).try_next().await.map(|found| found.is_some()) })
@@ -200,7 +200,7 @@ impl Bucket {
     }
 
     /// The object in a local file without a name, read from the cache as far as it is there.
-    pub fn open_file(&self, path: &str, size: u64) -> io::Result<File> {
+    pub(crate) fn open_file(&self, path: &str, size: u64) -> io::Result<File> {
         let location = self.location(path).map_err(io::Error::other)?;
         let mut file = self.scratch()?;
         let mut at = 0;
@@ -295,7 +295,7 @@ impl Bucket {
         work: impl Future<Output = object_store::Result<T>> + Send + 'static,
     ) -> io::Result<T> {
         let _entered = self.handle.enter();
-        // The kinds of errors carry over: `NotFound` and `AlreadyExists` are told apart by callers.
+        // Kinds of errors carry over: callers treat `NotFound` and `AlreadyExists` differently.
         executor::block_on(work).map_err(io::Error::from)
     }
 }

@@ -1,7 +1,8 @@
 //! Which bucket, and how it is reached: options with the names that Pyroscope gives them, turned into a client.
 //!
-//! In: [`BucketOptions`]. Out: an `object_store` client that retries with backoff. What an option leaves out is taken from the environment variables
-//! that the providers' own tools read (`AWS_*`, `GOOGLE_*`, `AZURE_*`). Secrets are never shown.
+//! In: [`BucketOptions`]. Out: an `object_store` client that retries with backoff. What an option leaves out is taken
+//! from the environment variables that the providers' own tools read (`AWS_*`, `GOOGLE_*`, `AZURE_*`). Secrets are
+//! never shown.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -17,7 +18,7 @@ use tokio::runtime::Handle;
 
 /// Time for one request, which moves at most one file.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// Time for a connection.
+/// Time to connect to the server of the bucket.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long one operation is tried again; the flush and the maintenance come again after it.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(15);
@@ -25,7 +26,6 @@ const RETRY_TIMEOUT: Duration = Duration::from_secs(15);
 /// A bucket for the tables.
 #[derive(Debug, Clone)]
 pub struct BucketOptions {
-    /// Who keeps it.
     pub provider: Provider,
     /// Folder inside of the bucket; empty for its root.
     pub prefix: String,
@@ -33,7 +33,6 @@ pub struct BucketOptions {
     pub cache_bytes: u64,
     /// How often the commits of other servers are looked for, 15 seconds.
     pub sync_interval: Duration,
-    /// The connections.
     pub http: HttpOptions,
 }
 
@@ -42,9 +41,7 @@ pub struct BucketOptions {
 pub enum Provider {
     /// Amazon's, and whatever speaks its protocol.
     S3(S3Options),
-    /// Google's.
     Gcs(GcsOptions),
-    /// Azure Blob Storage.
     Azure(AzureOptions),
     /// One that the caller has made: for tests.
     Given(GivenStore),
@@ -53,28 +50,20 @@ pub enum Provider {
 /// An object store that needs no configuration.
 #[derive(Debug, Clone)]
 pub struct GivenStore {
-    /// Its name in messages.
     pub name: String,
-    /// The store.
     pub store: Arc<dyn ObjectStore>,
 }
 
-/// S3.
 #[derive(Debug, Clone, Default)]
 pub struct S3Options {
-    /// Name of the bucket.
     pub bucket: String,
     /// `host[:port]` or URL; none for Amazon's of the region.
     pub endpoint: Option<String>,
-    /// Region.
     pub region: Option<String>,
-    /// Access key.
     pub access_key_id: Option<String>,
-    /// Its secret.
     pub secret_access_key: Option<Secret>,
     /// Token of temporary credentials.
     pub session_token: Option<Secret>,
-    /// HTTP instead of HTTPS.
     pub insecure: bool,
     /// The bucket is part of the host name and not of the path.
     pub virtual_hosted: bool,
@@ -85,16 +74,13 @@ pub struct S3Options {
 /// Encryption by the server.
 #[derive(Debug, Clone)]
 pub enum S3Encryption {
-    /// With keys of S3.
     S3,
     /// With a key of the key management service.
     Kms(String),
 }
 
-/// Google Cloud Storage.
 #[derive(Debug, Clone, Default)]
 pub struct GcsOptions {
-    /// Name of the bucket.
     pub bucket: String,
     /// The JSON of a service account.
     pub service_account: Option<Secret>,
@@ -104,14 +90,10 @@ pub struct GcsOptions {
     pub anonymous: bool,
 }
 
-/// Azure Blob Storage.
 #[derive(Debug, Clone, Default)]
 pub struct AzureOptions {
-    /// Storage account.
     pub account: String,
-    /// Its key.
     pub key: Option<Secret>,
-    /// Container.
     pub container: String,
     /// `blob.core.windows.net` of another cloud.
     pub endpoint_suffix: Option<String>,
@@ -125,7 +107,6 @@ pub struct AzureOptions {
     pub client_secret: Option<Secret>,
 }
 
-/// Connections.
 #[derive(Debug, Clone, Default)]
 pub struct HttpOptions {
     /// PEM file of a further certificate authority.
@@ -240,8 +221,7 @@ impl S3Options {
             .with_virtual_hosted_style_request(self.virtual_hosted);
         // Client options of the environment would be lost: these carry the limits on time.
         let mut client = client;
-        if let Some(endpoint) = &self.endpoint {
-            let url = endpoint_url(endpoint, self.insecure)?;
+        if let Some(url) = self.endpoint_url()? {
             client = client.with_allow_http(url.starts_with("http://"));
             let url = if self.virtual_hosted {
                 host_of_bucket(&url, &self.bucket)
@@ -277,6 +257,34 @@ impl S3Options {
             Some(S3Encryption::Kms(key)) => builder.with_sse_kms_encryption(key),
         })
     }
+
+    /// Pyroscope's endpoints are `host:port`; a URL is taken too.
+    fn endpoint_url(&self) -> Result<Option<String>, String> {
+        let Some(endpoint) = &self.endpoint else {
+            return Ok(None);
+        };
+        let endpoint = endpoint.trim().trim_end_matches('/');
+        let url = if endpoint.contains("://") {
+            endpoint.to_owned()
+        } else if self.insecure {
+            format!("http://{endpoint}")
+        } else {
+            format!("https://{endpoint}")
+        };
+        match url::Url::parse(&url) {
+            Ok(parsed) if parsed.host().is_none() || !matches!(parsed.scheme(), "http" | "https") => Err(format!(
+                "storage.s3.endpoint: `{endpoint}` is no `host:port` and no URL"
+            )),
+            Ok(parsed) if !parsed.username().is_empty() || parsed.password().is_some() => {
+                Err("storage.s3.endpoint: keys belong in access_key_id and secret_access_key".to_owned())
+            }
+            Ok(parsed) if parsed.scheme() == "http" && !self.insecure => Err(format!(
+                "storage.s3.endpoint: `{endpoint}` is not encrypted; say so with `insecure: true`"
+            )),
+            Ok(_) => Ok(Some(url)),
+            Err(error) => Err(format!("storage.s3.endpoint: `{endpoint}` cannot be used: {error}")),
+        }
+    }
 }
 
 /// `https://host` with the bucket before the host.
@@ -284,31 +292,6 @@ fn host_of_bucket(url: &str, bucket: &str) -> String {
     match url.split_once("://") {
         Some((scheme, host)) if !host.starts_with(&format!("{bucket}.")) => format!("{scheme}://{bucket}.{host}"),
         _ => url.to_owned(),
-    }
-}
-
-/// Pyroscope's endpoints are `host:port`; a URL is taken too.
-fn endpoint_url(endpoint: &str, insecure: bool) -> Result<String, String> {
-    let endpoint = endpoint.trim().trim_end_matches('/');
-    let url = if endpoint.contains("://") {
-        endpoint.to_owned()
-    } else if insecure {
-        format!("http://{endpoint}")
-    } else {
-        format!("https://{endpoint}")
-    };
-    match url::Url::parse(&url) {
-        Ok(parsed) if parsed.host().is_none() || !matches!(parsed.scheme(), "http" | "https") => Err(format!(
-            "storage.s3.endpoint: `{endpoint}` is no `host:port` and no URL"
-        )),
-        Ok(parsed) if !parsed.username().is_empty() || parsed.password().is_some() => {
-            Err("storage.s3.endpoint: keys belong in access_key_id and secret_access_key".to_owned())
-        }
-        Ok(parsed) if parsed.scheme() == "http" && !insecure => Err(format!(
-            "storage.s3.endpoint: `{endpoint}` is not encrypted; say so with `insecure: true`"
-        )),
-        Ok(_) => Ok(url),
-        Err(error) => Err(format!("storage.s3.endpoint: `{endpoint}` cannot be used: {error}")),
     }
 }
 
@@ -383,16 +366,21 @@ mod tests {
 
     #[test]
     fn an_endpoint_is_host_and_port_or_a_url() {
-        assert_eq!(endpoint_url("minio:9000", true).unwrap(), "http://minio:9000");
-        assert_eq!(endpoint_url("s3.example.com", false).unwrap(), "https://s3.example.com");
-        assert_eq!(endpoint_url("https://x/", false).unwrap(), "https://x");
-        assert!(endpoint_url("http://x", false).unwrap_err().contains("insecure"));
-        assert!(
-            endpoint_url("https://key:secret@x", false)
-                .unwrap_err()
-                .contains("access_key_id")
-        );
-        assert!(endpoint_url("ftp://x", false).is_err());
+        let at = |endpoint: &str| S3Options {
+            endpoint: Some(endpoint.to_owned()),
+            ..S3Options::default()
+        };
+        let url = |endpoint: &str| at(endpoint).endpoint_url().map(Option::unwrap);
+        let insecure = S3Options {
+            insecure: true,
+            ..at("minio:9000")
+        };
+        assert_eq!(insecure.endpoint_url().unwrap().unwrap(), "http://minio:9000");
+        assert_eq!(url("s3.example.com").unwrap(), "https://s3.example.com");
+        assert_eq!(url("https://x/").unwrap(), "https://x");
+        assert!(url("http://x").unwrap_err().contains("insecure"));
+        assert!(url("https://key:secret@x").unwrap_err().contains("access_key_id"));
+        assert!(url("ftp://x").is_err());
     }
 
     #[test]

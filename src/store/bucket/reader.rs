@@ -25,7 +25,7 @@ use crate::store::bucket::metrics::BucketMetrics;
 const STRIPES: usize = 64;
 
 /// The store with its cache.
-pub struct CachedReads {
+pub(crate) struct CachedReads {
     inner: Arc<dyn ObjectStore>,
     cache: Arc<BlockCache>,
     metrics: BucketMetrics,
@@ -35,7 +35,12 @@ pub struct CachedReads {
 
 impl CachedReads {
     /// Reads of `inner` through `cache`, whose disk is read in the runtime of `handle`.
-    pub fn new(inner: Arc<dyn ObjectStore>, cache: Arc<BlockCache>, metrics: BucketMetrics, handle: Handle) -> Self {
+    pub(super) fn new(
+        inner: Arc<dyn ObjectStore>,
+        cache: Arc<BlockCache>,
+        metrics: BucketMetrics,
+        handle: Handle,
+    ) -> Self {
         metrics.cache_bytes.set(cache.bytes() as i64);
         Self {
             inner,
@@ -49,7 +54,7 @@ impl CachedReads {
     }
 
     /// The bytes of `range`; fewer when the object ends before.
-    pub async fn read(&self, location: &Path, range: Range<u64>) -> Result<Bytes> {
+    pub(super) async fn read(&self, location: &Path, range: Range<u64>) -> Result<Bytes> {
         if range.start >= range.end {
             return Ok(Bytes::new());
         }

@@ -14,7 +14,7 @@ use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 use chrono::{DateTime, NaiveDate, SecondsFormat};
 
-use crate::profile::SeriesId;
+use crate::profile::{SeriesId, TenantId};
 use crate::store::schema::Table;
 use crate::store::schema::column::{PROFILE_TYPE, SERIES, STACK, TIME};
 use crate::store::snapshot::FileEntry;
@@ -32,7 +32,7 @@ pub(crate) struct NewFile {
     pub(crate) size: u64,
     /// Milliseconds since 1970.
     pub(crate) modified_ms: i64,
-    pub(crate) tenant: Arc<str>,
+    pub(crate) tenant: TenantId,
     /// Partition: days since 1970.
     pub(crate) day: i32,
     /// What is known of the rows.
@@ -119,11 +119,11 @@ fn stats_array(stats: &FileStats, checksum: Option<u64>) -> Result<StructArray, 
         let most = time.most.saturating_add(999).div_euclid(1_000);
         columns.push((TIME, texts(time_text(least)), texts(time_text(most))));
     }
-    if let Some(kinds) = &stats.profile_type {
+    if let Some(types) = &stats.profile_type {
         columns.push((
             PROFILE_TYPE,
-            texts(kinds.least.to_string()),
-            texts(kinds.most.to_string()),
+            texts(types.least.to_string()),
+            texts(types.most.to_string()),
         ));
     }
     if let Some(series) = stats.series {
@@ -191,6 +191,7 @@ pub(crate) fn entries(table: Table, batch: &RecordBatch, selected: &[bool]) -> R
         };
         let name = path.value(row);
         let tenant = value_of("tenant").ok_or_else(|| format!("file `{name}` has no tenant"))?;
+        let tenant = tenant.parse().map_err(|error| format!("file `{name}`: {error}"))?;
         let day = value_of("day")
             .and_then(|day| parse_day(&day))
             .ok_or_else(|| format!("file `{name}` has no day"))?;
@@ -199,7 +200,7 @@ pub(crate) fn entries(table: Table, batch: &RecordBatch, selected: &[bool]) -> R
             path: format!("{}/{}", table.name(), unescape(name)),
             size: size.value(row).max(0) as u64,
             rows: 0,
-            tenant: Arc::from(tenant),
+            tenant,
             day,
             time: None,
             profile_type: None,
@@ -227,8 +228,8 @@ fn read_stats(text: &str, entry: &mut FileEntry) {
         .and_then(|text| u64::from_str_radix(text, 16).ok());
     entry.series =
         range(SERIES).and_then(|(least, most)| Some(Bounds::new(SeriesId(least.as_i64()?), SeriesId(most.as_i64()?))));
-    entry.profile_type = range(PROFILE_TYPE)
-        .and_then(|(least, most)| Some(Bounds::new(Arc::from(least.as_str()?), Arc::from(most.as_str()?))));
+    entry.profile_type =
+        range(PROFILE_TYPE).and_then(|(least, most)| Some(Bounds::new(least.as_str()?.into(), most.as_str()?.into())));
     // Another writer may have cut the largest time to the millisecond.
     let micros = |value: &serde_json::Value| {
         DateTime::parse_from_rfc3339(value.as_str()?)

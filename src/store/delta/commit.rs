@@ -78,7 +78,8 @@ impl Committer for SyncedCommitter {
 /// commit.
 pub(crate) fn write_sums(path: &Path, table: Table, faults: &Faults) {
     if let Err(error) = faults.run(Place::LogSums(table), || sums::write(path)) {
-        tracing::warn!(error = %error, path = %path.display(), "cannot write the checksums of a file of the table's log");
+        tracing::warn!(error = %error, path = %path.display(), "cannot write the checksums of a file of the table's \
+            log");
     }
 }
 

@@ -24,7 +24,7 @@ use delta_kernel::engine_data::FilteredEngineData;
 use delta_kernel::expressions::ColumnName;
 use delta_kernel::schema::StructType;
 use delta_kernel::transaction::CommitResult;
-pub(crate) use delta_kernel::transaction::UpdateTableOperation;
+use delta_kernel::transaction::UpdateTableOperation;
 use delta_kernel::transaction::create_table::create_table;
 use delta_kernel::transaction::data_layout::DataLayout;
 use delta_kernel::{Engine, KernelError, KernelResult, SnapshotRef};
@@ -65,6 +65,15 @@ pub(crate) struct DeltaTable {
     faults: Faults,
 }
 
+/// What replacing files does to the rows of a table, as the table's log says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Delete,
+    /// The same rows are in other files.
+    Merge,
+    Downsample,
+}
+
 /// What became of an attempt to replace files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Replaced {
@@ -72,6 +81,15 @@ pub(crate) enum Replaced {
     Done,
     /// Some of the files to be replaced are not live any more: nothing was done.
     Stale,
+}
+
+impl Operation {
+    fn name(self) -> UpdateTableOperation {
+        match self {
+            Self::Delete => UpdateTableOperation::Delete,
+            Self::Merge | Self::Downsample => UpdateTableOperation::Optimize,
+        }
+    }
 }
 
 impl DeltaTable {
@@ -253,16 +271,14 @@ impl DeltaTable {
     }
 
     /// Takes files (paths as [`FileEntry`] has them) out of the table and puts others in, in one entry; durable when
-    /// it returns. `changes_data` tells readers of the log whether rows differ afterwards. An attempt that failed
-    /// after its entry became visible is recognised by its files.
+    /// it returns. An attempt that failed after its entry became visible is recognised by its files.
     pub(crate) fn replace(
         &mut self,
         remove: &HashSet<String>,
         add: &[NewFile],
-        operation: UpdateTableOperation,
-        changes_data: bool,
+        operation: Operation,
     ) -> Result<Replaced, StoreError> {
-        self.try_replace(remove, add, &operation, changes_data)
+        self.try_replace(remove, add, operation)
             .map_err(StoreError::table("replace files of", self.table))
     }
 
@@ -270,8 +286,7 @@ impl DeltaTable {
         &mut self,
         remove: &HashSet<String>,
         add: &[NewFile],
-        operation: &UpdateTableOperation,
-        changes_data: bool,
+        operation: Operation,
     ) -> KernelResult<Replaced> {
         let engine = self.engine.clone();
         for attempt in 0..COMMIT_ATTEMPTS {
@@ -291,7 +306,7 @@ impl DeltaTable {
             let mut transaction = self
                 .snapshot
                 .clone()
-                .update_table(operation.clone(), ENGINE_INFO, changes_data)
+                .update_table(operation.name(), ENGINE_INFO, operation != Operation::Merge)
                 .build(engine.as_ref(), self.committer())?;
             let scan = self.snapshot.clone().scan_builder().build()?;
             for metadata in scan.scan_metadata(engine.as_ref())? {

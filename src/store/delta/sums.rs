@@ -105,7 +105,7 @@ pub(crate) fn mend(path: &Path) -> io::Result<bool> {
     }
     let permissions = fs::metadata(path)?.permissions();
     replace(path, &bytes)?;
-    // Whoever might read the table may do so again.
+    // Programs that could read the old file can read the new one.
     fs::set_permissions(path, permissions)?;
     Ok(true)
 }
@@ -243,8 +243,8 @@ pub(crate) fn repair(log: &Path) -> Result<Vec<(PathBuf, String)>, StoreError> {
         } else if path.exists() && mend(&path).map_err(StoreError::io("mend", &path))? {
             done.push((path, "mended flipped bits".to_owned()));
         } else if path.extension().is_some_and(|end| end == "parquet") && has_entries_before(log, &path) {
-            let aside = path.with_extension("damaged");
-            fs::rename(&path, &aside).map_err(StoreError::io("set aside", &path))?;
+            let damaged = path.with_extension("damaged");
+            fs::rename(&path, &damaged).map_err(StoreError::io("set aside", &path))?;
             let hint = log.join("_last_checkpoint");
             if hint.exists() {
                 fs::remove_file(&hint).map_err(StoreError::io("remove", &hint))?;

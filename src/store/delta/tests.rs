@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::base::file::temporary_name;
+use crate::profile::tenant::tenant_id;
 use crate::profile::{SeriesId, StackId};
 use crate::store::stats::{Bounds, FileStats};
 
@@ -11,7 +12,7 @@ fn file(name: &str) -> NewFile {
         path: format!("tenant=t/day=2026-11-21/{name}.parquet"),
         size: 1234,
         modified_ms: 1_800_000_000_000,
-        tenant: "t".into(),
+        tenant: tenant_id("t"),
         day: 20_778,
         stats: FileStats {
             rows: 17,
@@ -44,7 +45,7 @@ fn an_appended_file_is_listed_with_its_statistics_after_a_reopen() {
     let one = &files[0];
     assert_eq!(one.path, "samples/tenant=t/day=2026-11-21/one.parquet");
     assert_eq!(
-        (one.size, one.rows, one.day, one.tenant.as_ref()),
+        (one.size, one.rows, one.day, one.tenant.as_str()),
         (1234, 17, 20_778, "t")
     );
     assert_eq!(one.series, file("x").stats.series);

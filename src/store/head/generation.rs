@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use parking_lot::{Mutex, RwLock};
 
+use crate::profile::TenantId;
 use crate::profile::time::day_of;
 use crate::store::head::known::KnownStacks;
 use crate::store::head::partition::Partition;
@@ -14,7 +15,7 @@ use crate::store::ingest::Prepared;
 
 /// One generation of profiles.
 pub(crate) struct Head {
-    pub(super) partitions: RwLock<BTreeMap<(Arc<str>, i32), Partition>>,
+    pub(super) partitions: RwLock<BTreeMap<(TenantId, i32), Partition>>,
     known: Arc<KnownStacks>,
     /// Profiles applied so far; a view sees those below the number it was made with.
     applied: AtomicU64,
@@ -41,7 +42,7 @@ impl Head {
     }
 
     /// Adds a profile. Returns the number of sample rows stored.
-    pub(crate) fn apply(&self, tenant: &Arc<str>, profile: &Prepared) -> u64 {
+    pub(crate) fn apply(&self, tenant: &TenantId, profile: &Prepared) -> u64 {
         self.first_applied.lock().get_or_insert_with(Instant::now);
         let day = day_of(profile.time_us);
         let mut partitions = self.partitions.write();

@@ -3,6 +3,19 @@
 use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64;
 
+/// The number of a text of a [`Texts`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(crate) struct TextId(u32);
+
+impl TextId {
+    /// In place of a text: there is none.
+    pub(crate) const NONE: Self = Self(u32::MAX);
+
+    pub(crate) fn to_le_bytes(self) -> [u8; 4] {
+        self.0.to_le_bytes()
+    }
+}
+
 /// Distinct texts, numbered from 0 in the order of their arrival.
 #[derive(Default)]
 pub(crate) struct Texts {
@@ -14,11 +27,11 @@ pub(crate) struct Texts {
 impl Texts {
     /// The number of `text`, which is stored if it is new. The buffer must stay below 4 GiB; the head's limit sees to
     /// it.
-    pub(crate) fn insert(&mut self, text: &str) -> u32 {
+    pub(crate) fn insert(&mut self, text: &str) -> TextId {
         let hash = xxh3_64(text.as_bytes());
         let (buffer, ends) = (&self.buffer, &self.ends);
         if let Some(found) = self.table.find(hash, |index| slice(buffer, ends, *index) == text) {
-            return *found;
+            return TextId(*found);
         }
         self.buffer.push_str(text);
         self.ends.push(self.buffer.len() as u32);
@@ -26,12 +39,12 @@ impl Texts {
         let (buffer, ends) = (&self.buffer, &self.ends);
         self.table
             .insert_unique(hash, index, |index| xxh3_64(slice(buffer, ends, *index).as_bytes()));
-        index
+        TextId(index)
     }
 
     /// The text with this number.
-    pub(crate) fn get(&self, index: u32) -> &str {
-        slice(&self.buffer, &self.ends, index)
+    pub(crate) fn get(&self, id: TextId) -> &str {
+        slice(&self.buffer, &self.ends, id.0)
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -55,12 +68,12 @@ mod tests {
     #[test]
     fn a_text_has_one_number() {
         let mut texts = Texts::default();
-        let numbers: Vec<u32> = (0..1000)
+        let numbers: Vec<TextId> = (0..1000)
             .map(|index| texts.insert(&format!("name {}", index % 100)))
             .collect();
         assert_eq!(numbers[..100], numbers[900..]);
-        assert_eq!(texts.insert(""), 100);
+        assert_eq!(texts.insert(""), TextId(100));
         assert_eq!(texts.get(numbers[42]), "name 42");
-        assert_eq!(texts.get(100), "");
+        assert_eq!(texts.get(TextId(100)), "");
     }
 }

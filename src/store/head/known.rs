@@ -10,7 +10,7 @@ use std::sync::Arc;
 use hashbrown::HashSet;
 use parking_lot::{Mutex, RwLock};
 
-use crate::profile::StackId;
+use crate::profile::{StackId, TenantId};
 use crate::store::head::identity::Identity;
 
 /// Ids kept over all tenants and days: at most some 20 MB.
@@ -22,17 +22,17 @@ pub(crate) type DayStacks = Arc<RwLock<HashSet<StackId, Identity>>>;
 /// Known stacks of all tenants and days.
 #[derive(Default)]
 pub(crate) struct KnownStacks {
-    days: Mutex<BTreeMap<(i32, Arc<str>), DayStacks>>,
+    days: Mutex<BTreeMap<(i32, TenantId), DayStacks>>,
 }
 
 impl KnownStacks {
     /// The set of a tenant's day.
-    pub(crate) fn day(&self, tenant: &Arc<str>, day: i32) -> DayStacks {
+    pub(crate) fn day(&self, tenant: &TenantId, day: i32) -> DayStacks {
         self.days.lock().entry((day, tenant.clone())).or_default().clone()
     }
 
     /// Adds stacks that were committed and published. Forgets the oldest days when there are too many.
-    pub(crate) fn add(&self, tenant: &Arc<str>, day: i32, ids: impl Iterator<Item = StackId>) {
+    pub(crate) fn add(&self, tenant: &TenantId, day: i32, ids: impl Iterator<Item = StackId>) {
         let set = self.day(tenant, day);
         let mut days = self.days.lock();
         let mut total: usize = days.values().map(|set| set.read().len()).sum();

@@ -14,7 +14,7 @@ pub(crate) mod scan;
 pub(crate) mod sorted;
 
 pub(crate) use generation::{Head, HeadView};
-pub(crate) use intern::Texts;
+pub(crate) use intern::{TextId, Texts};
 pub(crate) use known::KnownStacks;
 pub(crate) use partition::{Frame, Frames};
 

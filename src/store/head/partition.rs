@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::profile::pprof::Location;
 use crate::profile::{Labels, SeriesId, StackId};
 use crate::store::head::identity::Identity;
-use crate::store::head::intern::Texts;
+use crate::store::head::intern::{TextId, Texts};
 use crate::store::head::known::DayStacks;
 use crate::store::ingest::{Prepared, Samples, Span, Symbols};
 
@@ -20,15 +20,25 @@ pub(crate) struct Partition {
     /// Distinct stacks in the order of their arrival.
     pub(crate) stacks: Vec<Stack>,
     stack_frames: Vec<u32>,
-    /// By stack: the row of the profile being applied that holds it, valid while the stamp is that of the column.
-    stamps: Vec<(u32, u32)>,
+    /// By stack: its last row.
+    last_rows: Vec<LastRow>,
+    /// Number of the column that is being applied.
     stamp: u32,
     pub(crate) series: HashMap<SeriesId, Labels, Identity>,
-    /// Rows by series and profile type (a number of `texts`).
-    pub(crate) groups: HashMap<(SeriesId, u32), Group>,
+    /// Rows by series and profile type.
+    pub(crate) groups: HashMap<(SeriesId, TextId), Group>,
     group_bytes: usize,
     known: DayStacks,
     scratch: Vec<u32>,
+}
+
+/// The last row of a stack.
+#[derive(Clone, Copy, Default)]
+struct LastRow {
+    /// Number of the column that has the row.
+    stamp: u32,
+    /// Index in the column's group.
+    row: u32,
 }
 
 #[derive(Clone, Copy)]
@@ -51,12 +61,23 @@ pub(crate) struct Group {
     /// Stack of each row, an index into [`Partition::stacks`].
     pub(crate) stacks: Vec<u32>,
     pub(crate) values: Vec<i64>,
-    /// Rows with a span or trace id, ascending: row, span, trace (numbers of texts, [`NO_TEXT`] for none).
-    pub(crate) links: Vec<(u32, u32, u32)>,
+    /// Rows with a span or trace id, ascending.
+    pub(crate) links: Vec<(u32, Link)>,
 }
 
-/// In place of the number of a text: there is none.
-pub(crate) const NO_TEXT: u32 = u32::MAX;
+/// Ids of the span and trace of a row, [`TextId::NONE`] for none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub(crate) span: TextId,
+    pub(crate) trace: TextId,
+}
+
+impl Link {
+    pub(crate) const NONE: Self = Self {
+        span: TextId::NONE,
+        trace: TextId::NONE,
+    };
+}
 
 /// A stored profile and type.
 #[derive(Clone, Copy)]
@@ -69,21 +90,21 @@ pub(crate) struct ProfileRow {
     /// Length of the collection in nanoseconds.
     pub(crate) duration_ns: i64,
     pub(crate) period: i64,
-    /// Profile id, a number of texts.
-    pub(crate) id: u32,
+    /// Id that the sender gave.
+    pub(crate) id: TextId,
     /// End of its rows in the group.
     pub(crate) rows_end: u32,
 }
 
-/// A frame: numbers of texts.
+/// One call of a stack, with its names in [`Partition::texts`].
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Frame {
-    pub(crate) function: u32,
-    pub(crate) file: u32,
+    pub(crate) function: TextId,
+    pub(crate) file: TextId,
     pub(crate) line: i64,
-    pub(crate) mapping: u32,
+    pub(crate) mapping: TextId,
     /// Build id of the binary.
-    pub(crate) build_id: u32,
+    pub(crate) build_id: TextId,
     /// Address, 0 where the function is known: the identity of a stack does not hold it.
     pub(crate) address: u64,
     /// Inlined into the next frame of the stack.
@@ -106,7 +127,7 @@ impl Partition {
             stack_index: HashMap::default(),
             stacks: Vec::new(),
             stack_frames: Vec::new(),
-            stamps: Vec::new(),
+            last_rows: Vec::new(),
             stamp: 0,
             series: HashMap::default(),
             groups: HashMap::new(),
@@ -138,21 +159,21 @@ impl Partition {
             if !self.series.contains_key(&series.id) {
                 self.series.insert(series.id, series.labels.clone());
             }
-            for (column, kind) in profile.types.iter().enumerate() {
-                let kind = self.texts.insert(kind);
+            for (column, profile_type) in profile.types.iter().enumerate() {
+                let profile_type = self.texts.insert(profile_type.as_str());
                 self.stamp = match self.stamp.checked_add(1) {
                     Some(stamp) => stamp,
                     None => {
-                        self.stamps.fill((0, 0));
+                        self.last_rows.fill(LastRow::default());
                         1
                     }
                 };
-                let group = self.groups.entry((series.id, kind)).or_default();
+                let group = self.groups.entry((series.id, profile_type)).or_default();
                 let before = group.bytes();
                 let first = group.values.len();
                 let mut filler = Filler {
                     group,
-                    stamps: &mut self.stamps,
+                    last_rows: &mut self.last_rows,
                     stamp: self.stamp,
                     total: 0,
                 };
@@ -196,7 +217,7 @@ impl Partition {
             + self.stack_index.capacity() * 17
             + self.stacks.capacity() * size_of::<Stack>()
             + self.stack_frames.capacity() * 4
-            + self.stamps.capacity() * 8
+            + self.last_rows.capacity() * size_of::<LastRow>()
             + self.series.capacity() * 256
             + self.groups.capacity() * (size_of::<Group>() + 24)
             + self.group_bytes
@@ -225,7 +246,7 @@ impl Partition {
         }
         let index = self.stacks.len() as u32;
         self.stack_index.insert(id, index);
-        self.stamps.push((0, 0));
+        self.last_rows.push(LastRow::default());
         let start = self.stack_frames.len() as u32;
         if self.known.read().contains(&id) {
             self.stacks.push(Stack {
@@ -286,7 +307,7 @@ impl Partition {
 /// Adds the samples of one profile to a group.
 struct Filler<'a> {
     group: &'a mut Group,
-    stamps: &'a mut [(u32, u32)],
+    last_rows: &'a mut [LastRow],
     stamp: u32,
     total: i64,
 }
@@ -299,14 +320,17 @@ impl Filler<'_> {
             return;
         }
         self.total = self.total.saturating_add(value);
-        let (stamp, row) = &mut self.stamps[stack as usize];
-        if *stamp == self.stamp
-            && let Some(sum) = self.group.values[*row as usize].checked_add(value)
+        let last = &mut self.last_rows[stack as usize];
+        if last.stamp == self.stamp
+            && let Some(sum) = self.group.values[last.row as usize].checked_add(value)
         {
-            self.group.values[*row as usize] = sum;
+            self.group.values[last.row as usize] = sum;
             return;
         }
-        (*stamp, *row) = (self.stamp, self.group.values.len() as u32);
+        *last = LastRow {
+            stamp: self.stamp,
+            row: self.group.values.len() as u32,
+        };
         self.group.stacks.push(stack);
         self.group.values.push(value);
     }
@@ -334,13 +358,14 @@ impl Filler<'_> {
             self.total = self.total.saturating_add(value);
             let mut text = |span: Span| {
                 if span.is_empty() {
-                    NO_TEXT
+                    TextId::NONE
                 } else {
                     texts.insert(profile.symbols.text(span))
                 }
             };
             let (span, trace) = (text(link.span_id), text(link.trace_id));
-            self.group.links.push((self.group.values.len() as u32, span, trace));
+            let row = self.group.values.len() as u32;
+            self.group.links.push((row, Link { span, trace }));
             self.group.stacks.push(stack);
             self.group.values.push(value);
         }
@@ -352,7 +377,7 @@ impl Group {
         self.profiles.capacity() * size_of::<ProfileRow>()
             + self.stacks.capacity() * 4
             + self.values.capacity() * 8
-            + self.links.capacity() * 12
+            + self.links.capacity() * size_of::<(u32, Link)>()
     }
 
     /// Rows of the profile at `index`.

@@ -14,9 +14,9 @@ use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 
 use crate::profile::labels::SERVICE_NAME;
-use crate::profile::{Labels, SeriesId, StackId};
-use crate::store::head::intern::Texts;
-use crate::store::head::partition::{Frame, NO_TEXT, ProfileRow};
+use crate::profile::{Labels, SeriesId, StackId, TenantId};
+use crate::store::head::intern::{TextId, Texts};
+use crate::store::head::partition::{Frame, Link, ProfileRow};
 use crate::store::schema::{self, Table, column};
 
 /// Most bytes of text in a batch, but for a single row that has more: Arrow's offsets end at 2 GiB, and a batch is in
@@ -26,7 +26,7 @@ const BATCH_TEXT: usize = 32 << 20;
 /// What all rows of a partition share.
 #[derive(Clone, Copy)]
 pub(crate) struct Shared<'a> {
-    pub(crate) tenant: &'a str,
+    pub(crate) tenant: &'a TenantId,
     pub(crate) day: i32,
     pub(crate) texts: &'a Texts,
     /// Columns to build; `None` for all.
@@ -38,11 +38,11 @@ pub(crate) struct Shared<'a> {
 pub(crate) struct SampleRows {
     time: Vec<i64>,
     series: Vec<SeriesId>,
-    kinds: Runs,
+    types: Runs,
     stack: Vec<StackId>,
     value: Vec<i64>,
-    /// Span and trace; empty while no row has them.
-    links: Vec<(u32, u32)>,
+    /// By row; empty while no row has a span or trace.
+    links: Vec<Link>,
     text: usize,
 }
 
@@ -51,12 +51,10 @@ pub(crate) struct SampleRow {
     /// Microseconds since 1970.
     pub(crate) time: i64,
     pub(crate) series: SeriesId,
-    /// Profile type, a number of the texts.
-    pub(crate) kind: u32,
+    pub(crate) profile_type: TextId,
     pub(crate) stack: StackId,
     pub(crate) value: i64,
-    /// Span and trace, numbers of the texts or [`NO_TEXT`].
-    pub(crate) link: (u32, u32),
+    pub(crate) link: Link,
 }
 
 impl SampleRows {
@@ -72,18 +70,18 @@ impl SampleRows {
 
     #[inline]
     pub(crate) fn push(&mut self, row: SampleRow, texts: &Texts) {
-        if row.link != (NO_TEXT, NO_TEXT) || !self.links.is_empty() {
-            self.links.resize(self.value.len(), (NO_TEXT, NO_TEXT));
+        if row.link != Link::NONE || !self.links.is_empty() {
+            self.links.resize(self.value.len(), Link::NONE);
             self.links.push(row.link);
-            let length = |number| if number == NO_TEXT { 0 } else { texts.get(number).len() };
-            self.text += length(row.link.0) + length(row.link.1);
+            let length = |id| if id == TextId::NONE { 0 } else { texts.get(id).len() };
+            self.text += length(row.link.span) + length(row.link.trace);
         }
-        self.text += self.kinds.length_of(row.kind, texts);
+        self.text += self.types.length_of(row.profile_type, texts);
         self.time.push(row.time);
         self.series.push(row.series);
         self.stack.push(row.stack);
         self.value.push(row.value);
-        self.kinds.push(row.kind, self.value.len());
+        self.types.push(row.profile_type, self.value.len());
     }
 
     /// Takes the rows as a batch.
@@ -95,22 +93,22 @@ impl SampleRows {
             Ok(match name {
                 column::TIME => times(std::mem::take(&mut rows.time)),
                 column::SERIES => integers(std::mem::take(&mut rows.series).into_iter().map(|id| id.0).collect()),
-                column::PROFILE_TYPE => rows.kinds.array(shared.texts),
+                column::PROFILE_TYPE => rows.types.array(shared.texts),
                 column::STACK => integers(std::mem::take(&mut rows.stack).into_iter().map(|id| id.0).collect()),
                 column::VALUE => integers(std::mem::take(&mut rows.value)),
-                column::SPAN_ID => rows.link_array(|link| link.0, count, shared.texts),
-                _ => rows.link_array(|link| link.1, count, shared.texts),
+                column::SPAN_ID => rows.link_array(|link| link.span, count, shared.texts),
+                _ => rows.link_array(|link| link.trace, count, shared.texts),
             })
         })
     }
 
-    fn link_array(&self, part: impl Fn(&(u32, u32)) -> u32, count: usize, texts: &Texts) -> ArrayRef {
+    fn link_array(&self, part: impl Fn(&Link) -> TextId, count: usize, texts: &Texts) -> ArrayRef {
         if self.links.is_empty() {
             return new_null_array(&DataType::Utf8, count);
         }
-        let text = |link: &(u32, u32)| match part(link) {
-            NO_TEXT => None,
-            number => Some(texts.get(number)),
+        let text = |link: &Link| match part(link) {
+            TextId::NONE => None,
+            id => Some(texts.get(id)),
         };
         Arc::new(self.links.iter().map(text).collect::<StringArray>())
     }
@@ -119,9 +117,17 @@ impl SampleRows {
 /// Rows of [`Table::Profiles`].
 #[derive(Default)]
 pub(crate) struct ProfileRows {
-    /// Series, profile type, profile and number of samples.
-    rows: Vec<(SeriesId, u32, ProfileRow, i64)>,
+    rows: Vec<ProfileOfType>,
     text: usize,
+}
+
+/// One row of [`Table::Profiles`].
+pub(crate) struct ProfileOfType {
+    pub(crate) series: SeriesId,
+    pub(crate) profile_type: TextId,
+    pub(crate) profile: ProfileRow,
+    /// How many samples the profile has.
+    pub(crate) samples: i64,
 }
 
 impl ProfileRows {
@@ -135,33 +141,32 @@ impl ProfileRows {
         self.rows.len() >= rows || self.text >= BATCH_TEXT
     }
 
-    /// Adds a row: series, profile type, the profile and its number of samples.
-    pub(crate) fn push(&mut self, series: SeriesId, kind: u32, profile: ProfileRow, samples: i64, texts: &Texts) {
-        self.text += texts.get(kind).len() + texts.get(profile.id).len();
-        self.rows.push((series, kind, profile, samples));
+    pub(crate) fn push(&mut self, row: ProfileOfType, texts: &Texts) {
+        self.text += texts.get(row.profile_type).len() + texts.get(row.profile.id).len();
+        self.rows.push(row);
     }
 
     /// Takes the rows as a batch.
     pub(crate) fn take(&mut self, shared: Shared<'_>) -> Result<RecordBatch, ArrowError> {
         let rows = std::mem::take(self).rows;
-        let numbers = |value: fn(&(SeriesId, u32, ProfileRow, i64)) -> i64| integers(rows.iter().map(value).collect());
+        let numbers = |value: fn(&ProfileOfType) -> i64| integers(rows.iter().map(value).collect());
         batch(Table::Profiles, shared, rows.len(), |name| {
             Ok(match name {
-                column::TIME => times(rows.iter().map(|row| row.2.time_us).collect()),
-                column::SERIES => numbers(|row| row.0.0),
+                column::TIME => times(rows.iter().map(|row| row.profile.time_us).collect()),
+                column::SERIES => numbers(|row| row.series.0),
                 column::PROFILE_TYPE => {
                     let mut runs = Runs::default();
                     for (index, row) in rows.iter().enumerate() {
-                        runs.push(row.1, index + 1);
+                        runs.push(row.profile_type, index + 1);
                     }
                     runs.array(shared.texts)
                 }
-                column::TOTAL => numbers(|row| row.2.total),
-                column::SAMPLE_COUNT => numbers(|row| row.3),
-                column::DURATION_NS => numbers(|row| row.2.duration_ns),
-                column::PERIOD => numbers(|row| row.2.period),
+                column::TOTAL => numbers(|row| row.profile.total),
+                column::SAMPLE_COUNT => numbers(|row| row.samples),
+                column::DURATION_NS => numbers(|row| row.profile.duration_ns),
+                column::PERIOD => numbers(|row| row.profile.period),
                 _ => Arc::new(StringArray::from_iter_values(
-                    rows.iter().map(|row| shared.texts.get(row.2.id)),
+                    rows.iter().map(|row| shared.texts.get(row.profile.id)),
                 )),
             })
         })
@@ -240,9 +245,9 @@ impl StackRows {
     }
 
     fn frames_array(&self, texts: &Texts) -> Result<ArrayRef, ArrowError> {
-        let text = |number: fn(&Frame) -> u32| -> ArrayRef {
+        let text = |id: fn(&Frame) -> TextId| -> ArrayRef {
             Arc::new(StringArray::from_iter_values(
-                self.frames.iter().map(|frame| texts.get(number(frame))),
+                self.frames.iter().map(|frame| texts.get(id(frame))),
             ))
         };
         let columns = vec![
@@ -268,37 +273,48 @@ impl StackRows {
     }
 }
 
-/// A column of texts as runs of one number.
+/// A column of texts, where neighbouring rows mostly have the same one.
 #[derive(Default)]
-struct Runs(Vec<(u32, usize)>, usize);
+struct Runs {
+    runs: Vec<Run>,
+    /// Bytes of the text of the last run.
+    last_bytes: usize,
+}
+
+/// Neighbouring rows with the same text.
+struct Run {
+    text: TextId,
+    /// Index of the first row after these.
+    end: usize,
+}
 
 impl Runs {
-    /// Bytes of a text, looked up once a run.
+    /// Bytes of the text of the next row, looked up once a run.
     #[inline]
-    fn length_of(&mut self, number: u32, texts: &Texts) -> usize {
-        if self.0.last().is_none_or(|(last, _)| *last != number) {
-            self.1 = texts.get(number).len();
+    fn length_of(&mut self, text: TextId, texts: &Texts) -> usize {
+        if self.runs.last().is_none_or(|last| last.text != text) {
+            self.last_bytes = texts.get(text).len();
         }
-        self.1
+        self.last_bytes
     }
 
     #[inline]
-    fn push(&mut self, number: u32, end: usize) {
-        match self.0.last_mut() {
-            Some((last, last_end)) if *last == number => *last_end = end,
-            _ => self.0.push((number, end)),
+    fn push(&mut self, text: TextId, end: usize) {
+        match self.runs.last_mut() {
+            Some(last) if last.text == text => last.end = end,
+            _ => self.runs.push(Run { text, end }),
         }
     }
 
     fn array(&self, texts: &Texts) -> ArrayRef {
         let mut builder = StringBuilder::new();
         let mut start = 0;
-        for (number, end) in &self.0 {
-            let text = texts.get(*number);
-            for _ in start..*end {
+        for run in &self.runs {
+            let text = texts.get(run.text);
+            for _ in start..run.end {
                 builder.append_value(text);
             }
-            start = *end;
+            start = run.end;
         }
         Arc::new(builder.finish())
     }
@@ -322,7 +338,7 @@ fn batch(
         .iter()
         .map(|field| match field.name().as_str() {
             column::TENANT => {
-                let tenants = std::iter::repeat_n(shared.tenant, rows);
+                let tenants = std::iter::repeat_n(shared.tenant.as_str(), rows);
                 Ok(Arc::new(StringArray::from_iter_values(tenants)) as ArrayRef)
             }
             column::DAY => Ok(Arc::new(Date32Array::from_value(shared.day, rows)) as ArrayRef),

@@ -9,8 +9,9 @@ use hashbrown::HashMap;
 use crate::profile::{Labels, SeriesId, StackId, TimeSpan};
 use crate::store::head::generation::HeadView;
 use crate::store::head::identity::Identity;
-use crate::store::head::partition::{Group, NO_TEXT, Partition, ProfileRow};
-use crate::store::head::rows::{self, ProfileRows, SampleRow, SampleRows, Shared, StackRows};
+use crate::store::head::intern::TextId;
+use crate::store::head::partition::{Group, Link, Partition, ProfileRow};
+use crate::store::head::rows::{self, ProfileOfType, ProfileRows, SampleRow, SampleRows, Shared, StackRows};
 use crate::store::schema::Table;
 use crate::store::snapshot::{HeadScan, Receive, ScanFilter};
 
@@ -112,7 +113,7 @@ fn samples(
     give: &mut Give<'_>,
 ) -> Result<(), Stop> {
     let mut rows = SampleRows::default();
-    for (series, kind, group) in groups(partition, filter) {
+    for (series, profile_type, group) in groups(partition, filter) {
         let mut links = group.links.iter().peekable();
         for (index, profile) in visible(group, applied) {
             if !time_matches(profile.time_us, filter) {
@@ -121,13 +122,13 @@ fn samples(
             for row in group.rows_of(index) {
                 while links.next_if(|link| (link.0 as usize) < row).is_some() {}
                 let link = match links.next_if(|link| link.0 as usize == row) {
-                    Some((_, span, trace)) => (*span, *trace),
-                    None => (NO_TEXT, NO_TEXT),
+                    Some((_, link)) => *link,
+                    None => Link::NONE,
                 };
                 let row = SampleRow {
                     time: profile.time_us,
                     series,
-                    kind,
+                    profile_type,
                     stack: partition.stacks[group.stacks[row] as usize].id,
                     value: group.values[row],
                     link,
@@ -153,11 +154,17 @@ fn profiles(
     give: &mut Give<'_>,
 ) -> Result<(), Stop> {
     let mut rows = ProfileRows::default();
-    for (series, kind, group) in groups(partition, filter) {
+    for (series, profile_type, group) in groups(partition, filter) {
         for (index, profile) in visible(group, applied) {
             if time_matches(profile.time_us, filter) {
                 let samples = group.rows_of(index).len() as i64;
-                rows.push(series, kind, *profile, samples, shared.texts);
+                let row = ProfileOfType {
+                    series,
+                    profile_type,
+                    profile: *profile,
+                    samples,
+                };
+                rows.push(row, shared.texts);
             }
             if rows.is_full(BATCH_ROWS) {
                 give(rows.take(shared)?)?;
@@ -205,17 +212,17 @@ fn series(partition: &Partition, shared: Shared<'_>, filter: &ScanFilter, give: 
 }
 
 /// The groups that the filter lets through, as series, profile type and rows.
-fn groups<'a>(partition: &'a Partition, filter: &'a ScanFilter) -> impl Iterator<Item = (SeriesId, u32, &'a Group)> {
+fn groups<'a>(partition: &'a Partition, filter: &'a ScanFilter) -> impl Iterator<Item = (SeriesId, TextId, &'a Group)> {
     partition
         .groups
         .iter()
-        .map(|((series, kind), group)| (*series, *kind, group))
-        .filter(|(series, kind, _)| {
+        .map(|((series, profile_type), group)| (*series, *profile_type, group))
+        .filter(|(series, profile_type, _)| {
             filter.series.as_ref().is_none_or(|wanted| wanted.contains(series))
                 && filter
                     .profile_type
                     .as_ref()
-                    .is_none_or(|wanted| partition.texts.get(*kind) == wanted.as_ref())
+                    .is_none_or(|wanted| partition.texts.get(*profile_type) == wanted.as_str())
         })
 }
 

@@ -4,17 +4,16 @@
 //! Samples are sorted by profile type, series, stack and time, so that equal stacks stand together and a query of one
 //! type reads one stretch of the file. Batches are small; a whole table is never in memory twice.
 
-use std::sync::Arc;
-
 use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 
-use crate::profile::{Labels, SeriesId};
+use crate::profile::{Labels, SeriesId, TenantId};
 use crate::store::head::generation::Head;
-use crate::store::head::partition::{Group, NO_TEXT, Partition};
-use crate::store::head::rows::{self, ProfileRows, SampleRow, SampleRows, Shared, StackRows};
+use crate::store::head::intern::TextId;
+use crate::store::head::partition::{Group, Link, Partition};
+use crate::store::head::rows::{self, ProfileOfType, ProfileRows, SampleRow, SampleRows, Shared, StackRows};
 use crate::store::schema::{PARTITION_COLUMNS, Table};
-use crate::store::stats::{FileStats, extend, extend_text};
+use crate::store::stats::{FileStats, extend, extend_type};
 
 const BATCH_ROWS: usize = 16 << 10;
 const BATCH_FRAMES: usize = 32 << 10;
@@ -30,7 +29,7 @@ pub(crate) enum BatchError<E> {
 
 impl Head {
     /// Tenants and days of the head.
-    pub(crate) fn days(&self) -> Vec<(Arc<str>, i32)> {
+    pub(crate) fn days(&self) -> Vec<(TenantId, i32)> {
         self.partitions.read().keys().cloned().collect()
     }
 
@@ -39,7 +38,7 @@ impl Head {
     pub(crate) fn sorted<E>(
         &self,
         table: Table,
-        tenant: &Arc<str>,
+        tenant: &TenantId,
         day: i32,
         mut receive: impl FnMut(&RecordBatch) -> Result<(), E>,
     ) -> Result<FileStats, BatchError<E>> {
@@ -74,8 +73,8 @@ fn samples<E>(
 ) -> Result<(), BatchError<E>> {
     let mut rows = SampleRows::default();
     let mut order = Order::new(partition);
-    for (kind, series) in group_order(partition) {
-        let Some(group) = partition.groups.get(&(series, kind)) else {
+    for (profile_type, series) in group_order(partition) {
+        let Some(group) = partition.groups.get(&(series, profile_type)) else {
             continue;
         };
         if group.values.is_empty() {
@@ -84,7 +83,7 @@ fn samples<E>(
         order.sort(partition, group);
         stats.rows += order.rows.len() as u64;
         extend(&mut stats.series, [series]);
-        extend_text(&mut stats.profile_type, partition.texts.get(kind));
+        extend_type(&mut stats.profile_type, partition.texts.get(profile_type));
         for (index, profile) in group.profiles.iter().enumerate() {
             if !group.rows_of(index).is_empty() {
                 extend(&mut stats.time, [profile.time_us]);
@@ -96,14 +95,14 @@ fn samples<E>(
         }
         for &(row, time) in &order.rows {
             let link = if group.links.is_empty() {
-                (NO_TEXT, NO_TEXT)
+                Link::NONE
             } else {
                 link_of(group, row)
             };
             let row = SampleRow {
                 time,
                 series,
-                kind,
+                profile_type,
                 stack: partition.stacks[group.stacks[row as usize] as usize].id,
                 value: group.values[row as usize],
                 link,
@@ -120,10 +119,10 @@ fn samples<E>(
     Ok(())
 }
 
-fn link_of(group: &Group, row: u32) -> (u32, u32) {
-    match group.links.binary_search_by_key(&row, |link| link.0) {
-        Ok(found) => (group.links[found].1, group.links[found].2),
-        Err(_) => (NO_TEXT, NO_TEXT),
+fn link_of(group: &Group, row: u32) -> Link {
+    match group.links.binary_search_by_key(&row, |(row, _)| *row) {
+        Ok(found) => group.links[found].1,
+        Err(_) => Link::NONE,
     }
 }
 
@@ -211,20 +210,26 @@ fn profiles<E>(
     receive: &mut impl FnMut(Result<RecordBatch, ArrowError>) -> Result<(), BatchError<E>>,
 ) -> Result<(), BatchError<E>> {
     let mut rows = ProfileRows::default();
-    for (kind, series) in group_order(partition) {
-        let Some(group) = partition.groups.get(&(series, kind)) else {
+    for (profile_type, series) in group_order(partition) {
+        let Some(group) = partition.groups.get(&(series, profile_type)) else {
             continue;
         };
         let mut order: Vec<usize> = (0..group.profiles.len()).collect();
         order.sort_by_key(|index| group.profiles[*index].time_us);
         extend(&mut stats.series, [series]);
-        extend_text(&mut stats.profile_type, partition.texts.get(kind));
+        extend_type(&mut stats.profile_type, partition.texts.get(profile_type));
         for index in order {
             let profile = group.profiles[index];
             extend(&mut stats.time, [profile.time_us]);
             stats.rows += 1;
             let samples = group.rows_of(index).len() as i64;
-            rows.push(series, kind, profile, samples, shared.texts);
+            let row = ProfileOfType {
+                series,
+                profile_type,
+                profile,
+                samples,
+            };
+            rows.push(row, shared.texts);
             if rows.is_full(BATCH_ROWS) {
                 receive(rows.take(shared))?;
             }
@@ -282,10 +287,14 @@ fn series<E>(
 }
 
 /// Groups by the text of their profile type, then by series.
-fn group_order(partition: &Partition) -> Vec<(u32, SeriesId)> {
-    let mut order: Vec<(u32, SeriesId)> = partition.groups.keys().map(|(series, kind)| (*kind, *series)).collect();
+fn group_order(partition: &Partition) -> Vec<(TextId, SeriesId)> {
+    let mut order: Vec<(TextId, SeriesId)> = partition
+        .groups
+        .keys()
+        .map(|(series, profile_type)| (*profile_type, *series))
+        .collect();
     order.sort_unstable_by(|left, right| {
-        let text = |kind: u32| partition.texts.get(kind);
+        let text = |profile_type: TextId| partition.texts.get(profile_type);
         text(left.0).cmp(text(right.0)).then(left.1.cmp(&right.1))
     });
     order

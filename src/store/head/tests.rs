@@ -11,6 +11,7 @@ use bytes::Bytes;
 use super::*;
 use crate::profile::pprof::{self, Profile, SampleLabel};
 use crate::profile::synthetic::{Names, Shape, cpu_profile};
+use crate::profile::tenant::tenant_id;
 use crate::profile::time::day_of;
 use crate::profile::{Labels, RawProfile, TimeSpan};
 use crate::store::ingest::{self, Prepared};
@@ -56,7 +57,7 @@ fn filter() -> ScanFilter {
 fn sums_of_all_tables_equal_those_of_the_profiles() {
     let names = Names::new(SHAPE.functions);
     let head = Arc::new(Head::new(Arc::default()));
-    let tenant: Arc<str> = "t".into();
+    let tenant = tenant_id("t");
     let mut total = 0;
     for seed in 0..5 {
         let profile = cpu_profile(&names, SHAPE, seed);
@@ -92,7 +93,7 @@ fn sums_of_all_tables_equal_those_of_the_profiles() {
 fn a_view_stands_still_and_filters_hold() {
     let names = Names::new(SHAPE.functions);
     let head = Arc::new(Head::new(Arc::default()));
-    let (one, two): (Arc<str>, Arc<str>) = ("one".into(), "two".into());
+    let (one, two) = (tenant_id("one"), tenant_id("two"));
     let profile = cpu_profile(&names, SHAPE, 1);
     head.apply(&one, &prepared("shop", &profile));
     let before = head.view();
@@ -107,19 +108,19 @@ fn a_view_stands_still_and_filters_hold() {
         ..filter()
     };
     assert_eq!(sum(&now.scan(Table::Samples, &tenant), 6), total);
-    let kind = ScanFilter {
+    let profile_type = ScanFilter {
         profile_type: Some("process_cpu:samples:count:cpu:nanoseconds".into()),
         ..filter()
     };
     let ticks: i64 = profile.values.iter().step_by(2).sum();
-    assert_eq!(sum(&now.scan(Table::Samples, &kind), 6), 3 * ticks);
+    assert_eq!(sum(&now.scan(Table::Samples, &profile_type), 6), 3 * ticks);
     let time_us = profile.time_nanos / 1000;
     let time = ScanFilter {
         time: Some(TimeSpan::new(time_us + 1, i64::MAX)),
         ..filter()
     };
     assert!(now.scan(Table::Profiles, &time).is_empty());
-    for filter in [filter(), tenant.clone(), kind.clone(), time.clone()] {
+    for filter in [filter(), tenant.clone(), profile_type.clone(), time.clone()] {
         for view in [&before, &now] {
             let sums = view.sum_stacks(&filter).unwrap();
             let distinct: HashSet<_> = sums.iter().map(|(stack, _)| *stack).collect();
@@ -155,12 +156,12 @@ fn links_and_repeated_stacks_keep_every_unit() {
     profile.labels = vec![SampleLabel::Text("span_id", "aa"), SampleLabel::Text("trace_id", "bb")];
     profile.label_starts = vec![0, 0, 1, 1, 2];
     let head = Arc::new(Head::new(Arc::default()));
-    head.apply(&"t".into(), &prepared("shop", &profile));
-    let kind = ScanFilter {
+    head.apply(&tenant_id("t"), &prepared("shop", &profile));
+    let profile_type = ScanFilter {
         profile_type: Some("process_cpu:cpu:nanoseconds:cpu:nanoseconds".into()),
         ..filter()
     };
-    let batches = head.view().scan(Table::Samples, &kind);
+    let batches = head.view().scan(Table::Samples, &profile_type);
     let rows: Vec<(i64, Option<&str>, Option<&str>)> = batches
         .iter()
         .flat_map(|batch| {
@@ -173,9 +174,12 @@ fn links_and_repeated_stacks_keep_every_unit() {
         .collect();
     assert_eq!(rows, [(50, None, None), (20, Some("aa"), None), (80, None, Some("bb"))]);
     let stats = head
-        .sorted(Table::Samples, &"t".into(), day_of(profile.time_nanos / 1000), |_| {
-            Ok::<(), ()>(())
-        })
+        .sorted(
+            Table::Samples,
+            &tenant_id("t"),
+            day_of(profile.time_nanos / 1000),
+            |_| Ok::<(), ()>(()),
+        )
         .unwrap();
     assert_eq!(stats.rows, 6);
 }
@@ -185,7 +189,7 @@ fn sorted_batches_are_sorted_and_known_stacks_are_left_out() {
     let names = Names::new(SHAPE.functions);
     let known = Arc::<KnownStacks>::default();
     let head = Head::new(known.clone());
-    let tenant: Arc<str> = "t".into();
+    let tenant = tenant_id("t");
     let profile = cpu_profile(&names, SHAPE, 1);
     let day = day_of(profile.time_nanos / 1000);
     for service in ["b", "a"] {
@@ -196,8 +200,8 @@ fn sorted_batches_are_sorted_and_known_stacks_are_left_out() {
         .sorted(Table::Samples, &tenant, day, |batch| {
             let number = |column: usize| -> &Int64Array { batch.column(column).as_primitive::<Int64Type>() };
             for row in 0..batch.num_rows() {
-                let kind = batch.column(2).as_string::<i32>().value(row).to_owned();
-                keys.push((kind, number(1).value(row), number(3).value(row)));
+                let profile_type = batch.column(2).as_string::<i32>().value(row).to_owned();
+                keys.push((profile_type, number(1).value(row), number(3).value(row)));
             }
             Ok::<(), ()>(())
         })
@@ -220,7 +224,7 @@ fn sorted_batches_are_sorted_and_known_stacks_are_left_out() {
 fn sorted_rows_stand_by_type_series_stack_and_time_however_profiles_came() {
     let names = Names::new(SHAPE.functions);
     let head = Arc::new(Head::new(Arc::default()));
-    let tenant: Arc<str> = "t".into();
+    let tenant = tenant_id("t");
     let mut total = 0;
     // All on one day, out of order, two with one time.
     for (place, service) in [5i64, 1, 3, 3, 9, 2].into_iter().zip(["a", "b", "a", "a", "b", "a"]) {
@@ -245,8 +249,8 @@ fn sorted_rows_stand_by_type_series_stack_and_time_however_profiles_came() {
             let column = |index: usize| batch.column(index).as_primitive::<Int64Type>().values().clone();
             let (series, stacks) = (column(1), column(3));
             for row in 0..batch.num_rows() {
-                let kind = batch.column(2).as_string::<i32>().value(row).to_owned();
-                rows.push((kind, series[row], stacks[row], times.value(row)));
+                let profile_type = batch.column(2).as_string::<i32>().value(row).to_owned();
+                rows.push((profile_type, series[row], stacks[row], times.value(row)));
             }
         }
         assert_eq!(

@@ -1,6 +1,7 @@
-//! What a profile may expand to. A few kilobytes can name a frame of many lines in many stacks, or give one long id to every
-//! sample; these bounds are on what comes out of that: frames, text, rows. They are far above what profilers make, cannot be
-//! switched off, and hold for records of the log as well, so that nothing that was written can stop a start or a flush.
+//! What a profile may expand to. A few kilobytes can name a frame of many lines in many stacks, or give one long id to
+//! every sample; these bounds are on what comes out of that: frames, text, rows. They are far above what profilers
+//! make, cannot be switched off, and hold for records of the log as well, so that nothing that was written can stop a
+//! start or a flush.
 //!
 //! In: a decoded profile. Out: a refusal that carries the number and the bound.
 
@@ -18,7 +19,8 @@ const MAX_TYPE_BYTES: usize = 1024;
 const MAX_ID_BYTES: usize = 256;
 /// Bytes of a span or trace id, which stands in the row of each sample; a trace id has 32.
 const MAX_LINK_BYTES: usize = 128;
-/// Frames of one stack, inlined ones included. The deepest stack that is kept has 1,000 locations unless configured otherwise.
+/// Frames of one stack, inlined ones included. The deepest stack that is kept has 1,000 locations unless configured
+/// otherwise.
 const MAX_STACK_FRAMES: u64 = 16 << 10;
 /// Bytes of all names in one stack: 1,000 frames of 1,000 bytes. Readers hold some hundreds of stacks at once.
 const MAX_STACK_TEXT: u64 = 1 << 20;
@@ -40,7 +42,7 @@ fn refused(reason: &'static str, message: String) -> Rejection {
 }
 
 /// Checks the length of the sender's id.
-pub fn check_id(id: &str) -> Result<(), Rejection> {
+pub(crate) fn check_id(id: &str) -> Result<(), Rejection> {
     if id.len() <= MAX_ID_BYTES {
         return Ok(());
     }
@@ -55,7 +57,7 @@ pub fn check_id(id: &str) -> Result<(), Rejection> {
 }
 
 /// Checks number and lengths of the profile types.
-pub fn check_types(name: &str, profile: &Profile<'_>) -> Result<(), Rejection> {
+pub(crate) fn check_types(name: &str, profile: &Profile<'_>) -> Result<(), Rejection> {
     let count = profile.sample_types.len();
     if count > MAX_SAMPLE_TYPES {
         return Err(refused(
@@ -80,7 +82,7 @@ pub fn check_types(name: &str, profile: &Profile<'_>) -> Result<(), Rejection> {
 }
 
 /// Checks the length of a span or trace id.
-pub fn check_link(name: &str, id: &str) -> Result<(), Rejection> {
+pub(crate) fn check_link(name: &str, id: &str) -> Result<(), Rejection> {
     if id.len() <= MAX_LINK_BYTES {
         return Ok(());
     }
@@ -94,14 +96,14 @@ pub fn check_link(name: &str, id: &str) -> Result<(), Rejection> {
 }
 
 /// Checks how many rows of profiles `series` series make, and the bytes of their labels.
-pub fn check_series(series: usize, types: usize, text: usize) -> Result<(), Rejection> {
+pub(crate) fn check_series(series: usize, types: usize, text: usize) -> Result<(), Rejection> {
     let rows = series.saturating_mul(types);
     if rows > MAX_PROFILE_ROWS {
         return Err(refused(
             "series_limit",
             format!(
-                "labels of samples make at least {series} series of {types} sample types, at most {MAX_PROFILE_ROWS} of both \
-                 together are allowed"
+                "labels of samples make at least {series} series of {types} sample types, \
+                 at most {MAX_PROFILE_ROWS} of both together are allowed"
             ),
         ));
     }
@@ -109,15 +111,17 @@ pub fn check_series(series: usize, types: usize, text: usize) -> Result<(), Reje
         return Err(refused(
             "series_text_limit",
             format!(
-                "labels of the first {series} series have {text} bytes, at most {MAX_SERIES_TEXT} are allowed for a profile"
+                "labels of the first {series} series have {text} bytes, at most {MAX_SERIES_TEXT} are allowed for a \
+                    profile"
             ),
         ));
     }
     Ok(())
 }
 
-/// Checks the names of all functions and mappings, each of which is hashed: a text of the profile may be the name of many.
-pub fn check_names(profile: &Profile<'_>) -> Result<(), Rejection> {
+/// Checks the names of all functions and mappings, each of which is hashed: a text of the profile may be the name of
+/// many.
+pub(crate) fn check_names(profile: &Profile<'_>) -> Result<(), Rejection> {
     let functions = profile.functions.iter();
     let names = functions.map(|function| function.display_name().len() + function.file.len());
     let mappings = profile.mappings.iter();
@@ -134,7 +138,7 @@ pub fn check_names(profile: &Profile<'_>) -> Result<(), Rejection> {
 }
 
 /// Checks the labels of the samples read so far, each of which is sorted and hashed.
-pub fn check_labels(sample: u32, text: usize) -> Result<(), Rejection> {
+pub(crate) fn check_labels(sample: u32, text: usize) -> Result<(), Rejection> {
     if text <= MAX_LABELS {
         return Ok(());
     }
@@ -159,7 +163,7 @@ impl Extent {
 }
 
 /// Checks each stack, and all distinct ones together; returns the number of their frames, or a little more.
-pub fn check_stacks(profile: &Profile<'_>, stack_ids: &[u64]) -> Result<usize, Rejection> {
+pub(crate) fn check_stacks(profile: &Profile<'_>, stack_ids: &[u64]) -> Result<usize, Rejection> {
     let locations = location_extents(profile);
     let mut all = Extent::default();
     let mut stacks = Vec::with_capacity(stack_ids.len());
@@ -172,7 +176,8 @@ pub fn check_stacks(profile: &Profile<'_>, stack_ids: &[u64]) -> Result<usize, R
             return Err(refused(
                 "stack_frames_limit",
                 format!(
-                    "the stack of sample {sample} has {} frames with its inlined ones, at most {MAX_STACK_FRAMES} are allowed",
+                    "the stack of sample {sample} has {} frames with its inlined ones, at most {MAX_STACK_FRAMES} \
+                        are allowed",
                     stack.frames
                 ),
             ));

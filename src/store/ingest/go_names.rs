@@ -1,4 +1,5 @@
-//! Names of Go functions without the type parameters that the compiler gives to shared instantiations of generic functions.
+//! Names of Go functions without the type parameters that the compiler gives to shared instantiations of generic
+//! functions.
 
 use hashbrown::HashMap;
 
@@ -7,22 +8,24 @@ use crate::profile::pprof::Profile;
 /// Start of such parameters.
 const GO_SHAPE: &str = "[go.shape.";
 
-/// New names of functions: each distinct text of the profile once, so that a long name of many functions is not copied for each.
-pub struct GoNames {
-    /// Address of the old name to index in `names`, `None` for one that stays: texts of one profile are equal when they stand at one
-    /// place.
+/// New names of functions: each distinct text of the profile once, so that a long name of many functions is not copied
+/// for each.
+pub(crate) struct GoNames {
+    /// Address of the old name to index in `names`, `None` for one that stays: texts of one profile are equal when
+    /// they stand at one place.
     index_of: HashMap<(usize, usize), Option<usize>>,
     names: Vec<String>,
 }
 
 impl GoNames {
     /// The names of `profile`, whose bytes are `buffer`, that change.
-    pub fn of(profile: &Profile<'_>, buffer: &[u8]) -> Self {
+    pub(super) fn of(profile: &Profile<'_>, buffer: &[u8]) -> Self {
         let mut all = Self {
             index_of: HashMap::new(),
             names: Vec::new(),
         };
-        // One look over all bytes: hardly any profile has such names, and a search in each name costs more than the search.
+        // One look over all bytes: hardly any profile has such names, and a search in each name costs more than the
+        // search.
         if memchr::memmem::find(buffer, GO_SHAPE.as_bytes()).is_none() {
             return all;
         }
@@ -41,7 +44,7 @@ impl GoNames {
     }
 
     /// The new name of a function named `name` in the profile, if it has one.
-    pub fn get(&self, name: &str) -> Option<&str> {
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
         if self.names.is_empty() {
             return None;
         }

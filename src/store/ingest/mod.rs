@@ -1,9 +1,10 @@
 //! From bytes to rows: opens, decodes, checks and normalises one profile, before it may enter the write-ahead log.
 //!
-//! In: labels and pprof bytes. Out: [`Prepared`], which owns what it needs and can be applied to any head. Normalisation follows
-//! Pyroscope's facts: `service_name` falls back to `unknown_service`, text labels of samples become labels of series, Go's shape
-//! type parameters leave the names. All or nothing: a profile with one fault is refused whole. What a profile expands to has
-//! bounds of its own ([`bounds`]), whatever the configured limits are. Nothing here touches a disk or a head.
+//! In: labels and pprof bytes. Out: [`Prepared`], which owns what it needs and can be applied to any head.
+//! Normalisation follows Pyroscope's facts: `service_name` falls back to `unknown_service`, text labels of samples
+//! become labels of series, Go's shape type parameters leave the names. All or nothing: a profile with one fault is
+//! refused whole. What a profile expands to has bounds of its own ([`bounds`]), whatever the configured limits are.
+//! Nothing here touches a disk or a head.
 
 mod bounds;
 mod go_names;
@@ -11,20 +12,19 @@ mod prepared;
 mod split;
 mod texts;
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 
 use crate::base::segment::MAX_RECORD_BYTES;
 use crate::profile::decoded::Columns;
 use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
 use crate::profile::pprof::{self, GzipError, Profile};
-use crate::profile::{Labels, ProfileType, RawProfile, SinkErrorKind, StackId};
+use crate::profile::{Labels, ProfileType, ProfileTypeId, RawProfile, SinkErrorKind, StackId};
 use crate::store::ingest::go_names::GoNames;
 use crate::store::ingest::texts::Spans;
 use crate::store::limits::{Limits, Rejection, exceeds};
 
-pub use prepared::{Prepared, Samples, Span, Symbols};
+pub(crate) use prepared::{Prepared, Span};
+pub(super) use prepared::{Samples, Symbols};
 
 /// `service_name` of profiles that come without.
 const UNKNOWN_SERVICE: &str = "unknown_service";
@@ -36,7 +36,7 @@ const MAX_BUFFER_BYTES: usize = u32::MAX as usize / 2;
 
 /// Why a profile was not prepared.
 #[derive(Debug)]
-pub enum Refusal {
+pub(crate) enum Refusal {
     /// The profile is refused.
     Rejected(Rejection),
     /// It is larger than it says: more than the given number of bytes uncompressed, and perhaps within the limit.
@@ -50,23 +50,24 @@ impl From<Rejection> for Refusal {
 }
 
 /// Uncompressed bytes that a profile says it has; never more than may be stored.
-pub fn announced_size(raw: &RawProfile, limits: &Limits) -> usize {
+pub(crate) fn announced_size(raw: &RawProfile, limits: &Limits) -> usize {
     pprof::announced_size(&raw.pprof, size_limit(limits))
 }
 
-/// Most memory that [`prepare`] takes for a profile of `size` bytes uncompressed: the bytes, their columns, and what is made of them.
-pub fn memory_for(size: usize) -> usize {
+/// Most memory that [`prepare`] takes for a profile of `size` bytes uncompressed: the bytes, their columns, and what
+/// is made of them.
+pub(crate) fn memory_for(size: usize) -> usize {
     size + pprof::max_column_bytes(size)
 }
 
 /// As [`memory_for`], of a profile that came decoded: what it takes as it is, its bytes for the log, and what is made
 /// of it.
-pub fn memory_for_decoded(columns: &Columns) -> usize {
+pub(crate) fn memory_for_decoded(columns: &Columns) -> usize {
     2 * columns.bytes()
 }
 
 /// Largest uncompressed profile that may be stored.
-pub fn size_limit(limits: &Limits) -> usize {
+pub(crate) fn size_limit(limits: &Limits) -> usize {
     match limits.max_profile_size_bytes {
         0 => MAX_RECORD_BYTES,
         limit => limit.min(MAX_RECORD_BYTES),
@@ -74,7 +75,7 @@ pub fn size_limit(limits: &Limits) -> usize {
 }
 
 /// Checks and normalises a profile that was received at `received_ms` (milliseconds since 1970).
-pub fn prepare(raw: &RawProfile, received_ms: i64, limits: &Limits) -> Result<Prepared, Rejection> {
+pub(super) fn prepare(raw: &RawProfile, received_ms: i64, limits: &Limits) -> Result<Prepared, Rejection> {
     prepare_within(raw, received_ms, limits, usize::MAX).map_err(|refusal| match refusal {
         Refusal::Rejected(rejection) => rejection,
         Refusal::LargerThanAnnounced => too_large(raw, size_limit(limits)),
@@ -82,7 +83,12 @@ pub fn prepare(raw: &RawProfile, received_ms: i64, limits: &Limits) -> Result<Pr
 }
 
 /// As [`prepare`], but of a profile that has more than `room` bytes uncompressed no more is opened.
-pub fn prepare_within(raw: &RawProfile, received_ms: i64, limits: &Limits, room: usize) -> Result<Prepared, Refusal> {
+pub(crate) fn prepare_within(
+    raw: &RawProfile,
+    received_ms: i64,
+    limits: &Limits,
+    room: usize,
+) -> Result<Prepared, Refusal> {
     let name = check_head(raw, limits)?;
     let buffer = open(raw, limits, room)?;
     let profile = pprof::decode(&buffer).map_err(|error| malformed(&raw.labels, error.to_string()))?;
@@ -97,7 +103,7 @@ pub fn prepare_within(raw: &RawProfile, received_ms: i64, limits: &Limits, room:
 }
 
 /// As [`prepare`], of a profile that came decoded; `raw` has its bytes for the log.
-pub fn prepare_decoded(
+pub(crate) fn prepare_decoded(
     raw: &RawProfile,
     columns: Columns,
     received_ms: i64,
@@ -251,7 +257,8 @@ fn check_counts(profile: &Profile<'_>, labels: &Labels, limits: &Limits) -> Resu
             "sample_labels_limit",
             SinkErrorKind::TooLarge,
             format!(
-                "profile {} has a sample with {most} labels, at most {limit} are allowed (max_profile_stacktrace_sample_labels)",
+                "profile {} has a sample with {most} labels, at most {limit} are allowed \
+                    (max_profile_stacktrace_sample_labels)",
                 labels.short()
             ),
         ));
@@ -259,8 +266,8 @@ fn check_counts(profile: &Profile<'_>, labels: &Labels, limits: &Limits) -> Resu
     Ok(())
 }
 
-/// The type ids of the columns, or what is wrong with the names.
-fn profile_types(name: &str, profile: &Profile<'_>) -> Result<Vec<Arc<str>>, String> {
+/// The profile types of the columns, or what is wrong with their names.
+fn profile_types(name: &str, profile: &Profile<'_>) -> Result<Vec<ProfileTypeId>, String> {
     let period = profile.period_type;
     profile
         .sample_types
@@ -285,14 +292,14 @@ fn profile_types(name: &str, profile: &Profile<'_>) -> Result<Vec<Arc<str>>, Str
                     ));
                 }
             }
-            let id = ProfileType {
+            let parts = ProfileType {
                 name: name.to_owned(),
                 sample_type: value.kind.to_owned(),
                 sample_unit: value.unit.to_owned(),
                 period_type: period.kind.to_owned(),
                 period_unit: period.unit.to_owned(),
             };
-            Ok(Arc::from(id.to_string()))
+            Ok((&parts).into())
         })
         .collect()
 }

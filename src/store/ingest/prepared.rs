@@ -1,15 +1,16 @@
-//! An accepted profile: rows by series, and the symbols to name their stacks. It owns what it needs and can be applied to any head.
+//! An accepted profile: rows by series, and the symbols to name their stacks. It owns what it needs and can be applied
+//! to any head.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 
 use crate::profile::pprof::{Line, Location};
-use crate::profile::{Labels, SeriesId, StackId};
+use crate::profile::{Labels, ProfileTypeId, SeriesId, StackId};
 
 /// An accepted profile: rows by series, and names.
 #[derive(Debug)]
-pub struct Prepared {
+pub(crate) struct Prepared {
     /// Start of the profile, microseconds since 1970.
     pub time_us: i64,
     /// Length of the collection in nanoseconds.
@@ -18,8 +19,8 @@ pub struct Prepared {
     pub period: i64,
     /// Id that the sender gave; may be empty.
     pub profile_id: Arc<str>,
-    /// Profile type ids, one a column of `values`.
-    pub types: Vec<Arc<str>>,
+    /// Profile types, one a column of `values`.
+    pub types: Vec<ProfileTypeId>,
     /// Values, row by row: sample `i` owns `values[i * types.len()..][..types.len()]`.
     pub values: Vec<i64>,
     /// Content hash of the stack of each sample.
@@ -42,7 +43,7 @@ pub struct Prepared {
 
 /// The samples of a profile that belong to one series.
 #[derive(Debug)]
-pub struct SeriesRows {
+pub(crate) struct SeriesRows {
     /// Identity: the hash of `labels`.
     pub id: SeriesId,
     /// Labels without those that start with `__`.
@@ -53,7 +54,7 @@ pub struct SeriesRows {
 
 /// Which samples of a profile.
 #[derive(Debug)]
-pub enum Samples {
+pub(crate) enum Samples {
     /// All of them: no sample has a text label.
     All(u32),
     /// The samples with these indices.
@@ -62,7 +63,7 @@ pub enum Samples {
 
 /// Span and trace of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Link {
+pub(crate) struct Link {
     /// Index of the sample in the profile.
     pub sample: u32,
     /// Span id, hexadecimal, a text of [`Symbols`]; empty for none.
@@ -73,7 +74,7 @@ pub struct Link {
 
 /// The stacks of a profile as indices, with the texts in one shared buffer.
 #[derive(Debug)]
-pub struct Symbols {
+pub(crate) struct Symbols {
     /// The uncompressed profile.
     pub(super) buffer: Bytes,
     /// Texts that are not in `buffer`; their spans start behind its end.
@@ -92,27 +93,27 @@ pub struct Symbols {
 
 /// Where a text of [`Symbols`] stands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Span {
+pub(crate) struct Span {
     pub(super) start: u32,
     pub(super) length: u32,
 }
 
 impl Span {
     /// True for the empty text.
-    pub fn is_empty(self) -> bool {
+    pub(crate) fn is_empty(self) -> bool {
         self.length == 0
     }
 }
 
 impl Symbols {
     /// Locations of a sample, leaf first.
-    pub fn stack(&self, sample: u32) -> &[u32] {
+    pub(crate) fn stack(&self, sample: u32) -> &[u32] {
         let sample = sample as usize;
         &self.sample_locations[self.sample_starts[sample] as usize..self.sample_starts[sample + 1] as usize]
     }
 
     /// The text that stands at a span.
-    pub fn text(&self, span: Span) -> &str {
+    pub(crate) fn text(&self, span: Span) -> &str {
         let (start, length) = (span.start as usize, span.length as usize);
         match start.checked_sub(self.buffer.len()) {
             Some(start) => self.extra.get(start..start + length).unwrap_or_default(),
@@ -132,7 +133,7 @@ impl Symbols {
 
 impl Prepared {
     /// Memory that the profile takes until the head has it, estimated.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let series: usize = self.series.iter().map(SeriesRows::bytes).sum();
         self.symbols.bytes()
             + series
@@ -142,7 +143,7 @@ impl Prepared {
     }
 
     /// Most bytes by which a head can grow when it takes the profile in: columns and tables double when they are full.
-    pub fn growth(&self) -> usize {
+    pub(crate) fn growth(&self) -> usize {
         /// Row of a sample: stack, value.
         const ROW: usize = 12;
         /// Row of a profile and its group.

@@ -1,6 +1,7 @@
 //! Splits the samples of a profile into series by their text labels, and takes span and trace ids off them.
 //!
-//! Labels that the series has already win over those of a sample; numbers and private labels (`__`) are no labels of a series.
+//! Labels that the series has already win over those of a sample; numbers and private labels (`__`) are no labels of a
+//! series.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::store::limits::{Limits, Rejection};
 type Pairs<'a> = Vec<(&'a str, &'a str)>;
 
 /// The series of `profile` whose own labels are `base`, and the links of its samples.
-pub fn split(
+pub(super) fn split(
     profile: &Profile<'_>,
     base: &Labels,
     limits: &Limits,

@@ -76,7 +76,10 @@ const LABELS: &[(&str, &str)] = &[("__name__", "process_cpu"), ("service_name", 
 fn a_profile_becomes_rows_of_one_series() {
     let raw = raw(LABELS, &profile(&["a", "b"], &[3, 0, -4], vec![]));
     let prepared = prepare(&raw, NOW_MS, &Limits::default()).unwrap();
-    assert_eq!(&*prepared.types[0], "process_cpu:cpu:nanoseconds:cpu:nanoseconds");
+    assert_eq!(
+        prepared.types[0].as_str(),
+        "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+    );
     assert_eq!(prepared.time_us, NOW_MS * 1000 + 1);
     assert_eq!((prepared.zero_values, prepared.negative_values), (1, 1));
     assert_eq!(prepared.series.len(), 1);
@@ -96,7 +99,7 @@ fn missing_names_services_and_times_have_their_defaults() {
     );
     let bare = raw(&[("__name__", "godeltaprof_memory")], &profile);
     let prepared = prepare(&bare, NOW_MS, &Limits::default()).unwrap();
-    assert!(prepared.types[0].starts_with("memory:"));
+    assert!(prepared.types[0].as_str().starts_with("memory:"));
     assert_eq!(prepared.series[0].labels.get("service_name"), Some("unknown_service"));
     assert_eq!(prepared.time_us, NOW_MS * 1000);
 }

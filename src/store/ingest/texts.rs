@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 use crate::store::ingest::prepared::Span;
 
 /// Turns borrowed texts into spans. A text outside of the profile's bytes is kept once, however often it is asked for.
-pub struct Spans<'a> {
+pub(crate) struct Spans<'a> {
     buffer: &'a Bytes,
     extra: String,
     /// Start by address and length of the texts in `extra`.
@@ -15,7 +15,7 @@ pub struct Spans<'a> {
 
 impl<'a> Spans<'a> {
     /// Spans of `buffer`, the uncompressed profile, and of what is not in it.
-    pub fn new(buffer: &'a Bytes) -> Self {
+    pub(super) fn new(buffer: &'a Bytes) -> Self {
         Self {
             buffer,
             extra: String::new(),
@@ -23,9 +23,10 @@ impl<'a> Spans<'a> {
         }
     }
 
-    /// The span of a text that stands in the buffer, or in a text that outlives this value unchanged. Both together hold less than
-    /// 4 GiB: the buffer is one record of the log, and what is outside of it are shorter copies of its texts.
-    pub fn of(&mut self, text: &str) -> Span {
+    /// The span of a text that stands in the buffer, or in a text that outlives this value unchanged. Both together
+    /// hold less than 4 GiB: the buffer is one record of the log, and what is outside of it are shorter copies of its
+    /// texts.
+    pub(super) fn of(&mut self, text: &str) -> Span {
         if text.is_empty() {
             return Span::default();
         }
@@ -44,7 +45,7 @@ impl<'a> Spans<'a> {
     }
 
     /// The texts that are not in the buffer.
-    pub fn into_extra(self) -> String {
+    pub(crate) fn into_extra(self) -> String {
         self.extra
     }
 }

@@ -5,11 +5,10 @@
 //! as they are.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::profile::TimeSpan;
 use crate::profile::time::DAY_US;
+use crate::profile::{ProfileTypeId, TenantId, TimeSpan};
 use crate::store::maintenance::plan::{Policy, partitions};
 use crate::store::maintenance::rewrite::{Change, Job, MergedName};
 use crate::store::schema::Table;
@@ -21,22 +20,32 @@ pub struct Aging {
     /// `retention_period`: how long profiles are kept.
     pub retention: Duration,
     /// The same for single tenants.
-    pub tenants: BTreeMap<String, Duration>,
+    pub tenants: BTreeMap<TenantId, Duration>,
     /// The same for profile types, over that of the tenant. The name is a whole type id or its first part, such as
     /// `memory`.
     pub types: BTreeMap<String, Duration>,
     /// The same for types of single tenants, over all else.
-    pub tenant_types: BTreeMap<String, BTreeMap<String, Duration>>,
-    /// Older samples are summed over intervals: age, interval.
-    pub downsample: Vec<(Duration, Duration)>,
+    pub tenant_types: BTreeMap<TenantId, BTreeMap<String, Duration>>,
+    /// Older samples are summed over intervals, the older ones over longer ones.
+    pub downsample: Vec<Downsampling>,
+}
+
+/// One step of downsampling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Downsampling {
+    /// Age of the samples that are summed.
+    pub after: Duration,
+    /// Length of the intervals.
+    pub interval: Duration,
 }
 
 impl Aging {
     /// How long profiles of a tenant and type are kept; `None` for ever.
-    fn period(&self, tenant: &str, kind: &str) -> Option<Duration> {
+    fn period(&self, tenant: &TenantId, profile_type: &ProfileTypeId) -> Option<Duration> {
         let of = |types: &BTreeMap<String, Duration>| {
-            let name = kind.split_once(':').map_or(kind, |(name, _)| name);
-            types.get(kind).or_else(|| types.get(name)).copied()
+            let id = profile_type.as_str();
+            let name = id.split_once(':').map_or(id, |(name, _)| name);
+            types.get(id).or_else(|| types.get(name)).copied()
         };
         let own = self.tenant_types.get(tenant).and_then(of);
         let period = own
@@ -52,7 +61,7 @@ impl Aging {
     }
 
     /// All periods that may hold for something of a tenant.
-    fn periods(&self, tenant: &str) -> impl Iterator<Item = Duration> {
+    fn periods(&self, tenant: &TenantId) -> impl Iterator<Item = Duration> {
         let own = self.tenants.get(tenant).unwrap_or(&self.retention);
         let of_tenant = self.tenant_types.get(tenant).into_iter().flat_map(BTreeMap::values);
         std::iter::once(own)
@@ -62,7 +71,7 @@ impl Aging {
     }
 
     /// How long anything of a tenant may be kept; `None` for ever.
-    fn longest(&self, tenant: &str) -> Option<Duration> {
+    fn longest(&self, tenant: &TenantId) -> Option<Duration> {
         if self.periods(tenant).any(|period| period.is_zero()) {
             None
         } else {
@@ -71,14 +80,14 @@ impl Aging {
     }
 
     /// The shortest period of anything of a tenant.
-    fn shortest(&self, tenant: &str) -> Option<Duration> {
+    fn shortest(&self, tenant: &TenantId) -> Option<Duration> {
         self.periods(tenant).filter(|period| !period.is_zero()).min()
     }
 }
 
 /// What retention wants at one moment.
 #[derive(Debug, Default)]
-pub struct Expired {
+pub(crate) struct Expired {
     /// Files that go, by table.
     pub files: BTreeMap<Table, Vec<FileEntry>>,
     /// Files of several types of which some may go.
@@ -86,17 +95,17 @@ pub struct Expired {
 }
 
 /// The files whose time is over at `now_us`.
-pub fn expired(files: &[FileEntry], now_us: i64, aging: &Aging) -> Expired {
+pub(crate) fn expired(files: &[FileEntry], now_us: i64, aging: &Aging) -> Expired {
     let before = |period: Duration| now_us.saturating_sub(period.as_micros().min(i64::MAX as u128) as i64);
     let mut expired = Expired::default();
-    let mut left: BTreeMap<(Arc<str>, i32), usize> = BTreeMap::new();
+    let mut left: BTreeMap<(TenantId, i32), usize> = BTreeMap::new();
     for file in files {
-        let (Some(time), Some(kinds)) = (file.time, &file.profile_type) else {
+        let (Some(time), Some(types)) = (file.time, &file.profile_type) else {
             continue;
         };
         let is_over = |period| time.most < before(period);
-        let whole = match kinds.single() {
-            Some(kind) => aging.period(&file.tenant, kind),
+        let whole = match types.single() {
+            Some(profile_type) => aging.period(&file.tenant, profile_type),
             None => aging.longest(&file.tenant),
         };
         if whole.is_some_and(is_over) {
@@ -104,7 +113,7 @@ pub fn expired(files: &[FileEntry], now_us: i64, aging: &Aging) -> Expired {
             continue;
         }
         *left.entry((file.tenant.clone(), file.day)).or_default() += 1;
-        let partly = aging.by_type() && kinds.single().is_none();
+        let partly = aging.by_type() && types.single().is_none();
         if partly && aging.shortest(&file.tenant).is_some_and(is_over) {
             let name = MergedName::of(&file.path);
             expired.splits.push(Job {
@@ -116,7 +125,7 @@ pub fn expired(files: &[FileEntry], now_us: i64, aging: &Aging) -> Expired {
                 level: name.level.max(1),
                 resolution: name.resolution,
                 by_hour: false,
-                by_kind: true,
+                by_type: true,
                 reason: "retention",
             });
         }
@@ -135,7 +144,7 @@ pub fn expired(files: &[FileEntry], now_us: i64, aging: &Aging) -> Expired {
 }
 
 /// The samples that are to become coarser at `now_us`.
-pub fn downsamples(files: &[FileEntry], now_us: i64, aging: &Aging, policy: &Policy) -> Vec<Job> {
+pub(crate) fn downsamples(files: &[FileEntry], now_us: i64, aging: &Aging, policy: &Policy) -> Vec<Job> {
     let mut jobs = Vec::new();
     for ((table, tenant, day), files) in partitions(files) {
         if table != Table::Samples {
@@ -150,8 +159,8 @@ pub fn downsamples(files: &[FileEntry], now_us: i64, aging: &Aging, policy: &Pol
             let wanted = aging
                 .downsample
                 .iter()
-                .filter(|(after, _)| age >= *after)
-                .map(|(_, interval)| interval.as_secs() as u32)
+                .filter(|step| age >= step.after)
+                .map(|step| step.interval.as_secs() as u32)
                 .max()
                 .unwrap_or(0);
             if wanted > MergedName::of(&file.path).resolution {
@@ -174,7 +183,7 @@ pub fn downsamples(files: &[FileEntry], now_us: i64, aging: &Aging, policy: &Pol
                     level: 3,
                     resolution,
                     by_hour: false,
-                    by_kind: bytes >= policy.split_bytes,
+                    by_type: bytes >= policy.split_bytes,
                     reason: "downsample",
                 });
             }
@@ -186,21 +195,22 @@ pub fn downsamples(files: &[FileEntry], now_us: i64, aging: &Aging, policy: &Pol
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::tenant::tenant_id;
     use crate::store::stats::Bounds;
 
     const DAY: Duration = Duration::from_secs(86_400);
 
-    fn file(table: Table, name: &str, day: i32, kinds: Option<(&str, &str)>) -> FileEntry {
+    fn file(table: Table, name: &str, day: i32, types: Option<(&str, &str)>) -> FileEntry {
         let start = i64::from(day) * DAY_US;
         FileEntry {
             table,
             path: format!("{}/tenant=t/day={day}/{name}", table.name()),
             size: 10,
             rows: 1,
-            tenant: "t".into(),
+            tenant: tenant_id("t"),
             day,
-            time: kinds.map(|_| Bounds::new(start, start + 1000)),
-            profile_type: kinds.map(|(least, most)| Bounds::new(least.into(), most.into())),
+            time: types.map(|_| Bounds::new(start, start + 1000)),
+            profile_type: types.map(|(least, most)| Bounds::new(least.into(), most.into())),
             series: None,
             checksum: None,
         }
@@ -248,7 +258,7 @@ mod tests {
             Some(("cpu:a:b:c:d", "memory:a:b:c:d")),
         )];
         let found = expired(&mixed, now, &aging);
-        assert!(found.files.is_empty() && found.splits.len() == 1 && found.splits[0].by_kind);
+        assert!(found.files.is_empty() && found.splits.len() == 1 && found.splits[0].by_type);
         let split = [
             file(
                 Table::Samples,
@@ -272,10 +282,10 @@ mod tests {
     fn a_tenant_and_type_has_the_period_that_is_said_most_exactly() {
         let aging = Aging {
             retention: DAY * 30,
-            tenants: BTreeMap::from([("own".to_owned(), DAY * 7)]),
+            tenants: BTreeMap::from([(tenant_id("own"), DAY * 7)]),
             types: BTreeMap::from([("memory".to_owned(), DAY * 2)]),
             tenant_types: BTreeMap::from([(
-                "own".to_owned(),
+                tenant_id("own"),
                 BTreeMap::from([
                     ("memory:inuse:b:c:d".to_owned(), DAY),
                     ("cpu".to_owned(), Duration::ZERO),
@@ -283,7 +293,7 @@ mod tests {
             )]),
             downsample: Vec::new(),
         };
-        for (tenant, kind, period) in [
+        for (tenant, profile_type, period) in [
             ("any", "mutex:a:b:c:d", Some(30)),
             ("any", "memory:a:b:c:d", Some(2)),
             ("own", "mutex:a:b:c:d", Some(7)),
@@ -292,14 +302,17 @@ mod tests {
             ("own", "cpu:a:b:c:d", None),
         ] {
             assert_eq!(
-                aging.period(tenant, kind),
+                aging.period(&tenant_id(tenant), &profile_type.into()),
                 period.map(|days| DAY * days),
-                "{tenant} {kind}"
+                "{tenant} {profile_type}"
             );
         }
-        assert_eq!((aging.longest("any"), aging.longest("own")), (Some(DAY * 30), None));
         assert_eq!(
-            (aging.shortest("any"), aging.shortest("own")),
+            (aging.longest(&tenant_id("any")), aging.longest(&tenant_id("own"))),
+            (Some(DAY * 30), None)
+        );
+        assert_eq!(
+            (aging.shortest(&tenant_id("any")), aging.shortest(&tenant_id("own"))),
             (Some(DAY * 2), Some(DAY))
         );
     }
@@ -307,7 +320,16 @@ mod tests {
     #[test]
     fn samples_become_coarser_step_by_step() {
         let aging = Aging {
-            downsample: vec![(DAY, Duration::from_secs(300)), (DAY * 5, Duration::from_secs(3600))],
+            downsample: vec![
+                Downsampling {
+                    after: DAY,
+                    interval: Duration::from_secs(300),
+                },
+                Downsampling {
+                    after: DAY * 5,
+                    interval: Duration::from_secs(3600),
+                },
+            ],
             ..Aging::default()
         };
         let resolutions = |name: &str, day: i64| {

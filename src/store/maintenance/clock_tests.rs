@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use super::*;
 use crate::store::StoreConfig;
 use crate::store::clock::Clock;
+use crate::store::maintenance::Downsampling;
 use crate::store::maintenance::aging::Aging;
 use crate::store::maintenance::tests::{START_NS, config, files_on_disk, fill, open};
 use crate::store::snapshot::SnapshotSource;
@@ -25,7 +26,10 @@ fn with_clock(dir: &std::path::Path, hands: &Hands) -> StoreConfig {
     config.clock = Clock::set_by(move || UNIX_EPOCH + wall.lock().0, move || running.lock().1);
     config.maintenance.aging = Aging {
         retention: DAY * 7,
-        downsample: vec![(DAY * 2, Duration::from_secs(300))],
+        downsample: vec![Downsampling {
+            after: DAY * 2,
+            interval: Duration::from_secs(300),
+        }],
         ..Aging::default()
     };
     config.maintenance.vacuum_interval = Duration::ZERO;

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::base::file::{replace_by, sync_parent};
 use crate::profile::selector::{self, Matcher};
-use crate::profile::{SeriesId, TimeSpan};
+use crate::profile::{ProfileTypeId, SeriesId, TenantId, TimeSpan};
 use crate::store::StoreError;
 use crate::store::fault::{Faults, Place};
 use crate::store::files::FileName;
@@ -30,7 +30,7 @@ use crate::store::snapshot::FileEntry;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deletion {
     /// Only profiles of this tenant.
-    pub tenant: String,
+    pub tenant: TenantId,
     /// `{label="value"}`, or with the id of a profile type before it.
     pub selector: String,
     /// First moment, microseconds since 1970.
@@ -46,15 +46,15 @@ pub struct Deletion {
 
 /// The parts of a selector.
 struct Parsed {
-    kind: Option<Arc<str>>,
+    profile_type: Option<ProfileTypeId>,
     matchers: Vec<Matcher>,
 }
 
 impl Deletion {
     /// A request of the profiles of `tenant` that `selector` chooses, from a span of time.
-    pub fn new(tenant: impl Into<String>, selector: impl Into<String>, span: TimeSpan) -> Self {
+    pub fn new(tenant: TenantId, selector: impl Into<String>, span: TimeSpan) -> Self {
         Self {
-            tenant: tenant.into(),
+            tenant,
             selector: selector.into(),
             from_us: span.start,
             until_us: span.end,
@@ -65,7 +65,7 @@ impl Deletion {
 
     /// The same for what the tables have of the log up to `segment`, and of the logs of other writers.
     #[must_use]
-    pub fn up_to(mut self, segment: u64, others: BTreeMap<String, u64>) -> Self {
+    pub(crate) fn up_to(mut self, segment: u64, others: BTreeMap<String, u64>) -> Self {
         self.segment = Some(segment);
         self.others = others;
         self
@@ -73,7 +73,7 @@ impl Deletion {
 
     /// Whether a file holds profiles that were acknowledged before the request. Merged files do: this server merges
     /// nothing before requests are carried out. Another one may, and then what it has merged since is covered too.
-    pub fn covers(&self, path: &str, writer: &str) -> bool {
+    pub(crate) fn covers(&self, path: &str, writer: &str) -> bool {
         match (self.segment, FileName::parse(path)) {
             (Some(last), Some(flushed)) if flushed.writer == writer => flushed.segment <= last,
             (Some(_), Some(flushed)) => self.others.get(&flushed.writer) >= Some(&flushed.segment),
@@ -89,10 +89,13 @@ impl Deletion {
     fn parse(&self) -> Result<Parsed, String> {
         let text = self.selector.trim();
         let parsed = if text.starts_with('{') {
-            selector::parse(text).map(|matchers| Parsed { kind: None, matchers })
+            selector::parse(text).map(|matchers| Parsed {
+                profile_type: None,
+                matchers,
+            })
         } else {
-            selector::parse_query(text).map(|(kind, matchers)| Parsed {
-                kind: Some(Arc::from(kind.to_string())),
+            selector::parse_query(text).map(|(profile_type, matchers)| Parsed {
+                profile_type: Some((&profile_type).into()),
                 matchers,
             })
         };
@@ -109,7 +112,7 @@ impl Deletion {
     /// The jobs that take the profiles out of `files`.
     pub(crate) fn jobs(&self, root: &Root, files: &[FileEntry]) -> Result<Vec<Job>, StoreError> {
         let parsed = self.parse().map_err(StoreError::Request)?;
-        let own = || files.iter().filter(|file| *file.tenant == *self.tenant);
+        let own = || files.iter().filter(|file| file.tenant == self.tenant);
         let mut series = None;
         if !parsed.matchers.is_empty() {
             let mut set = SeriesSet::default();
@@ -127,7 +130,7 @@ impl Deletion {
         }
         let selection = Selection {
             series,
-            kinds: parsed.kind.map(|kind| Arc::new(HashSet::from([kind]))),
+            profile_type: parsed.profile_type,
             time: Some(TimeSpan::new(self.from_us, self.until_us)),
         };
         let jobs = own()
@@ -146,7 +149,7 @@ impl Deletion {
                     level: name.level,
                     resolution: name.resolution,
                     by_hour: false,
-                    by_kind: false,
+                    by_type: false,
                     reason: "delete",
                 }
             });
@@ -158,7 +161,7 @@ impl Deletion {
         let folder = folder_of(dir);
         let path = folder.join(format!("{}.json", uuid::Uuid::new_v4()));
         let text = json!({
-            "tenant": self.tenant,
+            "tenant": self.tenant.as_str(),
             "selector": self.selector,
             "from_us": self.from_us,
             "until_us": self.until_us,
@@ -181,7 +184,7 @@ impl Deletion {
         let parse = || {
             let value: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
             Some(Self {
-                tenant: value.get("tenant")?.as_str()?.to_owned(),
+                tenant: value.get("tenant")?.as_str()?.parse().ok()?,
                 selector: value.get("selector")?.as_str()?.to_owned(),
                 from_us: value.get("from_us")?.as_i64()?,
                 until_us: value.get("until_us")?.as_i64()?,
@@ -233,7 +236,7 @@ mod tests {
         const NEW: &str = "0190a6a0-0000-7000-8000-000000000003";
         let dir = tempfile::tempdir().unwrap();
         let others = BTreeMap::from([(OTHER.to_owned(), 7)]);
-        let asked = Deletion::new("t", "{}", TimeSpan::new(0, 1));
+        let asked = Deletion::new(TenantId::anonymous(), "{}", TimeSpan::new(0, 1));
         let taken = asked.clone().up_to(4, others);
         let path = taken.write(dir.path(), &Faults::default()).unwrap();
         let read = Deletion::read(&path).unwrap();

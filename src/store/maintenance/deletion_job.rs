@@ -16,7 +16,7 @@ use crate::store::flushes::Flushes;
 use crate::store::maintenance::deletion::{self, Deletion};
 use crate::store::maintenance::exchange::Exchange;
 use crate::store::maintenance::report::Report;
-use crate::store::maintenance::worker::{Worker, graver};
+use crate::store::maintenance::worker::{Worker, worse};
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
 
@@ -47,7 +47,7 @@ pub(super) fn finish(worker: &mut Worker, report: &mut Report) -> Result<(), Sto
             }
             Err(error) => return Err(error),
         };
-        result = graver(result, delete(worker, &deletion, &request, report));
+        result = worse(result, delete(worker, &deletion, &request, report));
     }
     result
 }

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::store::StoreError;
-use crate::store::delta::{DeltaTable, NewFile, Replaced, UpdateTableOperation};
+use crate::store::delta::{DeltaTable, NewFile, Operation, Replaced};
 use crate::store::fault::Faults;
 use crate::store::files::FileName;
 use crate::store::maintenance::report::Vacuumed;
-use crate::store::maintenance::rewrite::{Job, MergedName};
+use crate::store::maintenance::rewrite::{Change, Job, MergedName};
 use crate::store::maintenance::vacuum::{self, Removals};
 use crate::store::published::Published;
 use crate::store::root::Root;
@@ -26,8 +26,7 @@ pub(super) struct Exchange {
     pub(super) table: Table,
     pub(super) removed: Vec<FileEntry>,
     pub(super) added: Vec<NewFile>,
-    pub(super) operation: UpdateTableOperation,
-    pub(super) changes_data: bool,
+    pub(super) operation: Operation,
 }
 
 impl Exchange {
@@ -36,11 +35,11 @@ impl Exchange {
             table: job.table,
             removed: job.inputs.clone(),
             added,
-            operation: match job.reason {
-                "delete" => UpdateTableOperation::Delete,
-                _ => UpdateTableOperation::Optimize,
+            operation: match &job.change {
+                Change { drop: Some(_), .. } => Operation::Delete,
+                Change { interval_us: 1.., .. } => Operation::Downsample,
+                Change { .. } => Operation::Merge,
             },
-            changes_data: job.change.drop.is_some() || job.change.interval_us > 0,
         }
     }
 
@@ -116,12 +115,7 @@ impl Exchanger {
         };
         let mut attempt = 1;
         let replaced = loop {
-            match delta.replace(
-                &gone,
-                &exchange.added,
-                exchange.operation.clone(),
-                exchange.changes_data,
-            ) {
+            match delta.replace(&gone, &exchange.added, exchange.operation) {
                 Ok(replaced) => break replaced,
                 Err(error) if attempt < COMMIT_ATTEMPTS => {
                     tracing::warn!(error = %error, attempt, "cannot commit an exchange of files, trying again");
@@ -181,7 +175,7 @@ impl Exchanger {
         };
         let live = delta.reload().and_then(|()| delta.files());
         if live.is_ok_and(|live| !live.iter().any(|file| root.name(&file.path) == *missing)) {
-            // Who has replaced files of one table has seldom left the others.
+            // A server that has replaced files of one table has mostly done so in the others, too.
             self.unsure.extend(Table::ALL);
             return StoreError::Outdated(table);
         }

@@ -14,7 +14,9 @@ use parking_lot::Mutex;
 
 use super::*;
 use crate::profile::synthetic::Names;
+use crate::profile::tenant::tenant_id;
 use crate::store::fault::{FaultHook, Faults, Place};
+use crate::store::maintenance::Downsampling;
 use crate::store::maintenance::aging::Aging;
 use crate::store::maintenance::tests::{
     self, Contents, SHAPE, START_NS, contents, copy, count, deletion, files_on_disk, fill, open, profile, sums,
@@ -90,16 +92,16 @@ pub(super) fn step(usually: usize) -> usize {
     }
 }
 
-/// How far a check comes.
+/// When the contents are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// The disk has failed, and perhaps the process died: the job is done, or not, or in part.
     Between,
-    /// The job was repeated.
+    /// The job was repeated on a disk that works.
     Done,
 }
 
-/// One job under faults.
+/// A job that is run again and again, each time with another operation failing.
 struct Case<'a> {
     name: &'static str,
     /// A folder to start from.
@@ -171,7 +173,10 @@ async fn a_failure_at_any_write_of_downsampling_keeps_every_sum() {
     drop(store);
     let coarse = |dir: &Path| {
         let mut config = config(dir);
-        config.maintenance.aging.downsample = vec![(Duration::ZERO, Duration::from_secs(300))];
+        config.maintenance.aging.downsample = vec![Downsampling {
+            after: Duration::ZERO,
+            interval: Duration::from_secs(300),
+        }];
         config
     };
     Case {
@@ -203,7 +208,7 @@ async fn of_days(dir: &Path, days: &[i64]) {
     let now = chrono::Utc::now().timestamp() - START_NS / 1_000_000_000;
     for day in days {
         let profiles = vec![profile(&names, "shop", *day as u64, now - day * 86_400)];
-        assert!(store.append("t", profiles).await.is_empty());
+        assert!(store.append(&tenant_id("t"), profiles).await.is_empty());
     }
     store.flush().await.unwrap();
 }
@@ -318,7 +323,7 @@ async fn a_deletion_that_is_tried_again_takes_nothing_that_came_after_it() {
         for (seed, flush) in [(1, true), (2, false)] {
             assert!(
                 store
-                    .append("t", vec![profile(&names, "cart", seed, 900)])
+                    .append(&tenant_id("t"), vec![profile(&names, "cart", seed, 900)])
                     .await
                     .is_empty()
             );
@@ -327,12 +332,11 @@ async fn a_deletion_that_is_tried_again_takes_nothing_that_came_after_it() {
                 store.flush().await.unwrap();
             }
         }
-        let store = match crash {
-            false => store,
-            true => {
-                drop(store);
-                open(config(dir.path()))
-            }
+        let store = if crash {
+            drop(store);
+            open(config(dir.path()))
+        } else {
+            store
         };
         // Also when somebody asks for a merge first.
         let works = if crash {
@@ -365,7 +369,7 @@ async fn a_file_that_cannot_be_read_does_not_stop_the_maintenance_of_others() {
         .files
         .iter()
         .filter(is_samples)
-        .find(|file| &*file.tenant == "broken")
+        .find(|file| file.tenant.as_str() == "broken")
         .unwrap();
     let path = snapshot.root.name(&victim.path);
     let bytes = std::fs::read(&path).unwrap();
@@ -378,7 +382,7 @@ async fn a_file_that_cannot_be_read_does_not_stop_the_maintenance_of_others() {
             .files
             .iter()
             .filter(is_samples)
-            .filter(|file| &*file.tenant == tenant);
+            .filter(|file| file.tenant.as_str() == tenant);
         of.count()
     };
     // What lies beside it is merged all the same, and the next rounds leave it alone.
@@ -421,7 +425,7 @@ async fn files_that_another_server_has_replaced_are_given_way_to_and_not_called_
     for seed in [1, 2] {
         assert!(
             store
-                .append("t", vec![profile(&names, "cart", seed, 900)])
+                .append(&tenant_id("t"), vec![profile(&names, "cart", seed, 900)])
                 .await
                 .is_empty()
         );

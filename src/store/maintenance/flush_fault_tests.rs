@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 
 use super::*;
 use crate::profile::synthetic::Names;
+use crate::profile::tenant::tenant_id;
 use crate::store::clock::Clock;
 use crate::store::delta::DeltaTable;
 use crate::store::fault::{FaultHook, Faults, Place};
@@ -83,7 +84,7 @@ struct FailKind {
 }
 
 impl FailKind {
-    /// A whole disk.
+    /// As many operations as a disk that works allows.
     const WHOLE: usize = usize::MAX;
 
     /// Whether it has failed; it is whole afterwards.
@@ -128,7 +129,7 @@ async fn a_failure_at_any_kind_of_write_of_a_flush_with_checkpoints_loses_and_re
             ..config(dir.path())
         });
         kinds.0.lock().clear();
-        assert!(store.append("t", late()).await.is_empty());
+        assert!(store.append(&tenant_id("t"), late()).await.is_empty());
         store.flush().await.unwrap();
         assert_eq!(checkpoints(dir.path()), 4);
         contents(&store.snapshot(), "t")
@@ -174,18 +175,17 @@ async fn a_failure_at_any_kind_of_write_of_a_flush_with_checkpoints_loses_and_re
             ..config(dir.path())
         });
         hook.left.store(occurrence, Ordering::SeqCst);
-        let refused = store.append("t", late()).await;
+        let refused = store.append(&tenant_id("t"), late()).await;
         let flushed = store.flush().await;
         let case = format!("{kind:?}, {occurrence} of {count}, crash {crashes}: {refused:?} {flushed:?}");
         assert!(hook.heal(), "{case}: it did not fail");
         let expected = if refused.is_empty() { &whole } else { &before };
         assert_eq!(&contents(&store.snapshot(), "t"), expected, "{case}");
-        let store = match crashes {
-            false => store,
-            true => {
-                drop(store);
-                open(config(dir.path()))
-            }
+        let store = if crashes {
+            drop(store);
+            open(config(dir.path()))
+        } else {
+            store
         };
         let now = contents(&store.snapshot(), "t");
         // What was refused may come back after a crash, whole; what was acknowledged must.
@@ -196,7 +196,7 @@ async fn a_failure_at_any_kind_of_write_of_a_flush_with_checkpoints_loses_and_re
             if flush > 0 && checkpoints(dir.path()) == 4 {
                 break;
             }
-            assert!(store.append("t", late()).await.is_empty(), "{case}");
+            assert!(store.append(&tenant_id("t"), late()).await.is_empty(), "{case}");
             store.flush().await.unwrap();
         }
         assert_eq!(checkpoints(dir.path()), 4, "{case}");
@@ -222,13 +222,13 @@ async fn a_failure_at_any_write_of_a_start_loses_and_repeats_nothing() {
         let names = Names::new(SHAPE.functions);
         assert!(
             store
-                .append("t", vec![profile(&names, "late", 7, 900)])
+                .append(&tenant_id("t"), vec![profile(&names, "late", 7, 900)])
                 .await
                 .is_empty()
         );
         assert!(
             store
-                .append("u", vec![profile(&names, "late", 8, 900)])
+                .append(&tenant_id("u"), vec![profile(&names, "late", 8, 900)])
                 .await
                 .is_empty()
         );

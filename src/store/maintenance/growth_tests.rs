@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::*;
 use crate::profile::pprof;
 use crate::profile::synthetic::{Names, Shape, cpu_profile};
+use crate::profile::tenant::tenant_id;
 use crate::profile::{Labels, RawProfile};
 use crate::store::StoreConfig;
 use crate::store::clock::Clock;
@@ -67,7 +68,7 @@ async fn files_stop_growing_when_a_server_is_left_alone_for_three_times_its_rete
                 id: "".into(),
                 pprof: bytes.clone().into(),
             });
-            assert!(store.append("t", profiles.collect()).await.is_empty());
+            assert!(store.append(&tenant_id("t"), profiles.collect()).await.is_empty());
             store.flush().await.unwrap();
             store.maintain(Work::Due).await.unwrap();
             let log = std::fs::read_dir(dir.path().join("tables/samples/_delta_log")).unwrap();

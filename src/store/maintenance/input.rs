@@ -129,10 +129,10 @@ impl Input {
 }
 
 /// The profile types of a batch of samples or profiles.
-pub(crate) fn kinds(batch: &RecordBatch) -> Result<&DictionaryArray<Int32Type>, ArrowError> {
+pub(crate) fn types(batch: &RecordBatch) -> Result<&DictionaryArray<Int32Type>, ArrowError> {
     let column = batch.column_by_name(PROFILE_TYPE);
-    let kinds = column.and_then(|column| column.as_dictionary_opt::<Int32Type>());
-    kinds.ok_or_else(|| ArrowError::SchemaError("the profile types are no dictionary".to_owned()))
+    let types = column.and_then(|column| column.as_dictionary_opt::<Int32Type>());
+    types.ok_or_else(|| ArrowError::SchemaError("the profile types are no dictionary".to_owned()))
 }
 
 impl Stretches {
@@ -176,23 +176,23 @@ impl Stretches {
 
 /// Profile types and series of a batch of samples, as [`read_schema`] has them.
 struct Keys<'a> {
-    kinds: &'a DictionaryArray<Int32Type>,
+    types: &'a DictionaryArray<Int32Type>,
     names: &'a StringArray,
     series: &'a [i64],
 }
 
 impl<'a> Keys<'a> {
     fn of(batch: &'a RecordBatch) -> Result<Self, ArrowError> {
-        let kinds = kinds(batch)?;
+        let types = types(batch)?;
         Ok(Self {
-            kinds,
-            names: kinds.values().as_string::<i32>(),
+            types,
+            names: types.values().as_string::<i32>(),
             series: schema::integers(batch, SERIES)?,
         })
     }
 
     fn at(&self, row: usize) -> (&'a str, SeriesId) {
-        let name = self.kinds.key(row).map_or("", |key| self.names.value(key));
+        let name = self.types.key(row).map_or("", |key| self.names.value(key));
         (name, SeriesId(self.series[row]))
     }
 }
@@ -260,11 +260,11 @@ mod tests {
     /// Rows of type, series, stack and time.
     fn batch(rows: &[(&str, i64, i64, i64)]) -> RecordBatch {
         let integers = |of: fn(&(&str, i64, i64, i64)) -> i64| -> Vec<i64> { rows.iter().map(of).collect() };
-        let kinds: DictionaryArray<Int32Type> = rows.iter().map(|row| row.0).collect();
+        let types: DictionaryArray<Int32Type> = rows.iter().map(|row| row.0).collect();
         let columns: Vec<ArrayRef> = vec![
             Arc::new(TimestampMicrosecondArray::from(integers(|row| row.3)).with_timezone("UTC")),
             Arc::new(Int64Array::from(integers(|row| row.1))),
-            Arc::new(kinds),
+            Arc::new(types),
             Arc::new(Int64Array::from(integers(|row| row.2))),
             Arc::new(Int64Array::from(integers(|row| row.2 * 100 + row.3))),
             new_null_array(&DataType::Utf8, rows.len()),
@@ -276,9 +276,9 @@ mod tests {
     #[test]
     fn a_series_whose_stacks_stand_in_another_order_is_read_sorted_whatever_the_batches() {
         let mut rows = Vec::new();
-        for (kind, series) in [("a", 1), ("a", 2), ("b", 1), ("b", 1 << 40)] {
+        for (profile_type, series) in [("a", 1), ("a", 2), ("b", 1), ("b", 1 << 40)] {
             for stack in [9, 3, 7, 1] {
-                rows.extend((0..stack).map(|time| (kind, series, stack, time)));
+                rows.extend((0..stack).map(|time| (profile_type, series, stack, time)));
             }
         }
         let mut sorted = rows.clone();

@@ -9,7 +9,7 @@ use crate::store::StoreError;
 use crate::store::maintenance::plan::{self, Policy};
 use crate::store::maintenance::report::Report;
 use crate::store::maintenance::rewrite::Job;
-use crate::store::maintenance::worker::{Worker, graver};
+use crate::store::maintenance::worker::{Worker, worse};
 use crate::store::snapshot::FileEntry;
 
 /// How long a file that could not be read is left out.
@@ -46,15 +46,15 @@ impl Jobs {
                 Ok(_) => {}
                 // Without the files that were left out there may be more to do.
                 Err(error) if self.unreadable.len() > left_out && !matches!(error, StoreError::Closed) => {
-                    result = graver(result, Err(error));
+                    result = worse(result, Err(error));
                 }
-                Err(error) => return graver(result, Err(error)),
+                Err(error) => return worse(result, Err(error)),
             }
         }
     }
 
     /// Runs jobs that share no files, and says how many. One that fails does not stop the others; of their errors the
-    /// first that is graver than giving way is returned.
+    /// first that is worse than giving way is returned.
     pub(super) fn run(
         &mut self,
         worker: &mut Worker,
@@ -71,7 +71,7 @@ impl Jobs {
                 Err(error) if matches!(error, StoreError::Closed) => return Err(error),
                 Err(error) => {
                     self.leave_out(worker, &job, &error);
-                    result = graver(result, Err(error));
+                    result = worse(result, Err(error));
                 }
             }
         }

@@ -27,9 +27,10 @@ mod vacuum_job;
 mod watch;
 mod worker;
 
+pub use aging::Downsampling;
 pub use config::MaintenanceConfig;
 pub(crate) use exchange::remove_unnamed;
-pub use report::Report;
+pub(crate) use report::Report;
 pub(crate) use requests::Requests;
 pub use requests::Work;
 pub(crate) use runner::Maintainer;

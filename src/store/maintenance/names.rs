@@ -16,7 +16,7 @@ use crate::store::delta::NewFile;
 use crate::store::fault::Faults;
 use crate::store::files::{Effort, Output, Target};
 use crate::store::head::rows::{self, Shared, StackRows};
-use crate::store::head::{Frame, Frames, Texts};
+use crate::store::head::{Frame, Frames, TextId, Texts};
 use crate::store::maintenance::input::Input;
 use crate::store::schema::column::{FRAMES, LABELS, SERIES, STACK};
 use crate::store::schema::{self, PARTITION_COLUMNS, Table};
@@ -42,11 +42,11 @@ impl StackSet {
     pub(crate) fn read(
         &mut self,
         input: &mut Input,
-        pace: &mut dyn FnMut() -> Result<(), StoreError>,
+        throttle: &mut dyn FnMut() -> Result<(), StoreError>,
     ) -> Result<(), String> {
         while let Some(batch) = input.next().map_err(|error| error.to_string())? {
             self.insert(&batch)?;
-            pace().map_err(|error| error.to_string())?;
+            throttle().map_err(|error| error.to_string())?;
         }
         Ok(())
     }
@@ -155,7 +155,7 @@ impl StackSet {
         let mut order: Vec<u32> = (0..self.frames.len() as u32).collect();
         let key = |index: &u32| {
             let frame = self.frames.get(*index);
-            let text = |number: u32| self.texts.get(number);
+            let text = |id: TextId| self.texts.get(id);
             (
                 text(frame.mapping),
                 text(frame.function),

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
 use crate::profile::synthetic::Names;
+use crate::profile::tenant::tenant_id;
 use crate::store::StoreConfig;
 use crate::store::fault::{FaultHook, Faults, Place};
 use crate::store::maintenance::fault_tests::config;
@@ -67,7 +68,7 @@ async fn no_acknowledgement_comes_before_the_sync_of_its_record_however_many_pus
                     let seed = client * 100 + number;
                     assert!(
                         store
-                            .append("t", vec![profile(&names, "shop", seed, seed as i64)])
+                            .append(&tenant_id("t"), vec![profile(&names, "shop", seed, seed as i64)])
                             .await
                             .is_empty()
                     );

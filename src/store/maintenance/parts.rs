@@ -4,6 +4,7 @@
 //! batches; where the effort asks for it, the stacks of a series are put in another order before
 //! (`Effort::stacks_by_rows`).
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -12,7 +13,7 @@ use arrow::array::{
 use arrow::datatypes::{DataType, SchemaRef};
 
 use crate::profile::time::HOUR_US;
-use crate::profile::{SeriesId, StackId};
+use crate::profile::{ProfileTypeId, SeriesId, StackId};
 use crate::store::StoreError;
 use crate::store::delta::NewFile;
 use crate::store::files::Output;
@@ -30,7 +31,7 @@ pub(crate) struct Parts {
     open: Vec<Part>,
     /// Where the last row went.
     last: usize,
-    kind: Option<Arc<str>>,
+    profile_type: Option<ProfileTypeId>,
     schema: SchemaRef,
     files: Vec<NewFile>,
 }
@@ -38,10 +39,10 @@ pub(crate) struct Parts {
 /// Which rows get a file of their own, and their order in it.
 #[derive(Clone, Copy)]
 pub(crate) struct Split {
-    /// Those of an hour.
+    /// Each hour gets a file of its own.
     pub(crate) by_hour: bool,
-    /// Those of a profile type.
-    pub(crate) by_kind: bool,
+    /// Each profile type gets a file of its own.
+    pub(crate) by_type: bool,
     /// Stacks with most rows come first in each series.
     pub(crate) stacks_by_rows: bool,
 }
@@ -59,12 +60,19 @@ struct Columns {
     series: Vec<SeriesId>,
     stack: Vec<StackId>,
     value: Vec<i64>,
-    /// Types, each with the end of its rows.
-    kinds: Vec<(Arc<str>, usize)>,
+    /// The profile types of the rows, ascending.
+    types: Vec<TypeRows>,
     /// Span and trace ids, once a row has some.
     links: Option<(StringBuilder, StringBuilder)>,
     /// First row of the series and type that rows are added to now.
     stretch: usize,
+}
+
+/// Neighbouring rows of one profile type.
+struct TypeRows {
+    profile_type: ProfileTypeId,
+    /// Index of the first row after these.
+    end: usize,
 }
 
 impl Parts {
@@ -73,27 +81,22 @@ impl Parts {
             split,
             open: Vec::new(),
             last: 0,
-            kind: None,
+            profile_type: None,
             schema: Table::Samples.file_schema(),
             files: Vec::new(),
         }
     }
 
-    /// Adds a row of the type `kind`; `create` makes a file.
+    /// Adds a row of a profile type; `create` makes a file.
     pub(crate) fn push(
         &mut self,
-        kind: &Arc<str>,
+        profile_type: &ProfileTypeId,
         row: &Row<'_>,
         create: &mut dyn FnMut() -> Result<Output, StoreError>,
     ) -> Result<(), StoreError> {
-        if self.split.by_kind
-            && self
-                .kind
-                .as_ref()
-                .is_none_or(|last| !Arc::ptr_eq(last, kind) && last != kind)
-        {
+        if self.split.by_type && self.profile_type.as_ref() != Some(profile_type) {
             self.close()?;
-            self.kind = Some(kind.clone());
+            self.profile_type = Some(profile_type.clone());
         }
         let hour = if self.split.by_hour {
             row.time.div_euclid(HOUR_US)
@@ -117,17 +120,17 @@ impl Parts {
         let part = &mut self.open[self.last];
         if self.split.stacks_by_rows {
             let rows = &mut part.rows;
-            if !rows.continues(kind, row) || rows.value.len() - rows.stretch >= STRETCH_ROWS {
+            if !rows.continues(profile_type, row) || rows.value.len() - rows.stretch >= STRETCH_ROWS {
                 rows.end_stretch();
                 if rows.value.len() >= BATCH_ROWS {
                     part.write(&self.schema)?;
                     part.output.end_group()?;
                 }
             }
-            part.rows.push(kind, row);
+            part.rows.push(profile_type, row);
             return Ok(());
         }
-        part.rows.push(kind, row);
+        part.rows.push(profile_type, row);
         if part.rows.value.len() >= BATCH_ROWS {
             part.write(&self.schema)?;
         }
@@ -170,9 +173,9 @@ impl Part {
 
 impl Columns {
     /// Whether a row is of the series and type of the last one.
-    fn continues(&self, kind: &Arc<str>, row: &Row<'_>) -> bool {
-        let same_kind = |(last, _): &(Arc<str>, usize)| Arc::ptr_eq(last, kind) || last == kind;
-        self.series.last() == Some(&row.series) && self.kinds.last().is_some_and(same_kind)
+    fn continues(&self, profile_type: &ProfileTypeId, row: &Row<'_>) -> bool {
+        let last_type = self.types.last().map(|last| &last.profile_type);
+        self.series.last() == Some(&row.series) && last_type == Some(profile_type)
     }
 
     /// Puts the stacks of the series that ends here in order. Rows with span or trace ids are left as they are: they
@@ -182,21 +185,21 @@ impl Columns {
         if self.links.is_some() {
             return;
         }
-        let mut runs: Vec<(usize, usize)> = Vec::new();
-        let mut from = start;
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        let mut end = start;
         for run in self.stack[start..].chunk_by(|left, right| left == right) {
-            runs.push((from, run.len()));
-            from += run.len();
+            runs.push(end..end + run.len());
+            end += run.len();
         }
         // Stable: the order of ids among stacks with as many rows.
-        runs.sort_by_key(|(_, rows)| std::cmp::Reverse(*rows));
+        runs.sort_by_key(|rows| std::cmp::Reverse(rows.len()));
         reorder(&mut self.time, start, &runs);
         reorder(&mut self.stack, start, &runs);
         reorder(&mut self.value, start, &runs);
     }
 
     #[inline]
-    fn push(&mut self, kind: &Arc<str>, row: &Row<'_>) {
+    fn push(&mut self, profile_type: &ProfileTypeId, row: &Row<'_>) {
         if self.links.is_none() && (row.span.is_some() || row.trace.is_some()) {
             let nulls = || {
                 let mut builder = StringBuilder::new();
@@ -210,9 +213,12 @@ impl Columns {
         self.stack.push(row.stack);
         self.value.push(row.value);
         let end = self.value.len();
-        match self.kinds.last_mut() {
-            Some((last, last_end)) if Arc::ptr_eq(last, kind) || last == kind => *last_end = end,
-            _ => self.kinds.push((kind.clone(), end)),
+        match self.types.last_mut() {
+            Some(last) if last.profile_type == *profile_type => last.end = end,
+            _ => self.types.push(TypeRows {
+                profile_type: profile_type.clone(),
+                end,
+            }),
         }
         if let Some((spans, traces)) = &mut self.links {
             spans.append_option(row.span);
@@ -225,21 +231,21 @@ impl Columns {
         extend(&mut stats.time, self.time.iter().copied());
         extend(&mut stats.series, self.series.iter().copied());
         extend(&mut stats.stack, self.stack.iter().copied());
-        for (kind, _) in &self.kinds {
+        for TypeRows { profile_type, .. } in &self.types {
             // Types come in ascending order.
             match &mut stats.profile_type {
-                None => stats.profile_type = Some(Bounds::new(kind.clone(), kind.clone())),
-                Some(bounds) => bounds.most = kind.clone(),
+                None => stats.profile_type = Some(Bounds::new(profile_type.clone(), profile_type.clone())),
+                Some(bounds) => bounds.most = profile_type.clone(),
             }
         }
     }
 
     fn arrays(mut self) -> Vec<ArrayRef> {
         let rows = self.value.len();
-        let mut kinds = StringBuilder::new();
+        let mut types = StringBuilder::new();
         let mut start = 0;
-        for (kind, end) in &self.kinds {
-            (start..*end).for_each(|_| kinds.append_value(kind));
+        for TypeRows { profile_type, end } in &self.types {
+            (start..*end).for_each(|_| types.append_value(profile_type.as_str()));
             start = *end;
         }
         let links: [ArrayRef; 2] = match &mut self.links {
@@ -247,11 +253,11 @@ impl Columns {
             Some((spans, traces)) => [spans, traces].map(|builder| Arc::new(builder.finish()) as Arc<_>),
         };
         let [span, trace] = links;
-        let kinds: StringArray = kinds.finish();
+        let types: StringArray = types.finish();
         vec![
             Arc::new(TimestampMicrosecondArray::from(self.time).with_timezone("UTC")),
             Arc::new(Int64Array::from_iter_values(self.series.into_iter().map(|id| id.0))),
-            Arc::new(kinds),
+            Arc::new(types),
             Arc::new(Int64Array::from_iter_values(self.stack.into_iter().map(|id| id.0))),
             Arc::new(Int64Array::from(self.value)),
             span,
@@ -260,11 +266,10 @@ impl Columns {
     }
 }
 
-/// Puts the rows of a column from `start` on in the order of `runs`, each its first row and their number.
-fn reorder<T: Copy>(column: &mut Vec<T>, start: usize, runs: &[(usize, usize)]) {
+/// Puts the rows of a column from `start` on in the order of `runs`, which are rows of the whole column.
+fn reorder<T: Copy>(column: &mut Vec<T>, start: usize, runs: &[Range<usize>]) {
     let rows = column.split_off(start);
-    let run = |(from, count): &(usize, usize)| from - start..from - start + count;
-    column.extend(runs.iter().flat_map(|places| &rows[run(places)]));
+    column.extend(runs.iter().flat_map(|run| &rows[run.start - start..run.end - start]));
 }
 
 #[cfg(test)]
@@ -273,13 +278,14 @@ mod tests {
     use parquet::file::reader::{FileReader, SerializedFileReader};
 
     use super::*;
+    use crate::profile::tenant::tenant_id;
     use crate::store::fault::Faults;
     use crate::store::files::{SETTLED, Target};
     use crate::store::root::Root;
 
     #[test]
     fn stacks_with_most_rows_come_first_within_their_series() {
-        let kind: Arc<str> = "k".into();
+        let profile_type = ProfileTypeId::from("k");
         let mut rows = Columns::default();
         for (series, stack, time) in [
             (1, 5, 1),
@@ -291,7 +297,7 @@ mod tests {
             (2, 8, 2),
         ] {
             let row = Row {
-                kind: 0,
+                profile_type: 0,
                 series: SeriesId(series),
                 stack: StackId(stack),
                 time,
@@ -299,10 +305,10 @@ mod tests {
                 span: None,
                 trace: None,
             };
-            if !rows.continues(&kind, &row) {
+            if !rows.continues(&profile_type, &row) {
                 rows.end_stretch();
             }
-            rows.push(&kind, &row);
+            rows.push(&profile_type, &row);
         }
         rows.end_stretch();
         assert_eq!(rows.series, [1, 1, 1, 1, 2, 2, 2].map(SeriesId));
@@ -318,21 +324,21 @@ mod tests {
         let target = Target {
             root: &root,
             table: Table::Samples,
-            tenant: &"t".into(),
+            tenant: &tenant_id("t"),
             day: 0,
         };
         let mut create = || Output::create(target, "a.parquet", SETTLED, &Faults::default());
-        let kind: Arc<str> = "k".into();
+        let profile_type = ProfileTypeId::from("k");
         let mut parts = Parts::new(Split {
             by_hour: false,
-            by_kind: false,
+            by_type: false,
             stacks_by_rows: true,
         });
         // Two that share a group, two of their own, and the last.
         for (series, count) in [(1, 9_000), (2, 9_000), (3, 20_000), (4, 70_000), (5, 1)] {
             for time in 0..count {
                 let row = Row {
-                    kind: 0,
+                    profile_type: 0,
                     series: SeriesId(series),
                     stack: StackId(1),
                     time,
@@ -340,7 +346,7 @@ mod tests {
                     span: None,
                     trace: None,
                 };
-                parts.push(&kind, &row, &mut create).unwrap();
+                parts.push(&profile_type, &row, &mut create).unwrap();
             }
         }
         let files = parts.finish().unwrap();

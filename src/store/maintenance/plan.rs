@@ -6,11 +6,10 @@
 //! Each row is written some three times in its life.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::profile::TimeSpan;
 use crate::profile::time::HOUR_US;
+use crate::profile::{TenantId, TimeSpan};
 use crate::store::maintenance::rewrite::{Change, Job, MergedName};
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
@@ -65,7 +64,7 @@ impl Policy {
 
     /// Merges whatever can be merged, as if every hour and day were over.
     #[must_use]
-    pub fn eager(&self) -> Self {
+    pub(crate) fn eager(&self) -> Self {
         Self {
             min_files: 2,
             eager: true,
@@ -75,10 +74,10 @@ impl Policy {
 }
 
 /// Files of a tenant's day in one table.
-pub type Partitions<'a> = BTreeMap<(Table, Arc<str>, i32), Vec<&'a FileEntry>>;
+pub(crate) type Partitions<'a> = BTreeMap<(Table, TenantId, i32), Vec<&'a FileEntry>>;
 
 /// The files by table, tenant and day.
-pub fn partitions(files: &[FileEntry]) -> Partitions<'_> {
+pub(crate) fn partitions(files: &[FileEntry]) -> Partitions<'_> {
     let mut partitions = Partitions::new();
     for file in files {
         partitions
@@ -90,7 +89,7 @@ pub fn partitions(files: &[FileEntry]) -> Partitions<'_> {
 }
 
 /// The merges that are due at `now_us`. Jobs of one call do not share files.
-pub fn compactions(files: &[FileEntry], now_us: i64, policy: &Policy) -> Vec<Job> {
+pub(crate) fn compactions(files: &[FileEntry], now_us: i64, policy: &Policy) -> Vec<Job> {
     let settled_us = if policy.eager {
         i64::MAX
     } else {
@@ -98,156 +97,188 @@ pub fn compactions(files: &[FileEntry], now_us: i64, policy: &Policy) -> Vec<Job
     };
     let mut jobs = Vec::new();
     for ((table, tenant, day), files) in partitions(files) {
-        let job = |inputs: Vec<&FileEntry>, level, by_hour, reason| {
-            let bytes: u64 = inputs.iter().map(|file| file.size).sum();
+        let job = |merge: Merge<'_>| {
+            let bytes: u64 = merge.inputs.iter().map(|file| file.size).sum();
             Job {
                 table,
                 tenant: tenant.clone(),
                 day,
                 change: Change::default(),
-                level,
-                resolution: resolution_of(&inputs),
-                by_hour,
-                by_kind: match table {
+                level: merge.level,
+                resolution: resolution_of(&merge.inputs),
+                by_hour: merge.by_hour,
+                by_type: match table {
                     Table::Samples => bytes >= policy.split_bytes,
                     Table::Profiles => policy.split_profiles,
                     Table::Stacks | Table::Series => false,
                 },
-                inputs: inputs.into_iter().cloned().collect(),
-                reason,
+                inputs: merge.inputs.into_iter().cloned().collect(),
+                reason: "compact",
             }
         };
         let day_end = TimeSpan::of_day(day).end;
-        let day_over = day_end.saturating_add(HOUR_US) <= settled_us;
+        let day = Day {
+            files: &files,
+            policy,
+            settled_us,
+            is_over: day_end.saturating_add(HOUR_US) <= settled_us,
+        };
         match table {
-            Table::Stacks | Table::Series => {
-                if let Some(inputs) = names(&files, policy, day_over) {
-                    jobs.push(job(inputs, 1, false, "compact"));
-                }
-            }
-            Table::Samples | Table::Profiles => {
-                for (inputs, level, by_hour) in rows(&files, policy, settled_us, day_over) {
-                    jobs.push(job(inputs, level, by_hour, "compact"));
-                }
-            }
+            Table::Stacks | Table::Series => jobs.extend(day.merge_of_names().map(job)),
+            Table::Samples | Table::Profiles => jobs.extend(day.merges_of_rows().into_iter().map(job)),
         }
     }
     jobs
 }
 
 /// The coarsest resolution that all inputs have.
-pub fn resolution_of(inputs: &[&FileEntry]) -> u32 {
+pub(crate) fn resolution_of(inputs: &[&FileEntry]) -> u32 {
     let resolutions = inputs.iter().map(|file| MergedName::of(&file.path).resolution);
     resolutions.min().unwrap_or(0)
 }
 
-/// Names: all flushed files, and the merged ones that are not much larger than what comes to them.
-fn names<'a>(files: &[&'a FileEntry], policy: &Policy, day_over: bool) -> Option<Vec<&'a FileEntry>> {
-    let mut sorted = files.to_vec();
-    sorted.sort_by_key(|file| (MergedName::of(&file.path).level > 0, file.size));
-    let flushed = sorted
-        .iter()
-        .filter(|file| MergedName::of(&file.path).level == 0)
-        .count();
-    if flushed < policy.min_files && !(day_over && files.len() > 1) {
-        return None;
-    }
-    let mut bytes = 0;
-    let mut chosen = Vec::new();
-    for (index, file) in sorted.into_iter().enumerate() {
-        if chosen.len() == policy.max_inputs || (index >= flushed && !day_over && file.size > 2 * bytes) {
-            break;
-        }
-        bytes += file.size;
-        chosen.push(file);
-    }
-    (chosen.len() > 1).then_some(chosen)
+/// Files to merge, and what becomes of them.
+struct Merge<'a> {
+    inputs: Vec<&'a FileEntry>,
+    level: u8,
+    /// The output is one file an hour.
+    by_hour: bool,
 }
 
-/// Samples and profiles: inputs, level, and whether the output is one file an hour.
-fn rows<'a>(
-    files: &[&'a FileEntry],
-    policy: &Policy,
+/// The files of a partition, and what is over of its day.
+struct Day<'a> {
+    files: &'a [&'a FileEntry],
+    policy: &'a Policy,
+    /// No profile of an earlier time, in microseconds since 1970, is awaited.
     settled_us: i64,
-    day_over: bool,
-) -> Vec<(Vec<&'a FileEntry>, u8, bool)> {
-    let level = |file: &FileEntry| MergedName::of(&file.path).level;
-    // As if the day were over, and few enough for one merge: no file is written only to be merged again.
-    if policy.eager && files.len() <= policy.max_inputs {
-        return of_day(files, policy);
-    }
-    let mut flushed: Vec<&FileEntry> = files.iter().copied().filter(|file| level(file) == 0).collect();
-    if flushed.len() >= policy.min_files {
-        flushed.sort_by_key(|file| (file.time, file.path.clone()));
-        flushed.truncate(policy.max_inputs);
-        return vec![(flushed, 1, true)];
-    }
-    let hour_of = |file: &FileEntry| {
-        let time = file.time?;
-        let hour = time.least.div_euclid(HOUR_US);
-        (hour == time.most.div_euclid(HOUR_US)).then_some(hour)
-    };
-    let mut hours: BTreeMap<i64, Vec<&FileEntry>> = BTreeMap::new();
-    for file in files {
-        if let Some(hour) = hour_of(file) {
-            hours.entry(hour).or_default().push(file);
+    is_over: bool,
+}
+
+impl<'a> Day<'a> {
+    /// Names: all flushed files, and the merged ones that are not much larger than what comes to them.
+    fn merge_of_names(&self) -> Option<Merge<'a>> {
+        let mut sorted = self.files.to_vec();
+        sorted.sort_by_key(|file| (level(file) > 0, file.size));
+        let flushed = sorted.iter().filter(|file| level(file) == 0).count();
+        if flushed < self.policy.min_files && !(self.is_over && sorted.len() > 1) {
+            return None;
         }
+        let mut bytes = 0;
+        let mut inputs = Vec::new();
+        for (index, file) in sorted.into_iter().enumerate() {
+            let is_large = index >= flushed && !self.is_over && file.size > 2 * bytes;
+            if is_large || inputs.len() == self.policy.max_inputs {
+                break;
+            }
+            bytes += file.size;
+            inputs.push(file);
+        }
+        (inputs.len() > 1).then_some(Merge {
+            inputs,
+            level: 1,
+            by_hour: false,
+        })
     }
-    let mut jobs = Vec::new();
-    for (hour, mut files) in hours {
-        let over = hour.saturating_add(1).saturating_mul(HOUR_US) <= settled_us;
-        if over && files.len() > 1 && files.iter().any(|file| level(file) < 2) {
-            files.sort_by_key(|file| (level(file), file.path.clone()));
-            files.truncate(policy.max_inputs);
-            if files.len() > 1 {
-                jobs.push((files, 2, false));
+
+    /// Merges of samples or of profiles.
+    fn merges_of_rows(&self) -> Vec<Merge<'a>> {
+        let max_inputs = self.policy.max_inputs;
+        // As if the day were over, and few enough for one merge: no file is written only to be merged again.
+        if self.policy.eager && self.files.len() <= max_inputs {
+            return self.merges_of_the_whole();
+        }
+        let mut flushed: Vec<&FileEntry> = self.files.iter().copied().filter(|file| level(file) == 0).collect();
+        if flushed.len() >= self.policy.min_files {
+            flushed.sort_by_key(|file| (file.time, file.path.clone()));
+            flushed.truncate(max_inputs);
+            return vec![Merge {
+                inputs: flushed,
+                level: 1,
+                by_hour: true,
+            }];
+        }
+        let hour_of = |file: &FileEntry| {
+            let time = file.time?;
+            let hour = time.least.div_euclid(HOUR_US);
+            (hour == time.most.div_euclid(HOUR_US)).then_some(hour)
+        };
+        let mut hours: BTreeMap<i64, Vec<&FileEntry>> = BTreeMap::new();
+        for file in self.files {
+            if let Some(hour) = hour_of(file) {
+                hours.entry(hour).or_default().push(file);
             }
         }
+        let mut merges = Vec::new();
+        for (hour, mut inputs) in hours {
+            let is_over = hour.saturating_add(1).saturating_mul(HOUR_US) <= self.settled_us;
+            if is_over && inputs.iter().any(|file| level(file) < 2) {
+                inputs.sort_by_key(|file| (level(file), file.path.clone()));
+                inputs.truncate(max_inputs);
+                if inputs.len() > 1 {
+                    merges.push(Merge {
+                        inputs,
+                        level: 2,
+                        by_hour: false,
+                    });
+                }
+            }
+        }
+        if !merges.is_empty() || !self.is_over {
+            return merges;
+        }
+        self.merges_of_the_whole()
     }
-    if !jobs.is_empty() || !day_over {
-        return jobs;
+
+    /// All files of the day, merged up to the target size.
+    fn merges_of_the_whole(&self) -> Vec<Merge<'a>> {
+        let policy = self.policy;
+        let merged_size = |file: &FileEntry| match level(file) {
+            0 => file.size / FLUSHED_SHRINKS,
+            _ => file.size,
+        };
+        // Files of one type each are merged by type: others would be as many afterwards as before.
+        let profile_type = |file: &'a FileEntry| {
+            let types = file.profile_type.as_ref().filter(|_| policy.split_profiles)?;
+            types.single()
+        };
+        let mut sorted = self.files.to_vec();
+        sorted.sort_by_key(|file| (profile_type(file), file.time, file.path.clone()));
+        let mut merges = Vec::new();
+        let mut group: Vec<&FileEntry> = Vec::new();
+        let mut close = |group: &mut Vec<&'a FileEntry>| {
+            let inputs = std::mem::take(group);
+            if inputs.len() > 1 && inputs.iter().any(|file| level(file) < 3) {
+                merges.push(Merge {
+                    inputs,
+                    level: 3,
+                    by_hour: false,
+                });
+            }
+        };
+        for file in sorted {
+            let bytes: u64 = group.iter().map(|file| merged_size(file)).sum();
+            let is_other = group
+                .first()
+                .is_some_and(|first| profile_type(first) != profile_type(file));
+            let is_full = bytes + merged_size(file) > policy.target_bytes || group.len() == policy.max_inputs;
+            if !group.is_empty() && (is_other || is_full) {
+                close(&mut group);
+            }
+            group.push(file);
+        }
+        close(&mut group);
+        merges
     }
-    of_day(files, policy)
 }
 
-/// The files of a day that is over, merged up to the target size.
-fn of_day<'a>(files: &[&'a FileEntry], policy: &Policy) -> Vec<(Vec<&'a FileEntry>, u8, bool)> {
-    let level = |file: &FileEntry| MergedName::of(&file.path).level;
-    let merged_size = |file: &FileEntry| match level(file) {
-        0 => file.size / FLUSHED_SHRINKS,
-        _ => file.size,
-    };
-    // Files of one type each are merged by type: others would be as many afterwards as before.
-    let kind = |file: &'a FileEntry| {
-        let kinds = file.profile_type.as_ref().filter(|_| policy.split_profiles)?;
-        kinds.single()
-    };
-    let mut sorted = files.to_vec();
-    sorted.sort_by_key(|file| (kind(file), file.time, file.path.clone()));
-    let mut jobs = Vec::new();
-    let mut group: Vec<&FileEntry> = Vec::new();
-    let mut close = |group: &mut Vec<&'a FileEntry>| {
-        let group = std::mem::take(group);
-        if group.len() > 1 && group.iter().any(|file| level(file) < 3) {
-            jobs.push((group, 3, false));
-        }
-    };
-    for file in sorted {
-        let bytes: u64 = group.iter().map(|file| merged_size(file)).sum();
-        let is_other = group.first().is_some_and(|first| kind(first) != kind(file));
-        let is_full = bytes + merged_size(file) > policy.target_bytes || group.len() == policy.max_inputs;
-        if !group.is_empty() && (is_other || is_full) {
-            close(&mut group);
-        }
-        group.push(file);
-    }
-    close(&mut group);
-    jobs
+fn level(file: &FileEntry) -> u8 {
+    MergedName::of(&file.path).level
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::tenant::tenant_id;
     use crate::profile::time::DAY_US;
     use crate::store::stats::Bounds;
 
@@ -257,7 +288,7 @@ mod tests {
             path: format!("{}/tenant=t/day=2026-11-21/{name}", table.name()),
             size,
             rows: 1,
-            tenant: "t".into(),
+            tenant: tenant_id("t"),
             day: 20_778,
             time: Some(Bounds::new(at(minutes.0), at(minutes.1))),
             profile_type: None,

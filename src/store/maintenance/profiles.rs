@@ -23,7 +23,7 @@ const BATCH_ROWS: usize = 8 << 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Row<'a> {
     /// Text of the profile type.
-    pub(crate) kind: &'a str,
+    pub(crate) profile_type: &'a str,
     pub(crate) series: SeriesId,
     /// Microseconds since 1970.
     pub(crate) time: i64,
@@ -100,7 +100,7 @@ fn flush<O: Copy>(
 /// A batch and its columns that decide on a row.
 struct Rows {
     batch: Arc<RecordBatch>,
-    kinds: DictionaryArray<Int32Type>,
+    types: DictionaryArray<Int32Type>,
     series: ScalarBuffer<i64>,
     times: ScalarBuffer<i64>,
 }
@@ -108,7 +108,7 @@ struct Rows {
 impl Rows {
     fn new(batch: RecordBatch) -> Result<Self, ArrowError> {
         Ok(Self {
-            kinds: input::kinds(&batch)?.clone(),
+            types: input::types(&batch)?.clone(),
             series: schema::integers(&batch, SERIES)?.clone(),
             times: schema::times(&batch, TIME)?.clone(),
             batch: Arc::new(batch),
@@ -156,9 +156,9 @@ impl Cursor {
     /// The row that it stands at; none at the end.
     fn row(&self) -> Option<Row<'_>> {
         let rows = self.rows.as_ref()?;
-        let names = rows.kinds.values().as_string::<i32>();
+        let names = rows.types.values().as_string::<i32>();
         Some(Row {
-            kind: rows.kinds.key(self.row).map_or("", |key| names.value(key)),
+            profile_type: rows.types.key(self.row).map_or("", |key| names.value(key)),
             series: SeriesId(rows.series[self.row]),
             time: rows.times[self.row],
         })

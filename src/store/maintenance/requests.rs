@@ -22,7 +22,7 @@ pub enum Work {
     Delete(Deletion),
 }
 
-/// Work and who waits for it, and what wakes the thread.
+/// Work that was asked for and is not done yet.
 #[derive(Default)]
 pub(crate) struct Requests {
     queue: Mutex<Queue>,
@@ -39,7 +39,7 @@ struct Queue {
 /// Work, and where its result goes.
 pub(crate) struct Request {
     pub(crate) work: Work,
-    /// Takes the result to whoever asked.
+    /// Takes the result to the caller.
     pub(crate) reply: oneshot::Sender<Result<Report, StoreError>>,
 }
 

@@ -13,7 +13,7 @@ use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 
 use crate::profile::time::HOUR_US;
-use crate::profile::{SeriesId, TimeSpan};
+use crate::profile::{ProfileTypeId, SeriesId, TenantId, TimeSpan};
 use crate::store::StoreError;
 use crate::store::delta::NewFile;
 use crate::store::fault::Faults;
@@ -27,10 +27,10 @@ use crate::store::root::Root;
 use crate::store::schema::column::{PROFILE_TYPE, SERIES, TIME};
 use crate::store::schema::{self, Table};
 use crate::store::snapshot::FileEntry;
-use crate::store::stats::{FileStats, extend, extend_text};
+use crate::store::stats::{FileStats, extend, extend_type};
 
-/// Rows between two looks at the clock.
-const PACE_ROWS: usize = 16 << 10;
+/// Rows between two calls of [`Environment::throttle`].
+const THROTTLE_ROWS: usize = 16 << 10;
 
 /// What becomes of the rows.
 #[derive(Debug, Clone, Default)]
@@ -47,17 +47,20 @@ pub(crate) struct Change {
 pub(crate) struct Selection {
     /// Of these series; `None` for all.
     pub(crate) series: Option<Arc<HashSet<SeriesId>>>,
-    /// Of profile types for which this is true.
-    pub(crate) kinds: Option<Arc<HashSet<Arc<str>>>>,
+    /// Of this profile type; `None` for all.
+    pub(crate) profile_type: Option<ProfileTypeId>,
     /// Of times in this span; `None` for all.
     pub(crate) time: Option<TimeSpan>,
 }
 
 impl Selection {
     /// Whether it selects a row.
-    pub(crate) fn selects(&self, kind: &str, series: SeriesId, time: i64) -> bool {
+    pub(crate) fn selects(&self, profile_type: &str, series: SeriesId, time: i64) -> bool {
         self.series.as_ref().is_none_or(|set| set.contains(&series))
-            && self.kinds.as_ref().is_none_or(|set| set.contains(kind))
+            && self
+                .profile_type
+                .as_ref()
+                .is_none_or(|own| own.as_str() == profile_type)
             && self.time.is_none_or(|span| span.contains(time))
     }
 
@@ -69,10 +72,9 @@ impl Selection {
                 file.series
                     .is_none_or(|bounds| set.iter().any(|id| bounds.contains(id)))
             })
-            && self.kinds.as_ref().is_none_or(|set| {
-                file.profile_type
-                    .as_ref()
-                    .is_none_or(|bounds| set.iter().any(|kind| bounds.contains(kind)))
+            && self.profile_type.as_ref().is_none_or(|own| {
+                let bounds = file.profile_type.as_ref();
+                bounds.is_none_or(|bounds| bounds.contains(own))
             })
     }
 }
@@ -81,7 +83,7 @@ impl Selection {
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
     pub(crate) table: Table,
-    pub(crate) tenant: Arc<str>,
+    pub(crate) tenant: TenantId,
     /// Partition: days since 1970.
     pub(crate) day: i32,
     pub(crate) inputs: Vec<FileEntry>,
@@ -92,7 +94,7 @@ pub(crate) struct Job {
     pub(crate) resolution: u32,
     pub(crate) by_hour: bool,
     /// One file a profile type.
-    pub(crate) by_kind: bool,
+    pub(crate) by_type: bool,
     /// Why: for logs and metrics.
     pub(crate) reason: &'static str,
 }
@@ -140,8 +142,8 @@ impl MergedName {
     }
 }
 
-/// Where and how a rewrite happens.
-pub(crate) struct Bench<'a> {
+/// What a rewrite works with.
+pub(crate) struct Environment<'a> {
     pub(crate) root: &'a Root,
     /// Identity in file names.
     pub(crate) writer: &'a str,
@@ -149,23 +151,23 @@ pub(crate) struct Bench<'a> {
     pub(crate) effort: Effort,
     pub(crate) faults: &'a Faults,
     /// Called every some thousand rows: waits to keep within the budget, fails when the work must end.
-    pub(crate) pace: &'a mut dyn FnMut() -> Result<(), StoreError>,
+    pub(crate) throttle: &'a mut dyn FnMut() -> Result<(), StoreError>,
 }
 
 /// Writes the files of a job. On an error they are removed again.
-pub(crate) fn run(job: &Job, bench: &mut Bench<'_>) -> Result<Vec<NewFile>, StoreError> {
+pub(crate) fn run(job: &Job, environment: &mut Environment<'_>) -> Result<Vec<NewFile>, StoreError> {
     let mut written = Written::default();
     let result = match job.table {
-        Table::Samples => write_samples(job, bench, &mut written),
-        Table::Profiles => write_profiles(job, bench, &mut written),
-        Table::Stacks => write_stacks(job, bench, &mut written),
-        Table::Series => write_series(job, bench, &mut written),
+        Table::Samples => write_samples(job, environment, &mut written),
+        Table::Profiles => write_profiles(job, environment, &mut written),
+        Table::Stacks => write_stacks(job, environment, &mut written),
+        Table::Series => write_series(job, environment, &mut written),
     };
     match result {
         Ok(()) => Ok(written.files),
         Err(error) => {
             for path in written.paths {
-                let _ = bench.root.remove(&path);
+                let _ = environment.root.remove(&path);
             }
             Err(error)
         }
@@ -179,7 +181,7 @@ struct Written {
     paths: Vec<String>,
 }
 
-impl Bench<'_> {
+impl Environment<'_> {
     fn inputs(&self, job: &Job) -> Result<Vec<Input>, StoreError> {
         job.inputs.iter().map(|file| Input::open(self.root, file)).collect()
     }
@@ -204,35 +206,35 @@ impl Job {
     }
 }
 
-fn write_stacks(job: &Job, bench: &mut Bench<'_>, written: &mut Written) -> Result<(), StoreError> {
+fn write_stacks(job: &Job, environment: &mut Environment<'_>, written: &mut Written) -> Result<(), StoreError> {
     let mut set = StackSet::default();
     for file in &job.inputs {
-        let path = bench.root.name(&file.path);
-        let mut input = Input::open(bench.root, file)?;
-        set.read(&mut input, bench.pace)
+        let path = environment.root.name(&file.path);
+        let mut input = Input::open(environment.root, file)?;
+        set.read(&mut input, environment.throttle)
             .map_err(|reason| StoreError::Damaged { path, reason })?;
     }
-    let (name, root) = (bench.name(job), bench.root);
+    let (name, root) = (environment.name(job), environment.root);
     written.paths.push(file_path(job, &name));
     written
         .files
-        .extend(set.write(job.target(root), &name, bench.effort, bench.faults)?);
+        .extend(set.write(job.target(root), &name, environment.effort, environment.faults)?);
     Ok(())
 }
 
-fn write_series(job: &Job, bench: &mut Bench<'_>, written: &mut Written) -> Result<(), StoreError> {
+fn write_series(job: &Job, environment: &mut Environment<'_>, written: &mut Written) -> Result<(), StoreError> {
     let mut set = SeriesSet::default();
     for file in &job.inputs {
-        let path = bench.root.name(&file.path);
-        let mut input = Input::open(bench.root, file)?;
+        let path = environment.root.name(&file.path);
+        let mut input = Input::open(environment.root, file)?;
         set.read(&mut input)
             .map_err(|reason| StoreError::Damaged { path, reason })?;
     }
-    let (name, root) = (bench.name(job), bench.root);
+    let (name, root) = (environment.name(job), environment.root);
     written.paths.push(file_path(job, &name));
     written
         .files
-        .extend(set.write(job.target(root), &name, bench.effort, bench.faults)?);
+        .extend(set.write(job.target(root), &name, environment.effort, environment.faults)?);
     Ok(())
 }
 
@@ -245,34 +247,34 @@ fn file_path(job: &Job, name: &str) -> String {
     )
 }
 
-fn write_profiles(job: &Job, bench: &mut Bench<'_>, written: &mut Written) -> Result<(), StoreError> {
-    let inputs = bench.inputs(job)?;
-    let (schema, root) = (job.table.file_schema(), bench.root);
+fn write_profiles(job: &Job, environment: &mut Environment<'_>, written: &mut Written) -> Result<(), StoreError> {
+    let inputs = environment.inputs(job)?;
+    let (schema, root) = (job.table.file_schema(), environment.root);
     let mut open: Vec<((i64, usize), Output, FileStats)> = Vec::new();
     let change = &job.change;
-    let mut kinds: Vec<String> = Vec::new();
+    let mut types: Vec<String> = Vec::new();
     profiles::merge(
         inputs,
         |row| {
             if let Some(drop) = &change.drop
-                && drop.selects(row.kind, row.series, row.time)
+                && drop.selects(row.profile_type, row.series, row.time)
             {
                 return None;
             }
             let hour = if job.by_hour { row.time.div_euclid(HOUR_US) } else { 0 };
-            if job.by_kind && kinds.last().is_none_or(|last| last != row.kind) {
-                kinds.push(row.kind.to_owned());
+            if job.by_type && types.last().is_none_or(|last| last != row.profile_type) {
+                types.push(row.profile_type.to_owned());
             }
-            Some((hour, kinds.len()))
+            Some((hour, types.len()))
         },
         |hour, batch| {
-            (bench.pace)()?;
+            (environment.throttle)()?;
             let place = match open.iter().position(|(other, ..)| *other == hour) {
                 Some(place) => place,
                 None => {
-                    let name = bench.name(job);
+                    let name = environment.name(job);
                     written.paths.push(file_path(job, &name));
-                    let output = Output::create(job.target(root), &name, bench.effort, bench.faults)?;
+                    let output = Output::create(job.target(root), &name, environment.effort, environment.faults)?;
                     open.push((hour, output, FileStats::default()));
                     open.len() - 1
                 }
@@ -305,26 +307,31 @@ fn extend_stats(stats: &mut FileStats, batch: &RecordBatch) -> Result<(), ArrowE
     extend(&mut stats.time, schema::times(batch, TIME)?.iter().copied());
     let series = schema::integers(batch, SERIES)?;
     extend(&mut stats.series, series.iter().map(|id| SeriesId(*id)));
-    let kinds = schema::texts(batch, PROFILE_TYPE)?;
+    let types = schema::texts(batch, PROFILE_TYPE)?;
     // Sorted by type: the first and the last row have the smallest and the largest.
-    for row in [0, kinds.len().saturating_sub(1)] {
-        if row < kinds.len() {
-            extend_text(&mut stats.profile_type, kinds.value(row));
+    for row in [0, types.len().saturating_sub(1)] {
+        if row < types.len() {
+            extend_type(&mut stats.profile_type, types.value(row));
         }
     }
     Ok(())
 }
 
-fn write_samples(job: &Job, bench: &mut Bench<'_>, written: &mut Written) -> Result<(), StoreError> {
-    let inputs = bench.inputs(job)?;
+fn write_samples(job: &Job, environment: &mut Environment<'_>, written: &mut Written) -> Result<(), StoreError> {
+    let inputs = environment.inputs(job)?;
     let mut parts = Parts::new(Split {
         by_hour: job.by_hour,
-        by_kind: job.by_kind,
-        stacks_by_rows: bench.effort.stacks_by_rows,
+        by_type: job.by_type,
+        stacks_by_rows: environment.effort.stacks_by_rows,
     });
     let change = &job.change;
     let (mut pending, mut rows): (Option<Pending>, usize) = (None, 0);
-    let (effort, faults, writer, root) = (bench.effort, bench.faults, bench.writer, bench.root);
+    let (effort, faults, writer, root) = (
+        environment.effort,
+        environment.faults,
+        environment.writer,
+        environment.root,
+    );
     let mut create = || {
         let name = MergedName {
             level: job.level,
@@ -334,32 +341,32 @@ fn write_samples(job: &Job, bench: &mut Bench<'_>, written: &mut Written) -> Res
         written.paths.push(file_path(job, &name));
         Output::create(job.target(root), &name, effort, faults)
     };
-    samples::merge(inputs, |kinds, mut row| {
+    samples::merge(inputs, |types, mut row| {
         rows += 1;
-        if rows % PACE_ROWS == 0 {
-            (bench.pace)()?;
+        if rows % THROTTLE_ROWS == 0 {
+            (environment.throttle)()?;
         }
-        let kind = kinds.text(row.kind);
+        let profile_type = types.id(row.profile_type);
         if let Some(drop) = &change.drop
-            && drop.selects(kind, row.series, row.time)
+            && drop.selects(profile_type.as_str(), row.series, row.time)
         {
             return Ok(());
         }
         if change.interval_us == 0 {
-            return parts.push(kind, &row, &mut create);
+            return parts.push(profile_type, &row, &mut create);
         }
         (row.span, row.trace) = (None, None);
         row.time -= row.time.rem_euclid(change.interval_us);
         if pending.as_mut().is_some_and(|sum| sum.adds(&row)) {
             return Ok(());
         }
-        match pending.replace(Pending::new(kind, &row)) {
-            Some(sum) => parts.push(&sum.kind, &sum.row, &mut create),
+        match pending.replace(Pending::new(profile_type, &row)) {
+            Some(sum) => parts.push(&sum.profile_type, &sum.row, &mut create),
             None => Ok(()),
         }
     })?;
     if let Some(sum) = pending {
-        parts.push(&sum.kind, &sum.row, &mut create)?;
+        parts.push(&sum.profile_type, &sum.row, &mut create)?;
     }
     written.files.extend(parts.finish()?);
     Ok(())
@@ -368,15 +375,15 @@ fn write_samples(job: &Job, bench: &mut Bench<'_>, written: &mut Written) -> Res
 /// A row that further rows may be added to.
 struct Pending {
     row: Row<'static>,
-    kind: Arc<str>,
+    profile_type: ProfileTypeId,
 }
 
 impl Pending {
-    fn new(kind: &Arc<str>, row: &Row<'_>) -> Self {
+    fn new(profile_type: &ProfileTypeId, row: &Row<'_>) -> Self {
         Self {
-            kind: kind.clone(),
+            profile_type: profile_type.clone(),
             row: Row {
-                kind: row.kind,
+                profile_type: row.profile_type,
                 series: row.series,
                 stack: row.stack,
                 time: row.time,
@@ -390,7 +397,7 @@ impl Pending {
     /// Adds the value of a row of the same key; false when it is another key, or the sum too large.
     fn adds(&mut self, row: &Row<'_>) -> bool {
         let own = &mut self.row;
-        if (own.kind, own.series, own.stack, own.time) != (row.kind, row.series, row.stack, row.time) {
+        if (own.profile_type, own.series, own.stack, own.time) != (row.profile_type, row.series, row.stack, row.time) {
             return false;
         }
         match own.value.checked_add(row.value) {
@@ -423,9 +430,9 @@ mod tests {
 
     #[test]
     fn a_sum_that_would_overflow_stays_two_rows() {
-        let kind: Arc<str> = "k".into();
+        let profile_type = ProfileTypeId::from("k");
         let row = |value| Row {
-            kind: 0,
+            profile_type: 0,
             series: SeriesId(1),
             stack: crate::profile::StackId(2),
             time: 3,
@@ -433,7 +440,7 @@ mod tests {
             span: None,
             trace: None,
         };
-        let mut sum = Pending::new(&kind, &row(i64::MAX - 1));
+        let mut sum = Pending::new(&profile_type, &row(i64::MAX - 1));
         assert!(sum.adds(&row(1)));
         assert!(!sum.adds(&row(1)));
         assert_eq!(sum.row.value, i64::MAX);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::store::StoreError;
 use crate::store::config::StoreConfig;
-use crate::store::delta::UpdateTableOperation;
+use crate::store::delta::Operation;
 use crate::store::flushes::Flushes;
 use crate::store::lifecycle::Lifecycle;
 use crate::store::maintenance::exchange::{Exchange, Exchanger};
@@ -14,7 +14,7 @@ use crate::store::maintenance::report::Report;
 use crate::store::maintenance::requests::{Requests, Work};
 use crate::store::maintenance::vacuum_job::Vacuum;
 use crate::store::maintenance::watch::Watch;
-use crate::store::maintenance::worker::{Worker, graver};
+use crate::store::maintenance::worker::{Worker, worse};
 use crate::store::maintenance::{aging, deletion_job};
 use crate::store::metrics::Metrics;
 use crate::store::published::Published;
@@ -133,7 +133,7 @@ impl Maintainer {
             self.next_vacuum = Instant::now() + config.vacuum_interval;
             vacuumed = (self.vacuum).run(&mut self.worker, config.deletion_delay, &mut report);
         }
-        graver(graver(graver(deleted, retired), merged), vacuumed).map(|()| report)
+        worse(worse(worse(deleted, retired), merged), vacuumed).map(|()| report)
     }
 
     /// Retention and downsampling.
@@ -148,8 +148,7 @@ impl Maintainer {
                 table,
                 removed,
                 added: Vec::new(),
-                operation: UpdateTableOperation::Delete,
-                changes_data: true,
+                operation: Operation::Delete,
             };
             let result = worker
                 .begin("retention")
@@ -163,6 +162,6 @@ impl Maintainer {
         let files = jobs.readable(worker);
         let coarser = aging::downsamples(&files, worker.now_us(), &config.aging, &config.merging());
         let thinned = jobs.run(worker, coarser, cpu_share, report);
-        graver(split, thinned.map(|_| ())).map(|_| ())
+        worse(split, thinned.map(|_| ())).map(|_| ())
     }
 }

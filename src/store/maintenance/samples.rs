@@ -5,13 +5,12 @@
 //! row.
 
 use std::cmp::Ordering;
-use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, RecordBatch, StringArray};
 use arrow::buffer::ScalarBuffer;
 use arrow::error::ArrowError;
 
-use crate::profile::{SeriesId, StackId};
+use crate::profile::{ProfileTypeId, SeriesId, StackId};
 use crate::store::StoreError;
 use crate::store::maintenance::input::{self, Input};
 use crate::store::schema;
@@ -20,8 +19,8 @@ use crate::store::schema::column::{SERIES, SPAN_ID, STACK, TIME, TRACE_ID, VALUE
 /// One row of the samples table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Row<'a> {
-    /// Profile type, a number of the merge's [`Kinds`].
-    pub(crate) kind: u32,
+    /// Profile type, a number of the merge's [`ProfileTypes`].
+    pub(crate) profile_type: u32,
     pub(crate) series: SeriesId,
     pub(crate) stack: StackId,
     /// Microseconds since 1970.
@@ -33,17 +32,17 @@ pub(crate) struct Row<'a> {
 
 /// The profile types that a merge met.
 #[derive(Debug, Default)]
-pub(crate) struct Kinds(Vec<Arc<str>>);
+pub(crate) struct ProfileTypes(Vec<ProfileTypeId>);
 
-impl Kinds {
-    pub(crate) fn text(&self, kind: u32) -> &Arc<str> {
-        &self.0[kind as usize]
+impl ProfileTypes {
+    pub(crate) fn id(&self, number: u32) -> &ProfileTypeId {
+        &self.0[number as usize]
     }
 
     fn number(&mut self, text: &str) -> u32 {
-        let found = self.0.iter().position(|known| known.as_ref() == text);
+        let found = self.0.iter().position(|known| known.as_str() == text);
         let index = found.unwrap_or_else(|| {
-            self.0.push(Arc::from(text));
+            self.0.push(text.into());
             self.0.len() - 1
         });
         index as u32
@@ -53,7 +52,7 @@ impl Kinds {
 /// What rows are sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Key {
-    kind: u32,
+    profile_type: u32,
     series: SeriesId,
     stack: StackId,
     time: i64,
@@ -61,13 +60,13 @@ struct Key {
 
 impl Key {
     #[inline]
-    fn compare(&self, other: &Self, kinds: &Kinds) -> Ordering {
-        let by_kind = if self.kind == other.kind {
+    fn compare(&self, other: &Self, types: &ProfileTypes) -> Ordering {
+        let by_type = if self.profile_type == other.profile_type {
             Ordering::Equal
         } else {
-            kinds.text(self.kind).cmp(kinds.text(other.kind))
+            types.id(self.profile_type).cmp(types.id(other.profile_type))
         };
-        by_kind
+        by_type
             .then_with(|| self.series.cmp(&other.series))
             .then_with(|| self.stack.cmp(&other.stack))
             .then_with(|| self.time.cmp(&other.time))
@@ -77,30 +76,30 @@ impl Key {
 /// Merges `inputs`; `receive` gets every row.
 pub(crate) fn merge(
     inputs: Vec<Input>,
-    mut receive: impl FnMut(&Kinds, Row<'_>) -> Result<(), StoreError>,
+    mut receive: impl FnMut(&ProfileTypes, Row<'_>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let mut kinds = Kinds::default();
+    let mut types = ProfileTypes::default();
     let mut cursors = Vec::with_capacity(inputs.len());
     for input in inputs {
-        if let Some(cursor) = Cursor::new(input, &mut kinds)? {
+        if let Some(cursor) = Cursor::new(input, &mut types)? {
             cursors.push(cursor);
         }
     }
     // Sorted so that the cursor whose row comes first is the last.
     let mut order: Vec<usize> = (0..cursors.len()).collect();
-    order.sort_by(|left, right| cursors[*right].key().compare(&cursors[*left].key(), &kinds));
+    order.sort_by(|left, right| cursors[*right].key().compare(&cursors[*left].key(), &types));
     while let Some(current) = order.pop() {
         let limit = order.last().map(|next| cursors[*next].key());
         let cursor = &mut cursors[current];
         loop {
-            receive(&kinds, cursor.row())?;
-            if !cursor.advance(&mut kinds)? {
+            receive(&types, cursor.row())?;
+            if !cursor.advance(&mut types)? {
                 break;
             }
             let key = cursor.key();
-            if limit.is_some_and(|limit| key.compare(&limit, &kinds) == Ordering::Greater) {
+            if limit.is_some_and(|limit| key.compare(&limit, &types) == Ordering::Greater) {
                 let place =
-                    order.partition_point(|other| cursors[*other].key().compare(&key, &kinds) == Ordering::Greater);
+                    order.partition_point(|other| cursors[*other].key().compare(&key, &types) == Ordering::Greater);
                 order.insert(place, current);
                 break;
             }
@@ -112,8 +111,8 @@ pub(crate) fn merge(
 /// The place in one input.
 struct Cursor {
     input: Input,
-    kinds: ScalarBuffer<i32>,
-    /// By number of the batch's dictionary: the number in [`Kinds`].
+    types: ScalarBuffer<i32>,
+    /// By number of the batch's dictionary: the number in [`ProfileTypes`].
     numbers: Vec<u32>,
     time: ScalarBuffer<i64>,
     series: ScalarBuffer<i64>,
@@ -124,7 +123,7 @@ struct Cursor {
 }
 
 impl Cursor {
-    fn new(mut input: Input, kinds: &mut Kinds) -> Result<Option<Self>, StoreError> {
+    fn new(mut input: Input, types: &mut ProfileTypes) -> Result<Option<Self>, StoreError> {
         loop {
             match input.next()? {
                 None => return Ok(None),
@@ -133,7 +132,7 @@ impl Cursor {
                     let empty = || ScalarBuffer::from(Vec::new());
                     let mut cursor = Self {
                         input,
-                        kinds: ScalarBuffer::from(Vec::new()),
+                        types: ScalarBuffer::from(Vec::new()),
                         numbers: Vec::new(),
                         time: empty(),
                         series: empty(),
@@ -143,7 +142,7 @@ impl Cursor {
                         row: 0,
                     };
                     cursor
-                        .load(&batch, kinds)
+                        .load(&batch, types)
                         .map_err(|error| cursor.input.damaged(&error))?;
                     return Ok(Some(cursor));
                 }
@@ -152,13 +151,13 @@ impl Cursor {
     }
 
     /// Takes the columns of a batch, which has the schema that [`Input`] reads with.
-    fn load(&mut self, batch: &RecordBatch, kinds: &mut Kinds) -> Result<(), ArrowError> {
-        let types = input::kinds(batch)?;
-        self.kinds = types.keys().values().clone();
+    fn load(&mut self, batch: &RecordBatch, types: &mut ProfileTypes) -> Result<(), ArrowError> {
+        let column = input::types(batch)?;
+        self.types = column.keys().values().clone();
         self.numbers.clear();
-        let names = types.values().as_string::<i32>();
+        let names = column.values().as_string::<i32>();
         self.numbers
-            .extend((0..names.len()).map(|index| kinds.number(names.value(index))));
+            .extend((0..names.len()).map(|index| types.number(names.value(index))));
         self.time = schema::times(batch, TIME)?.clone();
         self.series = schema::integers(batch, SERIES)?.clone();
         self.stack = schema::integers(batch, STACK)?.clone();
@@ -170,26 +169,26 @@ impl Cursor {
         Ok(())
     }
 
-    fn advance(&mut self, kinds: &mut Kinds) -> Result<bool, StoreError> {
+    fn advance(&mut self, types: &mut ProfileTypes) -> Result<bool, StoreError> {
         self.row += 1;
         while self.row >= self.value.len() {
             match self.input.next()? {
                 None => return Ok(false),
-                Some(batch) => self.load(&batch, kinds).map_err(|error| self.input.damaged(&error))?,
+                Some(batch) => self.load(&batch, types).map_err(|error| self.input.damaged(&error))?,
             }
         }
         Ok(true)
     }
 
     #[inline]
-    fn kind(&self) -> u32 {
-        self.numbers[self.kinds[self.row] as usize]
+    fn profile_type(&self) -> u32 {
+        self.numbers[self.types[self.row] as usize]
     }
 
     #[inline]
     fn key(&self) -> Key {
         Key {
-            kind: self.kind(),
+            profile_type: self.profile_type(),
             series: SeriesId(self.series[self.row]),
             stack: StackId(self.stack[self.row]),
             time: self.time[self.row],
@@ -203,7 +202,7 @@ impl Cursor {
             Some((spans, traces)) => (text(spans, self.row), text(traces, self.row)),
         };
         Row {
-            kind: self.kind(),
+            profile_type: self.profile_type(),
             series: SeriesId(self.series[self.row]),
             stack: StackId(self.stack[self.row]),
             time: self.time[self.row],

@@ -16,6 +16,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::*;
 use crate::profile::synthetic::{Names, Shape, cpu_profile};
+use crate::profile::tenant::tenant_id;
 use crate::profile::time::HOUR_US;
 use crate::profile::{Labels, RawProfile, TimeSpan, pprof};
 use crate::store::fault::{FaultHook, Faults, Place};
@@ -33,7 +34,7 @@ pub(super) const SHAPE: Shape = Shape {
     depth: 12,
     labelled_every: 9,
 };
-/// 2027-01-15 08:00 UTC.
+/// 2027-01-15 08:00 UTC, in nanoseconds.
 pub(super) const START_NS: i64 = 1_800_000_000_000_000_000;
 
 /// A store whose maintenance does nothing by itself.
@@ -76,7 +77,7 @@ pub(super) async fn fill(store: &Store, tenant: &str, flushes: i64, per_flush: i
                 .iter()
                 .map(|service| profile(&names, service, number as u64, number * step))
                 .collect();
-            assert!(store.append(tenant, profiles).await.is_empty());
+            assert!(store.append(&tenant_id(tenant), profiles).await.is_empty());
         }
         store.flush().await.unwrap();
     }
@@ -88,7 +89,7 @@ fn rows(snapshot: &Snapshot, table: Table, tenant: &str) -> Vec<RecordBatch> {
     for file in snapshot
         .files
         .iter()
-        .filter(|file| file.table == table && &*file.tenant == tenant)
+        .filter(|file| file.table == table && file.tenant.as_str() == tenant)
     {
         let path = snapshot.root.name(&file.path);
         let bytes = std::fs::read(&path).unwrap();
@@ -98,7 +99,7 @@ fn rows(snapshot: &Snapshot, table: Table, tenant: &str) -> Vec<RecordBatch> {
         batches.extend(reader.build().unwrap().map(Result::unwrap));
     }
     let filter = ScanFilter {
-        tenant: Some(tenant.into()),
+        tenant: Some(tenant_id(tenant)),
         ..ScanFilter::default()
     };
     for head in &snapshot.heads {
@@ -261,7 +262,6 @@ async fn late_profiles_are_split_by_hour_and_names_are_kept_once() {
     assert!(stacks <= distinct * days);
 }
 
-/// Copies a folder.
 pub(super) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
@@ -348,6 +348,7 @@ async fn a_failure_at_any_write_of_maintenance_loses_and_repeats_nothing() {
 }
 
 /// Sum of values by profile type, series and interval.
+#[expect(clippy::iter_over_hash_type, reason = "sums do not depend on the order")]
 pub(super) fn sums(contents: &Contents, interval_us: i64) -> HashMap<(String, i64, i64), i64> {
     let mut sums = HashMap::new();
     for ((kind, series, _, time, _), values) in &contents.samples {
@@ -363,7 +364,10 @@ async fn downsampled_samples_keep_every_sum_and_profiles_stay() {
     let interval = Duration::from_secs(300);
     let aging = aging::Aging {
         // The profiles are of the future: an age of nothing.
-        downsample: vec![(Duration::ZERO, interval)],
+        downsample: vec![Downsampling {
+            after: Duration::ZERO,
+            interval,
+        }],
         ..aging::Aging::default()
     };
     let store = open(config(dir.path()));
@@ -401,7 +405,7 @@ async fn a_retention_takes_old_days_with_their_names_and_leaves_the_others() {
     let now = chrono::Utc::now().timestamp() - START_NS / 1_000_000_000;
     for days in [0, 29, 31, 40] {
         let profiles = vec![profile(&names, "shop", days as u64, now - days * 86_400)];
-        assert!(store.append("t", profiles).await.is_empty());
+        assert!(store.append(&tenant_id("t"), profiles).await.is_empty());
     }
     store.flush().await.unwrap();
     assert_eq!(store.snapshot().files.len(), 16);
@@ -415,7 +419,7 @@ async fn a_retention_takes_old_days_with_their_names_and_leaves_the_others() {
 }
 
 pub(super) fn deletion(selector: &str) -> deletion::Deletion {
-    deletion::Deletion::new("t", selector, TimeSpan::ALL)
+    deletion::Deletion::new(tenant_id("t"), selector, TimeSpan::ALL)
 }
 
 fn without(contents: &Contents, series: i64) -> HashMap<SampleKey, Vec<i64>> {
@@ -424,6 +428,7 @@ fn without(contents: &Contents, series: i64) -> HashMap<SampleKey, Vec<i64>> {
 }
 
 #[tokio::test]
+#[expect(clippy::iter_over_hash_type, reason = "each series is compared by itself")]
 async fn a_deletion_takes_what_is_selected_from_files_and_memory_at_once() {
     let dir = scratch();
     let store = open(config(dir.path()));
@@ -433,7 +438,7 @@ async fn a_deletion_takes_what_is_selected_from_files_and_memory_at_once() {
     // One more, in memory only.
     assert!(
         store
-            .append("t", vec![profile(&names, "cart", 99, 900)])
+            .append(&tenant_id("t"), vec![profile(&names, "cart", 99, 900)])
             .await
             .is_empty()
     );

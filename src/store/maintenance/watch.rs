@@ -125,7 +125,8 @@ impl Watch {
                     expected = text(believed.expected(now.running)),
                     now = text(now.wall),
                     hours = SETTLE.as_secs() / 3600,
-                    "the clock has jumped: nothing is deleted or made coarser for its age until it is back, or has run evenly for so many hours"
+                    "the clock has jumped: nothing is deleted or made coarser for its age until it is back, or has \
+                        run evenly for so many hours"
                 );
             }
         }
@@ -190,7 +191,7 @@ mod tests {
         }
     }
 
-    struct Bench {
+    struct Machine {
         hands: Hands,
         clock: Clock,
         metrics: Metrics,
@@ -198,7 +199,7 @@ mod tests {
         dir: tempfile::TempDir,
     }
 
-    impl Bench {
+    impl Machine {
         fn new() -> Self {
             let dir = tempfile::tempdir().unwrap();
             let hands = Hands::new();
@@ -225,98 +226,98 @@ mod tests {
 
     #[test]
     fn a_jump_of_days_is_believed_after_a_day_or_when_it_is_taken_back() {
-        let mut bench = Bench::new();
+        let mut machine = Machine::new();
         for _ in 0..100 {
-            assert!(bench.look());
-            bench.hands.pass(HOUR);
+            assert!(machine.look());
+            machine.hands.pass(HOUR);
             // It is put right now and then.
-            bench.hands.ahead(Duration::from_secs(60));
+            machine.hands.ahead(Duration::from_secs(60));
         }
-        bench.hands.ahead(DAY * 2);
-        assert!(!bench.look());
-        bench.hands.back(DAY * 2);
-        assert!(bench.look(), "it is back");
-        bench.hands.ahead(DAY * 3000);
+        machine.hands.ahead(DAY * 2);
+        assert!(!machine.look());
+        machine.hands.back(DAY * 2);
+        assert!(machine.look(), "it is back");
+        machine.hands.ahead(DAY * 3000);
         for _ in 0..24 {
-            assert!(!bench.look());
-            bench.hands.pass(HOUR);
+            assert!(!machine.look());
+            machine.hands.pass(HOUR);
         }
-        assert!(bench.look(), "it has run for a day");
-        assert_eq!(bench.metrics.clock_jumps.get(), 2);
-        assert_eq!(bench.metrics.clock_doubted.get(), 0);
+        assert!(machine.look(), "it has run for a day");
+        assert_eq!(machine.metrics.clock_jumps.get(), 2);
+        assert_eq!(machine.metrics.clock_doubted.get(), 0);
     }
 
     #[test]
     fn another_jump_begins_another_day() {
-        let mut bench = Bench::new();
-        assert!(bench.look());
-        bench.hands.ahead(DAY * 300);
-        assert!(!bench.look());
-        bench.hands.pass(HOUR * 23);
-        bench.hands.ahead(DAY * 300);
+        let mut machine = Machine::new();
+        assert!(machine.look());
+        machine.hands.ahead(DAY * 300);
+        assert!(!machine.look());
+        machine.hands.pass(HOUR * 23);
+        machine.hands.ahead(DAY * 300);
         for _ in 0..24 {
-            assert!(!bench.look());
-            bench.hands.pass(HOUR);
+            assert!(!machine.look());
+            machine.hands.pass(HOUR);
         }
-        assert!(bench.look());
-        assert_eq!(bench.metrics.clock_jumps.get(), 2);
+        assert!(machine.look());
+        assert_eq!(machine.metrics.clock_jumps.get(), 2);
     }
 
     #[test]
     fn a_clock_that_was_late_may_come_back_at_once() {
-        let mut bench = Bench::new();
-        assert!(bench.look());
-        bench.hands.back(DAY * 18_000);
-        assert!(bench.look());
-        bench.hands.pass(HOUR);
-        assert!(bench.look());
-        bench.hands.ahead(DAY * 18_000);
+        let mut machine = Machine::new();
+        assert!(machine.look());
+        machine.hands.back(DAY * 18_000);
+        assert!(machine.look());
+        machine.hands.pass(HOUR);
+        assert!(machine.look());
+        machine.hands.ahead(DAY * 18_000);
         assert!(
-            bench.look(),
+            machine.look(),
             "a machine without a battery asks for the time after its start"
         );
-        assert_eq!(bench.metrics.clock_jumps.get(), 0);
+        assert_eq!(machine.metrics.clock_jumps.get(), 0);
         // Who puts it back for good is believed after a day, too: what is ahead is measured from there.
-        bench.hands.back(DAY * 300);
-        assert!(bench.look());
-        bench.hands.pass(DAY);
-        assert!(bench.look());
-        bench.hands.ahead(DAY * 300);
-        assert!(!bench.look());
+        machine.hands.back(DAY * 300);
+        assert!(machine.look());
+        machine.hands.pass(DAY);
+        assert!(machine.look());
+        machine.hands.ahead(DAY * 300);
+        assert!(!machine.look());
     }
 
     #[test]
     fn after_a_start_the_time_of_the_last_process_counts() {
-        let mut bench = Bench::new();
-        assert!(bench.look());
-        bench.hands.pass(DAY * 29);
-        bench.restart();
-        assert!(bench.look(), "it was away for a month");
-        bench.restart();
-        bench.hands.ahead(DAY * 31);
-        assert!(!bench.look());
+        let mut machine = Machine::new();
+        assert!(machine.look());
+        machine.hands.pass(DAY * 29);
+        machine.restart();
+        assert!(machine.look(), "it was away for a month");
+        machine.restart();
+        machine.hands.ahead(DAY * 31);
+        assert!(!machine.look());
         // Another start changes nothing about it.
-        bench.hands.pass(HOUR);
-        bench.restart();
-        assert!(!bench.look());
-        bench.hands.pass(DAY);
-        assert!(bench.look());
-        bench.restart();
-        assert!(bench.look());
-        assert_eq!(bench.metrics.clock_jumps.get(), 2);
+        machine.hands.pass(HOUR);
+        machine.restart();
+        assert!(!machine.look());
+        machine.hands.pass(DAY);
+        assert!(machine.look());
+        machine.restart();
+        assert!(machine.look());
+        assert_eq!(machine.metrics.clock_jumps.get(), 2);
     }
 
     #[test]
     fn without_the_file_the_clock_is_believed_and_a_damaged_one_is_none() {
-        let mut bench = Bench::new();
-        assert!(bench.look());
-        bench.hands.ahead(DAY * 300);
-        fs::remove_file(bench.dir.path().join("CLOCK")).unwrap();
-        bench.restart();
-        assert!(bench.look());
-        fs::write(bench.dir.path().join("CLOCK"), "\0\0").unwrap();
-        bench.hands.ahead(DAY * 300);
-        bench.restart();
-        assert!(bench.look());
+        let mut machine = Machine::new();
+        assert!(machine.look());
+        machine.hands.ahead(DAY * 300);
+        fs::remove_file(machine.dir.path().join("CLOCK")).unwrap();
+        machine.restart();
+        assert!(machine.look());
+        fs::write(machine.dir.path().join("CLOCK"), "\0\0").unwrap();
+        machine.hands.ahead(DAY * 300);
+        machine.restart();
+        assert!(machine.look());
     }
 }

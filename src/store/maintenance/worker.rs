@@ -11,7 +11,7 @@ use crate::store::files::{MERGED, SETTLED};
 use crate::store::lifecycle::Lifecycle;
 use crate::store::maintenance::exchange::{Exchange, Exchanger};
 use crate::store::maintenance::report::Report;
-use crate::store::maintenance::rewrite::{self, Bench, Job};
+use crate::store::maintenance::rewrite::{self, Environment, Job};
 use crate::store::metrics::{JobLabel, Metrics};
 use crate::store::published::Published;
 use crate::store::schema::Table;
@@ -120,14 +120,14 @@ impl Worker {
     /// Writes the files of a job, within its share of the CPU.
     pub(super) fn rewrite(&self, job: &Job, cpu_share: f64) -> Result<Vec<NewFile>, StoreError> {
         let mut budget = Budget::new(cpu_share);
-        let mut pace = || {
+        let mut throttle = || {
             if self.lifecycle.is_stopped() {
                 return Err(StoreError::Closed);
             }
             budget.keep();
             Ok(())
         };
-        let mut bench = Bench {
+        let mut environment = Environment {
             root: &self.published.root,
             writer: &self.published.writer,
             effort: match (job.table, job.level) {
@@ -135,15 +135,15 @@ impl Worker {
                 _ => SETTLED,
             },
             faults: &self.config.faults,
-            pace: &mut pace,
+            throttle: &mut throttle,
         };
-        rewrite::run(job, &mut bench)
+        rewrite::run(job, &mut environment)
     }
 }
 
-/// Of two results that which must be told: an error rather than that work gave way to another server, and that rather
-/// than success.
-pub(super) fn graver<T>(one: Result<T, StoreError>, other: Result<(), StoreError>) -> Result<T, StoreError> {
+/// The worse of two results: an error is worse than work that gave way to another server, and that is worse than
+/// success.
+pub(super) fn worse<T>(one: Result<T, StoreError>, other: Result<(), StoreError>) -> Result<T, StoreError> {
     match (one, other) {
         (one @ Err(StoreError::Closed), _) => one,
         (Ok(_) | Err(StoreError::Outdated(_)), Err(error)) => Err(error),
@@ -180,14 +180,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_is_told_rather_than_that_work_gave_way_and_that_rather_than_success() {
+    fn an_error_is_worse_than_giving_way_and_that_is_worse_than_success() {
         let result = |name: &str| match name {
             "ok" => Ok(()),
             "gave way" => Err(StoreError::Outdated(Table::Samples)),
             "closed" => Err(StoreError::Closed),
             name => Err(StoreError::Request(name.to_owned())),
         };
-        for (one, other, told) in [
+        for (one, other, expected) in [
             ("ok", "ok", "ok"),
             ("ok", "gave way", "gave way"),
             ("gave way", "ok", "gave way"),
@@ -197,8 +197,12 @@ mod tests {
             ("failed", "ok", "failed"),
             ("closed", "failed", "closed"),
         ] {
-            let found = graver(result(one), result(other));
-            assert_eq!(format!("{found:?}"), format!("{:?}", result(told)), "{one}, {other}");
+            let found = worse(result(one), result(other));
+            assert_eq!(
+                format!("{found:?}"),
+                format!("{:?}", result(expected)),
+                "{one}, {other}"
+            );
         }
     }
 }

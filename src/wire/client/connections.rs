@@ -15,6 +15,11 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Makes what connects. Reads certificate files, opens no connection.
 pub(super) fn connections(options: &ClientOptions) -> Result<reqwest::Client, ClientError> {
+    let protocols: &[&[u8]] = if options.enable_http2 {
+        &[b"h2", b"http/1.1"]
+    } else {
+        &[b"http/1.1"]
+    };
     let mut builder = reqwest::Client::builder()
         .user_agent(options.user_agent.as_ref())
         .redirect(if options.follow_redirects {
@@ -27,9 +32,12 @@ pub(super) fn connections(options: &ClientOptions) -> Result<reqwest::Client, Cl
         // What a target or server sends is taken as it is: profiles are gzip on their own.
         .no_gzip()
         .no_proxy()
-        .tls_backend_preconfigured(configure(&options.tls, options.enable_http2)?);
+        .tls_backend_preconfigured(configure(&options.tls, protocols)?);
     if !options.enable_http2 {
         builder = builder.http1_only();
+    }
+    if let Some(path) = &options.unix_socket {
+        builder = builder.unix_socket(path.as_path());
     }
     for proxy in proxies(&options.proxy)? {
         builder = builder.proxy(proxy);
@@ -44,7 +52,8 @@ fn proxies(options: &ProxyOptions) -> Result<Vec<reqwest::Proxy>, ClientError> {
     let mut proxies = Vec::new();
     if let Some(url) = &options.url {
         let no_proxy = reqwest::NoProxy::from_string(&options.no_proxy);
-        proxies.push(reqwest::Proxy::all(url.as_str()).map_err(wrong)?.no_proxy(no_proxy));
+        let proxy = reqwest::Proxy::all(by_name(url.as_str())).map_err(wrong)?;
+        proxies.push(proxy.no_proxy(no_proxy));
     } else if options.from_environment {
         let variable = |name: &str| {
             let lower = std::env::var(name.to_lowercase()).ok();
@@ -52,10 +61,14 @@ fn proxies(options: &ProxyOptions) -> Result<Vec<reqwest::Proxy>, ClientError> {
         };
         let no_proxy = reqwest::NoProxy::from_env();
         if let Some(url) = variable("HTTP_PROXY") {
-            proxies.push(reqwest::Proxy::http(url).map_err(wrong)?.no_proxy(no_proxy.clone()));
+            proxies.push(
+                reqwest::Proxy::http(by_name(&url))
+                    .map_err(wrong)?
+                    .no_proxy(no_proxy.clone()),
+            );
         }
         if let Some(url) = variable("HTTPS_PROXY") {
-            proxies.push(reqwest::Proxy::https(url).map_err(wrong)?.no_proxy(no_proxy));
+            proxies.push(reqwest::Proxy::https(by_name(&url)).map_err(wrong)?.no_proxy(no_proxy));
         }
     }
     if !options.connect_headers.is_empty() {
@@ -63,4 +76,12 @@ fn proxies(options: &ProxyOptions) -> Result<Vec<reqwest::Proxy>, ClientError> {
         proxies = proxies.into_iter().map(with_headers).collect();
     }
     Ok(proxies)
+}
+
+/// A SOCKS proxy is given the names of hosts, as Go's client does: reqwest has a scheme of its own for that.
+fn by_name(proxy: &str) -> String {
+    match proxy.strip_prefix("socks5://") {
+        Some(rest) => format!("socks5h://{rest}"),
+        None => proxy.to_owned(),
+    }
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use url::Url;
+
 /// A client could not be made or its credentials could not be had.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
@@ -21,13 +23,16 @@ pub enum ClientError {
     /// The token server gave no token.
     #[error("oauth2: {0}")]
     OAuth2(String),
+    /// Who gives tokens gave none.
+    #[error("{0}")]
+    Provided(String),
     /// A credential holds characters that a header cannot.
     #[error("the credentials cannot stand in a header")]
     Header,
 }
 
 /// An error of `reqwest` with its sources, which hold the reason.
-pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
+pub(crate) fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {
@@ -39,4 +44,12 @@ pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
         source = error.source();
     }
     text
+}
+
+/// A URL for messages: without user, password and query.
+pub(crate) fn without_secrets(url: &Url) -> Url {
+    let mut url = url.clone();
+    let _ = (url.set_username(""), url.set_password(None));
+    url.set_query(None);
+    url
 }

@@ -46,6 +46,9 @@ impl HttpClient {
             Credential::Basic { username, password } => basic(username, &password.read().await?),
             Credential::Authorization { scheme, credentials } => format!("{scheme} {}", credentials.read().await?),
             Credential::OAuth2(oauth2) => format!("Bearer {}", self.token.token(oauth2).await?),
+            Credential::Provided(provider) => {
+                format!("Bearer {}", provider.token().await.map_err(ClientError::Provided)?)
+            }
         };
         let mut value = HeaderValue::from_str(&authorization).map_err(|_| ClientError::Header)?;
         value.set_sensitive(true);

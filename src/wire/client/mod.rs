@@ -5,6 +5,7 @@
 //! when the client is built. The TLS provider is ring and is handed to each client: nothing process-wide is installed.
 //! No retries, no protocol.
 
+mod body;
 mod connections;
 mod error;
 mod http_client;
@@ -14,7 +15,10 @@ mod options;
 mod tests;
 mod tls;
 
-pub use error::{ClientError, error_chain};
+pub(crate) use body::{BodyError, read_beginning, read_body};
+pub(crate) use error::{error_chain, without_secrets};
 pub use http_client::HttpClient;
-pub use options::{ClientOptions, Credential, OAuth2, ProxyOptions, Secret};
-pub use tls::{Pem, TlsOptions, TlsVersion};
+pub use options::{ClientOptions, Credential, Secret};
+pub(crate) use options::{OAuth2, ProxyOptions, TokenProvider};
+pub(crate) use tls::TlsVersion;
+pub use tls::{Pem, TlsOptions};

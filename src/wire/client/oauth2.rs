@@ -18,7 +18,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The token of one client; clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct TokenCache {
+pub(crate) struct TokenCache {
     client: Option<reqwest::Client>,
     token: Arc<tokio::sync::Mutex<Option<Token>>>,
 }
@@ -36,7 +36,7 @@ struct Answer {
 }
 
 impl TokenCache {
-    pub fn new(oauth2: &OAuth2) -> Result<Self, ClientError> {
+    pub(super) fn new(oauth2: &OAuth2) -> Result<Self, ClientError> {
         Ok(Self {
             client: Some(connections(&oauth2.options)?),
             token: Arc::default(),
@@ -44,7 +44,7 @@ impl TokenCache {
     }
 
     /// A token that is good now; asks the token server when there is none.
-    pub async fn token(&self, oauth2: &OAuth2) -> Result<Arc<str>, ClientError> {
+    pub(super) async fn token(&self, oauth2: &OAuth2) -> Result<Arc<str>, ClientError> {
         let client = self
             .client
             .as_ref()
@@ -58,9 +58,9 @@ impl TokenCache {
         }
         let secret = oauth2.client_secret.read().await?;
         // Servers differ in where they look for the client's secret: the header first, as RFC 6749 prefers.
-        let answer = match ask(client, oauth2, &secret, true).await {
+        let answer = match ask(client, oauth2, &secret, Place::Header).await {
             Ok(answer) => answer,
-            Err(Refusal::Refused(_)) => ask(client, oauth2, &secret, false).await?,
+            Err(Refusal::Refused(_)) => ask(client, oauth2, &secret, Place::Body).await?,
             Err(error) => return Err(error.into()),
         };
         let text: Arc<str> = answer.access_token.into();
@@ -73,6 +73,13 @@ impl TokenCache {
         });
         Ok(text)
     }
+}
+
+/// Where the server is given the secret of the client.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Header,
+    Body,
 }
 
 enum Refusal {
@@ -90,7 +97,7 @@ impl From<Refusal> for ClientError {
     }
 }
 
-async fn ask(client: &reqwest::Client, oauth2: &OAuth2, secret: &str, in_header: bool) -> Result<Answer, Refusal> {
+async fn ask(client: &reqwest::Client, oauth2: &OAuth2, secret: &str, place: Place) -> Result<Answer, Refusal> {
     let url = &oauth2.token_url;
     let failed = |error: &reqwest::Error| Refusal::Failed(format!("cannot ask {url}: {}", error_chain(error)));
     let mut form = vec![("grant_type".to_owned(), "client_credentials".to_owned())];
@@ -100,7 +107,7 @@ async fn ask(client: &reqwest::Client, oauth2: &OAuth2, secret: &str, in_header:
     for (name, value) in &oauth2.endpoint_params {
         form.push((name.to_string(), value.to_string()));
     }
-    if !in_header {
+    if place == Place::Body {
         form.push(("client_id".to_owned(), oauth2.client_id.to_string()));
         form.push(("client_secret".to_owned(), secret.to_owned()));
     }
@@ -112,7 +119,7 @@ async fn ask(client: &reqwest::Client, oauth2: &OAuth2, secret: &str, in_header:
         .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
         .timeout(TIMEOUT)
         .body(body);
-    if in_header {
+    if place == Place::Header {
         let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
         request = request.header(AUTHORIZATION, basic(&encode(&oauth2.client_id), &encode(secret)));
     }

@@ -8,6 +8,7 @@ use base64::Engine as _;
 use http::HeaderMap;
 use url::Url;
 
+use crate::base::BoxFuture;
 use crate::wire::client::error::ClientError;
 use crate::wire::client::tls::TlsOptions;
 
@@ -28,6 +29,8 @@ pub struct ClientOptions {
     pub credential: Credential,
     /// Headers of every request.
     pub headers: HeaderMap,
+    /// Socket that all connections go to, without a proxy; the host of a URL is then only a name.
+    pub unix_socket: Option<PathBuf>,
 }
 
 impl ClientOptions {
@@ -41,6 +44,7 @@ impl ClientOptions {
             tls: TlsOptions::default(),
             credential: Credential::None,
             headers: HeaderMap::new(),
+            unix_socket: None,
         }
     }
 }
@@ -48,7 +52,7 @@ impl ClientOptions {
 /// Which proxy a client uses.
 #[derive(Clone, Debug, Default)]
 pub struct ProxyOptions {
-    /// Proxy of all requests; `http://` or `https://`.
+    /// Proxy of all requests; `http://`, `https://`, or `socks5://`, which looks up the names of hosts, too.
     pub url: Option<Url>,
     /// Comma-separated hosts that are asked directly.
     pub no_proxy: Arc<str>,
@@ -64,12 +68,7 @@ pub enum Credential {
     /// No `Authorization` header.
     None,
     /// Basic authentication by user and password.
-    Basic {
-        /// Name of the user.
-        username: Arc<str>,
-        /// Password of the user.
-        password: Secret,
-    },
+    Basic { username: Arc<str>, password: Secret },
     /// `Authorization: SCHEME CREDENTIALS`.
     Authorization {
         /// The scheme, usually `Bearer`.
@@ -79,12 +78,19 @@ pub enum Credential {
     },
     /// A token that a token server gives.
     OAuth2(Box<OAuth2>),
+    /// A token from elsewhere.
+    Provided(Arc<dyn TokenProvider>),
+}
+
+/// Gives bearer tokens, and keeps one for as long as it is good.
+pub trait TokenProvider: std::fmt::Debug + Send + Sync {
+    /// The token of the next request, or why there is none.
+    fn token(&self) -> BoxFuture<'_, Result<Arc<str>, String>>;
 }
 
 /// A secret, or the file that holds it.
 #[derive(Clone)]
 pub enum Secret {
-    /// The secret as text.
     Text(Arc<str>),
     /// A file; blanks around its contents are not part of the secret. Read for every request.
     File(PathBuf),

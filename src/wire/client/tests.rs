@@ -255,3 +255,57 @@ async fn wrong_certificates_are_refused_when_the_client_is_made() {
     };
     assert!(message(no_file).await.starts_with("cannot read /nonexistent/ca.pem"));
 }
+
+/// A SOCKS server (RFC 1928) for one connection, with user and password (RFC 1929). It connects to `behind`, whatever
+/// it is asked for, and gives back who asked for what.
+async fn socks(behind: String) -> (u16, tokio::task::JoinHandle<String>) {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let served = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let text = async |stream: &mut tokio::net::TcpStream| {
+            let length = stream.read_u8().await.unwrap();
+            let mut text = vec![0; length.into()];
+            stream.read_exact(&mut text).await.unwrap();
+            text
+        };
+        assert_eq!(stream.read_u8().await.unwrap(), 5, "version");
+        let methods = text(&mut stream).await;
+        assert!(methods.contains(&2), "user and password");
+        stream.write_all(&[5, 2]).await.unwrap();
+        assert_eq!(stream.read_u8().await.unwrap(), 1, "version of the login");
+        let (user, password) = (text(&mut stream).await, text(&mut stream).await);
+        stream.write_all(&[1, 0]).await.unwrap();
+        let mut request = [0; 4];
+        stream.read_exact(&mut request).await.unwrap();
+        assert_eq!(request, [5, 1, 0, 3], "connect to a name");
+        let host = text(&mut stream).await;
+        let asked = stream.read_u16().await.unwrap();
+        stream.write_all(&[5, 0, 0, 1, 127, 0, 0, 1, 0, 0]).await.unwrap();
+        let mut server = tokio::net::TcpStream::connect(behind).await.unwrap();
+        let _ = tokio::io::copy_bidirectional(&mut stream, &mut server).await;
+        let shown = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
+        format!("{}:{} {}:{asked}", shown(&user), shown(&password), shown(&host))
+    });
+    (port, served)
+}
+
+#[tokio::test]
+async fn a_socks_proxy_is_given_names_and_credentials() {
+    let url = serve(Router::new().route("/", get(|| async { "through" }))).await;
+    let (port, served) = socks(url.trim_start_matches("http://").to_owned()).await;
+    let proxy = ProxyOptions {
+        url: Some(format!("socks5://me:secret@127.0.0.1:{port}").parse().unwrap()),
+        ..ProxyOptions::default()
+    };
+    let client = HttpClient::new(&ClientOptions {
+        proxy,
+        ..options(Credential::None)
+    });
+    let client = client.unwrap();
+    let request = client.get("http://shop.invalid:8080/".parse().unwrap()).await.unwrap();
+    assert_eq!(request.send().await.unwrap().text().await.unwrap(), "through");
+    drop(client);
+    assert_eq!(served.await.unwrap(), "me:secret shop.invalid:8080");
+}

@@ -32,19 +32,15 @@ pub struct TlsOptions {
 /// PEM text or the file that holds it.
 #[derive(Clone)]
 pub enum Pem {
-    /// The PEM text itself.
     Text(Arc<str>),
-    /// Path of a PEM file.
     File(PathBuf),
 }
 
 /// Lowest version that a client accepts. rustls has nothing below 1.2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TlsVersion {
-    /// TLS 1.2 and newer.
     #[default]
     Tls12,
-    /// TLS 1.3 and newer.
     Tls13,
 }
 
@@ -77,8 +73,8 @@ impl Pem {
     }
 }
 
-/// The configuration that `reqwest` is given.
-pub fn configure(options: &TlsOptions, enable_http2: bool) -> Result<ClientConfig, ClientError> {
+/// The configuration that `reqwest` is given, for a server that speaks one of `protocols` (ALPN).
+pub(crate) fn configure(options: &TlsOptions, protocols: &[&[u8]]) -> Result<ClientConfig, ClientError> {
     let tls = |error: rustls::Error| ClientError::Tls(error.to_string());
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let versions: &[&rustls::SupportedProtocolVersion] = match options.min_version {
@@ -101,11 +97,7 @@ pub fn configure(options: &TlsOptions, enable_http2: bool) -> Result<ClientConfi
         }
         _ => builder.with_no_client_auth(),
     };
-    config.alpn_protocols = if enable_http2 {
-        vec![b"h2".to_vec(), b"http/1.1".to_vec()]
-    } else {
-        vec![b"http/1.1".to_vec()]
-    };
+    config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
     Ok(config)
 }
 
@@ -189,8 +181,8 @@ struct Unconfigured {
 enum Trust {
     /// `insecure_skip_verify`: any certificate will do.
     Everything,
-    /// The system's authorities. They are read at the first handshake: there are some hundred and fifty of them, and most clients of a collector speak plain HTTP. None on a
-    /// machine without any (a scratch container).
+    /// The system's authorities. They are read at the first handshake: there are some hundred and fifty of them, and
+    /// most clients of a collector speak plain HTTP. None on a machine without any (a scratch container).
     System(OnceLock<Option<rustls_platform_verifier::Verifier>>),
 }
 
@@ -199,7 +191,8 @@ impl Unconfigured {
         Arc::new(Self { provider, trust })
     }
 
-    /// Reads the system's store, which takes some milliseconds. A handshake is in the hands of a thread of the runtime: its other tasks go to another thread meanwhile.
+    /// Reads the system's store, which takes some milliseconds. A handshake is in the hands of a thread of the
+    /// runtime: its other tasks go to another thread meanwhile.
     fn read_system(&self) -> Option<rustls_platform_verifier::Verifier> {
         let read = || rustls_platform_verifier::Verifier::new(self.provider.clone()).ok();
         let flavor = Handle::try_current().map(|runtime| runtime.runtime_flavor());

@@ -12,7 +12,7 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue};
 use serde::{Deserialize, Serialize};
 
-pub use crate::base::encoding::{accepts, compress};
+pub(crate) use crate::base::encoding::{accepts, gzip};
 use crate::wire::error_detail::ErrorDetail;
 use crate::wire::json::{self, FromJson, ToJson};
 
@@ -49,7 +49,6 @@ pub enum Code {
     OutOfRange,
     /// This server does not do that.
     Unimplemented,
-    /// The server failed.
     Internal,
     /// The server cannot answer now.
     Unavailable,
@@ -90,17 +89,17 @@ impl Code {
     }
 
     /// The code of a name on the wire.
-    pub fn from_name(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         CODES.iter().find(|row| row.1 == name).map(|row| row.0)
     }
 
     /// Number in gRPC, where 0 is success.
-    pub fn grpc_number(self) -> i32 {
+    pub(crate) fn grpc_number(self) -> i32 {
         self as i32 + 1
     }
 
     /// The code of a number in gRPC.
-    pub fn from_grpc_number(number: i32) -> Option<Self> {
+    pub(crate) fn from_grpc_number(number: i32) -> Option<Self> {
         let index = usize::try_from(number.checked_sub(1)?).ok()?;
         CODES.get(index).map(|row| row.0)
     }
@@ -135,7 +134,6 @@ pub struct ConnectError {
     pub status: u16,
     /// What was being done and what went wrong, lower case.
     pub message: String,
-    /// The same for programs.
     pub details: Vec<ErrorDetail>,
 }
 
@@ -163,14 +161,14 @@ impl ConnectError {
 
     /// The same error under another HTTP status.
     #[must_use]
-    pub fn with_status(mut self, status: u16) -> Self {
+    pub(crate) fn with_status(mut self, status: u16) -> Self {
         self.status = status;
         self
     }
 
     /// The same error with a detail more.
     #[must_use]
-    pub fn with_detail(mut self, detail: ErrorDetail) -> Self {
+    pub(crate) fn with_detail(mut self, detail: ErrorDetail) -> Self {
         self.details.push(detail);
         self
     }
@@ -218,7 +216,7 @@ pub enum Codec {
 
 impl Codec {
     /// Content type of answers.
-    pub fn content_type(self) -> &'static str {
+    pub(crate) fn content_type(self) -> &'static str {
         match self {
             Codec::Proto => "application/proto",
             Codec::Json => "application/json",
@@ -228,7 +226,7 @@ impl Codec {
 
 /// What the headers of a call say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CallHeaders {
+pub(crate) struct CallHeaders {
     /// Encoding of request and answer.
     pub codec: Codec,
     /// Compression of the request's body.
@@ -242,7 +240,6 @@ pub struct CallHeaders {
 /// How the body of a request is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
-    /// Not at all.
     Identity,
     /// gzip, of one or several members.
     Gzip,
@@ -253,7 +250,7 @@ pub enum Compression {
 impl CallHeaders {
     /// Reads the headers of a unary call. Errors: 415 for other content types, 400 for a wrong version or timeout,
     /// `unimplemented` for an unknown compression.
-    pub fn read(headers: &HeaderMap) -> Result<Self, ConnectError> {
+    pub(crate) fn read(headers: &HeaderMap) -> Result<Self, ConnectError> {
         let codec = codec(headers)?;
         if let Some(version) = headers.get("connect-protocol-version")
             && version.as_bytes() != b"1"
@@ -271,7 +268,7 @@ impl CallHeaders {
     }
 
     /// The time that the caller gives, from `Connect-Timeout-Ms`.
-    pub fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, ConnectError> {
+    pub(crate) fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, ConnectError> {
         let Some(value) = headers.get("connect-timeout-ms") else {
             return Ok(None);
         };

@@ -78,8 +78,8 @@ fn version_timeout_and_encodings_are_read() {
 #[test]
 fn a_body_that_unpacks_beyond_the_limit_is_not_held_and_damage_is_invalid() {
     let zeros = vec![0u8; 10 << 20];
-    let (packed, compressed) = compress(true, zeros.clone().into());
-    assert!(compressed && packed.len() < 200_000);
+    let packed = gzip(&zeros).unwrap();
+    assert!(packed.len() < 200_000);
     let length = |compression: Compression, body: &[u8], most| {
         let opened = compression.open(body, most).map_err(|error| error.status)?;
         Ok::<_, u16>(opened.map(|bytes| bytes.len()))

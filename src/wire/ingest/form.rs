@@ -13,7 +13,7 @@ const MAX_HEAD_BYTES: usize = 8 << 10;
 
 /// A field of a form with its content.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Part {
+pub(crate) struct Part {
     /// Parameter `name` of its `Content-Disposition`.
     pub name: String,
     /// What stands between its headers and the next boundary.
@@ -21,7 +21,7 @@ pub struct Part {
 }
 
 /// Splits the form. Errors say what is wrong with it.
-pub fn parse(content_type: &str, body: &Bytes) -> Result<Vec<Part>, String> {
+pub(super) fn parse(content_type: &str, body: &Bytes) -> Result<Vec<Part>, String> {
     let boundary = parameter(content_type, "boundary").ok_or("the content type has no boundary")?;
     if boundary.is_empty() || boundary.len() > 70 {
         return Err("the boundary must have 1 to 70 characters".to_owned());
@@ -143,7 +143,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_put_in_comes_out(contents in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..50), 0..5)) {
+        fn what_is_put_in_comes_out(
+            contents in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..50), 0..5),
+        ) {
             let mut body = Vec::new();
             for content in &contents {
                 body.extend_from_slice(b"--b0undary\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n");

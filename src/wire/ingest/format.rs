@@ -9,7 +9,7 @@ use crate::wire::ingest::form::Part;
 use crate::wire::ingest::query::IngestQuery;
 
 /// A format of uploads that is read.
-pub struct Format {
+pub(super) struct Format {
     /// Values of the parameter `format` that mean it.
     pub names: &'static [&'static str],
     /// Field of a form that holds it; empty when it does not come in a form.
@@ -23,7 +23,7 @@ pub struct Format {
 }
 
 /// The body of a request, taken apart.
-pub struct Payload {
+pub(crate) struct Payload {
     /// The profile in the format's own bytes.
     pub content: Bytes,
     /// The fields of the form, when it came in one.
@@ -32,7 +32,7 @@ pub struct Payload {
 
 impl Payload {
     /// The content of a field of the form.
-    pub fn field(&self, name: &str) -> Option<&Bytes> {
+    pub(super) fn field(&self, name: &str) -> Option<&Bytes> {
         let field = self.fields.iter().find(|field| field.name == name)?;
         Some(&field.content)
     }
@@ -40,7 +40,7 @@ impl Payload {
 
 /// How much compressed content may expand to.
 #[derive(Clone, Copy)]
-pub enum Opening {
+pub(crate) enum Opening {
     /// To what it says, at most so many bytes.
     Announced(usize),
     /// To so many bytes at most, whatever it says.
@@ -49,7 +49,7 @@ pub enum Opening {
 
 impl Opening {
     /// Bytes that `content` may expand to.
-    pub fn bytes(self, content: &[u8]) -> usize {
+    pub(crate) fn bytes(self, content: &[u8]) -> usize {
         match self {
             Self::Announced(limit) => pprof::announced_size(content, limit),
             Self::AtMost(limit) => limit,
@@ -57,7 +57,7 @@ impl Opening {
     }
 
     /// Bytes that no profile may have more of.
-    pub fn limit(self) -> usize {
+    pub(crate) fn limit(self) -> usize {
         match self {
             Self::Announced(limit) | Self::AtMost(limit) => limit,
         }
@@ -66,7 +66,7 @@ impl Opening {
 
 /// The profiles were not read.
 #[derive(Debug)]
-pub enum ReadError {
+pub(crate) enum ReadError {
     /// The content expands to more than it says, and perhaps to less than the limit: [`Opening::AtMost`] tells.
     LargerThanAnnounced,
     /// The upload is refused with this answer.
@@ -80,12 +80,12 @@ impl From<ConnectError> for ReadError {
 }
 
 /// The error for a profile of more than so many bytes.
-pub fn too_large(max_bytes: usize) -> ConnectError {
+pub(super) fn too_large(max_bytes: usize) -> ConnectError {
     ConnectError::too_large(format!("profile exceeds {max_bytes} bytes uncompressed"))
 }
 
 /// Labels of a profile: those of the query, and `app` and `name` as the store wants them.
-pub fn labels(query: &IngestQuery, app: &str, name: &str) -> Labels {
+pub(super) fn labels(query: &IngestQuery, app: &str, name: &str) -> Labels {
     let is_kept = |name: &str| !name.starts_with("__") || name == "__session_id__";
     let has_service = query.labels.iter().any(|(name, _)| name == SERVICE_NAME);
     let app_label = if has_service { "app_name" } else { SERVICE_NAME };

@@ -5,6 +5,7 @@
 
 mod form;
 mod format;
+mod jfr;
 mod pprof;
 mod query;
 mod text;
@@ -16,34 +17,33 @@ use crate::profile::pprof::MAX_RATIO;
 use crate::wire::connect::ConnectError;
 use crate::wire::ingest::format::{Format, Payload};
 
-pub use format::{Opening, ReadError};
-pub use query::IngestQuery;
+pub(crate) use format::{Opening, ReadError};
+pub(crate) use query::IngestQuery;
 
 /// The formats that are read. The first that a body looks like is that of a body without one.
-static FORMATS: [&Format; 3] = [&pprof::PPROF, &text::LINES, &text::GROUPS];
+static FORMATS: [&Format; 4] = [&pprof::PPROF, &jfr::JFR, &text::LINES, &text::GROUPS];
 
 /// Formats of the protocol that are not read, with their content types.
-const UNREAD: [(&str, &str); 4] = [
+const UNREAD: [(&str, &str); 3] = [
     ("trie", "binary/octet-stream+trie"),
     ("tree", "binary/octet-stream+tree"),
-    ("jfr", ""),
     ("speedscope", ""),
 ];
 
 /// How many bytes the work on a body may touch: a profile in it may be compressed.
-pub fn work_bytes(body_bytes: usize, max_bytes: usize) -> usize {
+pub(crate) fn work_bytes(body_bytes: usize, max_bytes: usize) -> usize {
     body_bytes.max(body_bytes.saturating_mul(MAX_RATIO).min(max_bytes))
 }
 
 /// One request, taken apart but not opened.
-pub struct Upload {
+pub(crate) struct Upload {
     format: &'static Format,
     payload: Payload,
 }
 
 impl Upload {
     /// Finds out what a body holds. A format that is not read is 422.
-    pub fn new(query: &IngestQuery, content_type: &str, body: Bytes) -> Result<Self, ConnectError> {
+    pub(crate) fn new(query: &IngestQuery, content_type: &str, body: Bytes) -> Result<Self, ConnectError> {
         let unread = UNREAD
             .iter()
             .find(|(name, kind)| *name == query.format || (!kind.is_empty() && content_type.contains(kind)));
@@ -96,12 +96,12 @@ impl Upload {
     }
 
     /// How many bytes of memory [`Upload::read`] takes at most. What is too large is refused here.
-    pub fn memory(&self, opening: Opening) -> Result<usize, ConnectError> {
+    pub(crate) fn memory(&self, opening: Opening) -> Result<usize, ConnectError> {
         (self.format.memory)(&self.payload, opening)
     }
 
     /// Reads the profiles. One that is too large is 413, one that is not what the format says 400.
-    pub fn read(&self, query: &IngestQuery, opening: Opening) -> Result<Vec<DecodedProfile>, ReadError> {
+    pub(crate) fn read(&self, query: &IngestQuery, opening: Opening) -> Result<Vec<DecodedProfile>, ReadError> {
         (self.format.read)(&self.payload, query, opening)
     }
 }

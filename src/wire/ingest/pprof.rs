@@ -14,7 +14,7 @@ use crate::wire::ingest::format::{Format, Opening, Payload, ReadError, labels, t
 use crate::wire::ingest::query::IngestQuery;
 
 /// pprof under all its names.
-pub static PPROF: Format = Format {
+pub(crate) static PPROF: Format = Format {
     names: &["pprof"],
     field: "profile",
     is_like: |body| pprof::is_gzip(body) || starts_as_pprof(body),
@@ -53,7 +53,8 @@ fn starts_as_pprof(body: &[u8]) -> bool {
 fn memory(payload: &Payload, opening: Opening) -> Result<usize, ConnectError> {
     if payload.field("prev_profile").is_some() {
         return Err(ConnectError::invalid(
-            "the form has a `prev_profile`: this SDK is too old, upgrade pyroscope-go, which computes differences itself",
+            "the form has a `prev_profile`: this SDK is too old, upgrade pyroscope-go, which computes differences \
+                itself",
         )
         .with_status(422));
     }

@@ -6,6 +6,9 @@ use chrono::{NaiveDate, NaiveTime};
 
 use crate::wire::connect::ConnectError;
 
+/// Samples a second of a profile that does not say.
+pub(crate) const DEFAULT_SAMPLE_RATE: u32 = 100;
+
 const SECOND: i64 = 1_000_000_000;
 
 /// Seconds of each unit of a relative time. Months have 30 days and years 365.
@@ -31,7 +34,7 @@ const UNITS: [(&str, i64); 17] = [
 
 /// The parameters of an upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IngestQuery {
+pub(crate) struct IngestQuery {
     /// Name of the application.
     pub app: String,
     /// Labels in the order given.
@@ -42,22 +45,22 @@ pub struct IngestQuery {
     pub until_nanos: i64,
     /// The agent that took the profile; `unknown` when not given.
     pub spy_name: String,
-    /// Samples a second; 100 when not given or not a number.
-    pub sample_rate: u32,
+    /// Samples a second; `None` when not given, [`DEFAULT_SAMPLE_RATE`] when not a number.
+    pub sample_rate: Option<u32>,
     /// Format of the body; empty when not given.
     pub format: String,
 }
 
 impl IngestQuery {
     /// Reads the query part of a URL. `now_nanos` stands for times that are not given.
-    pub fn parse(query: &str, now_nanos: i64) -> Result<Self, ConnectError> {
+    pub(crate) fn parse(query: &str, now_nanos: i64) -> Result<Self, ConnectError> {
         let mut read = Self {
             app: String::new(),
             labels: Vec::new(),
             from_nanos: now_nanos,
             until_nanos: now_nanos,
             spy_name: "unknown".to_owned(),
-            sample_rate: 100,
+            sample_rate: None,
             format: String::new(),
         };
         let mut name = None;
@@ -67,7 +70,7 @@ impl IngestQuery {
                 "from" => read.from_nanos = time("from", &value, now_nanos)?,
                 "until" => read.until_nanos = time("until", &value, now_nanos)?,
                 "spyName" if !value.is_empty() => read.spy_name = value.into_owned(),
-                "sampleRate" => read.sample_rate = value.parse().unwrap_or(100),
+                "sampleRate" => read.sample_rate = Some(value.parse().unwrap_or(DEFAULT_SAMPLE_RATE)),
                 "format" => read.format = value.into_owned(),
                 _ => {}
             }
@@ -79,7 +82,7 @@ impl IngestQuery {
     }
 
     /// Length of the collection in nanoseconds.
-    pub fn duration_nanos(&self) -> i64 {
+    pub(crate) fn duration_nanos(&self) -> i64 {
         self.until_nanos.saturating_sub(self.from_nanos).max(0)
     }
 }
@@ -127,7 +130,8 @@ fn check(text: &str, what: &str, is_allowed: impl Fn(char) -> bool) -> Result<()
 fn time(parameter: &str, text: &str, now_nanos: i64) -> Result<i64, ConnectError> {
     parse_time(text, now_nanos).ok_or_else(|| {
         ConnectError::invalid(format!(
-            "{parameter}: `{text}` is not a time: Unix seconds, milliseconds, microseconds or nanoseconds, YYYYMMDD, `now` or `now-1h`"
+            "{parameter}: `{text}` is not a time: Unix seconds, milliseconds, microseconds or nanoseconds, \
+                YYYYMMDD, `now` or `now-1h`"
         ))
     })
 }
@@ -194,7 +198,8 @@ mod tests {
     #[test]
     fn a_name_is_an_app_and_labels() {
         let read = IngestQuery::parse(
-            "name=shop.api%7Bregion%3Deu-west%2C%20pod%20%3D%20a%2Fb%7D&from=1699999990&until=1700000000&spyName=gospy&sampleRate=x&format=pprof",
+            "name=shop.api%7Bregion%3Deu-west%2C%20pod%20%3D%20a%2Fb%7D\
+            &from=1699999990&until=1700000000&spyName=gospy&sampleRate=x&format=pprof",
             NOW,
         )
         .unwrap();
@@ -209,7 +214,7 @@ mod tests {
         assert_eq!((read.from_nanos, read.until_nanos), (NOW - 10 * SECOND, NOW));
         assert_eq!(
             (read.spy_name.as_str(), read.sample_rate, read.format.as_str()),
-            ("gospy", 100, "pprof")
+            ("gospy", Some(100), "pprof")
         );
         assert_eq!(IngestQuery::parse("name=a%7B%7D", NOW).unwrap().labels, []);
     }

@@ -10,6 +10,18 @@ fn query(text: &str) -> IngestQuery {
 }
 
 fn read(query: &IngestQuery, content_type: &str, body: Bytes, limit: usize) -> Result<DecodedProfile, ConnectError> {
+    read_all(query, content_type, body, limit).map(|mut profiles| {
+        assert_eq!(profiles.len(), 1);
+        profiles.remove(0)
+    })
+}
+
+fn read_all(
+    query: &IngestQuery,
+    content_type: &str,
+    body: Bytes,
+    limit: usize,
+) -> Result<Vec<DecodedProfile>, ConnectError> {
     let upload = Upload::new(query, content_type, body)?;
     let open = |opening: Opening| {
         upload.memory(opening)?;
@@ -20,10 +32,7 @@ fn read(query: &IngestQuery, content_type: &str, body: Bytes, limit: usize) -> R
         refused => Err(refused),
     });
     match read {
-        Ok(mut profiles) => {
-            assert_eq!(profiles.len(), 1);
-            Ok(profiles.remove(0))
-        }
+        Ok(profiles) => Ok(profiles),
         Err(ReadError::Refused(error)) => Err(error),
         Err(ReadError::LargerThanAnnounced) => panic!("opened with room for all"),
     }
@@ -74,13 +83,17 @@ fn bytes_go_on_as_they_came() {
 #[test]
 fn a_form_has_the_profile_and_its_settings() {
     let plain = pprof::encode(&with_types(&["contentions", "delay"]));
-    let config = br#"{"contentions":{"units":"lock_samples","display-name":"block_count"},"delay":{"display-name":"block_duration"}}"#;
+    let config = br#"{
+        "contentions":{"units":"lock_samples","display-name":"block_count"},
+        "delay":{"display-name":"block_duration"}
+    }"#;
     let body = form(&[("profile", &plain), ("sample_type_config", config)]);
     let given = query("name=app%7Bservice_name%3Dshop%2C__secret%3Dx%2C__session_id__%3D1%7D&spyName=gospy");
     let read = read(&given, FORM, body, 1 << 20).unwrap();
     assert_eq!(
         read.labels.to_string(),
-        r#"{__delta__="false", __name__="block", __session_id__="1", app_name="app", pyroscope_spy="gospy", service_name="shop"}"#
+        "{__delta__=\"false\", __name__=\"block\", __session_id__=\"1\", app_name=\"app\", \
+         pyroscope_spy=\"gospy\", service_name=\"shop\"}"
     );
     assert_eq!(read.pprof.unwrap(), plain);
 }
@@ -124,7 +137,10 @@ fn wrong_bodies_are_refused_with_their_reason() {
         ("", "", Bytes::from_static(b"a;\xff 5\n"), 400, "utf-8"),
         ("format=lines", "", vec![b'a'; 70_000].into(), 400, "line 1 is longer"),
         ("format=lines", "", vec![b'a'; 2 << 20].into(), 413, "1048576"),
-        ("format=jfr", "", Bytes::new(), 422, "jfr"),
+        ("format=jfr", "", Bytes::new(), 422, "empty recording"),
+        ("format=jfr", "", Bytes::from_static(b"FLR"), 422, "3 are left"),
+        ("format=jfr", FORM, form(&[("labels", b"x")]), 400, "no field `jfr`"),
+        ("format=speedscope", "", Bytes::new(), 422, "speedscope"),
         ("format=lines", "", Bytes::new(), 400, "no line"),
         ("", "binary/octet-stream+tree", Bytes::new(), 422, "tree"),
         ("format=xml", "", Bytes::new(), 422, "xml"),
@@ -152,7 +168,7 @@ fn wrong_bodies_are_refused_with_their_reason() {
             "70000 bytes",
         ),
         ("format=groups", "", vec![b'\n'; 1 << 19].into(), 413, "lines"),
-        ("", FORM, form(&[("jfr", b"x")]), 422, "jfr"),
+        ("", FORM, form(&[("jfr", b"x")]), 422, "JFR"),
         ("", "multipart/form-data", Bytes::new(), 400, "boundary"),
     ] {
         let error = read(&query(&format!("name=a&{text}")), kind, body, 1 << 20).unwrap_err();
@@ -233,4 +249,76 @@ fn folded_stacks_become_a_profile_of_the_type_that_the_name_says() {
         );
         assert_eq!(profile.time_nanos, NOW);
     }
+}
+
+/// Name, `jfr_event`, first type, period, start, duration, samples and sum of the first values of each profile.
+fn recorded(query_text: &str, content_type: &str, body: Bytes) -> Vec<String> {
+    let profiles = read_all(&query(query_text), content_type, body, 1 << 20).unwrap();
+    let short = |profile: DecodedProfile| {
+        let (raw, columns) = profile.into_parts();
+        let columns = columns.get();
+        assert_eq!(pprof::decode(&raw.pprof).as_ref(), Ok(columns));
+        assert_eq!(raw.labels.get("service_name"), Some("shop.api"));
+        let first: i64 = (0..columns.sample_count())
+            .map(|sample| columns.values_of(sample)[0])
+            .sum();
+        format!(
+            "{} {} {} {} {} {} {} {first}",
+            raw.labels.get("__name__").unwrap(),
+            raw.labels.get("jfr_event").unwrap(),
+            columns.sample_types[0].kind,
+            columns.period,
+            columns.time_nanos / 1_000_000_000,
+            columns.duration_nanos / 1_000_000_000,
+            columns.sample_count(),
+        )
+    };
+    profiles.into_iter().map(short).collect()
+}
+
+#[test]
+fn a_recording_becomes_a_profile_for_each_kind_of_event() {
+    let plain = crate::profile::jfr::testing::small();
+    let packed = pprof::gzip(&plain);
+    let of_query = [
+        "process_cpu itimer cpu 10000000 1699999990 10 3 30000000",
+        "wall itimer wall 10000000 1699999990 10 1 30000000",
+        "memory itimer alloc_in_new_tlab_objects 0 1699999990 10 1 1",
+        "mutex itimer contentions 0 1699999990 10 1 1",
+    ];
+    let timed = "name=shop.api&format=jfr&from=1699999990&until=1700000000&sampleRate=100";
+    for body in [plain.clone(), packed.clone()] {
+        assert_eq!(recorded(timed, "", body.into()), of_query);
+    }
+    // Without a rate and times in the query it is the recording that says them.
+    let own = [
+        "process_cpu itimer cpu 20000000 1700000000 10 3 60000000",
+        "wall itimer wall 20000000 1700000000 10 1 60000000",
+        "memory itimer alloc_in_new_tlab_objects 0 1700000000 10 1 1",
+        "mutex itimer contentions 0 1700000000 10 1 1",
+    ];
+    assert_eq!(recorded("name=shop.api", "", plain.clone().into()), own);
+    assert_eq!(recorded("name=shop.api", FORM, form(&[("jfr", &packed)])), own);
+}
+
+#[test]
+fn labels_of_a_recording_come_in_a_part_of_their_own() {
+    let labels = [
+        0x0a, 10, 8, 5, 0x12, 6, 0x0a, 4, 8, 1, 16, 2, 0x12, 5, 8, 1, 0x12, 1, b'k', 0x12, 5, 8, 2, 0x12, 1, b'v',
+    ];
+    let body = form(&[
+        ("jfr", &crate::profile::jfr::testing::small()),
+        ("labels", &pprof::gzip(&labels)),
+    ]);
+    let profiles = read_all(&query("name=a&format=jfr"), FORM, body, 1 << 20).unwrap();
+    let columns = profiles[0].columns.get();
+    let found: Vec<_> = (0..3).map(|sample| columns.labels_of(sample).to_vec()).collect();
+    assert_eq!(
+        found,
+        [
+            vec![pprof::SampleLabel::Text("k", "v")],
+            vec![pprof::SampleLabel::Text("profile_id", "0000000000000abc")],
+            vec![],
+        ]
+    );
 }

@@ -10,10 +10,10 @@ use crate::profile::decoded::Columns;
 use crate::profile::pprof::{Builder, Profile, ValueType};
 use crate::wire::connect::ConnectError;
 use crate::wire::ingest::format::{Format, Opening, Payload, ReadError, labels, too_large};
-use crate::wire::ingest::query::IngestQuery;
+use crate::wire::ingest::query::{DEFAULT_SAMPLE_RATE, IngestQuery};
 
 /// Each line is a stack and its count. Without a format the protocol means this.
-pub static GROUPS: Format = Format {
+pub(crate) static GROUPS: Format = Format {
     names: &["groups", "collapsed"],
     field: "",
     is_like: |_| true,
@@ -22,7 +22,7 @@ pub static GROUPS: Format = Format {
 };
 
 /// Each line is a stack that counts once.
-pub static LINES: Format = Format {
+pub(crate) static LINES: Format = Format {
     names: &["lines"],
     field: "",
     is_like: |_| false,
@@ -144,7 +144,7 @@ impl TextType {
             scale: 1,
         };
         Ok(match suffix {
-            "" | "cpu" => match SECOND_NANOS.checked_div(i64::from(query.sample_rate)) {
+            "" | "cpu" => match SECOND_NANOS.checked_div(i64::from(query.sample_rate.unwrap_or(DEFAULT_SAMPLE_RATE))) {
                 Some(period) => Self {
                     app: app.to_owned(),
                     name: "process_cpu",

@@ -7,8 +7,9 @@
 mod read;
 mod write;
 
-pub use read::{Enum, Field, Fields, FromJson, read};
-pub use write::{ToJson, Writer};
+pub(crate) use read::FromJson;
+pub(crate) use read::{Enum, Field, Fields, read};
+pub(crate) use write::{ToJson, Writer};
 
 #[cfg(test)]
 mod tests;

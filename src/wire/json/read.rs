@@ -17,7 +17,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// Reads a message from its text.
-pub fn read<M: FromJson + Default>(text: &[u8]) -> Result<M, serde_json::Error> {
+pub(crate) fn read<M: FromJson + Default>(text: &[u8]) -> Result<M, serde_json::Error> {
     let mut message = M::default();
     let mut reader = serde_json::Deserializer::from_slice(text);
     message.read(&mut reader)?;
@@ -47,7 +47,7 @@ impl<M: Fields> FromJson for M {
 }
 
 /// The value of a field as `serde` wants to be given it.
-pub struct Field<'a, T>(pub &'a mut T);
+pub(crate) struct Field<'a, T>(pub &'a mut T);
 
 impl<'de, T: FromJson> DeserializeSeed<'de> for Field<'_, T> {
     type Value = ();
@@ -58,7 +58,7 @@ impl<'de, T: FromJson> DeserializeSeed<'de> for Field<'_, T> {
 }
 
 /// The number of an enumeration's name, by the function that knows the names.
-pub struct Enum<'a, T>(pub &'a mut T, pub fn(&str) -> Option<i32>);
+pub(crate) struct Enum<'a, T>(pub &'a mut T, pub fn(&str) -> Option<i32>);
 
 impl<'de, T: From<i32>> DeserializeSeed<'de> for Enum<'_, T> {
     type Value = ();

@@ -40,7 +40,6 @@ pub trait PusherService: Clone + Send + Sync + 'static {
         &self,
         call: crate::wire::service::Call<PushRequest>,
     ) -> impl Future<Output = crate::wire::service::CallResult<PushResponse>> + Send;
-    /// Hands all calls over.
     fn route(&self, routes: &mut impl crate::wire::service::Routes) {
         let service = self.clone();
         routes

@@ -333,7 +333,6 @@ pub trait QuerierService: Clone + Send + Sync + 'static {
         &self,
         call: crate::wire::service::Call<DiffRequest>,
     ) -> impl Future<Output = crate::wire::service::CallResult<DiffResponse>> + Send;
-    /// Hands all calls over.
     fn route(&self, routes: &mut impl crate::wire::service::Routes) {
         let service = self.clone();
         routes

@@ -16,7 +16,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::oneshot;
 
 use crate::profile::sink::Receiver;
-use crate::profile::{RawProfile, SinkError, SinkErrorKind};
+use crate::profile::{RawProfile, RefusedProfile, SinkError, SinkErrorKind};
 use crate::telemetry::metrics::Scope;
 
 /// Most profiles that wait in a lane.
@@ -25,11 +25,22 @@ const MAX_PROFILES: usize = 1024;
 const MAX_BYTES: usize = 32 << 20;
 /// How long a receiver is waited for.
 #[derive(Clone, Copy)]
-pub struct Patience {
+pub(super) struct Patience {
     /// By the sender; then the batch stays in the lane.
     pub sender: Duration,
     /// By the lane; then the batch is dropped.
     pub lane: Duration,
+    /// The answer to the sender after its patience.
+    pub unanswered: Unanswered,
+}
+
+/// The answer to a sender about a batch that the receiver has not answered.
+#[derive(Clone, Copy)]
+pub(crate) enum Unanswered {
+    /// It counts as taken: the sender has no use for a later answer.
+    Taken,
+    /// It counts as refused: the sender may send it again, and must not think that it is safe.
+    Refused,
 }
 
 impl Default for Patience {
@@ -37,13 +48,25 @@ impl Default for Patience {
         Self {
             sender: Duration::from_secs(1),
             lane: Duration::from_secs(60),
+            unanswered: Unanswered::Taken,
+        }
+    }
+}
+
+impl Patience {
+    /// For a sender that answers somebody else, who forgets the profile then.
+    pub(crate) fn until_taken() -> Self {
+        Self {
+            sender: Duration::from_secs(60),
+            unanswered: Unanswered::Refused,
+            ..Self::default()
         }
     }
 }
 
 /// Handles of what all lanes of a component count.
 #[derive(Clone)]
-pub struct LaneMetrics {
+pub(crate) struct LaneMetrics {
     dropped: Family<Vec<(&'static str, String)>, Counter>,
     waiting: Family<Vec<(&'static str, String)>, Gauge<i64, AtomicI64>>,
 }
@@ -61,7 +84,7 @@ enum Reason {
 
 impl LaneMetrics {
     /// Makes the handles and registers them in `scope`.
-    pub fn new(scope: &Scope) -> Self {
+    pub(crate) fn new(scope: &Scope) -> Self {
         let metrics = Self {
             dropped: Family::default(),
             waiting: Family::default(),
@@ -81,7 +104,7 @@ impl LaneMetrics {
 }
 
 /// The way to one receiver.
-pub struct Lane {
+pub(super) struct Lane {
     receiver: Receiver,
     patience: Patience,
     state: Mutex<State>,
@@ -102,12 +125,12 @@ struct State {
 struct Batch {
     profiles: Vec<RawProfile>,
     bytes: usize,
-    answer: oneshot::Sender<Vec<(usize, SinkError)>>,
+    answer: oneshot::Sender<Vec<RefusedProfile>>,
 }
 
 impl Lane {
     /// A lane in which nothing waits yet.
-    pub fn new(receiver: Receiver, metrics: LaneMetrics, patience: Patience) -> Arc<Self> {
+    pub(super) fn new(receiver: Receiver, metrics: LaneMetrics, patience: Patience) -> Arc<Self> {
         let labels = vec![("receiver", receiver.component_id().to_owned())];
         let waiting = metrics.waiting.get_or_create_owned(&labels);
         Arc::new(Self {
@@ -120,7 +143,7 @@ impl Lane {
     }
 
     /// Hands over a batch of so many bytes; the receiver's answer when it comes soon.
-    pub async fn append(self: &Arc<Self>, profiles: Vec<RawProfile>, bytes: usize) -> Vec<(usize, SinkError)> {
+    pub(super) async fn append(self: &Arc<Self>, profiles: Vec<RawProfile>, bytes: usize) -> Vec<RefusedProfile> {
         let count = profiles.len();
         let (answer, answered) = oneshot::channel();
         {
@@ -133,7 +156,7 @@ impl Lane {
                 let id = self.receiver.component_id();
                 let message = format!("the receiver {id} is too slow: {waiting} profiles wait for it");
                 let full = SinkError::new(SinkErrorKind::Unavailable, message);
-                return (0..count).map(|place| (place, full.clone())).collect();
+                return full.for_all(count);
             }
             state.profiles += count;
             state.bytes += bytes;
@@ -151,9 +174,20 @@ impl Lane {
         }
         match tokio::time::timeout(self.patience.sender, answered).await {
             Ok(Ok(errors)) => errors,
-            // Later is soon enough.
-            _ => Vec::new(),
+            _ => match self.patience.unanswered {
+                Unanswered::Taken => Vec::new(),
+                Unanswered::Refused => self.late(count),
+            },
         }
+    }
+
+    fn late(&self, count: usize) -> Vec<RefusedProfile> {
+        let id = self.receiver.component_id();
+        let message = format!(
+            "the receiver {id} did not answer in {} s",
+            self.patience.sender.as_secs()
+        );
+        SinkError::new(SinkErrorKind::Unavailable, message).for_all(count)
     }
 
     async fn empty(self: Arc<Self>) {

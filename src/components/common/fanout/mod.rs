@@ -1,7 +1,7 @@
 //! The producers' end of `forward_to`: one batch to several receivers.
 //!
 //! In: profiles. Out: the same profiles to every receiver; errors come back together. A single receiver is waited for,
-//! so its pace is the sender's. Of several, each has a `lane`, a bounded queue of its own: a slow one holds up no
+//! so the sender is as slow as it is. Of several, each has a `lane`, a bounded queue of its own: a slow one holds up no
 //! other, and what it cannot take is dropped and counted. Receivers can be swapped while profiles flow: a batch that
 //! meets a receiver which has just ended goes to those that took its place.
 
@@ -18,7 +18,7 @@ use crate::lang::value::Value;
 use crate::pipeline::component::Context;
 use crate::pipeline::component::live::{Edge, Entry, LiveHandle, ProfileFacts};
 use crate::profile::sink::Receiver;
-use crate::profile::{RawProfile, SinkError, SinkErrorKind};
+use crate::profile::{RawProfile, RefusedProfile, SinkErrorKind};
 
 mod lane;
 #[cfg(test)]
@@ -31,7 +31,7 @@ use lane::{Lane, Patience};
 const ROUNDS: usize = 5;
 
 /// The receivers of a component.
-pub struct Fanout {
+pub(crate) struct Fanout {
     live: LiveHandle,
     metrics: LaneMetrics,
     patience: Patience,
@@ -40,7 +40,7 @@ pub struct Fanout {
 
 /// The argument `forward_to`: the receivers in the order written.
 #[derive(Clone, Default)]
-pub struct Receivers(Vec<Receiver>);
+pub(crate) struct Receivers(Vec<Receiver>);
 
 impl FromValue for Receivers {
     const KIND: Kind = RECEIVERS;
@@ -79,22 +79,29 @@ struct Output {
     lane: Arc<Lane>,
 }
 
-/// Errors with the index of the profile in the batch.
-type Errors = Vec<(usize, SinkError)>;
-
 impl Fanout {
     /// No receivers yet; `context` is the component's.
-    pub fn new(context: &Context) -> Self {
+    pub(crate) fn new(context: &Context) -> Self {
+        Self::with_patience(context, Patience::default())
+    }
+
+    /// The same for a component whose senders forget a profile when it is taken: one of several receivers that does not
+    /// answer has not taken it.
+    pub(crate) fn until_taken(context: &Context) -> Self {
+        Self::with_patience(context, Patience::until_taken())
+    }
+
+    fn with_patience(context: &Context, patience: Patience) -> Self {
         Self {
             live: context.live.clone(),
             metrics: LaneMetrics::new(&context.metrics),
-            patience: Patience::default(),
+            patience,
             outputs: RwLock::default(),
         }
     }
 
     /// Takes other receivers; batches under way finish with the old ones.
-    pub fn update(&self, receivers: &Receivers) {
+    pub(crate) fn update(&self, receivers: &Receivers) {
         let mut outputs = self.outputs.write();
         // One that stays keeps what waits for it.
         let output = |receiver: Receiver| {
@@ -113,27 +120,27 @@ impl Fanout {
 
     /// Hands `profiles` to every receiver. A profile counts as failed when any of them refused it; the first reason is
     /// kept.
-    pub async fn append(&self, profiles: Vec<RawProfile>) -> Errors {
+    pub(crate) async fn append(&self, profiles: Vec<RawProfile>) -> Vec<RefusedProfile> {
         for profile in &profiles {
             self.live.tell(|| Entry::Profile(ProfileFacts::of(profile)));
         }
         let mut met: Arc<[Arc<Output>]> = self.outputs.read().clone();
         let mut answers = deliver(met.iter().map(|output| (output, profiles.clone())).collect()).await;
-        let mut errors: Errors = Vec::new();
+        let mut refused: Vec<RefusedProfile> = Vec::new();
         for round in 0..=ROUNDS {
-            // By receiver, the places of the profiles that met nobody there.
-            let gone: Vec<Vec<usize>> = answers.iter().map(places_of_gone).collect();
+            // By receiver, the places of the profiles that it did not take because it has ended.
+            let gone: Vec<Vec<usize>> = answers.iter().map(|refused| places_of_gone(refused)).collect();
             let now = self.outputs.read().clone();
             if round == ROUNDS || gone.iter().all(Vec::is_empty) || Arc::ptr_eq(&now, &met) {
-                errors.extend(refusals(answers, met.len()));
+                refused.extend(refusals(answers, met.len()));
                 break;
             }
             let by_nobody = |place: &usize| gone.iter().all(|places| places.contains(place));
             let again = now.iter().enumerate().map(|(position, output)| {
-                // Who has had them must not have them twice.
+                // A receiver that has had them must not have them twice.
                 let is_fresh = !met.iter().any(|old| Arc::ptr_eq(old, output));
-                // Who stands where another stood has its profiles; when the list has another form, what nobody had goes
-                // to all who are new.
+                // A receiver in the place of another gets the profiles of that one; when the list has another form,
+                // what no receiver has had goes to all new ones.
                 let places: Vec<usize> = match gone.get(position).filter(|_| is_fresh) {
                     Some(places) if now.len() == met.len() => places.clone(),
                     _ if is_fresh => (0..profiles.len()).filter(by_nobody).collect(),
@@ -142,59 +149,58 @@ impl Fanout {
                 (output, places)
             });
             let again: Vec<(&Arc<Output>, Vec<usize>)> = again.collect();
-            for errors_of_one in &mut answers {
-                errors_of_one.retain(|(_, error)| error.kind != SinkErrorKind::Gone);
+            for of_one in &mut answers {
+                of_one.retain(|refused| refused.error.kind != SinkErrorKind::Gone);
             }
-            errors.extend(refusals(std::mem::take(&mut answers), met.len()));
+            refused.extend(refusals(std::mem::take(&mut answers), met.len()));
             let batches = again.iter().map(|(output, places)| {
                 let batch = places.iter().filter_map(|place| profiles.get(*place)).cloned();
                 (*output, batch.collect())
             });
             let failed = deliver(batches.collect()).await;
             // Back from places in the smaller batches to places in ours.
-            let ours = |(of_one, (_, places)): (Errors, &(&Arc<Output>, Vec<usize>))| -> Errors {
-                let ours = of_one
-                    .into_iter()
-                    .filter_map(|(at, error)| Some((*places.get(at)?, error)));
+            let ours = |(of_one, (_, places)): (Vec<RefusedProfile>, &(&Arc<Output>, Vec<usize>))| {
+                let ours = of_one.into_iter().filter_map(|refused| refused.within(places));
                 ours.collect()
             };
             answers = failed.into_iter().zip(&again).map(ours).collect();
             met = now.clone();
         }
-        errors.sort_by_key(|(index, _)| *index);
-        errors.dedup_by_key(|(index, _)| *index);
-        errors
+        refused.sort_by_key(|refused| refused.index);
+        refused.dedup_by_key(|refused| refused.index);
+        refused
     }
 }
 
-fn places_of_gone(errors: &Errors) -> Vec<usize> {
-    let gone = errors.iter().filter(|(_, error)| error.kind == SinkErrorKind::Gone);
-    gone.map(|(place, _)| *place).collect()
+fn places_of_gone(refused: &[RefusedProfile]) -> Vec<usize> {
+    let gone = refused
+        .iter()
+        .filter(|refused| refused.error.kind == SinkErrorKind::Gone);
+    gone.map(|refused| refused.index).collect()
 }
 
 /// One error for each profile. `Gone` invites the caller to hand the profile out anew, which it may only when none of
 /// so many receivers took it.
-fn refusals(answers: Vec<Errors>, receivers: usize) -> Errors {
-    let mut failed: Errors = answers.into_iter().flatten().collect();
-    failed.sort_by_key(|(index, _)| *index);
-    let mut errors: Errors = Vec::new();
-    for of_one in failed.chunk_by(|left, right| left.0 == right.0) {
-        let others = of_one.iter().filter(|(_, error)| error.kind != SinkErrorKind::Gone);
+fn refusals(answers: Vec<Vec<RefusedProfile>>, receivers: usize) -> Vec<RefusedProfile> {
+    let mut failed: Vec<RefusedProfile> = answers.into_iter().flatten().collect();
+    failed.sort_by_key(|refused| refused.index);
+    let mut refused: Vec<RefusedProfile> = Vec::new();
+    for of_one in failed.chunk_by(|left, right| left.index == right.index) {
+        let others = of_one.iter().filter(|one| one.error.kind != SinkErrorKind::Gone);
         let all_gone = of_one.len() >= receivers && others.clone().next().is_none();
-        let Some((index, first)) = others.chain(of_one).next() else {
+        let Some(mut first) = others.chain(of_one).next().cloned() else {
             continue;
         };
-        let mut error = first.clone();
-        if error.kind == SinkErrorKind::Gone && !all_gone {
-            error.kind = SinkErrorKind::Unavailable;
+        if first.error.kind == SinkErrorKind::Gone && !all_gone {
+            first.error.kind = SinkErrorKind::Unavailable;
         }
-        errors.push((*index, error));
+        refused.push(first);
     }
-    errors
+    refused
 }
 
 /// Hands each receiver its batch; the errors of each.
-async fn deliver(batches: Vec<(&Arc<Output>, Vec<RawProfile>)>) -> Vec<Errors> {
+async fn deliver(batches: Vec<(&Arc<Output>, Vec<RawProfile>)>) -> Vec<Vec<RefusedProfile>> {
     let single = batches.len() == 1;
     let hand = |(output, profiles): (&Arc<Output>, Vec<RawProfile>)| {
         let output = output.clone();

@@ -13,7 +13,7 @@ use crate::components::common::fanout::{Fanout, Patience};
 use crate::components::common::testing::{Collector, Recorder, eventually, receivers};
 use crate::lang::attribute::FromValue as _;
 use crate::profile::sink::Receiver;
-use crate::profile::{Labels, ProfileSink, RawProfile, SinkError, SinkErrorKind};
+use crate::profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind};
 
 /// Takes a batch for each permit.
 struct Slow {
@@ -22,7 +22,7 @@ struct Slow {
 }
 
 impl ProfileSink for Slow {
-    fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>> {
+    fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<RefusedProfile>> {
         Box::pin(async move {
             self.permits.acquire().await.unwrap().forget();
             self.taken.append(profiles).await
@@ -40,10 +40,10 @@ struct Ended {
 }
 
 impl ProfileSink for Ended {
-    fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>> {
+    fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<RefusedProfile>> {
         (self.then)();
         let gone = SinkError::new(SinkErrorKind::Gone, "ended");
-        Box::pin(async move { (0..profiles.len()).map(|place| (place, gone.clone())).collect() })
+        Box::pin(async move { gone.for_all(profiles.len()) })
     }
 }
 
@@ -86,6 +86,7 @@ impl Bench {
         let patience = Patience {
             sender: Duration::from_millis(20),
             lane: Duration::from_millis(500),
+            ..Patience::default()
         };
         self.fanout = Arc::new(Fanout {
             patience,
@@ -119,7 +120,7 @@ async fn a_slow_receiver_holds_up_no_other_and_what_it_loses_is_counted() {
     for name in ["1", "2", "3"] {
         let errors = bench.fanout.append(vec![profile(name, 12 << 20)]).await;
         assert_eq!(errors.len(), usize::from(name == "3"), "{errors:?}");
-        for (_, error) in errors {
+        for RefusedProfile { error, .. } in errors {
             assert_eq!(
                 error.message,
                 "the receiver test.slow.a is too slow: 2 profiles wait for it"
@@ -198,7 +199,7 @@ async fn what_meets_a_receiver_that_has_ended_goes_to_the_one_in_its_place() {
         .fanout
         .update(&forward_to([Arc::new(Ended { then: Box::new(|| {}) }) as Receiver]));
     assert_eq!(
-        bench.fanout.append(vec![profile("1", 1)]).await[0].1.kind,
+        bench.fanout.append(vec![profile("1", 1)]).await[0].error.kind,
         SinkErrorKind::Gone
     );
     // Somebody took it: it may not be handed out anew.
@@ -207,7 +208,7 @@ async fn what_meets_a_receiver_that_has_ended_goes_to_the_one_in_its_place() {
         Arc::new(Collector::default()),
     ]));
     assert_eq!(
-        bench.fanout.append(vec![profile("1", 1)]).await[0].1.kind,
+        bench.fanout.append(vec![profile("1", 1)]).await[0].error.kind,
         SinkErrorKind::Unavailable
     );
 }

@@ -18,7 +18,7 @@ use crate::lang::value::{Capsule, Value};
 use crate::pipeline::component::live::{Change, Entry, LiveHandle, Relabeled, Step};
 
 /// Capsule kind of the `rules` export; the capsule wraps [`Rules`].
-pub const RULES: &str = "relabel.Rules";
+pub(crate) const RULES: &str = "relabel.Rules";
 
 const DEFAULT_REGEX: &str = "(.*)";
 const DEFAULT_REPLACEMENT: &str = "$1";
@@ -47,11 +47,11 @@ arguments! {
 }
 
 /// Labels while rules work on them.
-pub type LabelMap = BTreeMap<Arc<str>, Arc<str>>;
+pub(crate) type LabelMap = BTreeMap<Arc<str>, Arc<str>>;
 
 /// What a rule does when it applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+pub(crate) enum Action {
     /// Set the target label to the expanded replacement when the expression matches.
     Replace,
     /// Drop what does not match.
@@ -108,7 +108,7 @@ impl FromValue for Action {
 
 impl Action {
     /// The action as it is written.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         ACTIONS
             .iter()
             .find(|(_, action)| *action == self)
@@ -118,7 +118,7 @@ impl Action {
 
 /// One rule, checked and compiled.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rule {
+pub(crate) struct Rule {
     action: Action,
     source_labels: Vec<Arc<str>>,
     separator: Arc<str>,
@@ -184,22 +184,27 @@ impl Pattern {
 
 /// Compiled rules; cheap to clone.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Rules(Arc<[Rule]>);
+pub(crate) struct Rules(Arc<[Rule]>);
 
 impl Rules {
     /// Applies the rules in order. `None` means dropped: a rule said so, or no label is left.
-    pub fn apply(&self, mut labels: LabelMap) -> Option<LabelMap> {
-        for rule in self.0.iter() {
-            if !rule.apply(&mut labels) {
-                return None;
-            }
-        }
-        (!labels.is_empty()).then_some(labels)
+    pub(crate) fn apply(&self, mut labels: LabelMap) -> Option<LabelMap> {
+        (self.change(&mut labels) && !labels.is_empty()).then_some(labels)
+    }
+
+    /// Changes labels, which may be none before or after; false when a rule drops what has them.
+    pub(crate) fn change(&self, labels: &mut LabelMap) -> bool {
+        self.0.iter().all(|rule| rule.apply(labels))
+    }
+
+    /// True when there is no rule.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// As [`Rules::apply`], and says what each rule did that did something. For those who look: it compares the labels
     /// after every rule.
-    pub fn trace(&self, mut labels: LabelMap) -> (Option<LabelMap>, Vec<Step>) {
+    pub(crate) fn trace(&self, mut labels: LabelMap) -> (Option<LabelMap>, Vec<Step>) {
         let mut steps = Vec::new();
         for (place, rule) in self.0.iter().enumerate() {
             let before = labels.clone();
@@ -219,7 +224,7 @@ impl Rules {
     }
 
     /// Sends what the rules make of `labels` to open live views.
-    pub fn tell(&self, live: &LiveHandle, of: Relabeled, labels: &LabelMap) {
+    pub(crate) fn tell(&self, live: &LiveHandle, of: Relabeled, labels: &LabelMap) {
         live.tell(|| {
             let (after, steps) = self.trace(labels.clone());
             Entry::Relabel {
@@ -232,18 +237,8 @@ impl Rules {
     }
 
     /// These rules as a capsule of kind [`RULES`].
-    pub fn capsule(&self) -> Capsule {
+    pub(crate) fn capsule(&self) -> Capsule {
         Capsule::new(RULES, self.clone())
-    }
-
-    /// How many rules there are.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// True when there is no rule.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 }
 
@@ -441,7 +436,7 @@ fn hash(data: &[u8]) -> u64 {
 }
 
 /// True for `[a-zA-Z_][a-zA-Z0-9_]*`.
-pub fn is_label_name(name: &str) -> bool {
+pub(crate) fn is_label_name(name: &str) -> bool {
     let mut bytes = name.bytes();
     bytes
         .next()

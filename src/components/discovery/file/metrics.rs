@@ -7,7 +7,7 @@ use crate::telemetry::metrics::Scope;
 
 /// Handles of the component's metrics.
 #[derive(Default)]
-pub struct FileMetrics {
+pub(super) struct FileMetrics {
     /// Times the files were read.
     pub refreshes: Counter,
     /// Files that could not be read, counted at every refresh.
@@ -18,7 +18,7 @@ pub struct FileMetrics {
 
 impl FileMetrics {
     /// Makes the handles and registers them in `scope`.
-    pub fn new(scope: &Scope) -> Self {
+    pub(super) fn new(scope: &Scope) -> Self {
         let metrics = Self::default();
         scope.register(
             "discovery_file_refreshes",

@@ -66,7 +66,7 @@ impl Format {
 
 /// The files and what was read from them.
 #[derive(Default)]
-pub struct Files {
+pub(super) struct Files {
     states: BTreeMap<PathBuf, FileState>,
 }
 
@@ -87,7 +87,7 @@ struct Group {
 impl Files {
     /// Reads all files that the patterns match now. Files that are gone are forgotten. Returns the errors that are new
     /// or changed.
-    pub fn read(&mut self, patterns: &[FilePattern]) -> Vec<(PathBuf, String)> {
+    pub(super) fn read(&mut self, patterns: &[FilePattern]) -> Vec<(PathBuf, String)> {
         let mut old = std::mem::take(&mut self.states);
         let mut new_errors = Vec::new();
         for path in patterns.iter().flat_map(|pattern| matching(pattern.text())) {
@@ -113,7 +113,7 @@ impl Files {
     }
 
     /// The targets of all files, in the order of the paths.
-    pub fn targets(&self) -> Vec<Target> {
+    pub(super) fn targets(&self) -> Vec<Target> {
         self.states
             .values()
             .flat_map(|state| state.targets.iter().cloned())
@@ -121,26 +121,26 @@ impl Files {
     }
 
     /// Files that have an error, with the error, which names the file and the position.
-    pub fn errors(&self) -> impl Iterator<Item = (&Path, &str)> {
+    pub(super) fn errors(&self) -> impl Iterator<Item = (&Path, &str)> {
         self.states
             .iter()
             .filter_map(|(path, state)| Some((path.as_path(), state.error.as_deref()?)))
     }
 
     /// Path, number of targets and error of every file.
-    pub fn states(&self) -> impl Iterator<Item = (&Path, usize, Option<&str>)> {
+    pub(super) fn states(&self) -> impl Iterator<Item = (&Path, usize, Option<&str>)> {
         self.states
             .iter()
             .map(|(path, state)| (path.as_path(), state.targets.len(), state.error.as_deref()))
     }
 
     /// How many files match the patterns now.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.states.len()
     }
 
     /// Folders in which the files really are, after symbolic links.
-    pub fn resolved_folders(&self) -> Vec<PathBuf> {
+    pub(super) fn resolved_folders(&self) -> Vec<PathBuf> {
         let folder = |path: &PathBuf| Some(path.canonicalize().ok()?.parent()?.to_owned());
         self.states.keys().filter_map(folder).collect()
     }

@@ -21,7 +21,7 @@ use crate::pipeline::component::live::LiveHandle;
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability, no_metrics};
 
 mod arguments;
-pub mod scan;
+pub(crate) mod scan;
 
 use arguments::ProcessArguments;
 

@@ -83,7 +83,7 @@ fn uid_of(status: &str) -> Option<u32> {
 }
 
 /// Names of users by their ids, from passwd(5) text.
-pub fn users(passwd: &str) -> HashMap<u32, Arc<str>> {
+pub(crate) fn users(passwd: &str) -> HashMap<u32, Arc<str>> {
     passwd
         .lines()
         .filter_map(|line| {
@@ -97,7 +97,7 @@ pub fn users(passwd: &str) -> HashMap<u32, Arc<str>> {
 
 /// Joins process targets with targets of containers: where both have the same container id the process gets the other's
 /// labels too (its own win). What matches nothing stays, on both sides, as in Alloy.
-pub fn join(processes: Vec<Target>, others: &[Target]) -> Vec<Target> {
+pub(crate) fn join(processes: Vec<Target>, others: &[Target]) -> Vec<Target> {
     let mut by_container: HashMap<Arc<str>, Vec<usize>> = HashMap::new();
     for (index, other) in others.iter().enumerate() {
         if let Some(id) = container_id(other) {

@@ -7,6 +7,8 @@ use std::path::{Component as Part, Path};
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
+
 use crate::components::common::checks::at_most_one_of;
 use crate::components::common::source::{self, Exports, Fetch};
 use crate::lang::argument_error::ArgumentError;
@@ -112,11 +114,13 @@ pub(crate) const DEFINITION: Definition<GitArguments> = Definition {
     exports: &[],
     metrics: no_metrics,
     build: Some(|context, arguments| {
-        source::build(context, &arguments, |context, arguments: &GitArguments| {
+        let one_at_a_time = Arc::default();
+        source::build(context, &arguments, move |context, arguments: &GitArguments| {
             let GitArguments {
                 repository, revision, ..
             } = arguments;
             Ok(Git {
+                one_at_a_time: Arc::clone(&one_at_a_time),
                 repository: Repository::new(&context.data_path, &repository.0, &revision.0, arguments.auth()),
                 path: arguments.path.0.to_string(),
                 frequency: arguments.pull_frequency,
@@ -127,6 +131,8 @@ pub(crate) const DEFINITION: Definition<GitArguments> = Definition {
 };
 
 struct Git {
+    /// Held while the copy is renewed: with new arguments, too, it is the same copy.
+    one_at_a_time: Arc<Mutex<()>>,
     repository: Repository,
     path: String,
     frequency: Duration,
@@ -182,6 +188,7 @@ impl SshKey {
 
 impl Fetch for Git {
     fn fetch(&self) -> Result<Exports, String> {
+        let _alone = self.one_at_a_time.lock();
         let texts = self.repository.pull(&self.path)?;
         let texts = texts.into_iter().map(|(name, text)| (name, Value::string(text)));
         let folder = self.repository.folder().display().to_string();

@@ -18,7 +18,7 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 const MAX_ERROR: usize = 500;
 
 /// What the repository asks of who reads it.
-pub enum Auth {
+pub(super) enum Auth {
     /// Nothing: everybody may read it.
     None,
     /// User name and password, over HTTP.
@@ -42,7 +42,7 @@ pub enum Auth {
 }
 
 /// A private key for SSH, or the file that holds it.
-pub enum Key {
+pub(super) enum Key {
     /// The key, as PEM text of its own.
     Text(Arc<str>),
     /// Path of the file that holds the key.
@@ -50,7 +50,7 @@ pub enum Key {
 }
 
 /// A working copy of one revision of a repository.
-pub struct Repository {
+pub(super) struct Repository {
     /// Folder that it is kept in.
     folder: PathBuf,
     url: String,
@@ -76,7 +76,7 @@ impl Drop for Access {
 impl Repository {
     /// A copy under `data`; nothing is read or written yet. Another repository or revision gets another folder, so that
     /// what is in use stays whole.
-    pub fn new(data: &Path, url: &str, revision: &str, auth: Auth) -> Self {
+    pub(super) fn new(data: &Path, url: &str, revision: &str, auth: Auth) -> Self {
         let digest = Sha256::digest(format!("{url}\0{revision}"));
         let name: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         let absolute = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
@@ -89,12 +89,24 @@ impl Repository {
     }
 
     /// The folder of the copy.
-    pub fn folder(&self) -> &Path {
+    pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// Renews the copy and reads a file, or the modules of a folder, with their names for diagnostics.
-    pub fn pull(&self, path: &str) -> Result<Vec<(String, String)>, String> {
+    pub(super) fn pull(&self, path: &str) -> Result<Vec<(String, String)>, String> {
+        match self.pull_once(path) {
+            // A git that was killed leaves its locks, and nobody else uses the copy.
+            Err(error) if error.contains(".lock': File exists") => {
+                let removed = std::fs::remove_dir_all(&self.folder);
+                removed.map_err(|_| error)?;
+                self.pull_once(path)
+            }
+            pulled => pulled,
+        }
+    }
+
+    fn pull_once(&self, path: &str) -> Result<Vec<(String, String)>, String> {
         let failed = |error: std::io::Error| format!("cannot use the folder {}: {error}", self.folder.display());
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true).mode(0o700);

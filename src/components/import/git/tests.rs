@@ -54,6 +54,9 @@ async fn branches_commits_files_and_folders_are_read() {
     commit(origin.path(), "modules/notes.txt", "no module");
     assert_eq!(texts(pull(new("main"), "modules").await.unwrap()), ["two"]);
     assert_eq!(texts(pull(new(&first), "modules/a.alloy").await.unwrap()), ["one"]);
+    // As a git leaves it that was killed.
+    std::fs::write(new("main").folder().join(".git/shallow.lock"), "").unwrap();
+    assert_eq!(texts(pull(new("main"), "modules").await.unwrap()), ["two"]);
     git(origin.path(), &["tag", "v1", &first]);
     assert_eq!(texts(pull(new("v1"), "modules/a.alloy").await.unwrap()), ["one"]);
     let error = pull(new("missing"), "modules").await.unwrap_err();

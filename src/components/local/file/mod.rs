@@ -70,7 +70,7 @@ impl Fetch for File {
         let text = detector::read_text(&self.arguments.filename)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         self.last_read.set(now.as_secs_f64());
-        Ok(source::content(text, self.arguments.is_secret))
+        Ok(source::content(text, self.arguments.is_secret.into()))
     }
 
     fn interval(&self) -> Option<Duration> {

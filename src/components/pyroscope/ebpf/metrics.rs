@@ -14,7 +14,7 @@ type Labels = Vec<(&'static str, String)>;
 
 /// Handles of the component's metrics.
 #[derive(Clone, Default)]
-pub struct EbpfMetrics {
+pub(super) struct EbpfMetrics {
     /// Targets that can match a process.
     pub active_targets: Gauge,
     /// Times that profiling began.
@@ -41,7 +41,7 @@ pub struct EbpfMetrics {
 
 impl EbpfMetrics {
     /// Makes the handles and registers them in `scope`.
-    pub fn new(scope: &Scope) -> Self {
+    pub(super) fn new(scope: &Scope) -> Self {
         let metrics = Self::default();
         scope.register(
             "pyroscope_ebpf_active_targets",
@@ -122,14 +122,14 @@ impl EbpfMetrics {
     }
 
     /// Counts a profile of a service.
-    pub fn profile(&self, service: &str) {
+    pub(super) fn profile(&self, service: &str) {
         self.profiles
             .get_or_create_owned(&vec![("service_name", service.to_owned())])
             .inc();
     }
 
     /// Counts the files that were passed over between two times.
-    pub fn refused(&self, before: &Refused, after: &Refused) {
+    pub(super) fn refused(&self, before: &Refused, after: &Refused) {
         for (index, why) in Refusal::ALL.iter().enumerate() {
             self.files_refused
                 .get_or_create_owned(&vec![("reason", why.name().to_owned())])
@@ -138,7 +138,7 @@ impl EbpfMetrics {
     }
 
     /// Notes how things stand at the end of an interval.
-    pub fn state(&self, accounts: &Accounts, hertz: u32, name_bytes: usize) {
+    pub(super) fn state(&self, accounts: &Accounts, hertz: u32, name_bytes: usize) {
         let gauge = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
         self.table_bytes.set(gauge(accounts.table_bytes));
         self.name_bytes.set(gauge(name_bytes as u64));
@@ -153,7 +153,7 @@ impl EbpfMetrics {
     }
 
     /// Counts what came between two states of the accounts. `no_target` of the samples belonged to no target.
-    pub fn account(&self, before: &Accounts, after: &Accounts, profiled: u64, no_target: u64) {
+    pub(super) fn account(&self, before: &Accounts, after: &Accounts, profiled: u64, no_target: u64) {
         self.ticks.inc_by(after.expected.saturating_sub(before.expected));
         let outcome = |name: &str, count: u64| {
             self.outcomes

@@ -15,7 +15,7 @@ use crate::base::{BoxFuture, Shutdown};
 use crate::components::common::fanout::{Fanout, LaneMetrics};
 use crate::lang::value::{Number, Value};
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
-use crate::profile::RawProfile;
+use crate::profile::{RawProfile, RefusedProfile};
 
 mod arguments;
 mod metrics;
@@ -126,6 +126,7 @@ impl Ebpf {
             },
         });
         *self.shared.lock() = Some(shared.clone());
+        let _stop = StopWhenDropped(shared.clone());
         let (out, mut profiles) = mpsc::channel::<Vec<RawProfile>>(QUEUE);
         let (tell, told) = oneshot::channel();
         let thread = std::thread::Builder::new()
@@ -175,10 +176,20 @@ impl Ebpf {
 
     async fn forward(&self, batch: Vec<RawProfile>) {
         let errors = self.fanout.append(batch).await;
-        if let Some((_, error)) = errors.first() {
+        if let Some(RefusedProfile { error, .. }) = errors.first() {
             self.metrics.dropped.inc_by(errors.len() as u64);
-            tracing::warn!(component = %self.context.id, count = errors.len(), error = %error, "receivers refused profiles");
+            tracing::warn!(component = %self.context.id, count = errors.len(), error = %error,
+            "receivers refused profiles");
         }
+    }
+}
+
+/// Ends the thread of a session, also when nobody waits for its end any more.
+struct StopWhenDropped(Arc<Shared>);
+
+impl Drop for StopWhenDropped {
+    fn drop(&mut self) {
+        self.0.stop.store(true, Ordering::Relaxed);
     }
 }
 

@@ -22,15 +22,31 @@ use crate::profile::labels::SERVICE_NAME;
 use crate::profile::pprof::gzip;
 use crate::profile::{Labels, RawProfile};
 
-/// How often it is looked whether to stop.
+/// Time between two checks whether to stop.
 const POLL: Duration = Duration::from_millis(125);
-/// Intervals that samples of a process without a target are kept.
-const KEPT_INTERVALS: u32 = 8;
-/// Different stacks that are kept so at most.
-const MAX_KEPT: usize = 20_000;
+/// What is kept of processes that have no target yet.
+#[derive(Clone, Copy)]
+struct Keep {
+    /// Different stacks, at most.
+    stacks: usize,
+    /// Intervals that they are kept.
+    intervals: u32,
+}
+
+impl Keep {
+    const USUAL: Self = Self {
+        stacks: 20_000,
+        intervals: 8,
+    };
+    /// What is kept when the session ends.
+    const NOTHING: Self = Self {
+        stacks: 0,
+        intervals: 0,
+    };
+}
 
 /// What a session shares with its component.
-pub struct Shared {
+pub(super) struct Shared {
     /// The targets that samples are matched with.
     pub targets: Mutex<Arc<Targets>>,
     /// Set to end the session.
@@ -52,7 +68,7 @@ struct Kept {
 
 /// Starts the profiler and works until `shared.stop`; profiles go to `out`, which when full loses them, counted.
 /// `started` is told once whether the profiler runs.
-pub fn run(
+pub(super) fn run(
     options: &EbpfOptions,
     shared: &Shared,
     out: &mpsc::Sender<Vec<RawProfile>>,
@@ -101,17 +117,18 @@ pub fn run(
         from = (Instant::now(), SystemTime::now());
         let (accounts, hertz) = (window.accounts, window.hertz);
         let targets = shared.targets.lock().clone();
+        let keep = if stopping { Keep::NOTHING } else { Keep::USUAL };
         let mut counts = Counts::default();
         let mut namer = Namer::new(&mut names, options.style());
         namer.learn_kernel(&window);
-        let mut profiles = late(&mut kept, &targets, &mut namer, stopping, &mut counts);
+        let mut profiles = late(&mut kept, &targets, &mut namer, keep, &mut counts);
         profiles.extend(profiles_of(
             window,
             &targets,
             &mut namer,
             span,
             &mut kept,
-            stopping,
+            keep,
             &mut counts,
         ));
         names.end_window();
@@ -178,13 +195,17 @@ fn hand_over(profiles: Vec<RawProfile>, samples: u64, shared: &Shared, out: &mps
 }
 
 /// Profiles of a window: one a set of labels. What has no target is kept, or counted as left out when the session ends.
+#[expect(
+    clippy::iter_over_hash_type,
+    reason = "profiles are sorted by their labels afterwards"
+)]
 fn profiles_of(
     window: Window,
     targets: &Targets,
     namer: &mut Namer<'_>,
     span: Span,
     kept: &mut Vec<Kept>,
-    stopping: bool,
+    keep: Keep,
     counts: &mut Counts,
 ) -> Vec<RawProfile> {
     let mut by_labels: HashMap<&Labels, Vec<(&ProcessInfo, &Stacks)>> = HashMap::new();
@@ -208,13 +229,15 @@ fn profiles_of(
             profile(labels, namer.profile(&parts, &window.places, span))
         })
         .collect();
-    let mut room = MAX_KEPT.saturating_sub(kept.iter().map(|kept| kept.stacks.weights.len()).sum());
+    let mut room = keep
+        .stacks
+        .saturating_sub(kept.iter().map(|kept| kept.stacks.weights.len()).sum());
     let mut processes = window.processes;
     for key in unknown {
         let Some((process, stacks)) = processes.remove(&key) else {
             continue;
         };
-        if stopping || stacks.weights.len() > room {
+        if stacks.weights.len() > room {
             counts.no_target += stacks.ticks();
             continue;
         }
@@ -235,7 +258,7 @@ fn late(
     kept: &mut Vec<Kept>,
     targets: &Targets,
     namer: &mut Namer<'_>,
-    stopping: bool,
+    keep: Keep,
     counts: &mut Counts,
 ) -> Vec<RawProfile> {
     let mut profiles = Vec::new();
@@ -248,7 +271,7 @@ fn late(
             profiles.push(profile(labels, bytes));
             return false;
         }
-        let stays = waiting.intervals < KEPT_INTERVALS && !stopping;
+        let stays = waiting.intervals < keep.intervals;
         if !stays {
             counts.no_target += ticks;
         }

@@ -12,7 +12,7 @@ use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
 
 /// Targets by process and by container.
 #[derive(Debug, Default)]
-pub struct Targets {
+pub(super) struct Targets {
     labels: Vec<Labels>,
     by_pid: HashMap<u32, usize>,
     by_container: HashMap<Arc<str>, usize>,
@@ -22,11 +22,15 @@ pub struct Targets {
 
 impl Targets {
     /// Sorts targets. One that names neither a process nor a container matches nothing.
-    pub fn new(arguments: &EbpfArguments) -> Self {
-        Self::sorted(arguments.targets.iter(), arguments.options.targets_only)
+    pub(super) fn new(arguments: &EbpfArguments) -> Self {
+        let mut sorted = Self::sorted(arguments.targets.iter());
+        if !arguments.options.targets_only {
+            sorted.take_rest();
+        }
+        sorted
     }
 
-    fn sorted(targets: impl Iterator<Item = Target>, targets_only: bool) -> Self {
+    fn sorted(targets: impl Iterator<Item = Target>) -> Self {
         let mut sorted = Self::default();
         for target in targets {
             let target = &target;
@@ -48,17 +52,19 @@ impl Targets {
                 (None, None) => {}
             }
         }
-        if !targets_only {
-            sorted.rest = Some(Labels::from_pairs([
-                (PROFILE_NAME, "process_cpu"),
-                (SERVICE_NAME, "ebpf/unspecified"),
-            ]));
-        }
         sorted
     }
 
+    /// From now on what belongs to no target is profiled, too.
+    fn take_rest(&mut self) {
+        self.rest = Some(Labels::from_pairs([
+            (PROFILE_NAME, "process_cpu"),
+            (SERVICE_NAME, "ebpf/unspecified"),
+        ]));
+    }
+
     /// Labels of the profiles of a process; `None` when it belongs to no target and that is left out.
-    pub fn find(&self, process: &ProcessInfo) -> Option<&Labels> {
+    pub(super) fn find(&self, process: &ProcessInfo) -> Option<&Labels> {
         let index = self
             .by_pid
             .get(&process.pid)
@@ -70,7 +76,7 @@ impl Targets {
     }
 
     /// Number of targets that can match.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.labels.len()
     }
 }
@@ -129,7 +135,7 @@ mod tests {
             ]),
             target(&[("service_name", "nobody")]),
         ];
-        let only = Targets::sorted(targets.clone().into_iter(), true);
+        let only = Targets::sorted(targets.clone().into_iter());
         let service = |targets: &Targets, process: &ProcessInfo| {
             targets
                 .find(process)
@@ -140,7 +146,8 @@ mod tests {
         assert_eq!(service(&only, &process(7, "abc")).as_deref(), Some("mine"));
         assert_eq!(service(&only, &process(8, "abc")).as_deref(), Some("ebpf/shop/cart"));
         assert_eq!(service(&only, &process(9, "")), None);
-        let all = Targets::sorted(targets.into_iter(), false);
+        let mut all = Targets::sorted(targets.into_iter());
+        all.take_rest();
         assert_eq!(service(&all, &process(9, "")).as_deref(), Some("ebpf/unspecified"));
         let labels = only.find(&process(7, "abc")).unwrap();
         assert_eq!(labels.get("__name__"), Some("process_cpu"));

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use crate::profile::Labels;
 
 /// Results by labels, bounded in number.
-pub struct Cache {
+pub(super) struct Cache {
     young: HashMap<Labels, Option<Labels>>,
     old: HashMap<Labels, Option<Labels>>,
     max: usize,
@@ -16,7 +16,7 @@ pub struct Cache {
 
 impl Cache {
     /// An empty cache for `max` entries.
-    pub fn new(max: usize) -> Self {
+    pub(super) fn new(max: usize) -> Self {
         Self {
             young: HashMap::new(),
             old: HashMap::new(),
@@ -25,7 +25,7 @@ impl Cache {
     }
 
     /// The remembered result: outer `None` for not known, inner for dropped.
-    pub fn get(&mut self, labels: &Labels) -> Option<Option<Labels>> {
+    pub(super) fn get(&mut self, labels: &Labels) -> Option<Option<Labels>> {
         if let Some(known) = self.young.get(labels) {
             return Some(known.clone());
         }
@@ -35,7 +35,7 @@ impl Cache {
     }
 
     /// Remembers a result; an unused one may go for it.
-    pub fn insert(&mut self, labels: Labels, result: Option<Labels>) {
+    pub(super) fn insert(&mut self, labels: Labels, result: Option<Labels>) {
         if self.young.len() >= self.max.div_ceil(2) {
             self.old = std::mem::take(&mut self.young);
         }
@@ -47,7 +47,7 @@ impl Cache {
     }
 
     /// Number of remembered results.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.young.len() + self.old.len()
     }
 }

@@ -3,13 +3,14 @@
 //! Alloy's counters have no `_total` here, which our registry adds to every counter; so they are gauges that only grow,
 //! and `rate()` works on them alike.
 
+use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 
 use crate::telemetry::metrics::Scope;
 
 /// Handles of the component's metrics.
 #[derive(Clone, Default)]
-pub struct RelabelMetrics {
+pub(super) struct RelabelMetrics {
     /// Profiles that were received.
     pub processed: Gauge,
     /// Profiles that were forwarded.
@@ -22,11 +23,15 @@ pub struct RelabelMetrics {
     pub cache_misses: Gauge,
     /// Results that the cache holds now.
     pub cache_size: Gauge,
+    /// Samples that the rules for them dropped.
+    pub samples_dropped: Counter,
+    /// Profiles of a format in which samples cannot be seen.
+    pub unread: Counter,
 }
 
 impl RelabelMetrics {
     /// Makes the handles and registers them in `scope`.
-    pub fn new(scope: &Scope) -> Self {
+    pub(super) fn new(scope: &Scope) -> Self {
         let metrics = Self::default();
         for (name, help, gauge) in [
             (
@@ -62,6 +67,16 @@ impl RelabelMetrics {
         ] {
             scope.register(name, help, gauge.clone());
         }
+        scope.register(
+            "pyroscope_relabel_samples_dropped",
+            "Samples that rules for samples dropped",
+            metrics.samples_dropped.clone(),
+        );
+        scope.register(
+            "pyroscope_relabel_profiles_unread",
+            "Profiles that went on without rules for samples, as they are no pprof",
+            metrics.unread.clone(),
+        );
         metrics
     }
 }

@@ -1,7 +1,8 @@
 //! `pyroscope.relabel`: changes or drops profiles on their way by relabel rules on the labels of their series.
 //!
-//! In: profiles through the exported receiver. Out: profiles to `forward_to`. The pprof bytes are not looked at. What
-//! the rules make of a set of labels is remembered in a bounded cache, since a series comes again every few seconds.
+//! In: profiles through the exported receiver. Out: profiles to `forward_to`. The pprof bytes are looked at only when
+//! there are rules for the labels of samples. What the rules make of a set of labels is remembered in a bounded cache,
+//! since a series comes again every few seconds.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -10,23 +11,26 @@ use parking_lot::Mutex;
 
 use crate::base::{BoxFuture, Shutdown};
 use crate::components::common::fanout::{Fanout, LaneMetrics, Receivers};
+use crate::components::common::receiver::{self, TakesProfiles};
 use crate::components::common::relabel::{LabelMap, RULES, Rules};
 use crate::lang::attribute::Positive;
 use crate::lang::body::arguments;
 use crate::lang::schema::{Attribute, Kind, RECEIVER};
-use crate::lang::value::{Capsule, Number, Value};
+use crate::lang::value::{Number, Value};
 use crate::pipeline::component::live::Relabeled;
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
-use crate::profile::sink::Receiver;
-use crate::profile::{Labels, ProfileSink, RawProfile, SinkError, SinkErrorKind};
+use crate::profile::upload::Upload;
+use crate::profile::{Labels, RawProfile, RefusedProfile, SinkError, SinkErrorKind};
 
 mod cache;
 mod metrics;
+mod samples;
 #[cfg(test)]
 mod tests;
 
 use cache::Cache;
 use metrics::RelabelMetrics;
+use samples::Left;
 
 arguments! {
     /// Arguments of `pyroscope.relabel`.
@@ -39,6 +43,8 @@ arguments! {
     blocks {
         /// A relabeling rule; rules apply in the order written.
         rule: Rules,
+        /// A relabeling rule for the labels of samples (not in Alloy).
+        sample_rule: Rules,
     }
 }
 
@@ -69,6 +75,7 @@ struct Relabel {
 
 struct State {
     rules: Rules,
+    sample_rules: Rules,
     cache: Cache,
 }
 
@@ -80,17 +87,12 @@ fn build(
         metrics: RelabelMetrics::new(&context.metrics),
         fanout: Fanout::new(&context),
         context: Context {
-            exports: with_receiver(
-                context.exports.clone(),
-                Arc::new(RelabelReceiver {
-                    id: context.id.clone(),
-                    relabel: weak.clone(),
-                }),
-            ),
+            exports: with_receiver(context.exports.clone(), receiver::export(&context.id, weak.clone())),
             ..context
         },
         state: Mutex::new(State {
             rules: Rules::default(),
+            sample_rules: Rules::default(),
             cache: Cache::new(1),
         }),
     });
@@ -105,11 +107,10 @@ fn pairs(labels: &Labels) -> LabelMap {
 /// Adds the receiver, always the same one, to every set of exports.
 fn with_receiver(
     exports: crate::pipeline::component::ExportsSender,
-    receiver: Receiver,
+    receiver: Value,
 ) -> crate::pipeline::component::ExportsSender {
-    let capsule = Value::Capsule(Capsule::new(RECEIVER, receiver));
     Arc::new(move |mut set: BTreeMap<Arc<str>, Value>| {
-        set.insert("receiver".into(), capsule.clone());
+        set.insert("receiver".into(), receiver.clone());
         exports(set);
     })
 }
@@ -129,9 +130,33 @@ impl Relabel {
         result
     }
 
-    async fn append(&self, profiles: Vec<RawProfile>) -> Vec<(usize, SinkError)> {
+    /// What the rules for samples make of a profile; `None` when no sample is left.
+    async fn relabel_samples(&self, profile: RawProfile) -> Result<Option<RawProfile>, SinkError> {
+        let rules = self.state.lock().sample_rules.clone();
+        if rules.is_empty() {
+            return Ok(Some(profile));
+        }
+        if Upload::is_in(&profile.pprof) {
+            self.metrics.unread.inc();
+            return Ok(Some(profile));
+        }
+        let bytes = profile.pprof.clone();
+        let left = tokio::task::spawn_blocking(move || samples::relabel(&bytes, &rules)).await;
+        let left = left.map_err(|error| SinkError::new(SinkErrorKind::Internal, error.to_string()))?;
+        let left = left.map_err(|error| SinkError::new(SinkErrorKind::Invalid, error))?;
+        let (pprof, dropped) = match left {
+            Left::All => return Ok(Some(profile)),
+            Left::Changed(pprof, dropped) => (Some(pprof), dropped),
+            Left::Nothing(dropped) => (None, dropped),
+        };
+        self.metrics.samples_dropped.inc_by(dropped);
+        Ok(pprof.map(|pprof| RawProfile { pprof, ..profile }))
+    }
+
+    async fn append(&self, profiles: Vec<RawProfile>) -> Vec<RefusedProfile> {
         let mut places = Vec::with_capacity(profiles.len());
         let mut kept = Vec::with_capacity(profiles.len());
+        let mut refused = Vec::new();
         for (place, profile) in profiles.into_iter().enumerate() {
             self.metrics.processed.inc();
             if self.context.live.is_watched() {
@@ -139,25 +164,34 @@ impl Relabel {
                 let rules = self.state.lock().rules.clone();
                 rules.tell(&self.context.live, Relabeled::Profile, &pairs(&profile.labels));
             }
-            match self.relabel(&profile.labels) {
-                Some(labels) => {
+            let relabeled = match self.relabel(&profile.labels) {
+                Some(labels) => self.relabel_samples(RawProfile { labels, ..profile }).await,
+                None => Ok(None),
+            };
+            match relabeled {
+                Ok(Some(profile)) => {
                     places.push(place);
-                    kept.push(RawProfile { labels, ..profile });
+                    kept.push(profile);
                 }
-                None => {
+                Ok(None) => {
                     self.metrics.dropped.inc();
                 }
+                Err(error) => refused.push(RefusedProfile::new(place, error)),
             }
         }
         if kept.is_empty() {
-            return Vec::new();
+            return refused;
         }
         self.metrics.written.inc_by(kept.len() as i64);
-        let errors = self.fanout.append(kept).await;
-        errors
-            .into_iter()
-            .filter_map(|(index, error)| Some((*places.get(index)?, error)))
-            .collect()
+        let failed = self.fanout.append(kept).await;
+        refused.extend(failed.into_iter().filter_map(|one| one.within(&places)));
+        refused
+    }
+}
+
+impl TakesProfiles for Relabel {
+    fn take(self: Arc<Self>, profiles: Vec<RawProfile>) -> BoxFuture<'static, Vec<RefusedProfile>> {
+        Box::pin(async move { self.append(profiles).await })
     }
 }
 
@@ -166,6 +200,7 @@ impl Component<RelabelArguments> for Relabel {
         let rules = arguments.rule.capsule();
         *self.state.lock() = State {
             rules: arguments.rule.clone(),
+            sample_rules: arguments.sample_rule.clone(),
             cache: Cache::new(arguments.max_cache_size.get()),
         };
         self.metrics.cache_size.set(0);
@@ -194,29 +229,5 @@ impl Component<RelabelArguments> for Relabel {
             ("dropped", number(self.metrics.dropped.get())),
             ("cached", number(self.metrics.cache_size.get())),
         ])
-    }
-}
-
-/// The receiver that is exported; it does not keep the component alive.
-struct RelabelReceiver {
-    id: Arc<str>,
-    relabel: Weak<Relabel>,
-}
-
-impl ProfileSink for RelabelReceiver {
-    fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>> {
-        Box::pin(async move {
-            match self.relabel.upgrade() {
-                Some(relabel) => relabel.append(profiles).await,
-                None => {
-                    let gone = SinkError::new(SinkErrorKind::Gone, "the pyroscope.relabel component has ended");
-                    (0..profiles.len()).map(|place| (place, gone.clone())).collect()
-                }
-            }
-        })
-    }
-
-    fn component_id(&self) -> &str {
-        &self.id
     }
 }

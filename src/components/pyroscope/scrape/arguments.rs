@@ -8,7 +8,7 @@ use crate::components::common::fanout::Receivers;
 use crate::components::common::http_client::HttpClientArguments;
 use crate::components::common::targets::Targets;
 use crate::lang::argument_error::{ArgumentError, ArgumentErrors};
-use crate::lang::attribute::{Interval, choices};
+use crate::lang::attribute::{ByteSize, Interval, Natural, choices};
 use crate::lang::body::{FromBody, Labelled, arguments};
 use crate::lang::schema::{Arguments, Schema};
 
@@ -47,6 +47,8 @@ arguments! {
     blocks {
         /// Sharing of targets among the members of a cluster.
         clustering: Option<Clustering>,
+        /// Bounds of what targets may bring (not in Alloy).
+        limits: Limits,
         /// Which profiles are taken from a target.
         profiling_config: ProfilingConfig,
     }
@@ -71,6 +73,19 @@ arguments! {
 }
 
 arguments! {
+    /// The body of `limits { }`.
+    pub(super) struct Limits {
+        /// Bytes of the largest profile, as it comes; a larger one is not forwarded.
+        max_profile_bytes: ByteSize = "64MiB",
+        /// Most samples of a profile; one with more is not forwarded. 0 is any number.
+        max_profile_samples: Natural = 0,
+        /// Most targets that are scraped, the first of the list; 0 is any number.
+        max_targets: Natural = 0,
+    }
+    check Limits::check;
+}
+
+arguments! {
     /// The body of `profiling_config { }`.
     struct ProfilingConfig {
         /// Put before the path of every profile; a target's label __profile_path_prefix__ goes before.
@@ -84,11 +99,14 @@ arguments! {
         /// Wall-clock time, by fgprof.
         fgprof as "profile.fgprof": Profile { delta = true, enabled = false, path = "/debug/fgprof" },
         /// Waiting on channels and locks since the last scrape, by godeltaprof.
-        godeltaprof_block as "profile.godeltaprof_block": Profile { enabled = false, path = "/debug/pprof/delta_block" },
+        godeltaprof_block as "profile.godeltaprof_block":
+            Profile { enabled = false, path = "/debug/pprof/delta_block" },
         /// Allocations since the last scrape, by godeltaprof.
-        godeltaprof_memory as "profile.godeltaprof_memory": Profile { enabled = false, path = "/debug/pprof/delta_heap" },
+        godeltaprof_memory as "profile.godeltaprof_memory":
+            Profile { enabled = false, path = "/debug/pprof/delta_heap" },
         /// Contention of locks since the last scrape, by godeltaprof.
-        godeltaprof_mutex as "profile.godeltaprof_mutex": Profile { enabled = false, path = "/debug/pprof/delta_mutex" },
+        godeltaprof_mutex as "profile.godeltaprof_mutex":
+            Profile { enabled = false, path = "/debug/pprof/delta_mutex" },
         /// Stacks of all goroutines.
         goroutine as "profile.goroutine": Profile { path = "/debug/pprof/goroutine" },
         /// Allocations and live memory.
@@ -97,6 +115,8 @@ arguments! {
         mutex as "profile.mutex": Profile { path = "/debug/pprof/mutex" },
         /// CPU time by function and line.
         process_cpu as "profile.process_cpu": Profile { delta = true, path = "/debug/pprof/profile" },
+        /// Stacks that led to new threads of the system (not in Alloy).
+        threadcreate as "profile.threadcreate": Profile { enabled = false, path = "/debug/pprof/threadcreate" },
     }
 }
 
@@ -126,7 +146,7 @@ arguments! {
 
 /// One kind of profile that is taken.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct ProfileKind {
+pub(crate) struct ProfileKind {
     /// Name of the block after `profile.`, or the label of a custom one: tells two kinds apart.
     pub kind: Arc<str>,
     /// Value of the label `__name__`.
@@ -139,6 +159,13 @@ pub struct ProfileKind {
     pub cumulative: bool,
     /// What is sent is an increase, by our difference or by the target's: the server must not take differences again.
     pub increase: bool,
+}
+
+/// Whether a kind is taken of targets that name no kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Enabled {
+    Yes,
+    No,
 }
 
 /// Everything but targets and receivers.
@@ -156,12 +183,16 @@ pub(crate) struct Settings {
     pub(crate) delta_duration: Duration,
     /// Scheme of URLs: `http` or `https`.
     pub(crate) scheme: &'static str,
+    /// Bounds of what targets may bring.
+    pub(super) limits: Limits,
     /// How targets are reached.
     pub(crate) client: HttpClientArguments,
     /// Put before the path of every profile.
     pub(crate) path_prefix: Arc<str>,
-    /// Profiles to take, sorted by kind.
+    /// Profiles to take where a target names none, sorted by kind.
     pub(crate) kinds: Vec<ProfileKind>,
+    /// Profiles that are taken only of targets that name them, sorted by kind.
+    pub(crate) other_kinds: Vec<ProfileKind>,
 }
 
 impl FromBody for Settings {
@@ -175,7 +206,8 @@ impl FromBody for Settings {
             other => other,
         };
         Ok(Self {
-            kinds: arguments.profiling_config.kinds(),
+            kinds: arguments.profiling_config.kinds(Enabled::Yes),
+            other_kinds: arguments.profiling_config.kinds(Enabled::No),
             job_name: arguments.job_name,
             params: arguments.params,
             interval,
@@ -185,9 +217,38 @@ impl FromBody for Settings {
                 Scheme::Http => "http",
                 Scheme::Https => "https",
             },
+            limits: arguments.limits,
             client: arguments.client,
             path_prefix: arguments.profiling_config.path_prefix,
         })
+    }
+}
+
+impl Limits {
+    /// Bytes of the largest profile.
+    pub(super) fn profile_bytes(&self) -> usize {
+        usize::try_from(self.max_profile_bytes.get()).unwrap_or(usize::MAX)
+    }
+
+    /// Most samples of a profile, if there is a bound.
+    pub(super) fn profile_samples(&self) -> Option<u64> {
+        Some(self.max_profile_samples.get()).filter(|limit| *limit > 0)
+    }
+
+    /// Most targets, if there is a bound.
+    pub(super) fn targets(&self) -> Option<usize> {
+        let limit = Some(self.max_targets.get()).filter(|limit| *limit > 0)?;
+        usize::try_from(limit).ok()
+    }
+
+    fn check(&self) -> Result<(), ArgumentError> {
+        match self.max_profile_bytes.get() {
+            0 => Err(ArgumentError::new(
+                "max_profile_bytes",
+                "max_profile_bytes must be greater than 0",
+            )),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -206,7 +267,7 @@ impl SettingsArguments {
     /// What Alloy checks of times and kinds together.
     fn check(&self) -> Result<(), ArgumentError> {
         let error = |path: &str, message: &str| Err(ArgumentError::new(path, message));
-        let has_delta = self.profiling_config.kinds().iter().any(|kind| kind.delta);
+        let has_delta = self.profiling_config.kinds(Enabled::Yes).iter().any(|kind| kind.delta);
         let (interval, duration) = (self.scrape_interval.get(), self.delta_profiling_duration);
         if !has_delta {
             return Ok(());
@@ -229,8 +290,9 @@ impl SettingsArguments {
 }
 
 impl ProfilingConfig {
-    /// The enabled kinds, sorted.
-    fn kinds(&self) -> Vec<ProfileKind> {
+    /// The kinds that are enabled, or those that are not, sorted.
+    fn kinds(&self, wanted: Enabled) -> Vec<ProfileKind> {
+        let is_wanted = |enabled: bool| enabled == (wanted == Enabled::Yes);
         let named = [
             ("block", &self.block),
             ("fgprof", &self.fgprof),
@@ -241,8 +303,9 @@ impl ProfilingConfig {
             ("memory", &self.memory),
             ("mutex", &self.mutex),
             ("process_cpu", &self.process_cpu),
+            ("threadcreate", &self.threadcreate),
         ];
-        let named = named.into_iter().filter(|(_, profile)| profile.enabled);
+        let named = named.into_iter().filter(|(_, profile)| is_wanted(profile.enabled));
         let named = named.map(|(kind, profile)| {
             let is_counted = matches!(kind, "memory" | "mutex" | "block");
             let own_delta = kind.strip_prefix("godeltaprof_");
@@ -256,7 +319,7 @@ impl ProfilingConfig {
                 increase: is_counted || own_delta.is_some(),
             }
         });
-        let custom = self.custom.iter().filter(|custom| custom.body.enabled);
+        let custom = self.custom.iter().filter(|custom| is_wanted(custom.body.enabled));
         let custom = custom.map(|Labelled { label, body }| ProfileKind {
             kind: label.clone(),
             name: label.clone(),

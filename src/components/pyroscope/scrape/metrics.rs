@@ -14,7 +14,7 @@ const DURATION_SECONDS: [f64; 11] = [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0
 
 /// How the scrape of one profile ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub(super) enum Outcome {
     /// A profile was forwarded.
     Forwarded,
     /// A cumulative profile was taken as the start of differences.
@@ -27,7 +27,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// Its name in metrics and for people.
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Forwarded => "forwarded",
             Self::Baseline => "baseline",
@@ -39,7 +39,7 @@ impl Outcome {
 
 /// Handles of the component's metrics.
 #[derive(Clone)]
-pub struct ScrapeMetrics {
+pub(super) struct ScrapeMetrics {
     scrapes: Family<Labels, Counter>,
     /// Seconds that a scrape took.
     pub duration: Histogram,
@@ -51,7 +51,7 @@ pub struct ScrapeMetrics {
 
 impl ScrapeMetrics {
     /// Makes the handles and registers them in `scope`.
-    pub fn new(scope: &Scope) -> Self {
+    pub(super) fn new(scope: &Scope) -> Self {
         let metrics = Self {
             scrapes: Family::default(),
             duration: Histogram::new(DURATION_SECONDS),
@@ -82,7 +82,7 @@ impl ScrapeMetrics {
     }
 
     /// Counts a scrape by how it ended.
-    pub fn scraped(&self, outcome: Outcome) {
+    pub(super) fn scraped(&self, outcome: Outcome) {
         let labels = vec![("outcome", outcome.name().to_owned())];
         self.scrapes.get_or_create_owned(&labels).inc();
     }

@@ -121,8 +121,10 @@ impl Wanted {
 
 impl Scrape {
     /// Starts and stops loops so that they are what is wanted.
+    #[expect(clippy::iter_over_hash_type, reason = "each target has a loop of its own")]
     fn sync(&self, loops: &mut HashMap<Identity, Loop>, tasks: &mut JoinSet<()>, shutdown: &Shutdown) {
         let wanted = self.wanted.lock().clone();
+        let limits = &wanted.arguments.settings.limits;
         let mut targets: HashMap<Identity, ScrapeTarget> = HashMap::new();
         let mut refused = 0;
         let mut first_error = None;
@@ -137,7 +139,7 @@ impl Scrape {
                 }
             }
         }
-        if let Some(error) = first_error {
+        if let Some(error) = &first_error {
             tracing::warn!(component = %self.context.id, count = refused, error = %error, "targets cannot be scraped");
         }
         loops.retain(|identity, running| {
@@ -176,13 +178,20 @@ impl Scrape {
         let mut running: Vec<Shown> = loops.values().map(|running| running.shown.clone()).collect();
         running.sort_by(|left, right| left.target.url.cmp(&right.target.url));
         *self.running.lock() = running;
-        let message = format!("{} profiles are scraped", loops.len());
-        if refused == 0 {
-            (self.context.health)(HealthState::Healthy, message);
-        } else {
-            let message = format!("{message}, {refused} cannot be: their targets have no usable address");
-            (self.context.health)(HealthState::Unhealthy, message);
+        let mut message = format!("{} profiles are scraped", loops.len());
+        let mut health = HealthState::Healthy;
+        if let Some(error) = first_error {
+            health = HealthState::Unhealthy;
+            message += &format!(", {refused} cannot be: {error}");
         }
+        if let Some(limit) = limits.targets()
+            && wanted.arguments.targets.count() > limit
+        {
+            health = HealthState::Unhealthy;
+            let beyond = wanted.arguments.targets.count() - limit;
+            message += &format!(", {beyond} targets are left out: max_targets is {limit}");
+        }
+        (self.context.health)(health, message);
     }
 
     async fn work(self: Arc<Self>, shutdown: Shutdown) -> Result<(), ComponentError> {
@@ -213,12 +222,16 @@ impl Scrape {
     }
 }
 
-/// Every enabled kind of every target.
+/// Every kind of every target.
 fn scrape_targets(arguments: &ScrapeArguments) -> impl Iterator<Item = Result<ScrapeTarget, target::TargetError>> {
     let settings: &Settings = &arguments.settings;
-    arguments.targets.iter().flat_map(move |discovered| {
-        let kinds = settings.kinds.iter();
-        kinds.map(move |kind| ScrapeTarget::new(&discovered, kind, settings))
+    let limit = settings.limits.targets().unwrap_or(usize::MAX);
+    arguments.targets.iter().take(limit).flat_map(move |discovered| {
+        let (kinds, error) = target::kinds(&discovered, settings);
+        let targets = kinds
+            .into_iter()
+            .map(move |kind| ScrapeTarget::new(&discovered, kind, settings));
+        targets.chain(error.map(Err))
     })
 }
 

@@ -1,19 +1,17 @@
-//! Is an answer a profile? Judged by its bytes; the content type only helps to say what it is instead.
+//! Is an answer a profile? Judged by its bytes; content type and path only help to say what it is instead.
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 
-use crate::wire::client::error_chain;
+use crate::profile::legacy;
+use crate::wire::client::{BodyError, read_body};
 
-/// Largest answer, 64 MiB: gzip-compressed profiles of the largest heaps are below it, and it bounds memory against a
-/// wrong path.
-pub const MAX_BODY_BYTES: usize = 64 << 20;
 /// How much of a wrong answer a message shows.
 const EXCERPT_BYTES: usize = 120;
 
 /// A scrape gave no profile.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum ResponseError {
+pub(super) enum ResponseError {
     /// The connection failed, or there was none.
     #[error("cannot reach the target: {0}")]
     Transport(String),
@@ -24,8 +22,11 @@ pub enum ResponseError {
     #[error("the target answered with HTTP status {0}{1}")]
     Status(String, String),
     /// The body is larger than a profile may be.
-    #[error("the profile is larger than {MAX_BODY_BYTES} bytes")]
-    TooLarge,
+    #[error("the profile is larger than the {0} bytes of max_profile_bytes")]
+    TooLarge(usize),
+    /// The profile has more samples than it may have.
+    #[error("the profile has {0} samples, the limit of max_profile_samples is {1}")]
+    TooMany(u64, u64),
     /// The body holds no bytes at all.
     #[error("the target answered with an empty body")]
     Empty,
@@ -34,8 +35,8 @@ pub enum ResponseError {
     NotAProfile(String),
 }
 
-/// Reads an answer and checks it.
-pub async fn read(mut response: reqwest::Response) -> Result<Bytes, ResponseError> {
+/// Reads the answer of a path, of at most `max_bytes`, and checks it.
+pub(super) async fn read(response: reqwest::Response, path: &str, max_bytes: usize) -> Result<Bytes, ResponseError> {
     let status = response.status();
     let content_type = response
         .headers()
@@ -43,16 +44,10 @@ pub async fn read(mut response: reqwest::Response) -> Result<Bytes, ResponseErro
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default()
         .to_owned();
-    let mut body = BytesMut::with_capacity(response.content_length().unwrap_or(0).min(1 << 20) as usize);
-    loop {
-        match response.chunk().await {
-            Ok(Some(chunk)) if body.len() + chunk.len() > MAX_BODY_BYTES => return Err(ResponseError::TooLarge),
-            Ok(Some(chunk)) => body.extend_from_slice(&chunk),
-            Ok(None) => break,
-            Err(error) => return Err(ResponseError::Transport(error_chain(&error))),
-        }
-    }
-    let body = body.freeze();
+    let body = read_body(response, max_bytes).await.map_err(|error| match error {
+        BodyError::TooLong(max_bytes) => ResponseError::TooLarge(max_bytes),
+        lost @ BodyError::Lost(_) => ResponseError::Transport(lost.to_string()),
+    })?;
     if !status.is_success() {
         let excerpt = match excerpt(&body) {
             text if text.is_empty() => text,
@@ -60,17 +55,20 @@ pub async fn read(mut response: reqwest::Response) -> Result<Bytes, ResponseErro
         };
         return Err(ResponseError::Status(status.to_string(), excerpt));
     }
-    check(&body, &content_type)?;
+    check(&body, path, &content_type)?;
     Ok(body)
 }
 
 /// Checks the bytes of a successful answer.
-pub fn check(body: &[u8], content_type: &str) -> Result<(), ResponseError> {
+pub(super) fn check(body: &[u8], path: &str, content_type: &str) -> Result<(), ResponseError> {
     if body.is_empty() {
         return Err(ResponseError::Empty);
     }
-    if body.starts_with(&[0x1f, 0x8b]) {
+    if body.starts_with(&[0x1f, 0x8b]) || legacy::is_like(body) {
         return Ok(());
+    }
+    if let Some(what) = of_go(body, path) {
+        return Err(ResponseError::NotAProfile(what.to_owned()));
     }
     let start = body.trim_ascii_start();
     let kind = content_type
@@ -103,6 +101,21 @@ pub fn check(body: &[u8], content_type: &str) -> Result<(), ResponseError> {
     Ok(())
 }
 
+/// What else Go's `net/http/pprof` serves: by its bytes where they tell, else by the path.
+fn of_go(body: &[u8], path: &str) -> Option<&'static str> {
+    if body.starts_with(b"go 1.") {
+        return Some("an execution trace of Go, of which no profile can be made; read it with `go tool trace`");
+    }
+    if body.starts_with(b"goroutine ") {
+        return Some("a dump of goroutines for people (debug=2); without the parameter debug it is a profile");
+    }
+    match path.rsplit('/').next() {
+        Some("cmdline") => Some("the command line of the program, which `cmdline` answers with"),
+        Some("symbol") => Some("an answer about names of addresses, which `symbol` gives to tools"),
+        _ => None,
+    }
+}
+
 /// True when the first byte can be the key of a field of a pprof message: numbers 1 to 15, varint or length-delimited.
 fn is_protobuf_start(body: &[u8]) -> bool {
     body.first().is_some_and(|key| {
@@ -126,7 +139,11 @@ mod tests {
     use super::*;
 
     fn message(body: &[u8], content_type: &str) -> String {
-        check(body, content_type).map_or_else(|error| error.to_string(), |()| "ok".to_owned())
+        message_of("/debug/pprof/heap", body, content_type)
+    }
+
+    fn message_of(path: &str, body: &[u8], content_type: &str) -> String {
+        check(body, path, content_type).map_or_else(|error| error.to_string(), |()| "ok".to_owned())
     }
 
     #[test]
@@ -135,14 +152,22 @@ mod tests {
             assert_eq!(message(&[0x1f, 0x8b, 8], content_type), "ok");
         }
         assert_eq!(message(&[0x0a, 4, 8, 1], "application/octet-stream"), "ok");
+        assert_eq!(
+            message(b"goroutine profile: total 5\n", "text/plain; charset=utf-8"),
+            "ok"
+        );
     }
 
     #[test]
     fn other_answers_are_called_what_they_are() {
         assert!(message(b" <html>hello", "text/html").contains("HTML"));
         assert!(message(b"{\"error\": 1}", "application/octet-stream").contains("JSON: `{\"error\": 1}`"));
-        assert!(message(b"goroutine profile: total 5", "text/plain; charset=utf-8").contains("parameter debug"));
+        assert!(message(b"some words", "text/plain; charset=utf-8").contains("parameter debug"));
+        assert!(message(b"goroutine 1 [running]:\nmain.main()", "text/plain").contains("debug=2"));
+        assert!(message_of("/debug/pprof/cmdline", b"/bin/shop\0-v", "text/plain").contains("the command line"));
+        assert!(message_of("/x/symbol", b"num_symbols: 1\n", "text/plain").contains("names of addresses"));
         assert!(message(&[0xff, 0xfe], "application/octet-stream").contains("neither gzip nor protobuf"));
         assert!(message(b"", "application/octet-stream").contains("empty body"));
+        assert!(message(b"go 1.22 trace\0\0\0", "application/octet-stream").contains("an execution trace of Go"));
     }
 }

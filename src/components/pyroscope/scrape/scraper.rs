@@ -11,6 +11,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::base::Shutdown;
 use crate::components::common::fanout::Fanout;
+use crate::components::common::unpacked::unpack;
 use crate::components::pyroscope::scrape::arguments::Settings;
 use crate::components::pyroscope::scrape::metrics::{Outcome, ScrapeMetrics};
 use crate::components::pyroscope::scrape::response::{self, ResponseError};
@@ -19,18 +20,15 @@ use crate::pipeline::component::live::{Entry, LiveHandle, Outcome as LiveOutcome
 use crate::pipeline::component::own_http::OwnHttp;
 use crate::profile::RawProfile;
 use crate::profile::delta::{Delta, cumulative_types};
-use crate::profile::pprof;
+use crate::profile::{legacy, pprof};
 use crate::wire::client::{HttpClient, error_chain};
-
-/// Largest cumulative profile after decompression, 512 MiB.
-const MAX_UNCOMPRESSED_BYTES: usize = 512 << 20;
 
 /// How long a profile that was fetched may take to its receivers when the component stops.
 const FORWARD_GRACE: Duration = Duration::from_secs(5);
 
 /// State of a target, for people.
 #[derive(Clone, Debug, Default)]
-pub struct TargetState {
+pub(super) struct TargetState {
     /// When the last scrape began.
     pub last_scrape: Option<SystemTime>,
     /// How long the last scrape took.
@@ -40,7 +38,7 @@ pub struct TargetState {
 }
 
 /// The loop that scrapes one profile of one target.
-pub struct Scraper {
+pub(super) struct Scraper {
     /// The component, for logs and for those who look at it.
     pub live: LiveHandle,
     /// The target and the kind of profile.
@@ -61,7 +59,7 @@ pub struct Scraper {
 
 impl Scraper {
     /// Scrapes at every interval until `shutdown`; the first time at the target's own place within the interval.
-    pub async fn run(self, shutdown: Shutdown) {
+    pub(super) async fn run(self, shutdown: Shutdown) {
         let interval = self.settings.interval;
         let start = tokio::time::Instant::now() + first_wait(interval, self.target.spread(), SystemTime::now());
         let mut ticks = tokio::time::interval_at(start, interval);
@@ -115,7 +113,8 @@ impl Scraper {
             if is_new {
                 tracing::warn!(component = %self.live.id(), target = %self.target, error = %error, "scrape failed");
             } else {
-                tracing::debug!(component = %self.live.id(), target = %self.target, error = %error, "scrape failed again");
+                tracing::debug!(component = %self.live.id(), target = %self.target, error = %error,
+                "scrape failed again");
             }
         }
         Some(delta)
@@ -131,7 +130,7 @@ impl Scraper {
         tokio::select! {
             mut errors = self.fanout.append(vec![profile]) => match errors.pop() {
                 None => Ok(()),
-                Some((_, error)) => Err(error.to_string()),
+                Some(refused) => Err(refused.error.to_string()),
             },
             () = given_up => Err("the component stops and its receivers do not take it".to_owned()),
         }
@@ -146,6 +145,15 @@ impl Scraper {
         };
         let bytes = body.len();
         self.metrics.bytes.inc_by(bytes as u64);
+        let body = match of_text(body).await {
+            Ok(body) => body,
+            Err(error) => return (delta, Err(error), bytes),
+        };
+        if let Some(limit) = self.settings.limits.profile_samples()
+            && let Err(error) = check_samples(body.clone(), limit).await
+        {
+            return (delta, Err(error), bytes);
+        }
         if !self.target.kind.cumulative {
             return (delta, Ok(Some(self.profile(body))), bytes);
         }
@@ -192,7 +200,10 @@ impl Scraper {
                 let response = request.send().await;
                 response.map_err(|error| ResponseError::Transport(error_chain(&error)).to_string())?
             };
-            response::read(response).await.map_err(|error| error.to_string())
+            let max_bytes = self.settings.limits.profile_bytes();
+            response::read(response, url.path(), max_bytes)
+                .await
+                .map_err(|error| error.to_string())
         };
         tokio::time::timeout(deadline, fetch)
             .await
@@ -224,10 +235,37 @@ impl Scraper {
     }
 }
 
+/// The pprof of a profile that came as text; any other as it is. Off the runtime's threads, as texts are long.
+async fn of_text(body: Bytes) -> Result<Bytes, String> {
+    if !legacy::is_like(&body) {
+        return Ok(body);
+    }
+    let made = tokio::task::spawn_blocking(move || {
+        let profile = legacy::read(&body).map_err(|error| format!("cannot read the profile as text: {error}"))?;
+        Ok(pprof::gzip(&pprof::encode(&profile)).into())
+    });
+    made.await
+        .map_err(|error| format!("reading the text failed: {error}"))?
+}
+
+/// Refuses a profile of more samples than `limit`. Unpacking takes milliseconds: off the runtime's threads.
+async fn check_samples(body: Bytes, limit: u64) -> Result<(), String> {
+    let counted = tokio::task::spawn_blocking(move || {
+        let plain = unpack(&body)?;
+        pprof::sample_count(&plain).map_err(|error| format!("cannot read the profile: {error}"))
+    });
+    let count = counted
+        .await
+        .map_err(|error| format!("counting the samples failed: {error}"))?? as u64;
+    if count > limit {
+        return Err(ResponseError::TooMany(count, limit).to_string());
+    }
+    Ok(())
+}
+
 /// The increase since the last profile, gzip-compressed; `None` for the first.
 fn difference(delta: &mut Delta, kind: &str, body: &Bytes) -> Result<Option<Bytes>, String> {
-    let plain =
-        pprof::gunzip(body, MAX_UNCOMPRESSED_BYTES).map_err(|error| format!("cannot unpack the profile: {error}"))?;
+    let plain = unpack(body)?;
     let profile = pprof::decode(&plain).map_err(|error| format!("cannot read the profile: {error}"))?;
     let cumulative = cumulative_types(kind, &profile.sample_types);
     if cumulative.is_empty() {

@@ -2,7 +2,7 @@
 //!
 //! In: labels and settings. Out: URL, labels of the series, identity. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -16,19 +16,19 @@ use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
 
 /// One profile of one target.
 #[derive(Clone, Debug)]
-pub struct ScrapeTarget {
+pub(super) struct ScrapeTarget {
     /// The kind of profile that is fetched.
     pub kind: ProfileKind,
     /// The URL that is asked for the profile.
     pub url: Url,
-    /// Labels of its series. Reserved ones other than `__meta_*` are still there for `pyroscope.relabel`;
+    /// Labels of its series. Reserved ones other than `__meta_*` and [`KINDS`] are still there for `pyroscope.relabel`;
     /// `pyroscope.write` takes them off.
     pub labels: Labels,
 }
 
 /// The target cannot be scraped.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum TargetError {
+pub(super) enum TargetError {
     /// It has no label `__address__`.
     #[error("the target has no label __address__")]
     NoAddress,
@@ -38,11 +38,30 @@ pub enum TargetError {
     /// Only HTTP can be scraped.
     #[error("scheme `{0}` of the target is not http or https")]
     Scheme(String),
+    /// There is no such kind of profile.
+    #[error("`{0}` in the target's label {KINDS} is no kind of profile")]
+    Kind(String),
+}
+
+/// Label of a target: the kinds of profile that are taken from it, by the names of their blocks, separated by commas.
+/// Without it, those are taken that are enabled.
+const KINDS: &str = "__profile_kinds__";
+
+/// The kinds of profile to take from a target. Of names that are none, the first is told.
+pub(super) fn kinds<'a>(discovered: &Target, settings: &'a Settings) -> (Vec<&'a ProfileKind>, Option<TargetError>) {
+    let Some(names) = discovered.get(KINDS).filter(|names| !names.is_empty()) else {
+        return (settings.kinds.iter().collect(), None);
+    };
+    let all = || settings.kinds.iter().chain(&settings.other_kinds);
+    let names: BTreeSet<&str> = names.split(',').map(str::trim).collect();
+    let unknown = names.iter().find(|name| all().all(|kind| *kind.kind != ***name));
+    let named = all().filter(|kind| names.contains(&*kind.kind)).collect();
+    (named, unknown.map(|name| TargetError::Kind((*name).to_owned())))
 }
 
 impl ScrapeTarget {
     /// The profile `kind` of the target with these labels.
-    pub fn new(discovered: &Target, kind: &ProfileKind, settings: &Settings) -> Result<Self, TargetError> {
+    pub(super) fn new(discovered: &Target, kind: &ProfileKind, settings: &Settings) -> Result<Self, TargetError> {
         let mut labels = discovered.clone();
         labels.retain(|_, value| !value.is_empty());
         let set_default = |labels: &mut Target, name: &str, value: &str| {
@@ -73,7 +92,7 @@ impl ScrapeTarget {
         let service = service_name(&labels, "");
         set_default(&mut labels, SERVICE_NAME, &service);
         let url = url(&labels, &scheme, &address, kind, settings)?;
-        labels.retain(|name, _| !name.starts_with("__meta_"));
+        labels.retain(|name, _| !name.starts_with("__meta_") && **name != *KINDS);
         Ok(Self {
             kind: kind.clone(),
             url,
@@ -82,12 +101,12 @@ impl ScrapeTarget {
     }
 
     /// What makes this one differ from others: all labels, the kind (two kinds may share a URL) and the URL.
-    pub fn identity(&self) -> Identity {
+    pub(super) fn identity(&self) -> Identity {
         Identity(self.labels.clone(), self.kind.clone(), self.url.clone())
     }
 
     /// A number that spreads the first scrapes of targets over the interval.
-    pub fn spread(&self) -> u64 {
+    pub(super) fn spread(&self) -> u64 {
         let text = format!("{}\0{}\0{}", self.labels, self.kind.kind, self.url);
         xxhash_rust::xxh3::xxh3_64(text.as_bytes())
     }
@@ -95,7 +114,7 @@ impl ScrapeTarget {
 
 /// What tells one loop from another.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Identity(Labels, ProfileKind, Url);
+pub(super) struct Identity(Labels, ProfileKind, Url);
 
 fn value<'a>(labels: &'a Target, name: &str) -> &'a str {
     labels.get(name).map_or("", AsRef::as_ref)
@@ -177,7 +196,7 @@ impl fmt::Display for ScrapeTarget {
 }
 
 /// The labels that people see: without reserved ones.
-pub fn public_labels(labels: &Labels) -> impl Iterator<Item = (Arc<str>, Arc<str>)> {
+pub(super) fn public_labels(labels: &Labels) -> impl Iterator<Item = (Arc<str>, Arc<str>)> {
     labels
         .iter()
         .filter(|(name, _)| !name.starts_with("__") || *name == PROFILE_NAME)
@@ -204,6 +223,43 @@ mod tests {
             .collect();
         let kind = settings.kinds.iter().find(|other| other.kind.as_ref() == kind).unwrap();
         ScrapeTarget::new(&discovered, kind, &settings)
+    }
+
+    /// The kinds that are taken from a target with this label, and what is wrong with it.
+    fn kinds_of(names: Option<&str>) -> (String, Option<String>) {
+        let custom = Body::new().with("enabled", Value::Bool(false)).text("path", "/x");
+        let config = Body::new()
+            .labelled("profile.custom", "mine", custom)
+            .block("profile.block", Body::new().with("enabled", Value::Bool(false)));
+        let settings = settings(Body::new().block("profiling_config", config));
+        let labels = names.map(|names| (KINDS.into(), names.into()));
+        let (kinds, error) = kinds(&labels.into_iter().collect(), &settings);
+        let kinds: Vec<&str> = kinds.iter().map(|kind| &*kind.kind).collect();
+        (kinds.join(" "), error.map(|error| error.to_string()))
+    }
+
+    #[test]
+    fn a_target_may_name_its_kinds_enabled_or_not() {
+        let enabled = "goroutine memory mutex process_cpu";
+        for (names, kinds) in [
+            (None, enabled),
+            (Some(""), enabled),
+            (Some("process_cpu"), "process_cpu"),
+            (
+                Some("threadcreate, memory,mine,block,memory"),
+                "memory block mine threadcreate",
+            ),
+        ] {
+            assert_eq!(kinds_of(names), (kinds.to_owned(), None));
+        }
+        let (kinds, error) = kinds_of(Some("memory,cpu"));
+        assert_eq!(kinds, "memory");
+        assert_eq!(
+            error.as_deref(),
+            Some("`cpu` in the target's label __profile_kinds__ is no kind of profile")
+        );
+        let pairs = [("__address__", "h:1"), (KINDS, "memory")];
+        assert_eq!(scrape(&pairs, "memory", Body::new()).unwrap().labels.get(KINDS), None);
     }
 
     fn url_of(pairs: &[(&str, &str)], kind: &str, body: Body) -> String {

@@ -16,7 +16,7 @@ use crate::components::common::testing::{
     Body, Collector, Recorder, Running, Server, eventually, receivers, serve, targets,
 };
 use crate::components::pyroscope::scrape::DEFINITION;
-use crate::lang::value::Value;
+use crate::lang::value::{Number, Value};
 use crate::profile::pprof::{self, Function, Line, Location, Profile, ValueType};
 use crate::profile::{RawProfile, pprof::gunzip};
 
@@ -34,6 +34,11 @@ impl Target {
             .route("/debug/pprof/allocs", get(allocs))
             .route("/debug/pprof/goroutine", get(goroutine))
             .route("/debug/pprof/profile", get(goroutine))
+            .route("/two", get(two_samples))
+            .route(
+                "/text",
+                get(|| async { "threadcreate profile: total 7\n7 @ 0x10\n#\t0x10\tmain+0x1\ta.go:1\n" }),
+            )
             .route("/html", get(|| async { Html("<html>not here</html>") }))
             .route("/slow", get(|| tokio::time::sleep(Duration::from_secs(60))))
             .with_state(target.clone());
@@ -80,6 +85,11 @@ async fn allocs(State(target): State<Arc<Target>>) -> impl IntoResponse {
 }
 
 const GOROUTINE: &[u8] = &[0x0a, 4, 8, 1, 16, 2];
+
+/// A profile with two samples, each an empty message.
+async fn two_samples() -> impl IntoResponse {
+    [&[0x12, 0, 0x12, 0], GOROUTINE].concat()
+}
 
 async fn goroutine(
     State(target): State<Arc<Target>>,
@@ -193,6 +203,16 @@ async fn a_profile_over_time_is_asked_for_with_its_seconds() {
 }
 
 #[tokio::test]
+async fn a_profile_as_text_goes_on_as_pprof() {
+    let (_target, address, _server) = Target::start().await;
+    let sink = Arc::new(Collector::default());
+    let running = Running::start(&DEFINITION, &recorder(), &body(&address, &sink, "goroutine", "/text"));
+    eventually("a profile", || !sink.profiles().is_empty()).await;
+    assert_eq!(values(&sink.profiles()[0]), [7]);
+    running.stop().await;
+}
+
+#[tokio::test]
 async fn wrong_answers_are_shown_at_their_target() {
     let (_target, address, _server) = Target::start().await;
     for (path, reason) in [
@@ -209,6 +229,48 @@ async fn wrong_answers_are_shown_at_their_target() {
         assert!(info().contains(r#""health": "down""#) && sink.profiles().is_empty());
         running.stop().await;
     }
+}
+
+#[tokio::test]
+async fn what_is_beyond_a_limit_is_not_forwarded_and_said() {
+    let (_target, address, _server) = Target::start().await;
+    let number = |number: i64| Value::Number(Number::Int(number));
+    for (limits, reason) in [
+        (
+            Body::new().with("max_profile_bytes", number(5)),
+            "the profile is larger than the 5 bytes of max_profile_bytes",
+        ),
+        (
+            Body::new().with("max_profile_samples", number(1)),
+            "the profile has 2 samples, the limit of max_profile_samples is 1",
+        ),
+    ] {
+        let sink = Arc::new(Collector::default());
+        let body = body(&address, &sink, "goroutine", "/two").block("limits", limits);
+        let running = Running::start(&DEFINITION, &recorder(), &body);
+        let info = || format!("{:?}", running.component.debug_info());
+        eventually(reason, || info().contains(reason)).await;
+        assert!(sink.profiles().is_empty());
+        let wide = Body::new().with("max_profile_samples", number(2));
+        let body = self::body(&address, &sink, "goroutine", "/two").block("limits", wide);
+        running.component.update(body.arguments(&DEFINITION)).unwrap();
+        eventually("a profile within the limits", || !sink.profiles().is_empty()).await;
+        running.stop().await;
+    }
+
+    let sink = Arc::new(Collector::default());
+    let recorder = recorder();
+    let three: Vec<Vec<(&str, &str)>> = ["a", "b", "c"]
+        .map(|service| vec![("__address__", address.as_str()), ("service_name", service)])
+        .to_vec();
+    let three: Vec<&[(&str, &str)]> = three.iter().map(Vec::as_slice).collect();
+    let body = body(&address, &sink, "goroutine", "")
+        .with("targets", targets(&three))
+        .block("limits", Body::new().with("max_targets", number(2)));
+    let running = Running::start(&DEFINITION, &recorder, &body);
+    let message = "2 profiles are scraped, 1 targets are left out: max_targets is 2";
+    eventually("the health", || recorder.health().1 == message).await;
+    running.stop().await;
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::components::common::http_client::HttpClientArguments;
 use crate::components::common::http_values::{HttpUrl, PlainHeaders};
+use crate::components::pyroscope::write::labels::is_label_name;
 use crate::components::pyroscope::write::queue::Limits;
 use crate::lang::argument_error::ArgumentError;
 use crate::lang::attribute::{ByteSize, FromValue, Interval, Natural, Positive, wrong};
@@ -55,6 +56,9 @@ arguments! {
         remote_timeout: Interval = "10s",
         /// Whether a request that was refused for its rate (429) is sent again.
         retry_on_http_429: bool = true,
+        /// Label whose value is sent as X-Scope-OrgID, in place of the header that is configured; a profile without it
+        /// is sent with that (not in Alloy).
+        tenant_label: Option<LabelName>,
         /// URL of the server; a path in it is a prefix of the API's paths.
         url: HttpUrl,
     }
@@ -103,12 +107,42 @@ impl FromValue for ExternalLabels {
 
     fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError> {
         let labels = BTreeMap::from_value(name, value)?;
-        if let Some(name) = labels.keys().find(|name| !is_label_name(name)) {
-            return Err(wrong(format!(
-                "`{name}` is not a label name: letters, digits, `_` and `.` are allowed"
-            )));
-        }
+        labels.keys().try_for_each(|name| check_label_name(name))?;
         Ok(Self(labels))
+    }
+}
+
+/// Name of a label that a server takes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct LabelName(pub(crate) Arc<str>);
+
+impl FromValue for LabelName {
+    const KIND: Kind = Kind::String;
+
+    fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError> {
+        let label = Arc::<str>::from_value(name, value)?;
+        check_label_name(&label)?;
+        Ok(Self(label))
+    }
+}
+
+fn check_label_name(name: &str) -> Result<(), ArgumentError> {
+    if is_label_name(name) {
+        return Ok(());
+    }
+    Err(wrong(format!(
+        "`{name}` is not a label name: letters, digits, `_` and `.` are allowed"
+    )))
+}
+
+impl WriteArguments {
+    /// Labels that endpoints take the tenant from.
+    pub(crate) fn tenant_labels(&self) -> impl Iterator<Item = Arc<str>> {
+        let labels = self
+            .endpoint
+            .iter()
+            .filter_map(|endpoint| endpoint.tenant_label.as_ref());
+        labels.map(|label| label.0.clone())
     }
 }
 
@@ -151,14 +185,6 @@ impl QueueArguments {
         }
         Ok(())
     }
-}
-
-/// True for a label name that a server takes: letters, digits, underscores and dots.
-pub(crate) fn is_label_name(name: &str) -> bool {
-    !name.is_empty()
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
 }
 
 #[cfg(test)]

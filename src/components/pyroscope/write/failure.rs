@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use crate::components::pyroscope::write::arguments::EndpointArguments;
 use crate::profile::SinkErrorKind;
 use crate::wire::call::CallError;
 use crate::wire::connect::Code;
 
 /// Why a request failed, and what follows from it.
 #[derive(Clone)]
-pub struct Failure {
+pub(super) struct Failure {
     /// What failed, for logs and health.
     pub message: String,
     /// What it says about trying again.
@@ -17,9 +18,9 @@ pub struct Failure {
     pub retry_after: Option<Duration>,
 }
 
-/// Whose fault a failure is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum FailureKind {
+/// Whose fault a failure is. What most wants a retry comes first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum FailureKind {
     /// The endpoint cannot take anything now: network, timeout, 429, 502, 503, 504, credentials, wrong path.
     Endpoint,
     /// The endpoint failed at this request: 500 and the like. It may be the profiles.
@@ -30,9 +31,21 @@ pub enum FailureKind {
     Profiles,
 }
 
+impl FailureKind {
+    /// The same as the error of one profile.
+    pub(super) fn of_sink(self) -> SinkErrorKind {
+        match self {
+            Self::Endpoint => SinkErrorKind::Unavailable,
+            Self::Server => SinkErrorKind::Internal,
+            Self::TooLarge => SinkErrorKind::TooLarge,
+            Self::Profiles => SinkErrorKind::Invalid,
+        }
+    }
+}
+
 impl Failure {
     /// The endpoint cannot take anything now, for this reason.
-    pub fn of_endpoint(message: String) -> Self {
+    pub(super) fn of_endpoint(message: String) -> Self {
         Self {
             message,
             kind: FailureKind::Endpoint,
@@ -40,32 +53,32 @@ impl Failure {
         }
     }
 
-    /// What an error says when profiles beyond a rate are sent again (`retry_on_429`), or are not.
-    pub fn of_call(error: &CallError, retry_on_429: bool) -> Self {
+    /// What an error says of an endpoint's request.
+    pub(super) fn of_call(error: &CallError, endpoint: &EndpointArguments) -> Self {
         Self {
             message: error.to_string(),
-            kind: kind_of(error, retry_on_429),
+            kind: kind_of(error, endpoint),
             retry_after: error.retry_after(),
         }
     }
 }
 
 /// True when a profile that was refused so would be refused again.
-pub fn is_final(kind: SinkErrorKind, retry_on_429: bool) -> bool {
+pub(super) fn is_final(kind: SinkErrorKind, endpoint: &EndpointArguments) -> bool {
     match kind {
         SinkErrorKind::Invalid | SinkErrorKind::TooLarge => true,
-        SinkErrorKind::LimitExceeded => !retry_on_429,
+        SinkErrorKind::LimitExceeded => !endpoint.retry_on_http_429,
         SinkErrorKind::Unavailable | SinkErrorKind::Internal | SinkErrorKind::Gone => false,
     }
 }
 
-fn kind_of(error: &CallError, retry_on_429: bool) -> FailureKind {
+fn kind_of(error: &CallError, endpoint: &EndpointArguments) -> FailureKind {
     let CallError::Refused { status, code, .. } = error else {
         return FailureKind::Endpoint;
     };
     match (*status, *code) {
         (413, _) => FailureKind::TooLarge,
-        (429, _) | (_, Some(Code::ResourceExhausted)) if !retry_on_429 => FailureKind::Profiles,
+        (429, _) | (_, Some(Code::ResourceExhausted)) if !endpoint.retry_on_http_429 => FailureKind::Profiles,
         // About the request, not about what is in it: nothing would pass, and nothing is wrong with the profiles.
         (300..=399 | 401 | 403 | 404 | 405 | 407 | 408 | 429 | 502 | 503 | 504, _) => FailureKind::Endpoint,
         (

@@ -17,13 +17,13 @@ type Queues = Arc<RwLock<Vec<(String, Weak<Queue>)>>>;
 type GaugeRow = (&'static str, &'static str, fn(&Waiting) -> f64);
 
 /// Gauges of all queues of the component.
-pub struct QueueGauges {
+pub(super) struct QueueGauges {
     queues: Queues,
 }
 
 impl QueueGauges {
     /// Makes the gauges and registers them in `scope`.
-    pub fn new(scope: &Scope) -> Self {
+    pub(super) fn new(scope: &Scope) -> Self {
         let gauges = Self { queues: Arc::default() };
         let rows: [GaugeRow; 3] = [
             (
@@ -50,7 +50,7 @@ impl QueueGauges {
     }
 
     /// The queues whose state the gauges show.
-    pub fn show(&self, queues: impl IntoIterator<Item = (String, Weak<Queue>)>) {
+    pub(super) fn show(&self, queues: impl IntoIterator<Item = (String, Weak<Queue>)>) {
         *self.queues.write() = queues.into_iter().collect();
     }
 }

@@ -13,7 +13,7 @@ const LATENCY_SECONDS: [f64; 12] = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 
 
 /// Why a profile did not reach an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DropReason {
+pub(super) enum DropReason {
     /// The queue was larger than `max_bytes`; this was its oldest profile.
     QueueSize,
     /// It waited longer than `max_age`.
@@ -30,7 +30,7 @@ pub enum DropReason {
 
 impl DropReason {
     /// The value of the label `reason`.
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::QueueSize => "queue_size",
             Self::QueueAge => "queue_age",
@@ -44,7 +44,7 @@ impl DropReason {
 
 /// Metrics of the component, by endpoint.
 #[derive(Clone)]
-pub struct WriteMetrics {
+pub(super) struct WriteMetrics {
     sent_profiles: Family<Labels, Counter>,
     sent_bytes: Family<Labels, Counter>,
     dropped_profiles: Family<Labels, Counter>,
@@ -72,7 +72,7 @@ impl Default for WriteMetrics {
 
 impl WriteMetrics {
     /// Makes the handles and registers them in `scope`.
-    pub fn new(scope: &Scope) -> Self {
+    pub(super) fn new(scope: &Scope) -> Self {
         let metrics = Self::default();
         let counters: [(_, _, &Family<Labels, Counter>); 7] = [
             (
@@ -119,7 +119,7 @@ impl WriteMetrics {
     }
 
     /// Handles for one endpoint; `endpoint` is its URL.
-    pub fn endpoint(&self, endpoint: &str) -> EndpointMetrics {
+    pub(super) fn endpoint(&self, endpoint: &str) -> EndpointMetrics {
         let labels = vec![("endpoint", endpoint.to_owned())];
         EndpointMetrics {
             sent_profiles: self.sent_profiles.get_or_create_owned(&labels),
@@ -139,7 +139,7 @@ impl WriteMetrics {
 
 /// Handles for one endpoint.
 #[derive(Clone)]
-pub struct EndpointMetrics {
+pub(super) struct EndpointMetrics {
     sent_profiles: Counter,
     sent_bytes: Counter,
     dropped_profiles: Counter,
@@ -154,13 +154,13 @@ pub struct EndpointMetrics {
 
 impl EndpointMetrics {
     /// Counts what the endpoint took.
-    pub fn sent(&self, profiles: u64, bytes: u64) {
+    pub(super) fn sent(&self, profiles: u64, bytes: u64) {
         self.sent_profiles.inc_by(profiles);
         self.sent_bytes.inc_by(bytes);
     }
 
     /// Counts what did not reach the endpoint.
-    pub fn dropped(&self, reason: DropReason, profiles: u64, bytes: u64) {
+    pub(super) fn dropped(&self, reason: DropReason, profiles: u64, bytes: u64) {
         self.dropped_profiles.inc_by(profiles);
         self.dropped_bytes.inc_by(bytes);
         let labels = vec![
@@ -171,13 +171,13 @@ impl EndpointMetrics {
     }
 
     /// Counts a request: `ok`, `partial`, `refused`, `failed`.
-    pub fn request(&self, outcome: &'static str) {
+    pub(super) fn request(&self, outcome: &'static str) {
         let labels = vec![("endpoint", self.endpoint.clone()), ("outcome", outcome.to_owned())];
         self.all.requests.get_or_create_owned(&labels).inc();
     }
 
     /// What was sent and dropped so far.
-    pub fn totals(&self) -> (u64, u64) {
+    pub(super) fn totals(&self) -> (u64, u64) {
         (self.sent_profiles.get(), self.dropped_profiles.get())
     }
 }

@@ -5,7 +5,7 @@
 //! empties it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use parking_lot::{Mutex, RwLock};
@@ -13,24 +13,28 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 use crate::base::{BoxFuture, Shutdown};
+use crate::components::common::receiver::{self, TakesProfiles};
 use crate::lang::schema::{Attribute, Kind, RECEIVER};
-use crate::lang::value::{Capsule, Number, Value};
+use crate::lang::value::{Number, Value};
 use crate::pipeline::component::live::{Entry, ProfileFacts};
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
-use crate::profile::sink::Receiver;
-use crate::profile::{ProfileSink, RawProfile, SinkError, SinkErrorKind};
+use crate::profile::{RawProfile, RefusedProfile, SinkError, SinkErrorKind};
 
 mod arguments;
+mod delivery;
 mod failure;
 mod gauges;
+mod labels;
 mod metrics;
+mod parcel;
 mod queue;
 mod sender;
 #[cfg(test)]
 mod tests;
 
-use arguments::{EndpointArguments, WriteArguments, is_label_name};
+use arguments::{EndpointArguments, WriteArguments};
 use gauges::QueueGauges;
+use labels::LabelPolicy;
 use metrics::{DropReason, WriteMetrics};
 use queue::{Queue, record};
 use sender::{EndpointState, Sender};
@@ -66,7 +70,7 @@ struct Write {
 
 #[derive(Default)]
 struct State {
-    external_labels: BTreeMap<Arc<str>, Arc<str>>,
+    labels: LabelPolicy,
     endpoints: Vec<Endpoint>,
 }
 
@@ -90,14 +94,8 @@ fn build(
     });
     component.set_arguments(&arguments)?;
     component.report_orphans();
-    let receiver: Receiver = Arc::new(WriteReceiver {
-        id: component.context.id.clone(),
-        write: Arc::downgrade(&component),
-    });
-    (component.context.exports)(BTreeMap::from([(
-        "receiver".into(),
-        Value::Capsule(Capsule::new(RECEIVER, receiver)),
-    )]));
+    let receiver = receiver::export(&component.context.id, Arc::downgrade(&component));
+    (component.context.exports)(BTreeMap::from([("receiver".into(), receiver)]));
     Ok(Arc::new(RunningWrite(component)))
 }
 
@@ -129,7 +127,10 @@ impl Write {
             )
         }));
         *self.state.write() = State {
-            external_labels: arguments.external_labels.0.clone(),
+            labels: LabelPolicy {
+                external: arguments.external_labels.0.clone(),
+                tenants: arguments.tenant_labels().collect(),
+            },
             endpoints,
         };
         Ok(())
@@ -228,43 +229,18 @@ impl Write {
         }
     }
 
-    /// Labels as they are sent: reserved ones go, external ones come, names are checked.
-    fn prepare(&self, profile: RawProfile, external: &BTreeMap<Arc<str>, Arc<str>>) -> Result<RawProfile, SinkError> {
-        let kept = profile
-            .labels
-            .filtered(|name| !name.starts_with("__") || matches!(name, "__name__" | "__delta__"));
-        let labels = if external.is_empty() {
-            kept
-        } else {
-            kept.with_all(external)
-        };
-        if labels.is_empty() {
-            return Err(SinkError::new(SinkErrorKind::Invalid, "the profile has no labels"));
-        }
-        if let Some((name, _)) = labels.iter().find(|(name, _)| !is_label_name(name)) {
-            let message = format!("label name `{name}` may hold letters, digits, `_` and `.` only");
-            return Err(SinkError::new(SinkErrorKind::Invalid, message));
-        }
-        let id = if profile.id.is_empty() {
-            uuid::Uuid::new_v4().to_string().into()
-        } else {
-            profile.id
-        };
-        Ok(RawProfile { labels, id, ..profile })
-    }
-
-    async fn append(self: Arc<Self>, profiles: Vec<RawProfile>) -> Vec<(usize, SinkError)> {
-        let (external, endpoints) = {
+    async fn append(self: Arc<Self>, profiles: Vec<RawProfile>) -> Vec<RefusedProfile> {
+        let (labels, endpoints) = {
             let state = self.state.read();
-            (state.external_labels.clone(), state.endpoints.clone())
+            (state.labels.clone(), state.endpoints.clone())
         };
-        let mut errors = Vec::new();
+        let mut refused = Vec::new();
         let mut places = Vec::with_capacity(profiles.len());
         let mut prepared = Vec::with_capacity(profiles.len());
         for (place, profile) in profiles.into_iter().enumerate() {
             let bytes = profile.pprof.len() as u64;
             self.context.live.tell(|| Entry::Profile(ProfileFacts::of(&profile)));
-            match self.prepare(profile, &external) {
+            match labels.prepare(profile) {
                 Ok(profile) => {
                     places.push(place);
                     prepared.push(profile);
@@ -273,7 +249,7 @@ impl Write {
                     for endpoint in &endpoints {
                         endpoint.sender.metrics.dropped(DropReason::InvalidLabels, 1, bytes);
                     }
-                    errors.push((place, error));
+                    refused.push(RefusedProfile::new(place, error));
                 }
             }
         }
@@ -287,9 +263,13 @@ impl Write {
             )),
         };
         if let Some(error) = failed {
-            errors.extend(places.into_iter().map(|place| (place, error.clone())));
+            refused.extend(
+                places
+                    .into_iter()
+                    .map(|place| RefusedProfile::new(place, error.clone())),
+            );
         }
-        errors
+        refused
     }
 
     async fn run(self: Arc<Self>, shutdown: Shutdown) {
@@ -356,26 +336,9 @@ fn store(endpoints: &[Endpoint], profiles: &[RawProfile]) -> Option<SinkError> {
     first_error
 }
 
-/// The receiver that is exported. It stays the same through updates, so that nothing downstream changes, and does not
-/// keep the component (and the lock of its queues) alive: who still holds it after the component's end is told so.
-struct WriteReceiver {
-    id: Arc<str>,
-    write: Weak<Write>,
-}
-
-impl ProfileSink for WriteReceiver {
-    fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<(usize, SinkError)>> {
-        match self.write.upgrade() {
-            Some(write) => Box::pin(write.append(profiles)),
-            None => Box::pin(async move {
-                let gone = SinkError::new(SinkErrorKind::Gone, "the pyroscope.write component has ended");
-                (0..profiles.len()).map(|place| (place, gone.clone())).collect()
-            }),
-        }
-    }
-
-    fn component_id(&self) -> &str {
-        &self.id
+impl TakesProfiles for Write {
+    fn take(self: Arc<Self>, profiles: Vec<RawProfile>) -> BoxFuture<'static, Vec<RefusedProfile>> {
+        Box::pin(self.append(profiles))
     }
 }
 

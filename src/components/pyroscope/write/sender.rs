@@ -14,15 +14,14 @@ use rand::Rng as _;
 
 use crate::base::Shutdown;
 use crate::components::pyroscope::write::arguments::EndpointArguments;
+use crate::components::pyroscope::write::delivery::{Delivery, Outcome};
 use crate::components::pyroscope::write::failure::{Failure, FailureKind, is_final};
 use crate::components::pyroscope::write::metrics::{DropReason, EndpointMetrics};
 use crate::components::pyroscope::write::queue::{Batch, Queue};
-use crate::pipeline::component::live::{Entry, LiveHandle, Outcome as LiveOutcome};
+use crate::pipeline::component::live::LiveHandle;
 use crate::profile::RawProfile;
-use crate::wire::call::Caller;
 use crate::wire::client::HttpClient;
-use crate::wire::push::PushClient;
-use crate::wire::refusals::{self, Refused};
+use crate::wire::refusals::Refused;
 
 /// Failures in a row after which the endpoint counts as unhealthy.
 const UNHEALTHY_FAILURES: u64 = 3;
@@ -37,7 +36,7 @@ const EXPIRE_EVERY: Duration = Duration::from_secs(10);
 
 /// What people see of an endpoint.
 #[derive(Clone, Debug, Default)]
-pub struct EndpointState {
+pub(super) struct EndpointState {
     /// Requests that failed since the last success.
     pub failures: u64,
     /// The last failure; empty when there was none or a request passed since.
@@ -48,13 +47,13 @@ pub struct EndpointState {
 
 impl EndpointState {
     /// True when the endpoint has failed for some time.
-    pub fn is_unhealthy(&self) -> bool {
+    pub(super) fn is_unhealthy(&self) -> bool {
         self.failures >= UNHEALTHY_FAILURES
     }
 }
 
 /// Sends for one endpoint.
-pub struct Sender {
+pub(super) struct Sender {
     /// The component, for logs and for those who look at it.
     pub live: LiveHandle,
     /// How the endpoint is configured.
@@ -75,20 +74,10 @@ pub struct Sender {
     pub on_health: Arc<dyn Fn() + Send + Sync>,
 }
 
-/// How a request with a batch ended.
-enum Outcome {
-    /// The endpoint took the whole batch.
-    Taken,
-    /// The endpoint names the profiles that it refused; it took the others.
-    Partly(Vec<Refused>, Failure),
-    /// The endpoint took no profile.
-    Failed(Failure),
-}
-
 impl Sender {
     /// Works until `stop`; the request under way then has five seconds to end. When the stop is because of `shutdown`,
     /// tries once more to empty the queue, for five seconds at most.
-    pub async fn run(self: Arc<Self>, stop: Shutdown, shutdown: Shutdown) {
+    pub(super) async fn run(self: Arc<Self>, stop: Shutdown, shutdown: Shutdown) {
         while self.wait_for_work(&stop).await {
             let is_shorter = tokio::select! {
                 is_shorter = self.send_batch(self.arguments.remote_timeout.get()) => is_shorter,
@@ -229,7 +218,7 @@ impl Sender {
         let mut is_explained = true;
         for Refused { index, error } in refused {
             match error {
-                Some(error) if is_final(error.kind, self.arguments.retry_on_http_429) => {
+                Some(error) if is_final(error.kind, &self.arguments) => {
                     self.reject(std::slice::from_ref(&batch.profiles[index]), &error.message);
                     done.insert(index);
                 }
@@ -317,55 +306,16 @@ impl Sender {
         retries > 0 && self.state.lock().failures >= retries
     }
 
-    /// Sends one request and judges its answer.
+    /// Sends profiles, without trying again.
     async fn push(&self, profiles: &[RawProfile], timeout: Duration) -> Outcome {
-        let headers = match self.client.headers().await {
-            Ok(headers) => headers,
-            Err(error) => {
-                return Outcome::Failed(Failure::of_endpoint(error.to_string()));
-            }
+        let delivery = Delivery {
+            live: &self.live,
+            metrics: &self.metrics,
+            client: &self.client,
+            arguments: &self.arguments,
+            timeout,
         };
-        let caller = Caller::new(self.client.client().clone(), self.arguments.url.url().clone())
-            .with_headers(headers)
-            .with_timeout(timeout);
-        let started = Instant::now();
-        let answer = PushClient::new(caller).push(profiles).await;
-        let duration = started.elapsed();
-        self.metrics.latency.observe(duration.as_secs_f64());
-        let error = match answer {
-            Ok(()) => {
-                self.metrics.request("ok");
-                self.tell(profiles, duration, || LiveOutcome::Good("taken"));
-                return Outcome::Taken;
-            }
-            Err(error) => error,
-        };
-        let failure = Failure::of_call(&error, self.arguments.retry_on_http_429);
-        if let Some(refused) = refusals::of_error(&error, profiles) {
-            self.metrics.request("partial");
-            self.tell(profiles, duration, || {
-                LiveOutcome::Bad("partly refused", failure.message.clone())
-            });
-            return Outcome::Partly(refused, failure);
-        }
-        let word = match failure.kind {
-            FailureKind::Profiles | FailureKind::TooLarge => "refused",
-            FailureKind::Server | FailureKind::Endpoint => "failed",
-        };
-        self.metrics.request(word);
-        self.tell(profiles, duration, || LiveOutcome::Bad(word, failure.message.clone()));
-        Outcome::Failed(failure)
-    }
-
-    /// Tells whoever looks at the component how a request ended.
-    fn tell(&self, profiles: &[RawProfile], duration: Duration, outcome: impl FnOnce() -> LiveOutcome) {
-        self.live.tell(|| Entry::Write {
-            endpoint: self.arguments.url.written().clone(),
-            profiles: profiles.len(),
-            bytes: bytes_of(profiles) as usize,
-            duration,
-            outcome: outcome(),
-        });
+        delivery.deliver(profiles).await
     }
 
     /// Waits as long as the server asked for, within the configured bound.
@@ -399,7 +349,8 @@ impl Sender {
         };
         if let Some(profile) = profiles.first() {
             tracing::warn!(
-                component = %self.live.id(), endpoint = %self.arguments.url.written(), refused, labels = %profile.labels,
+                component = %self.live.id(), endpoint = %self.arguments.url.written(),
+                refused, labels = %profile.labels,
                 error = %reason, "endpoint refused profiles, they are dropped"
             );
         }
@@ -416,7 +367,8 @@ impl Sender {
             was_unhealthy
         };
         if was_unhealthy {
-            tracing::info!(component = %self.live.id(), endpoint = %self.arguments.url.written(), "endpoint takes profiles again");
+            tracing::info!(component = %self.live.id(), endpoint = %self.arguments.url.written(),
+            "endpoint takes profiles again");
             (self.on_health)();
         }
     }

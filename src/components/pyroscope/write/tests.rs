@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use http::{HeaderMap, StatusCode};
@@ -18,6 +18,7 @@ use crate::components::common::testing::{Body, Recorder, Running, Server, eventu
 use crate::components::pyroscope::write::DEFINITION;
 use crate::lang::value::{Number, Value};
 use crate::pipeline::component::HealthState;
+use crate::profile::upload::Upload;
 use crate::profile::{Labels, RawProfile, SinkError, SinkErrorKind};
 use crate::wire::connect::{Code, ConnectError};
 use crate::wire::proto::push::PushRequest;
@@ -46,6 +47,7 @@ impl Endpoint {
         });
         let router = Router::new()
             .route("/profile/push.v1.PusherService/Push", post(push))
+            .route("/profile/ingest", post(ingest))
             .with_state(endpoint.clone());
         let (url, server) = serve(router).await;
         (endpoint, format!("{url}/profile"), server)
@@ -86,6 +88,17 @@ async fn push(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap, body: B
         )
             .into_response(),
     }
+}
+
+/// Takes uploads but those whose name is `bad`.
+async fn ingest(State(endpoint): State<Arc<Endpoint>>, RawQuery(query): RawQuery, body: Bytes) -> StatusCode {
+    let query = query.unwrap_or_default();
+    if query.starts_with("name=bad") {
+        return StatusCode::UNPROCESSABLE_ENTITY;
+    }
+    assert_eq!(body, "a;b");
+    endpoint.taken.lock().push((query, String::new()));
+    StatusCode::OK
 }
 
 fn service(labels: &[crate::wire::proto::types::LabelPair]) -> String {
@@ -201,7 +214,7 @@ async fn wrong_labels_are_refused_at_once_and_counted() {
         .receiver()
         .append(vec![with(&[("a-b", "1")]), profile("good"), with(&[("__meta_x", "1")])])
         .await;
-    assert_eq!(errors.iter().map(|(place, _)| *place).collect::<Vec<_>>(), [0, 2]);
+    assert_eq!(errors.iter().map(|refused| refused.index).collect::<Vec<_>>(), [0, 2]);
     assert_eq!(metric(&recorder, "pyroscope_write_dropped_profiles_total"), 2.0);
     running.stop().await;
 }
@@ -490,6 +503,95 @@ async fn a_dead_endpoint_does_not_hold_up_another_and_an_update_keeps_what_waits
     let info = || format!("{:?}", running.component.debug_info());
     eventually("the count", || info().contains("\"sent_profiles\": Uint(12)")).await;
     eventually("the queue", || info().contains("\"queued_profiles\": Uint(0)")).await;
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_that_hangs_delays_neither_the_other_nor_the_source() {
+    let (up, up_url, _up) = Endpoint::start().await;
+    let hangs = Router::new().fallback(|| async { std::future::pending::<()>().await });
+    let (hanging_url, _hanging) = serve(hangs).await;
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new("pyroscope.write.test", folder.path());
+    let both = Body::new()
+        .block("endpoint", fast(&hanging_url).text("remote_timeout", "1h"))
+        .block("endpoint", fast(&up_url));
+    let running = Running::start(&DEFINITION, &recorder, &both);
+    for round in 0..5 {
+        append(&recorder, round * 10..(round + 1) * 10).await;
+        eventually("the other endpoint", || up.taken.lock().len() == (round + 1) * 10).await;
+    }
+    assert_eq!(metric(&recorder, "pyroscope_write_dropped_profiles_total{"), 0.0);
+    running.kill().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_label_of_the_profile_names_the_tenant_of_its_push() {
+    let (endpoint, url, _server) = Endpoint::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new("pyroscope.write.test", folder.path());
+    let endpoint_body = fast(&url)
+        .with("headers", Value::object([("X-Scope-OrgID", Value::string("rest"))]))
+        .text("tenant_label", "__tenant__");
+    let running = Running::start(&DEFINITION, &recorder, &Body::new().block("endpoint", endpoint_body));
+    for (count, (tenant, expected)) in [("blue", "blue"), ("", "rest"), ("red", "red")].into_iter().enumerate() {
+        let profile = RawProfile {
+            labels: Labels::from_pairs([("service_name", "shop"), ("__tenant__", tenant)]),
+            ..profile("")
+        };
+        assert!(recorder.receiver().append(vec![profile]).await.is_empty());
+        eventually("the push", || endpoint.taken.lock().len() == count + 1).await;
+        assert_eq!(endpoint.headers.lock()["x-scope-orgid"], expected);
+        // A reserved label is not sent itself.
+        assert_eq!(endpoint.taken.lock().last().unwrap().0, "shop");
+    }
+    let several = ["blue", "red", "blue"].map(|tenant| RawProfile {
+        labels: Labels::from_pairs([("service_name", "shop"), ("__tenant__", tenant)]),
+        ..profile("")
+    });
+    let before = endpoint.requests.load(Ordering::Relaxed);
+    assert!(recorder.receiver().append(several.to_vec()).await.is_empty());
+    eventually("all three", || endpoint.taken.lock().len() == 6).await;
+    assert_eq!(endpoint.requests.load(Ordering::Relaxed), before + 2);
+    let wrong = RawProfile {
+        labels: Labels::from_pairs([("service_name", "shop"), ("__tenant__", "a|b")]),
+        ..profile("")
+    };
+    let errors = recorder.receiver().append(vec![wrong]).await;
+    assert_eq!(errors[0].error.kind, SinkErrorKind::Invalid);
+    assert!(
+        errors[0].error.message.contains("label `__tenant__`"),
+        "{}",
+        errors[0].error
+    );
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_that_is_refused_is_dropped_and_takes_nothing_with_it() {
+    let (endpoint, url, _server) = Endpoint::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new("pyroscope.write.test", folder.path());
+    let running = Running::start(&DEFINITION, &recorder, &body(&url));
+    let upload = |name: &str| RawProfile {
+        labels: Labels::from_pairs([("__name__", name)]),
+        id: "".into(),
+        pprof: [Upload::head("format=lines", "", ""), b"a;b".to_vec()].concat().into(),
+    };
+    // 422 for one of three, a push beside them.
+    let batch = vec![upload("good"), upload("bad"), profile("s0000"), upload("better")];
+    assert!(recorder.receiver().append(batch).await.is_empty());
+    eventually("all", || {
+        metric(&recorder, "pyroscope_write_sent_profiles_total{") == 3.0
+    })
+    .await;
+    eventually("the drop", || {
+        metric(&recorder, "pyroscope_write_dropped_profiles_by_reason_total{") == 1.0
+    })
+    .await;
+    let mut names = endpoint.services();
+    names.sort();
+    assert_eq!(names, ["name=better&format=lines", "name=good&format=lines", "s0000"]);
     running.stop().await;
 }
 

@@ -44,7 +44,7 @@ struct Remote {
 impl Fetch for Remote {
     fn fetch(&self) -> Result<Exports, String> {
         let text = self.request.ask()?;
-        Ok(source::content(text.trim(), self.is_secret))
+        Ok(source::content(text.trim(), self.is_secret.into()))
     }
 
     fn interval(&self) -> Option<Duration> {

@@ -13,7 +13,7 @@ use crate::lang::value::{FunctionError, Value};
 use parse::parse;
 use select::apply;
 
-pub fn json_path(arguments: &[Value]) -> Result<Value, FunctionError> {
+pub(crate) fn json_path(arguments: &[Value]) -> Result<Value, FunctionError> {
     count(arguments, 2)?;
     let (document, path) = (text(arguments, 0)?, text(arguments, 1)?);
     // As in Alloy: there is nothing in an empty document, and an empty path leads nowhere.

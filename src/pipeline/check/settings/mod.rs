@@ -14,10 +14,10 @@ use crate::lang::{Diagnostic, Diagnostics, codes};
 use crate::pipeline::check::analyzer::Extent;
 use crate::pipeline::check::graph::SourceBlock;
 
-pub mod http;
-pub mod livedebugging;
-pub mod logging;
-pub mod remote;
+pub(crate) mod http;
+pub(crate) mod livedebugging;
+pub(crate) mod logging;
+pub(crate) mod remote;
 
 arguments! {
     /// The body of `tracing { }`.

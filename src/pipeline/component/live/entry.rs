@@ -26,7 +26,7 @@ pub struct Stamped {
 }
 
 /// The labels of a target, by name.
-pub type LabelSet = BTreeMap<Arc<str>, Arc<str>>;
+pub(crate) type LabelSet = BTreeMap<Arc<str>, Arc<str>>;
 
 /// A profile that is larger than this is not looked into.
 const COUNT_AT_MOST: usize = 256 << 10;
@@ -292,7 +292,8 @@ impl Entry {
                 duration,
                 outcome,
             } => with_outcome(
-                json!({ "endpoint": &**endpoint, "profiles": profiles, "bytes": bytes, "seconds": duration.as_secs_f64() }),
+                json!({ "endpoint": &**endpoint, "profiles": profiles, "bytes": bytes,
+                "seconds": duration.as_secs_f64() }),
                 outcome,
             ),
         }

@@ -1,6 +1,6 @@
-//! Who may watch which component, and what components tell.
+//! Which components are watched, and what components report.
 //!
-//! In: calls of components through their [`LiveHandle`]. Out: entries in the queues of those who watch, and counts of
+//! In: calls of components through their [`LiveHandle`]. Out: entries in the queues of watchers, and counts of
 //! what flowed over each edge.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use crate::pipeline::component::live::entry::{Entry, Stamped};
 use crate::pipeline::component::live::flows::{Edge, FlowCount, Flows, TargetCount};
 use crate::pipeline::component::live::watcher::{Batch, Watcher};
 
-/// What all components of a controller share: who may watch, and what flowed where. Clones are the same hub.
+/// What all components of a controller share: their watchers, and what flowed where. Clones are the same hub.
 #[derive(Clone, Default)]
 pub struct LiveHub(Arc<Hub>);
 
@@ -23,18 +23,18 @@ struct Hub {
     /// Whether entries may be watched; counts of flows are always there.
     enabled: AtomicBool,
     flows: Flows,
-    /// By component. An entry whose component has ended is dropped at the next look.
+    /// By component. A channel whose component has ended is removed when the map is next read.
     channels: Mutex<BTreeMap<Arc<str>, Weak<Channel>>>,
 }
 
-/// A component's end: tells what happens in it. Clones are handles of the same component.
+/// A component's handle, by which it reports what happens in it. Clones are handles of the same component.
 #[derive(Clone)]
 pub struct LiveHandle(Arc<Channel>);
 
 struct Channel {
     id: Arc<str>,
     hub: LiveHub,
-    /// Length of `watchers`, so that an event that nobody looks at costs one load.
+    /// Length of `watchers`, so that an event without a watcher costs one load.
     watched: AtomicUsize,
     watchers: Mutex<Vec<Arc<Watcher>>>,
     /// The watchers are those of another channel, which ends them.
@@ -45,7 +45,7 @@ struct Channel {
     exported: AtomicU64,
 }
 
-/// One who looks at a component; dropping it ends the look.
+/// A watch of one component; dropping it ends the watch.
 pub struct Watch {
     watcher: Arc<Watcher>,
     channel: Weak<Channel>,
@@ -53,24 +53,27 @@ pub struct Watch {
 
 impl LiveHub {
     /// The handle of a component that is being built.
-    pub fn handle(&self, id: &Arc<str>) -> LiveHandle {
+    pub(crate) fn handle(&self, id: &Arc<str>) -> LiveHandle {
         let handle = LiveHandle(Arc::new(Channel::new(id.clone(), self.clone())));
         self.0.channels.lock().insert(id.clone(), Arc::downgrade(&handle.0));
         handle
     }
 
-    /// Allows or forbids watching. What is forbidden ends the watches there are.
-    pub fn set_enabled(&self, enabled: bool) {
-        self.0.enabled.store(enabled, Ordering::Relaxed);
-        if !enabled {
-            for channel in self.channels() {
-                channel.close();
-            }
+    /// Allows clients to watch components.
+    pub(crate) fn enable(&self) {
+        self.0.enabled.store(true, Ordering::Relaxed);
+    }
+
+    /// Forbids watching, and ends the watches there are.
+    pub(crate) fn disable(&self) {
+        self.0.enabled.store(false, Ordering::Relaxed);
+        for channel in self.channels() {
+            channel.close();
         }
     }
 
     /// Whether entries may be watched.
-    pub fn is_enabled(&self) -> bool {
+    pub(crate) fn is_enabled(&self) -> bool {
         self.0.enabled.load(Ordering::Relaxed)
     }
 
@@ -134,7 +137,7 @@ impl LiveHandle {
 
     /// True when someone looks. For work beyond making an entry; [`LiveHandle::tell`] asks by itself.
     #[inline]
-    pub fn is_watched(&self) -> bool {
+    pub(crate) fn is_watched(&self) -> bool {
         self.0.watched.load(Ordering::Relaxed) > 0
     }
 
@@ -160,16 +163,16 @@ impl LiveHandle {
         }
     }
 
-    /// The counters of the edge from this component to another; an empty `to` is someone without a name. They live as
-    /// long as the answer is held.
+    /// The counters of the edge from this component to another; an empty `to` is a receiver without a name. They live
+    /// as long as the answer is held.
     pub fn edge(&self, to: &str) -> Arc<Edge> {
         self.0.hub.0.flows.edge(&self.0.id, to)
     }
 
     /// Says how many targets the component exports now; called at every export.
-    pub fn exported_targets(&self, count: usize) {
+    pub(crate) fn exported_targets(&self, count: usize) {
         self.0.targets.store(count as u64, Ordering::Relaxed);
-        // At least once, so that an export of nothing is told from none.
+        // At least once, so that an export of no targets differs from no export.
         self.0.exported.fetch_add(count.max(1) as u64, Ordering::Relaxed);
     }
 }
@@ -237,7 +240,7 @@ impl Channel {
     }
 }
 
-/// The component has ended: who watched it is told so.
+/// The component has ended, and so do its watches.
 impl Drop for Channel {
     fn drop(&mut self) {
         if !self.is_borrowed {

@@ -23,7 +23,7 @@ fn target() -> Entry {
 
 fn hub_with(id: &str) -> (LiveHub, LiveHandle) {
     let hub = LiveHub::default();
-    hub.set_enabled(true);
+    hub.enable();
     let handle = hub.handle(&Arc::from(id));
     (hub, handle)
 }
@@ -114,7 +114,7 @@ async fn a_watch_ends_with_the_component_or_when_it_is_forbidden() {
 
     let handle = hub.handle(&Arc::from("a"));
     let mut watch = hub.subscribe("a", 1.0).unwrap();
-    hub.set_enabled(false);
+    hub.disable();
     assert!(watch.next().await.is_none());
     handle.tell(|| panic!("nobody looks any more"));
 }

@@ -1,4 +1,4 @@
-//! A watcher: a bounded queue of entries between a component and one who looks.
+//! A watcher: a bounded queue of entries from a component to one client.
 //!
 //! The component never waits. The queue is bounded in entries and in the bytes that they keep alive; what does not fit
 //! is lost and counted.
@@ -15,16 +15,16 @@ const MOST_ENTRIES: usize = 1000;
 /// Bytes that the waiting entries keep alive at most, roughly: 8 MiB.
 const MOST_BYTES: usize = 8 << 20;
 
-/// Entries that came since the last look.
+/// Entries that came since the last read.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// In the order in which they were told.
+    /// In the order of their events.
     pub entries: Vec<Stamped>,
-    /// Entries that did not fit since the last look.
+    /// Entries that did not fit since the last read.
     pub lost: u64,
 }
 
-/// The queue; those who tell push, one who looks takes.
+/// The queue: components push, one client takes.
 pub(super) struct Watcher {
     probability: f64,
     state: Mutex<State>,

@@ -11,7 +11,7 @@ use crate::base::segment;
 
 /// A record by segment number and offset of its framing. The default is before everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cursor {
+pub(super) struct Cursor {
     /// Number of the segment that is read.
     pub segment: u64,
     /// Offset in the segment's file, in bytes.
@@ -20,7 +20,7 @@ pub struct Cursor {
 
 impl Cursor {
     /// The saved place of a folder; before everything when there is none or it cannot be read.
-    pub fn load(folder: &Path) -> Self {
+    pub(super) fn load(folder: &Path) -> Self {
         let Ok(contents) = segment::read(&folder.join("cursor")) else {
             return Self::default();
         };
@@ -37,7 +37,7 @@ impl Cursor {
     }
 
     /// Saves the place, so that a restart goes on there.
-    pub fn save(self, folder: &Path) -> io::Result<()> {
+    pub(super) fn save(self, folder: &Path) -> io::Result<()> {
         let mut data = segment::MAGIC.to_vec();
         segment::encode_record_parts(&[&self.segment.to_le_bytes(), &self.offset.to_le_bytes()], &mut data);
         let new = folder.join("cursor.new");

@@ -7,7 +7,7 @@ use crate::profile::RawProfile;
 use crate::profile::record::{Reader, RecordError, Writer};
 
 /// Framed records of a batch, encoded once for all queues that take it.
-pub struct Encoded {
+pub(crate) struct Encoded {
     /// The records, one after the other.
     pub bytes: Vec<u8>,
     /// Length of each record with its framing.
@@ -17,7 +17,7 @@ pub struct Encoded {
 }
 
 /// Encodes profiles; `queued_ms` is the time of queueing.
-pub fn encode(profiles: &[RawProfile], queued_ms: u64) -> Encoded {
+pub(crate) fn encode(profiles: &[RawProfile], queued_ms: u64) -> Encoded {
     let mut encoded = Encoded {
         bytes: Vec::new(),
         lengths: Vec::with_capacity(profiles.len()),
@@ -33,12 +33,12 @@ pub fn encode(profiles: &[RawProfile], queued_ms: u64) -> Encoded {
 }
 
 /// Reads the profile of a payload.
-pub fn decode(payload: &Bytes) -> Result<RawProfile, RecordError> {
+pub(crate) fn decode(payload: &Bytes) -> Result<RawProfile, RecordError> {
     Reader::new(payload)?.finish()
 }
 
 /// Reads only the time of queueing, Unix milliseconds.
-pub fn queued_ms(payload: &Bytes) -> Result<u64, RecordError> {
+pub(crate) fn queued_ms(payload: &Bytes) -> Result<u64, RecordError> {
     Ok(Reader::new(payload)?.time_ms.cast_unsigned())
 }
 

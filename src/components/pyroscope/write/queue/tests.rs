@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::components::pyroscope::write::metrics::{EndpointMetrics, WriteMetrics};
-use crate::components::pyroscope::write::queue::{Limits, Queue, SEGMENT_BYTES, now_ms, record};
+use crate::components::pyroscope::write::queue::state::SEGMENT_BYTES;
+use crate::components::pyroscope::write::queue::{Limits, Queue, now_ms, record};
 use crate::profile::{Labels, RawProfile};
 use crate::telemetry::metrics::Scope;
 
@@ -243,7 +244,8 @@ mod model {
                     Step::Send(count, bits) => {
                         let batch = queue.take(u64::MAX, count);
                         let is_done = |place: usize| bits >> place & 1 == 1;
-                        let done: Vec<u64> = (0..batch.ids.len()).filter(|&place| is_done(place)).map(|place| batch.ids[place]).collect();
+                        let done = batch.ids.iter().enumerate().filter(|(place, _)| is_done(*place));
+                        let done: Vec<u64> = done.map(|(_, id)| *id).collect();
                         queue.finish(&done);
                         let mut place = 0;
                         waiting.retain(|_| {

@@ -1,0 +1,353 @@
+//! `pyroscope.java` and recordings of Java Flight Recorder, with real virtual machines.
+//!
+//! In: a program of ours in Java, compiled here, and async-profiler's library, which `make tools` gets. The collector
+//! finds the virtual machine by `discovery.process`, and what it sends is read as a server would. Waits are for
+//! conditions, with the patience of `program`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use alluvium::profile::jfr::{About, Recording};
+use alluvium::profile::pprof::{self, Profile};
+use alluvium::wire::connect::{self, Codec};
+use alluvium::wire::proto::push::{PushRequest, PushResponse};
+use alluvium::wire::push::PushBatch;
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Multipart, RawQuery, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use bytes::Bytes;
+
+use crate::program::{Address, PATIENCE, Program, file_of, other};
+
+/// Bytes of a profile in a test, opened, at most.
+const MAX_PROFILE: usize = 64 << 20;
+
+/// Totals by profile type and function that was on a stack, with the labels of the last profile.
+#[derive(Default)]
+struct Seen {
+    totals: BTreeMap<(String, String), i64>,
+    labels: String,
+}
+
+type Shared = Arc<Mutex<Seen>>;
+
+async fn push(State(seen): State<Shared>, body: Bytes) -> Response {
+    let request: PushRequest = connect::decode(Codec::Proto, body).unwrap();
+    let (profiles, _) = PushBatch::from_request(request).unwrap().split();
+    let mut seen = seen.lock().unwrap();
+    for raw in profiles {
+        let plain = pprof::gunzip(&raw.pprof, MAX_PROFILE).unwrap();
+        let profile = pprof::decode(&plain).unwrap();
+        seen.add(raw.labels.get("__name__").unwrap(), &profile);
+        seen.labels = raw.labels.to_string();
+    }
+    connect::encode(Codec::Proto, &PushResponse::default()).into_response()
+}
+
+/// What an SDK sends to `/ingest` in a form.
+async fn ingest(State(seen): State<Shared>, RawQuery(query): RawQuery, mut form: Multipart) {
+    let (mut recording, mut labels) = (Bytes::new(), Bytes::new());
+    while let Some(field) = form.next_field().await.unwrap() {
+        let name = field.name().unwrap().to_owned();
+        let content = pprof::gunzip(&field.bytes().await.unwrap(), MAX_PROFILE).unwrap();
+        match name.as_str() {
+            "jfr" => recording = content,
+            "labels" => labels = content,
+            other => panic!("field {other}"),
+        }
+    }
+    let recording = Recording::read(&recording, &labels).unwrap();
+    let about = About {
+        time_nanos: recording.start_nanos(),
+        duration_nanos: recording.duration_nanos(),
+        period_nanos: 10_000_000,
+    };
+    let mut seen = seen.lock().unwrap();
+    for profile in recording.profiles(&about) {
+        seen.add(profile.name, profile.columns.get());
+    }
+    seen.labels = query.unwrap_or_default();
+}
+
+impl Seen {
+    fn add(&mut self, name: &str, profile: &Profile<'_>) {
+        for sample in 0..profile.sample_count() {
+            for location in profile.stack(sample) {
+                let line = profile.lines_of(&profile.locations[*location as usize])[0];
+                let function = profile.functions[line.function as usize].name;
+                for (kind, value) in profile.sample_types.iter().zip(profile.values_of(sample)) {
+                    let key = (format!("{name}:{}", kind.kind), function.to_owned());
+                    *self.totals.entry(key).or_default() += value;
+                }
+            }
+        }
+    }
+}
+
+/// A server that takes pushes, for as long as the test runs.
+async fn sink() -> (String, Shared) {
+    let seen = Shared::default();
+    let router = Router::new()
+        .route("/push.v1.PusherService/Push", post(push))
+        .route("/ingest", post(ingest).layer(DefaultBodyLimit::max(MAX_PROFILE)))
+        .with_state(seen.clone());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    (url, seen)
+}
+
+/// A virtual machine that runs `Busy`, without an agent on its command line. The property tells it from others.
+fn busy(folder: &Path, flags: &[&str]) -> Option<Program> {
+    other("javac", &["-version"], "default-jdk-headless")?;
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("integration/fixtures/java/Busy.java");
+    let compiled = Command::new("javac")
+        .arg("-d")
+        .arg(folder)
+        .arg(source)
+        .status()
+        .unwrap();
+    assert!(compiled.success(), "javac failed");
+    let mut java = Command::new("java");
+    java.args(flags)
+        .arg(format!("-Dwhose={}", folder.display()))
+        .arg("-cp")
+        .arg(folder)
+        .arg("Busy");
+    Some(Program::start(java, &folder.join("java.log")))
+}
+
+/// The collector with `discovery.process`, and `pyroscope.java` of what it finds. `dist` is a folder or empty.
+fn collector(folder: &Path, url: &str, dist: &str) -> Program {
+    let text = format!(
+        r#"
+discovery.process "all" {{
+	refresh_interval = "2s"
+
+	discover_config {{
+		commandline = true
+	}}
+}}
+
+discovery.relabel "busy" {{
+	targets = discovery.process.all.targets
+
+	rule {{
+		source_labels = ["__meta_process_commandline"]
+		regex         = ".*-Dwhose={folder} .*"
+		action        = "keep"
+	}}
+
+	rule {{
+		target_label = "service_name"
+		replacement  = "busy"
+	}}
+}}
+
+pyroscope.java "busy" {{
+	targets    = discovery.relabel.busy.output
+	forward_to = [pyroscope.write.sink.receiver]
+	dist       = "{dist}"
+	tmp_dir    = "{folder}"
+
+	profiling_config {{
+		interval = "3s"
+		lock     = "1ms"
+	}}
+}}
+
+pyroscope.write "sink" {{
+	endpoint {{
+		url = "{url}"
+	}}
+}}
+"#,
+        folder = folder.display()
+    );
+    run(folder, &text)
+}
+
+/// The collector on a configuration.
+fn run(folder: &Path, text: &str) -> Program {
+    let config = folder.join("config.alloy");
+    std::fs::write(&config, text).unwrap();
+    let data = folder.join("data").display().to_string();
+    let address = Address::keep();
+    let config = config.display().to_string();
+    let arguments = [
+        "run",
+        &config,
+        "--server.http.listen-addr",
+        &address,
+        "--storage.path",
+        &data,
+    ];
+    Program::alluvium(&arguments, &folder.join("log"))
+}
+
+/// Waits until `done` is true of what was seen.
+async fn until(seen: &Shared, programs: &mut [&mut Program], what: &str, done: impl Fn(&Seen) -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !done(&seen.lock().unwrap()) {
+        for program in &mut *programs {
+            program.check();
+        }
+        assert!(
+            Instant::now() < deadline,
+            "waited in vain: {what}\n{:?}\n{}",
+            seen.lock().unwrap().totals.keys().take(40).collect::<Vec<_>>(),
+            programs[0].tail()
+        );
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+fn has(seen: &Seen, kind: &str, function: &str) -> bool {
+    seen.totals
+        .get(&(kind.to_owned(), function.to_owned()))
+        .is_some_and(|total| *total > 0)
+}
+
+/// Waits for the three methods of `Busy`, each in its profile; allocations are in the one of the recorder.
+async fn until_all(seen: &Shared, programs: &mut [&mut Program], allocations: &str) {
+    until(seen, programs, "CPU, allocations and locks", |seen| {
+        has(seen, "process_cpu:cpu", "Busy.burn")
+            && has(seen, allocations, "Busy.allocate")
+            && has(seen, "mutex:delay", "Busy.hold")
+    })
+    .await;
+}
+
+/// Files of ours in a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("alluvium-"))
+        .collect()
+}
+
+/// A folder that every user may enter.
+fn folder() -> tempfile::TempDir {
+    tempfile::Builder::new().prefix("alluvium-java-test").tempdir().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_virtual_machine_without_an_agent_is_profiled_with_async_profiler() {
+    let Some(library) = file_of("ALLUVIUM_ASYNC_PROFILER", "tools.profiler:async-profiler") else {
+        return;
+    };
+    let folder = folder();
+    let Some(mut java) = busy(folder.path(), &[]) else {
+        return;
+    };
+    let (url, seen) = sink().await;
+    let mut collector = collector(folder.path(), &url, &library.display().to_string());
+    until_all(
+        &seen,
+        &mut [&mut collector, &mut java],
+        "memory:alloc_in_new_tlab_bytes",
+    )
+    .await;
+    let labels = seen.lock().unwrap().labels.clone();
+    for label in [
+        "service_name=\"busy\"",
+        "jfr_event=\"itimer\"",
+        "pyroscope_spy=\"alloy.java\"",
+        "__delta__=\"false\"",
+    ] {
+        assert!(labels.contains(label), "{label} is missing in {labels}");
+    }
+    assert!(collector.terminate().success());
+    assert_eq!(files(folder.path()), [] as [PathBuf; 0], "files are left");
+    // The profiler is off: another collector begins without taking anything over, and a crashed one is taken over.
+    for _ in 0..2 {
+        *seen.lock().unwrap() = Seen::default();
+        let mut again = self::collector(folder.path(), &url, &library.display().to_string());
+        until(&seen, &mut [&mut again, &mut java], "CPU again", |seen| {
+            has(seen, "process_cpu:cpu", "Busy.burn")
+        })
+        .await;
+        again.kill();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_virtual_machine_is_profiled_with_its_own_recorder_where_there_is_no_async_profiler() {
+    if Path::new("/opt/async-profiler").exists() {
+        println!("skipped: an async-profiler is installed");
+        return;
+    }
+    let folder = folder();
+    let Some(mut java) = busy(folder.path(), &[]) else {
+        return;
+    };
+    let (url, seen) = sink().await;
+    let mut collector = collector(folder.path(), &url, "");
+    until_all(&seen, &mut [&mut collector, &mut java], "memory:alloc_sample_bytes").await;
+    assert!(collector.terminate().success());
+    assert_eq!(files(folder.path()), [] as [PathBuf; 0], "files are left");
+    let checked = Command::new("jcmd")
+        .args([&java.id().to_string(), "JFR.check"])
+        .output();
+    if let Ok(checked) = checked {
+        let text = String::from_utf8_lossy(&checked.stdout).into_owned();
+        assert!(!text.contains("alluvium"), "{text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_pyroscopes_agent_pushes_is_passed_on_and_read() {
+    let Some(agent) = file_of("ALLUVIUM_PYROSCOPE_AGENT", "io.pyroscope:agent") else {
+        return;
+    };
+    let folder = folder();
+    let (url, seen) = sink().await;
+    let port = Address::keep();
+    let text = format!(
+        r#"
+pyroscope.receive_http "sdk" {{
+	http {{
+		listen_address = "127.0.0.1"
+		listen_port    = {port}
+	}}
+
+	forward_to = [pyroscope.write.sink.receiver]
+}}
+
+pyroscope.write "sink" {{
+	endpoint {{
+		url = "{url}"
+	}}
+}}
+"#,
+        port = port.port()
+    );
+    let mut collector = run(folder.path(), &text);
+    let agent = format!("-javaagent:{}", agent.display());
+    let server = format!("-Dpyroscope.server.address=http://127.0.0.1:{}", port.port());
+    let flags = [
+        agent.as_str(),
+        &server,
+        "-Dpyroscope.application.name=busy",
+        "-Dpyroscope.format=jfr",
+        "-Dpyroscope.profiler.event=itimer",
+        "-Dpyroscope.profiler.alloc=512k",
+        "-Dpyroscope.profiler.lock=1ms",
+        "-Dpyroscope.upload.interval=3s",
+    ];
+    let Some(mut java) = busy(folder.path(), &flags) else {
+        return;
+    };
+    until_all(
+        &seen,
+        &mut [&mut collector, &mut java],
+        "memory:alloc_in_new_tlab_bytes",
+    )
+    .await;
+    let query = seen.lock().unwrap().labels.clone();
+    assert!(query.contains("name=busy") && query.contains("format=jfr"), "{query}");
+}

@@ -1,0 +1,176 @@
+//! A YAML mapping as the body of a block, by the schema of the block: a key is an attribute or an inner block.
+//!
+//! Alloy's components took the names of Prometheus' keys; the few that differ are in [`RENAMED`].
+
+use serde_json::{Map, Value};
+
+use crate::app::foreign::findings::Findings;
+use crate::app::foreign::text::{Writer, expression, quote};
+use crate::lang::schema::{Attribute, Block, Kind, Schema};
+
+/// Keys whose attribute or block has another name: the block they stand in, the key, the name.
+const RENAMED: [(&str, &str, &str); 7] = [
+    ("tls_config", "ca", "ca_pem"),
+    ("tls_config", "cert", "cert_pem"),
+    ("tls_config", "key", "key_pem"),
+    ("discovery.docker", "filters", "filter"),
+    ("discovery.dockerswarm", "filters", "filter"),
+    ("discovery.ec2", "filters", "filter"),
+    ("discovery.lightsail", "filters", "filter"),
+];
+
+/// Writes what `mapping`, found at `path`, says of a block `name` with this schema.
+pub(super) fn body(
+    name: &str,
+    schema: &Schema,
+    (path, mapping): (&str, &Map<String, Value>),
+    out: &mut Writer,
+    found: &mut Findings,
+) {
+    let renamed = |key: &str| {
+        let row = RENAMED.iter().find(|(block, from, _)| (*block, *from) == (name, key));
+        row.map_or(key.to_owned(), |(.., to)| (*to).to_owned())
+    };
+    // Attributes stand before blocks.
+    for (key, value) in mapping {
+        let own = renamed(key);
+        if let Some(attribute) = schema.attributes.iter().find(|known| known.name == own) {
+            match attribute_value(attribute, value) {
+                Ok(text) => out.attribute(&own, &text),
+                Err(message) => found.problem(&format!("{path}.{key}"), message),
+            }
+        }
+    }
+    for (key, value) in mapping {
+        let (own, path) = (renamed(key), format!("{path}.{key}"));
+        if schema.attributes.iter().any(|known| known.name == own) {
+            continue;
+        }
+        match schema.blocks.iter().find(|known| known.name == own) {
+            Some(block) => inner(block, (&path, value), out, found),
+            None => found.problem(&path, format_args!("`{name}` has no such argument")),
+        }
+    }
+}
+
+/// An inner block, or one for each item of a list.
+fn inner(block: &Block, (path, value): (&str, &Value), out: &mut Writer, found: &mut Findings) {
+    let mut one = |path: &str, value: &Value| match value {
+        Value::Object(mapping) => {
+            out.open(block.name, None);
+            body(block.name, block.schema, (path, mapping), out, found);
+            out.close();
+        }
+        Value::Null => {}
+        _ => found.problem(path, "must be a mapping"),
+    };
+    match value {
+        Value::Array(items) if block.many => {
+            for (index, item) in items.iter().enumerate() {
+                one(&format!("{path}[{index}]"), item);
+            }
+        }
+        value => one(path, value),
+    }
+}
+
+/// The value of an attribute as an expression, or why it cannot be one.
+fn attribute_value(attribute: &Attribute, value: &Value) -> Result<String, String> {
+    match (attribute.name, value) {
+        // Prometheus has lists of values under a key of their own.
+        ("http_headers", Value::Object(headers)) => {
+            let mut lists = Map::new();
+            for (name, header) in headers {
+                let Some(values) = header
+                    .get("values")
+                    .filter(|_| header.as_object().is_some_and(|one| one.len() == 1))
+                else {
+                    return Err(format!("of the header `{name}` only `values` can be converted"));
+                };
+                lists.insert(name.clone(), values.clone());
+            }
+            Ok(expression(&Value::Object(lists)))
+        }
+        _ => of_kind(attribute.kind, value),
+    }
+}
+
+fn of_kind(kind: Kind, value: &Value) -> Result<String, String> {
+    let wrong = |what: &str| Err(format!("{value} is no {what}"));
+    match (kind, value) {
+        (Kind::Bool, Value::Bool(_)) | (Kind::Int | Kind::Uint | Kind::Float, Value::Number(_)) | (Kind::Any, _) => {
+            Ok(expression(value))
+        }
+        (Kind::String | Kind::Secret | Kind::OptionalSecret, Value::String(text)) => Ok(quote(text)),
+        // YAML takes what looks like a number for one.
+        (Kind::String | Kind::Secret | Kind::OptionalSecret, Value::Number(_) | Value::Bool(_)) => {
+            Ok(quote(&value.to_string()))
+        }
+        (Kind::String | Kind::Secret | Kind::OptionalSecret, _) => wrong("text"),
+        (Kind::Duration, Value::String(text)) => duration(text).map(|text| quote(&text)),
+        (Kind::List(kind), Value::Array(items)) => {
+            let items: Result<Vec<String>, String> = items.iter().map(|item| of_kind(*kind, item)).collect();
+            Ok(format!("[{}]", items?.join(", ")))
+        }
+        (Kind::Map(kind), Value::Object(fields)) => {
+            let field = |(name, value): (&String, &Value)| Ok(format!("{} = {}", quote(name), of_kind(*kind, value)?));
+            let fields: Result<Vec<String>, String> = fields.iter().map(field).collect();
+            Ok(format!("{{{}}}", fields?.join(", ")))
+        }
+        (Kind::Bool, _) => wrong("truth value"),
+        (Kind::Int | Kind::Uint | Kind::Float, _) => wrong("number"),
+        (Kind::Duration, _) => wrong("duration"),
+        (Kind::List(_), _) => wrong("list"),
+        (Kind::Map(_), _) => wrong("mapping"),
+        (Kind::Capsule(_), _) => Err("cannot be given in YAML".to_owned()),
+    }
+}
+
+/// A duration of Prometheus as one of Go's, which has no unit above the hour: `1d12h` is `36h`.
+pub(super) fn duration(text: &str) -> Result<String, String> {
+    let wrong = || format!("`{text}` is no duration");
+    let (mut out, mut hours, mut rest) = (String::new(), 0_u64, text);
+    if matches!(text, "" | "0") {
+        return if text.is_empty() {
+            Err(wrong())
+        } else {
+            Ok("0s".to_owned())
+        };
+    }
+    while !rest.is_empty() {
+        let digits = rest.find(|letter: char| !letter.is_ascii_digit()).ok_or_else(wrong)?;
+        let (number, tail) = rest.split_at(digits);
+        let number: u64 = number.parse().map_err(|_| wrong())?;
+        let unit = ["ms", "s", "m", "h", "d", "w", "y"].into_iter().find(|unit| {
+            tail.strip_prefix(*unit)
+                .is_some_and(|after| after.is_empty() || after.starts_with(|letter: char| letter.is_ascii_digit()))
+        });
+        let unit = unit.ok_or_else(wrong)?;
+        let in_hours = match unit {
+            "y" => 365 * 24,
+            "w" => 7 * 24,
+            "d" => 24,
+            "h" => 1,
+            _ => 0,
+        };
+        if in_hours == 0 {
+            out.push_str(&format!("{number}{unit}"));
+        } else {
+            let more = number.checked_mul(in_hours).ok_or_else(wrong)?;
+            hours = hours.checked_add(more).ok_or_else(wrong)?;
+        }
+        rest = &tail[unit.len()..];
+    }
+    Ok(match (hours, out.is_empty()) {
+        (0, false) => out,
+        (hours, _) => format!("{hours}h{out}"),
+    })
+}
+
+/// Whole milliseconds of a duration of Prometheus.
+pub(super) fn milliseconds(text: &str) -> Option<u64> {
+    let text = duration(text).ok()?;
+    crate::base::duration::parse(&text)
+        .ok()
+        .and_then(|parsed| u64::try_from(parsed.as_millis()).ok())
+}

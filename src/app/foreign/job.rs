@@ -1,0 +1,358 @@
+//! Scrape jobs: each becomes discoveries, a `discovery.relabel` when it has rules, and a `pyroscope.scrape`.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::app::foreign::blocks;
+use crate::app::foreign::findings::Findings;
+use crate::app::foreign::format::Format;
+use crate::app::foreign::kinds::Kinds;
+use crate::app::foreign::text::{Writer, expression, identifier, quote};
+use crate::components;
+use crate::lang::schema::Schema;
+
+/// Keys of Prometheus' file that say nothing about targets.
+const NOT_OF_PROFILES: [&str; 9] = [
+    "alerting",
+    "otlp",
+    "remote_read",
+    "remote_write",
+    "rule_files",
+    "runtime",
+    "scrape_failure_log_file",
+    "storage",
+    "tracing",
+];
+/// Keys of a job of Prometheus that are about metrics; those with the prefixes below, too.
+const OF_METRICS: [&str; 14] = [
+    "always_scrape_classic_histograms",
+    "body_size_limit",
+    "convert_classic_histograms_to_nhcb",
+    "enable_compression",
+    "fallback_scrape_protocol",
+    "honor_labels",
+    "honor_timestamps",
+    "keep_dropped_targets",
+    "metric_relabel_configs",
+    "metrics_path",
+    "sample_limit",
+    "scrape_failure_log_file",
+    "scrape_protocols",
+    "track_timestamps_staleness",
+];
+const OF_METRICS_PREFIXES: [&str; 4] = ["label_", "metric_name_", "native_histogram_", "scrape_classic_"];
+/// Most bytes that static targets may take when they are written, all in all.
+const MAX_TARGET_BYTES: usize = 32 << 20;
+/// Labels that conprof and Parca give a target for each of its profiles before the rules.
+const OF_PROFILES: [&str; 2] = ["__name__", "__profile_path__"];
+
+/// Converts the jobs of a file.
+pub(super) struct Jobs<'a> {
+    format: Format,
+    folder: &'a Path,
+    out: &'a mut Writer,
+    found: &'a mut Findings,
+    /// Names and labels of the components that are written.
+    used: BTreeSet<(String, String)>,
+    /// Bytes of the static targets that are written.
+    target_bytes: usize,
+    interval: String,
+    timeout: Option<String>,
+}
+
+/// What a mapping is and where it stands.
+type Place<'a> = (&'a str, &'a Map<String, Value>);
+
+impl<'a> Jobs<'a> {
+    pub(super) fn new(format: Format, folder: &'a Path, out: &'a mut Writer, found: &'a mut Findings) -> Self {
+        let interval = match format {
+            Format::Conprof | Format::Prometheus => "1m",
+            Format::Parca => "10s",
+        };
+        let timeout = match format {
+            Format::Conprof => Some("1m"),
+            Format::Prometheus => Some("10s"),
+            // Longer than the interval by three seconds.
+            Format::Parca => None,
+        };
+        Self {
+            format,
+            folder,
+            out,
+            found,
+            used: BTreeSet::new(),
+            target_bytes: 0,
+            interval: interval.to_owned(),
+            timeout: timeout.map(str::to_owned),
+        }
+    }
+
+    /// Converts the whole file.
+    pub(super) fn convert(&mut self, root: &Map<String, Value>) {
+        if let Some(Value::Object(global)) = root.get("global").filter(|_| self.format == Format::Prometheus) {
+            self.global(global);
+        }
+        for (key, value) in root {
+            match (&**key, value) {
+                ("scrape_configs", Value::Array(jobs)) => {
+                    for (index, job) in jobs.iter().enumerate() {
+                        let path = format!("scrape_configs[{index}]");
+                        match job {
+                            Value::Object(job) => self.job((&path, job)),
+                            _ => self.found.problem(&path, "must be a mapping"),
+                        }
+                    }
+                }
+                ("scrape_configs", Value::Null) => {}
+                ("scrape_configs", _) => self.found.problem(key, "must be a list"),
+                ("global", _) if self.format == Format::Prometheus => {}
+                // Earlier versions said it for debug information.
+                ("object_storage" | "debug_info", _) if self.format == Format::Parca => {
+                    let message = "says where Parca stores profiles; here the server that they are pushed to does";
+                    self.found.note(key, message);
+                }
+                (key, _) if self.format == Format::Prometheus && NOT_OF_PROFILES.contains(&key) => {
+                    self.found.note(key, "says nothing about profiles and is left out");
+                }
+                (key, _) => self.found.problem(key, "cannot be converted"),
+            }
+        }
+    }
+
+    fn global(&mut self, global: &Map<String, Value>) {
+        for (key, value) in global {
+            let path = format!("global.{key}");
+            match (&**key, value) {
+                ("scrape_interval", Value::String(text)) => text.clone_into(&mut self.interval),
+                ("scrape_timeout", Value::String(text)) => self.timeout = Some(text.clone()),
+                ("scrape_interval" | "scrape_timeout", _) => self.found.problem(&path, "must be a duration"),
+                ("external_labels", _) => {
+                    let message =
+                        "are labels of metrics that leave Prometheus: give them to pyroscope.write if you want them";
+                    self.found.note(&path, message);
+                }
+                _ => self.found.note(&path, "says nothing about profiles and is left out"),
+            }
+        }
+    }
+
+    fn job(&mut self, (path, job): Place<'_>) {
+        let Some(Value::String(name)) = job.get("job_name") else {
+            return self.found.problem(path, "a job needs a job_name");
+        };
+        let mut lists = Vec::new();
+        for (key, value) in job {
+            let path = format!("{path}.{key}");
+            if key == "static_configs" {
+                lists.extend(self.static_targets((&path, value)));
+            } else if let Some(kind) = key.strip_suffix("_sd_configs") {
+                self.discoveries(kind, name, (&path, value), &mut lists);
+            }
+        }
+        let mut targets = match &*lists {
+            [] => "[]".to_owned(),
+            [one] => one.clone(),
+            _ => format!("array.concat({})", lists.join(", ")),
+        };
+        if let Some(rules) = job.get("relabel_configs").filter(|rules| !rules.is_null()) {
+            targets = self.relabel(name, (&format!("{path}.relabel_configs"), rules), &targets);
+        }
+        self.scrape(name, (path, job), &targets);
+    }
+
+    /// The targets of `static_configs`, as an expression.
+    fn static_targets(&mut self, (path, value): (&str, &Value)) -> Option<String> {
+        let Value::Array(groups) = value else {
+            self.found.problem(path, "must be a list");
+            return None;
+        };
+        let mut targets = Vec::new();
+        for (index, group) in groups.iter().enumerate() {
+            let path = format!("{path}[{index}]");
+            let mut labels = Map::new();
+            if let Some(given) = group.get("labels").and_then(Value::as_object) {
+                let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                labels.extend(
+                    given
+                        .iter()
+                        .map(|(name, value)| (name.clone(), Value::String(text(value)))),
+                );
+            }
+            // Every target has all labels of its group: a short file may mean a long list.
+            let label_bytes = expression(&Value::Object(labels.clone())).len();
+            for address in group.get("targets").and_then(Value::as_array).into_iter().flatten() {
+                self.target_bytes += label_bytes + address.as_str().map_or(0, str::len);
+                if self.target_bytes > MAX_TARGET_BYTES {
+                    let most = MAX_TARGET_BYTES >> 20;
+                    self.found
+                        .problem(&path, format_args!("the targets of the file take more than {most} MiB"));
+                    return None;
+                }
+                match address.as_str() {
+                    Some(address) if !address.contains('/') => {
+                        let mut target = Map::from_iter([("__address__".to_owned(), address.into())]);
+                        target.extend(labels.clone());
+                        targets.push(expression(&Value::Object(target)));
+                    }
+                    _ => self
+                        .found
+                        .problem(&format!("{path}.targets"), format_args!("{address} is no HOST:PORT")),
+                }
+            }
+        }
+        let lines: String = targets.iter().map(|target| format!("{target},\n")).collect();
+        (!targets.is_empty()).then(|| format!("[\n{lines}]"))
+    }
+
+    /// Writes the discoveries of one kind, and adds what they export to `lists`.
+    fn discoveries(&mut self, kind: &str, job: &str, (path, value): (&str, &Value), lists: &mut Vec<String>) {
+        let component = format!("discovery.{kind}");
+        let Some(definition) = components::find(&component) else {
+            return self
+                .found
+                .problem(path, format_args!("there is no component `{component}`"));
+        };
+        let Value::Array(items) = value else {
+            return self.found.problem(path, "must be a list");
+        };
+        for (index, item) in items.iter().enumerate() {
+            let path = format!("{path}[{index}]");
+            let Value::Object(item) = item else {
+                self.found.problem(&path, "must be a mapping");
+                continue;
+            };
+            let item = self.with_whole_paths(kind, item);
+            let label = self.label(&component, job);
+            self.out.open(&component, Some(&label));
+            blocks::body(&component, definition.arguments(), (&path, &item), self.out, self.found);
+            self.out.close();
+            lists.push(format!("{component}.{label}.targets"));
+        }
+    }
+
+    /// A `file_sd_configs` whose relative paths begin at the folder of the configuration, as Prometheus reads them.
+    fn with_whole_paths(&self, kind: &str, item: &Map<String, Value>) -> Map<String, Value> {
+        let mut item = item.clone();
+        if let Some(Value::Array(files)) = item.get_mut("files").filter(|_| kind == "file") {
+            for file in files {
+                if let Some(path) = file.as_str() {
+                    *file = self.folder.join(path).to_string_lossy().into_owned().into();
+                }
+            }
+        }
+        item
+    }
+
+    /// Writes a `discovery.relabel`, and gives the expression of what it exports.
+    fn relabel(&mut self, job: &str, (path, rules): (&str, &Value), targets: &str) -> String {
+        let (label, schema) = (self.label("discovery.relabel", job), schema_of("discovery.relabel"));
+        let sources = |rule: &Value| rule.get("source_labels").and_then(Value::as_array).cloned();
+        for (index, rule) in rules.as_array().into_iter().flatten().enumerate() {
+            let of_profiles = sources(rule).unwrap_or_default();
+            let mut of_profiles = of_profiles
+                .iter()
+                .filter_map(Value::as_str)
+                .filter(|name| OF_PROFILES.contains(name));
+            if let Some(name) = of_profiles.next().filter(|_| self.format != Format::Prometheus) {
+                let message = format!("the label {name} is not there yet: rules see a target once, not once a profile");
+                self.found.problem(&format!("{path}[{index}]"), message);
+            }
+        }
+        self.out.open("discovery.relabel", Some(&label));
+        self.out.attribute("targets", targets);
+        let body = Map::from_iter([("rule".to_owned(), rules.clone())]);
+        blocks::body("discovery.relabel", schema, (path, &body), self.out, self.found);
+        self.out.close();
+        format!("discovery.relabel.{label}.output")
+    }
+
+    fn scrape(&mut self, name: &str, (path, job): Place<'_>, targets: &str) {
+        let label = self.label("pyroscope.scrape", name);
+        let interval = self.duration(path, job, "scrape_interval", Some(self.interval.clone()));
+        let interval = interval.unwrap_or_default();
+        let milliseconds = blocks::milliseconds(&interval).unwrap_or_default();
+        let timeout = self.timeout.clone();
+        let timeout = self.duration(path, job, "scrape_timeout", timeout);
+        let timeout = timeout.unwrap_or_else(|| format!("{}ms", milliseconds + 3_000));
+        let kinds_path = format!("{path}.profiling_config");
+        let kinds = job
+            .get("profiling_config")
+            .filter(|_| self.format != Format::Prometheus);
+        let kinds = Kinds::new(self.format, (&kinds_path, kinds), self.found);
+        let rest = self.rest(path, job);
+        self.out.open("pyroscope.scrape", Some(&label));
+        self.out.attribute("targets", targets);
+        self.out.attribute("forward_to", "[pyroscope.write.default.receiver]");
+        self.out.attribute("job_name", &quote(name));
+        self.out.attribute("scrape_interval", &quote(&interval));
+        self.out.attribute("scrape_timeout", &quote(&timeout));
+        let schema = schema_of("pyroscope.scrape");
+        // The attributes first, then the kinds, whose first line may be an attribute.
+        let is_attribute = |key: &String| schema.attributes.iter().any(|known| known.name == *key);
+        let (attributes, inner): (Map<_, _>, Map<_, _>) = rest.into_iter().partition(|(key, _)| is_attribute(key));
+        blocks::body("pyroscope.scrape", schema, (path, &attributes), self.out, self.found);
+        kinds.write(milliseconds, path, self.out, self.found);
+        blocks::body("pyroscope.scrape", schema, (path, &inner), self.out, self.found);
+        self.out.close();
+    }
+
+    /// The keys of a job that are arguments of `pyroscope.scrape` by the same name.
+    fn rest(&mut self, path: &str, job: &Map<String, Value>) -> Map<String, Value> {
+        let mut rest = Map::new();
+        for (key, value) in job {
+            let is_done = matches!(
+                &**key,
+                "job_name" | "scrape_interval" | "scrape_timeout" | "static_configs" | "relabel_configs"
+            ) || key.ends_with("_sd_configs")
+                || (key == "profiling_config" && self.format != Format::Prometheus);
+            let is_of_metrics =
+                OF_METRICS.contains(&&**key) || OF_METRICS_PREFIXES.iter().any(|prefix| key.starts_with(prefix));
+            if is_done || value.is_null() {
+                continue;
+            }
+            if self.format == Format::Prometheus && is_of_metrics {
+                self.found
+                    .note(&format!("{path}.{key}"), "is about metrics and is left out");
+            } else if self.format == Format::Parca && key == "normalized_addresses" {
+                self.found
+                    .note(&format!("{path}.{key}"), "addresses are taken as the profile has them");
+            } else {
+                rest.insert(key.clone(), value.clone());
+            }
+        }
+        rest
+    }
+
+    fn duration(&mut self, path: &str, job: &Map<String, Value>, key: &str, default: Option<String>) -> Option<String> {
+        let text = match job.get(key) {
+            Some(Value::String(text)) => Some(text.clone()),
+            None | Some(Value::Null) => default,
+            Some(other) => Some(other.to_string()),
+        };
+        match blocks::duration(&text?) {
+            Ok(text) => Some(text),
+            Err(message) => {
+                self.found.problem(&format!("{path}.{key}"), message);
+                None
+            }
+        }
+    }
+
+    /// A label for a component of a job that no other of its kind has.
+    fn label(&mut self, component: &str, job: &str) -> String {
+        let base = identifier(job);
+        let mut label = base.clone();
+        let mut number = 2;
+        while !self.used.insert((component.to_owned(), label.clone())) {
+            label = format!("{base}_{number}");
+            number += 1;
+        }
+        label
+    }
+}
+
+fn schema_of(component: &str) -> &'static Schema {
+    components::find(component).map_or(&Schema::EMPTY, |known| known.arguments())
+}

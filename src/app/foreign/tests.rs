@@ -1,0 +1,269 @@
+//! Files of other programs, and the configurations that they become.
+//!
+//! The files are ours, written by the programs' documentation.
+
+use super::*;
+use crate::components;
+use crate::pipeline;
+use crate::pipeline::component::Stability;
+
+fn convert(format: Format, yaml: &str) -> Result<Converted, Refused> {
+    let conversion = Conversion::with_arguments(format, "", Problems::Refuse).unwrap();
+    let converted = conversion.convert("etc/file.yaml", yaml)?;
+    let texts = vec![("file.yaml".to_owned(), converted.text.clone())];
+    let found = pipeline::validate(&texts, components::ALL, Stability::GenerallyAvailable);
+    assert!(!found.has_errors(), "{}\n{}", converted.text, found.render());
+    Ok(converted)
+}
+
+fn problems(format: Format, yaml: &str) -> Vec<String> {
+    convert(format, yaml).unwrap_err().problems
+}
+
+#[test]
+fn a_conprof_job_takes_conprofs_profiles() {
+    let yaml = "
+scrape_configs:
+- job_name: shop-api
+  scrape_interval: 1m
+  static_configs:
+  - targets: ['localhost:10902', 'localhost:6060']
+    labels: {env: prod, shard: 7}
+  profiling_config:
+    pprof_config:
+      fgprof: {enabled: true, path: /debug/fgprof}
+      threadcreate: {enabled: false}
+      trace: {enabled: true}
+";
+    let converted = convert(Format::Conprof, yaml).unwrap();
+    let expected = r#"pyroscope.scrape "shop_api" {
+	targets = [
+		{"__address__" = "localhost:10902", "env" = "prod", "shard" = "7"},
+		{"__address__" = "localhost:6060", "env" = "prod", "shard" = "7"},
+	]
+	forward_to               = [pyroscope.write.default.receiver]
+	job_name                 = "shop-api"
+	scrape_interval          = "1m"
+	scrape_timeout           = "1m"
+	delta_profiling_duration = "30000ms"
+
+	profiling_config {
+		profile.fgprof {
+			enabled = true
+			path    = "/debug/fgprof"
+			delta   = true
+		}
+
+		profile.custom "heap" {
+			enabled = true
+			path    = "/debug/pprof/heap"
+			delta   = false
+		}
+	}
+}
+
+pyroscope.write "default" {
+	endpoint {
+		url = "http://localhost:4040"
+	}
+}
+"#;
+    assert_eq!(converted.text, expected);
+    let trace = "scrape_configs[0].profiling_config.pprof_config.trace: traces of Go are no profiles and are not taken";
+    assert_eq!(converted.notes, [trace]);
+}
+
+#[test]
+fn threads_that_conprof_takes_have_a_block_of_their_own() {
+    let yaml = "scrape_configs: [{job_name: self, static_configs: [{targets: ['a:1']}]}]";
+    let text = convert(Format::Conprof, yaml).unwrap().text;
+    assert!(text.contains("profile.threadcreate {\n\t\t\tenabled = true"), "{text}");
+}
+
+#[test]
+fn labels_times_targets_have_a_bound() {
+    let yaml = |targets: usize| {
+        let (label, targets) = ("x".repeat(1 << 20), vec!["'a:1'"; targets].join(", "));
+        format!(
+            "scrape_configs: [{{job_name: many, static_configs: [{{labels: {{a: {label}}}, targets: [{targets}]}}]}}]"
+        )
+    };
+    assert!(convert(Format::Prometheus, &yaml(3)).is_ok());
+    let expected = "scrape_configs[0].static_configs[0]: the targets of the file take more than 32 MiB";
+    assert_eq!(problems(Format::Prometheus, &yaml(40)), [expected]);
+}
+
+#[test]
+fn parcas_defaults_and_rules_are_said() {
+    let yaml = "
+object_storage:
+  bucket: {type: FILESYSTEM, config: {directory: ./data}}
+scrape_configs:
+  - job_name: pods
+    scrape_interval: 3s
+    scheme: https
+    tls_config: {ca: PEM, insecure_skip_verify: true}
+    kubernetes_sd_configs:
+      - role: pod
+        namespaces: {names: [shop]}
+        selectors: [{role: pod, label: app=api}]
+    consul_sd_configs: [{server: 'localhost:8500', refresh_interval: 1d}]
+    relabel_configs:
+      - source_labels: [__meta_kubernetes_pod_annotation_parca_dev_scrape]
+        action: keep
+        regex: true
+      - target_label: shard
+        modulus: 4
+        action: hashmod
+        source_labels: [__address__]
+    profiling_config:
+      path_prefix: /admin
+      pprof_config:
+        memory: {enabled: true, path: /debug/pprof/allocs, keep_sample_type: [{type: inuse_space, unit: bytes}]}
+        block: {enabled: false}
+";
+    let Converted { text, notes } = convert(Format::Parca, yaml).unwrap();
+    for part in [
+        "discovery.kubernetes \"pods\" {\n\trole = \"pod\"\n\n\tnamespaces {\n\t\tnames = [\"shop\"]\n\t}",
+        "refresh_interval = \"24h\"",
+        "targets = array.concat(discovery.consul.pods.targets, discovery.kubernetes.pods.targets)",
+        "regex         = \"true\"",
+        "modulus       = 4",
+        "targets         = discovery.relabel.pods.output",
+        "scheme          = \"https\"",
+        "scrape_timeout  = \"6000ms\"",
+        "path_prefix = \"/admin\"",
+        "profile.block {\n\t\t\tenabled = false",
+        "ca_pem               = \"PEM\"",
+    ] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    assert!(!text.contains("profile.memory"), "{text}");
+    assert_eq!(notes.len(), 2, "{notes:?}");
+}
+
+#[test]
+fn where_parca_stores_is_left_out_in_all_its_versions() {
+    for key in ["object_storage", "debug_info"] {
+        let notes = convert(Format::Parca, &format!("{key}: {{bucket: {{type: FILESYSTEM}}}}"))
+            .unwrap()
+            .notes;
+        assert!(notes[0].starts_with(key) && notes.len() == 1, "{notes:?}");
+    }
+}
+
+#[test]
+fn a_job_of_prometheus_is_profiled_where_it_is_scraped() {
+    let yaml = "
+global: {scrape_interval: 30s, evaluation_interval: 30s}
+rule_files: [rules.yml]
+scrape_configs:
+- job_name: files
+  honor_labels: true
+  metrics_path: /custom
+  basic_auth: {username: me, password: 1234}
+  params: {seconds_hint: ['5']}
+  file_sd_configs: [{files: [targets/*.json, /abs/*.yml]}]
+- job_name: files
+  scrape_interval: 5s
+  static_configs: [{targets: ['localhost:9090']}]
+";
+    let Converted { text, notes } = convert(Format::Prometheus, yaml).unwrap();
+    for part in [
+        "files = [\"etc/targets/*.json\", \"/abs/*.yml\"]",
+        "pyroscope.scrape \"files_2\"",
+        "scrape_interval = \"30s\"",
+        "scrape_interval = \"5s\"",
+        "password = \"1234\"",
+    ] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    let left_out: Vec<&str> = notes.iter().filter_map(|note| note.split(':').next()).collect();
+    assert_eq!(
+        left_out,
+        [
+            "global.evaluation_interval",
+            "rule_files",
+            "scrape_configs[0].honor_labels",
+            "scrape_configs[0].metrics_path"
+        ]
+    );
+}
+
+#[test]
+fn every_key_that_cannot_be_said_is_a_problem_with_its_path() {
+    let yaml = "
+scrape_configs:
+- job_name: one
+  colour: red
+  vultr_sd_configs: [{}]
+  dns_sd_configs: [{names: x, depth: 3}]
+  static_configs: [{targets: ['http://localhost/x']}]
+  relabel_configs: [{source_labels: [__profile_path__], action: drop}]
+  scrape_interval: soon
+- 5
+storage: {}
+";
+    assert_eq!(
+        problems(Format::Conprof, yaml),
+        [
+            "scrape_configs[0].dns_sd_configs[0].names: \"x\" is no list",
+            "scrape_configs[0].dns_sd_configs[0].depth: `discovery.dns` has no such argument",
+            "scrape_configs[0].static_configs[0].targets: \"http://localhost/x\" is no HOST:PORT",
+            "scrape_configs[0].vultr_sd_configs: there is no component `discovery.vultr`",
+            "scrape_configs[0].relabel_configs[0]: the label __profile_path__ is not there yet: rules see a target \
+             once, not once a profile",
+            "scrape_configs[0].scrape_interval: `soon` is no duration",
+            "scrape_configs[0].colour: `pyroscope.scrape` has no such argument",
+            "scrape_configs[1]: must be a mapping",
+            "storage: cannot be converted",
+        ]
+    );
+    assert_eq!(problems(Format::Parca, "- 1"), ["the file must be a mapping"]);
+    assert_eq!(problems(Format::Parca, "a: [").len(), 1);
+}
+
+#[test]
+fn problems_become_notes_when_asked() {
+    let conversion = Conversion::with_arguments(Format::Conprof, "push-url=https://in.example:1/x", Problems::Note);
+    let converted = conversion
+        .unwrap()
+        .convert("f", "scrape_configs: [{job_name: a, colour: red}]")
+        .unwrap();
+    assert_eq!(
+        converted.notes,
+        ["scrape_configs[0].colour: `pyroscope.scrape` has no such argument"]
+    );
+    assert!(converted.text.contains("url = \"https://in.example:1/x\""));
+    for wrong in ["push-url=", "push-url=nowhere", "url"] {
+        let error = Conversion::with_arguments(Format::Conprof, wrong, Problems::Note).unwrap_err();
+        assert!(error.to_string().contains("push-url=URL"), "{error}");
+    }
+}
+
+#[test]
+fn an_interval_below_two_seconds_has_no_profile_over_time() {
+    let yaml = "scrape_configs: [{job_name: self, scrape_interval: 1s, static_configs: [{targets: ['a:1']}]}]";
+    let Converted { text, notes } = convert(Format::Conprof, yaml).unwrap();
+    assert!(text.contains("profile.process_cpu {\n\t\t\tenabled = false"), "{text}");
+    assert!(
+        notes[0].contains("`profile` is taken over a time, for which 1000 ms are too short"),
+        "{notes:?}"
+    );
+}
+
+#[test]
+fn durations_get_the_units_that_go_knows() {
+    for (prometheus, go) in [
+        ("1d12h", "36h"),
+        ("1y", "8760h"),
+        ("2w3d1m5s", "408h1m5s"),
+        ("250ms", "250ms"),
+        ("0", "0s"),
+    ] {
+        assert_eq!(blocks::duration(prometheus).as_deref(), Ok(go));
+    }
+    for wrong in ["", "5", "1.5h", "h", "99999999999999999999s", "9999999999999999999y"] {
+        assert!(blocks::duration(wrong).is_err(), "{wrong}");
+    }
+}

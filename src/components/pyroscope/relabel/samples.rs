@@ -1,0 +1,228 @@
+//! Rules for the labels of samples: what they leave of a profile.
+//!
+//! In: pprof. Out: pprof whose samples have other labels, or fewer samples. Samples that come to have the same stack
+//! and labels become one. A number is text to the rules, and stays a number where they do not change it.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use bytes::Bytes;
+
+use crate::components::common::relabel::{LabelMap, Rules};
+use crate::components::common::unpacked::unpack;
+use crate::profile::pprof::{self, Profile, SampleLabel};
+
+/// What the rules leave of a profile.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    /// No rule has changed anything.
+    All,
+    /// It has changed, and has lost so many samples.
+    Changed(Bytes, u64),
+    /// Not one of so many samples.
+    Nothing(u64),
+}
+
+/// What the rules make of one set of labels.
+enum After<'a> {
+    Same(&'a [SampleLabel<'a>]),
+    /// The labels that they were, and those that they are.
+    Changed(&'a [SampleLabel<'a>], LabelMap),
+    Dropped,
+}
+
+/// Applies rules to the labels of every sample. Takes milliseconds.
+pub(super) fn relabel(bytes: &Bytes, rules: &Rules) -> Result<Left, String> {
+    let plain = unpack(bytes)?;
+    let profile = pprof::decode(&plain).map_err(|error| format!("cannot read the profile: {error}"))?;
+    let mut after: Vec<After<'_>> = Vec::new();
+    let mut known: HashMap<&[SampleLabel<'_>], usize> = HashMap::new();
+    let mut of_samples = Vec::with_capacity(profile.sample_count());
+    for sample in 0..profile.sample_count() {
+        let labels = profile.labels_of(sample);
+        of_samples.push(*known.entry(labels).or_insert_with(|| {
+            after.push(apply(rules, labels));
+            after.len() - 1
+        }));
+    }
+    if after.iter().all(|after| matches!(after, After::Same(_))) {
+        return Ok(Left::All);
+    }
+    let labels: Vec<Option<Vec<SampleLabel<'_>>>> = after.iter().map(After::labels).collect();
+    let dropped = of_samples.iter().filter(|set| labels[**set].is_none()).count() as u64;
+    if dropped == of_samples.len() as u64 {
+        return Ok(Left::Nothing(dropped));
+    }
+    let made = with_labels(&profile, |sample| labels[of_samples[sample]].as_deref());
+    Ok(Left::Changed(pprof::gzip(&pprof::encode(&made)).into(), dropped))
+}
+
+fn apply<'a>(rules: &Rules, labels: &'a [SampleLabel<'a>]) -> After<'a> {
+    let before: LabelMap = labels
+        .iter()
+        .map(|label| (name(label).into(), value(label).into()))
+        .collect();
+    let mut map = before.clone();
+    if !rules.change(&mut map) {
+        After::Dropped
+    } else if map == before {
+        After::Same(labels)
+    } else {
+        After::Changed(labels, map)
+    }
+}
+
+impl After<'_> {
+    fn labels(&self) -> Option<Vec<SampleLabel<'_>>> {
+        match self {
+            Self::Same(labels) => Some(labels.to_vec()),
+            Self::Changed(before, map) => {
+                let mut labels = Vec::with_capacity(map.len());
+                for (of, text) in map {
+                    let same = before
+                        .iter()
+                        .find(|label| name(label) == &**of && value(label) == **text);
+                    labels.push(same.copied().unwrap_or(SampleLabel::Text(of, text)));
+                }
+                Some(labels)
+            }
+            Self::Dropped => None,
+        }
+    }
+}
+
+/// The profile with these labels for each sample; without those that have none.
+fn with_labels<'a>(profile: &'a Profile<'a>, labels: impl Fn(usize) -> Option<&'a [SampleLabel<'a>]>) -> Profile<'a> {
+    let width = profile.sample_types.len();
+    let mut made = Profile {
+        sample_locations: Vec::new(),
+        sample_starts: vec![0],
+        values: Vec::new(),
+        labels: Vec::new(),
+        label_starts: vec![0],
+        ..profile.clone()
+    };
+    let mut known: HashMap<(&[u32], &[SampleLabel<'_>]), usize> = HashMap::new();
+    for sample in 0..profile.sample_count() {
+        let Some(labels) = labels(sample) else { continue };
+        let (stack, values) = (profile.stack(sample), profile.values_of(sample));
+        let next = made.sample_count();
+        let place = *known.entry((stack, labels)).or_insert(next);
+        if place < next {
+            let sums = made.values[place * width..].iter_mut();
+            sums.zip(values)
+                .for_each(|(sum, more)| *sum = sum.saturating_add(*more));
+            continue;
+        }
+        made.sample_locations.extend_from_slice(stack);
+        made.sample_starts.push(made.sample_locations.len() as u32);
+        made.values.extend_from_slice(values);
+        made.labels.extend_from_slice(labels);
+        made.label_starts.push(made.labels.len() as u32);
+    }
+    made.drop_unused();
+    made
+}
+
+fn name<'a>(label: &SampleLabel<'a>) -> &'a str {
+    match label {
+        SampleLabel::Text(name, _) | SampleLabel::Number(name, ..) => name,
+    }
+}
+
+fn value<'a>(label: &SampleLabel<'a>) -> Cow<'a, str> {
+    match label {
+        SampleLabel::Text(_, text) => Cow::Borrowed(text),
+        SampleLabel::Number(_, number, _) => Cow::Owned(number.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::components::common::testing::{Body, receivers};
+    use crate::components::pyroscope::relabel::DEFINITION;
+    use crate::profile::pprof::{Builder, ValueType};
+
+    fn rules(rules: &[(&str, &str)]) -> Rules {
+        let mut body = Body::new().with("forward_to", receivers([]));
+        for (action, regex) in rules {
+            let mut rule = Body::new().text("action", action).text("regex", regex);
+            if matches!(*action, "drop" | "keep") {
+                let of = crate::lang::value::Value::string("job");
+                rule = rule.with("source_labels", crate::lang::value::Value::array([of]));
+            }
+            body = body.block("sample_rule", rule);
+        }
+        body.arguments(&DEFINITION).sample_rule.clone()
+    }
+
+    fn profile() -> Bytes {
+        let mut builder = Builder::new(Profile {
+            sample_types: vec![ValueType {
+                kind: "cpu",
+                unit: "count",
+            }],
+            ..Profile::default()
+        });
+        let (work, idle) = (builder.named("work"), builder.named("idle"));
+        let text = SampleLabel::Text;
+        builder.sample(
+            [work],
+            [text("job", "a"), text("span", "1"), SampleLabel::Number("pid", 7, "")],
+            &[1],
+        );
+        builder.sample(
+            [work],
+            [text("job", "a"), text("span", "2"), SampleLabel::Number("pid", 7, "")],
+            &[2],
+        );
+        builder.sample([idle], [text("job", "b")], &[4]);
+        builder.sample([idle], [], &[8]);
+        pprof::encode(&builder.finish()).into()
+    }
+
+    fn shown(left: Left) -> String {
+        let (bytes, dropped) = match left {
+            Left::Changed(bytes, dropped) => (bytes, dropped),
+            other => return format!("{other:?}"),
+        };
+        let plain = pprof::gunzip(&bytes, 1 << 20).unwrap();
+        let profile = pprof::decode(&plain).unwrap();
+        let samples = (0..profile.sample_count()).map(|index| {
+            format!(
+                "{:?} {:?} {:?}",
+                profile.stack(index),
+                profile.labels_of(index),
+                profile.values_of(index)
+            )
+        });
+        format!("{dropped}: {}", samples.collect::<Vec<_>>().join("; "))
+    }
+
+    #[test]
+    fn labels_are_dropped_and_what_becomes_equal_is_added_up() {
+        let left = relabel(&profile(), &rules(&[("labeldrop", "span")])).unwrap();
+        assert_eq!(
+            shown(left),
+            "0: [0] [Text(\"job\", \"a\"), Number(\"pid\", 7, \"\")] [3]; [1] [Text(\"job\", \"b\")] [4]; [1] [] [8]"
+        );
+    }
+
+    #[test]
+    fn samples_are_dropped_with_their_names_and_counted() {
+        let left = relabel(&profile(), &rules(&[("drop", "a|")])).unwrap();
+        assert_eq!(shown(left), "3: [0] [Text(\"job\", \"b\")] [4]");
+        assert_eq!(relabel(&profile(), &rules(&[("keep", "c")])).unwrap(), Left::Nothing(4));
+    }
+
+    #[test]
+    fn what_no_rule_changes_is_as_it_came_and_what_is_no_profile_is_refused() {
+        assert_eq!(
+            relabel(&profile(), &rules(&[("labeldrop", "other")])).unwrap(),
+            Left::All
+        );
+        let error = relabel(&Bytes::from_static(b"no"), &rules(&[("labeldrop", "x")])).unwrap_err();
+        assert!(error.starts_with("cannot read the profile"), "{error}");
+    }
+}

@@ -1,0 +1,182 @@
+//! Brings profiles to an endpoint, in as many requests as they need, and says what became of each.
+//!
+//! In: profiles of a batch. Out: an [`Outcome`] for the batch as a whole. Nothing is tried again here.
+
+use std::time::{Duration, Instant};
+
+use futures::StreamExt as _;
+use futures::stream;
+use http::HeaderMap;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+
+use crate::components::pyroscope::write::arguments::EndpointArguments;
+use crate::components::pyroscope::write::failure::{Failure, FailureKind};
+use crate::components::pyroscope::write::metrics::EndpointMetrics;
+use crate::components::pyroscope::write::parcel::{self, Content, Parcel};
+use crate::pipeline::component::live::{Entry, LiveHandle, Outcome as LiveOutcome};
+use crate::profile::upload::Upload;
+use crate::profile::{RawProfile, SinkError};
+use crate::wire::call::{CallError, Caller};
+use crate::wire::client::HttpClient;
+use crate::wire::push::PushClient;
+use crate::wire::refusals::{self, Refused};
+
+/// Requests of one batch at a time: uploads and tenants would wait a round trip for each other otherwise.
+const AT_ONCE: usize = 8;
+
+/// How the requests with a batch ended.
+pub(super) enum Outcome {
+    /// The endpoint took the whole batch.
+    Taken,
+    /// The endpoint names the profiles that it refused; it took the others.
+    Partly(Vec<Refused>, Failure),
+    /// The endpoint took no profile.
+    Failed(Failure),
+}
+
+/// The way to an endpoint.
+pub(super) struct Delivery<'a> {
+    /// Where it tells what is sent.
+    pub live: &'a LiveHandle,
+    /// The metrics of this endpoint.
+    pub metrics: &'a EndpointMetrics,
+    /// The HTTP client for its requests.
+    pub client: &'a HttpClient,
+    /// How the endpoint is configured.
+    pub arguments: &'a EndpointArguments,
+    /// Longest time of a request.
+    pub timeout: Duration,
+}
+
+impl Delivery<'_> {
+    /// Sends the profiles, several requests at a time.
+    pub(super) async fn deliver(&self, profiles: &[RawProfile]) -> Outcome {
+        let headers = match self.client.headers().await {
+            Ok(headers) => headers,
+            Err(error) => return Outcome::Failed(Failure::of_endpoint(error.to_string())),
+        };
+        let tenant_label = self.arguments.tenant_label.as_ref().map(|label| &*label.0);
+        let mut parcels = parcel::pack(profiles, tenant_label);
+        if let [_] = parcels.as_slice()
+            && let Some(only) = parcels.pop()
+        {
+            return self.send(&only, headers).await;
+        }
+        let sent = stream::iter(parcels).map(|parcel| {
+            let headers = headers.clone();
+            async move {
+                let outcome = self.send(&parcel, headers).await;
+                (parcel.places, outcome)
+            }
+        });
+        join(sent.buffer_unordered(AT_ONCE).collect().await)
+    }
+
+    /// Sends one request and judges its answer.
+    async fn send(&self, parcel: &Parcel, headers: HeaderMap) -> Outcome {
+        let mut caller = Caller::new(self.client.client().clone(), self.arguments.url.url().clone())
+            .with_headers(headers)
+            .with_timeout(self.timeout);
+        if let Some(tenant) = &parcel.tenant {
+            caller = caller.with_tenant(tenant);
+        }
+        let started = Instant::now();
+        let (answer, bytes) = match &parcel.content {
+            Content::Push(profiles) => (PushClient::new(caller).push(profiles).await, bytes_of(profiles)),
+            Content::Upload(upload, query) => (self.ingest(caller, upload, query).await, upload.body.len()),
+        };
+        let duration = started.elapsed();
+        self.metrics.latency.observe(duration.as_secs_f64());
+        let tell = |outcome: LiveOutcome| {
+            self.live.tell(|| Entry::Write {
+                endpoint: self.arguments.url.written().clone(),
+                profiles: parcel.places.len(),
+                bytes,
+                duration,
+                outcome,
+            });
+        };
+        let error = match answer {
+            Ok(()) => {
+                self.metrics.request("ok");
+                tell(LiveOutcome::Good("taken"));
+                return Outcome::Taken;
+            }
+            Err(error) => error,
+        };
+        let failure = Failure::of_call(&error, self.arguments);
+        if let Content::Push(profiles) = &parcel.content
+            && let Some(refused) = refusals::of_error(&error, profiles)
+        {
+            self.metrics.request("partial");
+            tell(LiveOutcome::Bad("partly refused", failure.message.clone()));
+            return Outcome::Partly(refused, failure);
+        }
+        let word = match failure.kind {
+            FailureKind::Profiles | FailureKind::TooLarge => "refused",
+            FailureKind::Server | FailureKind::Endpoint => "failed",
+        };
+        self.metrics.request(word);
+        tell(LiveOutcome::Bad(word, failure.message.clone()));
+        Outcome::Failed(failure)
+    }
+
+    /// Sends a request of `/ingest` as it came, but for the name in its query.
+    async fn ingest(&self, caller: Caller, upload: &Upload, query: &str) -> Result<(), CallError> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            (CONTENT_TYPE, &upload.content_type),
+            (CONTENT_ENCODING, &upload.content_encoding),
+        ] {
+            if !value.is_empty()
+                && let Ok(value) = value.parse()
+            {
+                headers.insert(name, value);
+            }
+        }
+        let caller = caller.with_query(query);
+        caller.post("ingest", headers, upload.body.clone()).await.map(drop)
+    }
+}
+
+/// One outcome for those of several parcels, with their places in the batch.
+fn join(outcomes: Vec<(Vec<usize>, Outcome)>) -> Outcome {
+    let parcels = outcomes.len();
+    let mut refused: Vec<Refused> = Vec::new();
+    let mut failures: Vec<Failure> = Vec::new();
+    let mut took_nothing = 0;
+    for (places, outcome) in outcomes {
+        match outcome {
+            Outcome::Taken => {}
+            Outcome::Partly(of_parcel, failure) => {
+                let in_batch = |refused: Refused| {
+                    let index = *places.get(refused.index)?;
+                    Some(Refused { index, ..refused })
+                };
+                refused.extend(of_parcel.into_iter().filter_map(in_batch));
+                failures.push(failure);
+            }
+            Outcome::Failed(failure) => {
+                took_nothing += 1;
+                // Of a push with several profiles it is not known whose fault it is.
+                let is_known = places.len() == 1 || matches!(failure.kind, FailureKind::Endpoint | FailureKind::Server);
+                let error = is_known.then(|| SinkError::new(failure.kind.of_sink(), failure.message.clone()));
+                refused.extend(places.into_iter().map(|index| Refused {
+                    index,
+                    error: error.clone(),
+                }));
+                failures.push(failure);
+            }
+        }
+    }
+    // What most wants a retry stands for all, so that nothing is given up that may pass.
+    match failures.into_iter().min_by_key(|failure| failure.kind) {
+        None => Outcome::Taken,
+        Some(failure) if took_nothing == parcels && failure.kind == FailureKind::Endpoint => Outcome::Failed(failure),
+        Some(failure) => Outcome::Partly(refused, failure),
+    }
+}
+
+fn bytes_of(profiles: &[RawProfile]) -> usize {
+    profiles.iter().map(|profile| profile.pprof.len()).sum()
+}

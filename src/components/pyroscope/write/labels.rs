@@ -1,0 +1,74 @@
+//! Which labels of a profile are kept in the queue, and which are sent.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::profile::upload::Upload;
+use crate::profile::{Labels, RawProfile, SinkError, SinkErrorKind, TenantId};
+
+/// What the arguments say of labels.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LabelPolicy {
+    /// Labels that are set on every profile.
+    pub external: BTreeMap<Arc<str>, Arc<str>>,
+    /// Labels that some endpoint takes the tenant from.
+    pub tenants: Vec<Arc<str>>,
+}
+
+impl LabelPolicy {
+    /// A profile as it is queued: reserved labels go, external ones come, names and tenants are checked.
+    pub(super) fn prepare(&self, profile: RawProfile) -> Result<RawProfile, SinkError> {
+        let invalid = |message: String| Err(SinkError::new(SinkErrorKind::Invalid, message));
+        let is_upload = Upload::is_in(&profile.pprof);
+        let is_tenant = |name: &str| self.tenants.iter().any(|tenant| &**tenant == name);
+        let kept = profile
+            .labels
+            .filtered(|name| is_sent(name) || is_tenant(name) || is_upload && name == "__session_id__");
+        let labels = if self.external.is_empty() {
+            kept
+        } else {
+            kept.with_all(&self.external)
+        };
+        if labels.is_empty() {
+            return invalid("the profile has no labels".to_owned());
+        }
+        if let Some((name, _)) = labels.iter().find(|(name, _)| !is_label_name(name)) {
+            return invalid(format!(
+                "label name `{name}` may hold letters, digits, `_` and `.` only"
+            ));
+        }
+        for name in &self.tenants {
+            let tenant = labels.get(name).map(str::parse::<TenantId>).transpose();
+            if let Err(error) = tenant {
+                return invalid(format!("label `{name}`: {error}"));
+            }
+        }
+        let id = if profile.id.is_empty() {
+            uuid::Uuid::new_v4().to_string().into()
+        } else {
+            profile.id
+        };
+        Ok(RawProfile { labels, id, ..profile })
+    }
+}
+
+/// The labels that are sent, of those that are queued: a reserved one that names the tenant is not.
+pub(super) fn without_tenant(labels: &Labels) -> Labels {
+    let is_kept = |name: &str| is_sent(name) || name == "__session_id__";
+    if labels.iter().all(|(name, _)| is_kept(name)) {
+        return labels.clone();
+    }
+    labels.filtered(is_kept)
+}
+
+/// True for a label name that a server takes: letters, digits, underscores and dots.
+pub(super) fn is_label_name(name: &str) -> bool {
+    !name.is_empty()
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
+}
+
+fn is_sent(name: &str) -> bool {
+    !name.starts_with("__") || matches!(name, "__name__" | "__delta__")
+}

@@ -1,0 +1,159 @@
+//! What goes in one request: profiles of one tenant as a push, or an upload of `/ingest`, which travels alone.
+//!
+//! In: profiles of a batch, each with its place in it. Out: parcels. Pure.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::components::pyroscope::write::labels;
+use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
+use crate::profile::upload::Upload;
+use crate::profile::{Labels, RawProfile};
+
+/// The label that a server makes of the name when a service is given, too.
+const APP_NAME: &str = "app_name";
+
+/// Profiles that go in one request.
+pub(super) struct Parcel {
+    /// Their places in the batch.
+    pub places: Vec<usize>,
+    /// Whose profiles they are, when a label says so.
+    pub tenant: Option<Arc<str>>,
+    /// What the request brings.
+    pub content: Content,
+}
+
+/// What is sent in one request.
+pub(super) enum Content {
+    /// A push of these profiles, at the places of the parcel.
+    Push(Vec<RawProfile>),
+    /// A request of `/ingest`, and its query with the name.
+    Upload(Upload, String),
+}
+
+/// The places of profiles, and the profiles.
+type Push = (Vec<usize>, Vec<RawProfile>);
+
+/// Makes parcels of a batch; `tenant_label` names the label that says whose a profile is.
+pub(super) fn pack(profiles: &[RawProfile], tenant_label: Option<&str>) -> Vec<Parcel> {
+    let mut pushes: BTreeMap<Option<Arc<str>>, Push> = BTreeMap::new();
+    let mut parcels = Vec::new();
+    for (place, profile) in profiles.iter().enumerate() {
+        let tenant = tenant_label.and_then(|label| profile.labels.get(label)).map(Arc::from);
+        let sent = labels::without_tenant(&profile.labels);
+        match Upload::read(&profile.pprof) {
+            Some(upload) => parcels.push(Parcel {
+                places: vec![place],
+                tenant,
+                content: Content::Upload(upload.clone(), query(&upload, &sent)),
+            }),
+            None => {
+                let (places, push) = pushes.entry(tenant).or_default();
+                places.push(place);
+                push.push(RawProfile {
+                    labels: sent,
+                    ..profile.clone()
+                });
+            }
+        }
+    }
+    let pushes = pushes.into_iter().map(|(tenant, (places, push))| Parcel {
+        places,
+        tenant,
+        content: Content::Push(push),
+    });
+    parcels.extend(pushes);
+    parcels
+}
+
+/// The query of an upload with its name, `app{label=value}`, which is made of the labels.
+fn query(upload: &Upload, labels: &Labels) -> String {
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    query.append_pair("name", &name(labels));
+    let name = query.finish();
+    match &*upload.query {
+        "" => name,
+        rest => format!("{name}&{rest}"),
+    }
+}
+
+/// A server makes `service_name` or, when that is given, `app_name` of what stands before the brace; what it would make
+/// is not written again. The form has no escapes, so what would end a value becomes `_`.
+fn name(labels: &Labels) -> String {
+    let service = labels.get(SERVICE_NAME).unwrap_or_default();
+    let app = labels.get(PROFILE_NAME).unwrap_or(service);
+    let is_written = |name: &str, value: &str| match name {
+        PROFILE_NAME => false,
+        SERVICE_NAME | APP_NAME => value != app,
+        _ => true,
+    };
+    let mut text = app.to_owned();
+    let mut separator = '{';
+    for (name, value) in labels.iter().filter(|(name, value)| is_written(name, value)) {
+        let _ = write!(text, "{separator}{name}={}", value.replace([',', '{', '}'], "_"));
+        separator = ',';
+    }
+    if separator == ',' {
+        text.push('}');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_an_upload_is_made_of_its_labels() {
+        for (labels, expected) in [
+            (
+                &[("__name__", "shop.cpu"), ("service_name", "shop.cpu")][..],
+                "shop.cpu",
+            ),
+            (
+                &[
+                    ("__name__", "shop.cpu"),
+                    ("app_name", "shop.cpu"),
+                    ("service_name", "cart"),
+                    ("zone", "a,b}"),
+                ],
+                "shop.cpu{service_name=cart,zone=a_b_}",
+            ),
+            (&[("service_name", "cart")], "cart"),
+        ] {
+            assert_eq!(name(&Labels::from_pairs(labels.iter().copied())), expected);
+        }
+    }
+
+    #[test]
+    fn a_batch_becomes_a_push_a_tenant_and_each_upload() {
+        let profile = |tenant: &str, bytes: Vec<u8>| RawProfile {
+            labels: Labels::from_pairs([("__name__", "cpu"), ("__team__", tenant)]),
+            id: "".into(),
+            pprof: bytes.into(),
+        };
+        let upload = || Upload::head("format=jfr", "", "");
+        let batch = [
+            profile("b", vec![1]),
+            profile("a", upload()),
+            profile("", vec![2]),
+            profile("b", vec![3]),
+        ];
+        let shown: Vec<String> = pack(&batch, Some("__team__"))
+            .iter()
+            .map(|parcel| match &parcel.content {
+                Content::Push(push) => format!("{:?} {:?} push of {}", parcel.places, parcel.tenant, push[0].labels),
+                Content::Upload(_, query) => format!("{:?} {:?} {query}", parcel.places, parcel.tenant),
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                r#"[1] Some("a") name=cpu&format=jfr"#,
+                r#"[2] None push of {__name__="cpu"}"#,
+                r#"[0, 3] Some("b") push of {__name__="cpu"}"#,
+            ]
+        );
+    }
+}

@@ -1,0 +1,208 @@
+//! What a queue knows of its segment files: which records wait in them, and where the next one is written.
+
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::base::segment;
+use crate::components::pyroscope::write::metrics::{DropReason, EndpointMetrics};
+use crate::components::pyroscope::write::queue::cursor::Cursor;
+use crate::components::pyroscope::write::queue::files::segment_path;
+use crate::components::pyroscope::write::queue::record;
+
+/// A segment is closed at this size; it is the step in which disk space is given back.
+pub(super) const SEGMENT_BYTES: u64 = 8 << 20;
+
+/// Bounds of a queue in bytes and age.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Limits {
+    /// Bytes of waiting records. Files may take one segment (8 MiB) more.
+    pub max_bytes: u64,
+    /// Age of a waiting profile.
+    pub max_age: Duration,
+}
+
+/// What waits in the segment files, as memory knows it.
+pub(super) struct State {
+    pub(super) limits: Limits,
+    /// Records that wait, oldest first.
+    pub(super) entries: VecDeque<Entry>,
+    /// Entries at the front that are being sent; limits do not touch them.
+    pub(super) in_flight: usize,
+    pub(super) bytes: u64,
+    /// Oldest first; the last is the one written to when `is_writing`.
+    pub(super) segments: VecDeque<Segment>,
+    pub(super) is_writing: bool,
+    pub(super) next_segment: u64,
+    pub(super) next_id: u64,
+    pub(super) saved: Cursor,
+    pub(super) unsynced: u64,
+}
+
+/// A record that waits to be sent.
+#[derive(Clone, Copy)]
+pub(super) struct Entry {
+    pub(super) id: u64,
+    pub(super) segment: u64,
+    pub(super) offset: u64,
+    /// Bytes of the record with its framing.
+    pub(super) length: u32,
+    pub(super) queued_ms: u64,
+}
+
+/// A segment file, held open.
+pub(super) struct Segment {
+    pub(super) number: u64,
+    pub(super) file: Arc<File>,
+    pub(super) bytes: u64,
+    /// Entries that still wait in it.
+    pub(super) waiting: usize,
+}
+
+impl State {
+    /// Nothing waits yet; what lies before `saved` is done with.
+    pub(super) fn new(limits: Limits, saved: Cursor) -> Self {
+        Self {
+            limits,
+            entries: VecDeque::new(),
+            in_flight: 0,
+            bytes: 0,
+            segments: VecDeque::new(),
+            is_writing: false,
+            next_segment: saved.segment + 1,
+            next_id: 0,
+            saved,
+            unsynced: 0,
+        }
+    }
+
+    /// Takes up the records of a segment that a former process left.
+    pub(super) fn restore(&mut self, number: u64, path: &Path, metrics: &EndpointMetrics) -> io::Result<()> {
+        let data = Bytes::from(fs::read(path)?);
+        let start = data.as_ptr() as usize;
+        let contents = match segment::parse(data.clone()) {
+            Ok(contents) => contents,
+            Err(reason) => {
+                tracing::error!(path = %path.display(), reason = %reason, "a file in the queue is not a segment, it is \
+                    left alone");
+                return Ok(());
+            }
+        };
+        if contents.damaged_bytes > 0 {
+            metrics.dropped(DropReason::Damaged, 1, contents.damaged_bytes);
+            tracing::error!(path = %path.display(), bytes = contents.damaged_bytes, "queued profiles are damaged and \
+                dropped");
+        }
+        if contents.torn_bytes > 0 {
+            tracing::warn!(path = %path.display(), bytes = contents.torn_bytes, "the last write of the queue was cut \
+                short");
+        }
+        let before = self.entries.len();
+        for payload in &contents.records {
+            let offset = (payload.as_ptr() as usize - start - segment::RECORD_HEADER_BYTES) as u64;
+            if number == self.saved.segment && offset < self.saved.offset {
+                continue;
+            }
+            let length = payload.len() + segment::RECORD_HEADER_BYTES;
+            let Ok(queued_ms) = record::queued_ms(payload) else {
+                metrics.dropped(DropReason::Damaged, 1, length as u64);
+                continue;
+            };
+            self.entries.push_back(Entry {
+                id: self.next_id,
+                segment: number,
+                offset,
+                length: length as u32,
+                queued_ms,
+            });
+            self.next_id += 1;
+            self.bytes += length as u64;
+        }
+        let waiting = self.entries.len() - before;
+        if waiting == 0 {
+            return fs::remove_file(path);
+        }
+        self.segments.push_back(Segment {
+            number,
+            file: Arc::new(File::open(path)?),
+            bytes: contents.valid_bytes,
+            waiting,
+        });
+        Ok(())
+    }
+
+    /// Writes framed records to the current segment or a new one; returns the offset at which they start.
+    pub(super) fn write(&mut self, folder: &Path, bytes: &[u8]) -> io::Result<u64> {
+        let is_full = self
+            .segments
+            .back()
+            .is_none_or(|segment| segment.bytes >= SEGMENT_BYTES);
+        if !self.is_writing || is_full {
+            if self.is_writing
+                && self.unsynced > 0
+                && let Some(segment) = self.segments.back()
+            {
+                // A closed segment is always synced, so that `sync` needs to look at the last one only.
+                segment.file.sync_data()?;
+                self.unsynced = 0;
+            }
+            let number = self.next_segment;
+            let file = segment::create(&segment_path(folder, number))?;
+            File::open(folder)?.sync_all()?;
+            self.next_segment += 1;
+            self.is_writing = true;
+            self.segments.push_back(Segment {
+                number,
+                file: Arc::new(file),
+                bytes: segment::MAGIC.len() as u64,
+                waiting: 0,
+            });
+        }
+        let Some(segment) = self.segments.back_mut() else {
+            return Err(io::Error::other("the queue has no segment to write to"));
+        };
+        let start = segment.bytes;
+        if let Err(error) = segment.file.as_ref().write_all(bytes) {
+            // Part of it may be there: cut it off, or leave the segment as it is and go on in a new one.
+            if segment.file.set_len(start).is_err() {
+                self.is_writing = false;
+            }
+            return Err(error);
+        }
+        segment.bytes += bytes.len() as u64;
+        self.unsynced += bytes.len() as u64;
+        Ok(start)
+    }
+
+    /// Removes entries by id; they are among the first `in_flight`.
+    pub(super) fn remove(&mut self, ids: &[u64]) {
+        let front: Vec<Entry> = self.entries.drain(..self.in_flight.min(self.entries.len())).collect();
+        for entry in front.into_iter().rev() {
+            if ids.contains(&entry.id) {
+                self.forget(&entry);
+            } else {
+                self.entries.push_front(entry);
+            }
+        }
+    }
+
+    /// Takes an entry that has left `entries` out of the sums.
+    pub(super) fn forget(&mut self, entry: &Entry) {
+        self.bytes -= u64::from(entry.length);
+        if let Some(segment) = self.segments.iter_mut().find(|segment| segment.number == entry.segment) {
+            segment.waiting -= 1;
+        }
+    }
+
+    pub(super) fn file_of(&self, number: u64) -> Option<Arc<File>> {
+        self.segments
+            .iter()
+            .find(|segment| segment.number == number)
+            .map(|segment| segment.file.clone())
+    }
+}

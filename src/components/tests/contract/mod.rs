@@ -1,0 +1,330 @@
+//! The contract that every component keeps: it starts, takes new arguments, goes on when it cannot take them, stops,
+//! and leaves nothing behind, wherever it is cut off.
+//!
+//! It is tried in a process of its own, so that the tasks, threads and files that are counted are the component's.
+//! `ALLUVIUM_CONTRACT` names one component to try alone.
+
+mod table;
+mod world;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::process::Command;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tokio::runtime::Runtime;
+
+use crate::base::Shutdown;
+use crate::components::ALL;
+use crate::components::common::testing::{Collector, Recorder};
+use crate::lang::ast::Statement;
+use crate::lang::decode::{Evaluate, decode};
+use crate::lang::eval::Scope;
+use crate::lang::schema::RECEIVER;
+use crate::lang::value::{Capsule, Value};
+use crate::lang::{Source, parse};
+use crate::pipeline::component::{AnyComponent, AnyDefinition, ValidArguments};
+use crate::profile::sink::Receiver;
+use crate::profile::{Labels, RawProfile};
+use table::{ROWS, Row};
+use world::{Api, World};
+
+/// A component is cut off after so many polls at most.
+const CUTS: usize = 8;
+/// A component that is not polled so often is cut off after this time.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// Longest time for what must come to an end.
+const LONGEST: Duration = Duration::from_secs(30);
+
+#[test]
+fn every_component_has_a_row() {
+    let rows: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
+    let components = ALL.iter().filter(|definition| definition.can_run());
+    let components: Vec<&str> = components.map(|definition| definition.name()).collect();
+    assert_eq!(rows, components);
+}
+
+#[test]
+fn every_component_keeps_the_contract() {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "components::tests::contract::the_trial",
+            "--exact",
+            "--ignored",
+            "--nocapture",
+        ])
+        // Clouds are asked by a proxy that is not there.
+        .env("HTTPS_PROXY", "http://127.0.0.1:9")
+        .env("HTTP_PROXY", "http://127.0.0.1:9")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}\n{errors}");
+}
+
+#[test]
+#[ignore = "run by the test above, in a process of its own"]
+fn the_trial() {
+    let world = World::new();
+    let only = std::env::var("ALLUVIUM_CONTRACT").ok();
+    let wanted = |row: &&Row| only.as_deref().is_none_or(|name| name == row.name);
+    // The first runtime of a process opens what all later ones use.
+    drop(runtime());
+    let mut failed = Vec::new();
+    for row in ROWS.iter().filter(wanted) {
+        let definition = crate::components::find(row.name).expect(row.name);
+        let is_served = [row.common, row.first].iter().any(|text| text.contains("{api}"));
+        let apis = if is_served {
+            &[Api::Silent, Api::Refusing][..]
+        } else {
+            &[Api::Silent]
+        };
+        for api in apis {
+            println!("{} ({api:?})", row.name);
+            let tried = AssertUnwindSafe(|| try_one(definition, row, &world, *api));
+            if catch_unwind(tried).is_err() {
+                failed.push(row.name);
+            }
+        }
+    }
+    assert!(
+        failed.is_empty(),
+        "these do not keep the contract, for the reasons above: {failed:?}"
+    );
+}
+
+/// What a process has besides memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Held {
+    files: usize,
+    threads: usize,
+}
+
+impl Held {
+    fn now() -> Self {
+        let count = |path| std::fs::read_dir(path).unwrap().count();
+        Self {
+            files: count("/proc/self/fd"),
+            threads: count("/proc/self/task"),
+        }
+    }
+}
+
+/// The bodies of a row, ready to be given to its component.
+struct Bodies {
+    first: ValidArguments,
+    other: ValidArguments,
+    bad: Option<ValidArguments>,
+}
+
+fn try_one(definition: &'static dyn AnyDefinition, row: &Row, world: &World, api: Api) {
+    let before = Held::now();
+    let body = |text: &str| arguments(definition, &world.fill(&format!("{}\n{text}", row.common), api));
+    let bodies = Bodies {
+        first: body(row.first),
+        other: body(row.other),
+        bad: Some(row.bad).filter(|text| !text.is_empty()).map(body),
+    };
+    let runtime = runtime();
+    runtime.block_on(life(definition, &bodies, row));
+    for cut in 0..CUTS {
+        for how in [Cut::Drop, Cut::Stop] {
+            runtime.block_on(cut_off(definition, &bodies.first, cut, how));
+        }
+    }
+    until(&format!("{}: all tasks end", row.name), || {
+        let tasks = runtime.metrics().num_alive_tasks();
+        (tasks == 0, format!("{tasks} tasks"))
+    });
+    drop(runtime);
+    until(&format!("{}: nothing is held", row.name), || {
+        let now = Held::now();
+        (
+            now.files <= before.files && now.threads <= before.threads,
+            format!("{before:?}, then {now:?}"),
+        )
+    });
+}
+
+/// As that of the program, but that threads without work end at once.
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_keep_alive(Duration::from_millis(1))
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
+/// Starts, takes other arguments and refuses bad ones, stops, runs once more, and is cut off in the middle of its work.
+async fn life(definition: &'static dyn AnyDefinition, bodies: &Bodies, row: &Row) {
+    let folder = tempfile::tempdir().unwrap();
+    let (component, recorder) = build(definition, &bodies.first, folder.path()).await;
+    for round in ["first run", "second run"] {
+        let stop = Shutdown::new();
+        let running = tokio::spawn(component.run(stop.clone()));
+        let runs = async || {
+            send(&recorder).await;
+            tokio::time::sleep(PATIENCE).await;
+            assert!(!running.is_finished(), "{}: the {round} ended early", row.name);
+        };
+        runs().await;
+        for arguments in [&bodies.first, &bodies.other, &bodies.first] {
+            if let Err(error) = update(&component, arguments).await {
+                panic!("{}: an update was refused: {error}", row.name);
+            }
+            runs().await;
+        }
+        if let Some(bad) = &bodies.bad {
+            let exports = recorder.exports();
+            assert!(
+                update(&component, bad).await.is_err(),
+                "{}: a bad update was taken",
+                row.name
+            );
+            runs().await;
+            assert_eq!(
+                recorder.exports(),
+                exports,
+                "{}: a bad update changed exports",
+                row.name
+            );
+        }
+        stop.cancel();
+        let ended = tokio::time::timeout(LONGEST, running).await;
+        let ended = ended.unwrap_or_else(|_| panic!("{}: the {round} does not stop", row.name));
+        ended.expect("no panic").expect("a clean end");
+    }
+    if let Err(error) = update(&component, &bodies.other).await {
+        panic!("{}: an update was refused between runs: {error}", row.name);
+    }
+    let running = tokio::spawn(component.run(Shutdown::new()));
+    tokio::time::sleep(PATIENCE).await;
+    running.abort();
+    assert!(
+        running.await.is_err_and(|error| error.is_cancelled()),
+        "{} ended early",
+        row.name
+    );
+}
+
+/// How a component is cut off.
+#[derive(Clone, Copy, Debug)]
+enum Cut {
+    /// It is dropped where it is.
+    Drop,
+    /// It is told to stop where it is, and must end.
+    Stop,
+}
+
+/// Runs a component of its own until it has been polled `polls` times, and cuts it off there.
+async fn cut_off(definition: &'static dyn AnyDefinition, arguments: &ValidArguments, polls: usize, how: Cut) {
+    let folder = tempfile::tempdir().unwrap();
+    let (component, recorder) = build(definition, arguments, folder.path()).await;
+    let stop = Shutdown::new();
+    let mut running = component.run(stop.clone());
+    let mut left = polls;
+    let some_polls = std::future::poll_fn(|context| {
+        if left == 0 {
+            return Poll::Ready(());
+        }
+        left -= 1;
+        Pin::new(&mut running).poll(context).map(|_| ())
+    });
+    let work = async {
+        tokio::join!(some_polls, send(&recorder));
+    };
+    // What waits longer has been polled as often as it will be.
+    let _ = tokio::time::timeout(PATIENCE, pin!(work)).await;
+    match how {
+        Cut::Drop => drop(running),
+        Cut::Stop => {
+            stop.cancel();
+            let ended = tokio::time::timeout(LONGEST, running).await;
+            let ended = ended.unwrap_or_else(|_| panic!("{}: does not stop after {polls} polls", definition.name()));
+            ended.expect("a clean end");
+        }
+    }
+}
+
+/// Sends a profile to a component that takes them; it need not be taken.
+async fn send(recorder: &Recorder) {
+    if !matches!(recorder.export("receiver"), Value::Capsule(_)) {
+        return;
+    }
+    let profile = RawProfile {
+        labels: Labels::from_pairs([(Arc::from("service_name"), Arc::from("a"))]),
+        id: "".into(),
+        pprof: Bytes::from_static(&[0x0a, 4, 8, 1, 16, 2]),
+    };
+    let _ = tokio::time::timeout(PATIENCE, recorder.receiver().append(vec![profile])).await;
+}
+
+/// Builds where it may block, as the engine does.
+async fn build(
+    definition: &'static dyn AnyDefinition,
+    arguments: &ValidArguments,
+    folder: &std::path::Path,
+) -> (Arc<dyn AnyComponent>, Recorder) {
+    let recorder = Recorder::new(&format!("{}.test", definition.name()), folder);
+    let (context, arguments) = (recorder.context.clone(), arguments.clone());
+    let built = tokio::task::spawn_blocking(move || definition.build(context, &arguments))
+        .await
+        .unwrap();
+    let component = built.unwrap_or_else(|error| panic!("{} cannot be built: {error}", definition.name()));
+    (component, recorder)
+}
+
+async fn update(component: &Arc<dyn AnyComponent>, arguments: &ValidArguments) -> Result<(), String> {
+    let (component, arguments) = (component.clone(), arguments.clone());
+    let updated = tokio::task::spawn_blocking(move || component.update(&arguments))
+        .await
+        .unwrap();
+    updated.map_err(|error| error.to_string())
+}
+
+/// The one name that bodies may use: `sink`, a receiver.
+struct Names(Value);
+
+impl Scope for Names {
+    fn lookup(&self, path: &[&str]) -> Option<(Value, usize)> {
+        (path.first() == Some(&"sink")).then(|| (self.0.clone(), 1))
+    }
+}
+
+fn arguments(definition: &dyn AnyDefinition, text: &str) -> ValidArguments {
+    let source = Source::new("row", format!("row {{\n{text}\n}}"));
+    let (file, _) = parse(&source);
+    let Some(Statement::Block(block)) = file.body.first() else {
+        panic!("{}: no body: {text}", definition.name());
+    };
+    let sink: Receiver = Arc::new(Collector::default());
+    let names = Names(Value::Capsule(Capsule::new(RECEIVER, sink)));
+    let resolve = Evaluate {
+        scope: &names,
+        defaults: None,
+    };
+    let decoded = decode(&source, block.header(), &block.body, definition.arguments(), &resolve);
+    let mistakes = decoded.diagnostics.render();
+    assert!(!decoded.diagnostics.has_errors(), "{}: {mistakes}", definition.name());
+    definition
+        .validate(decoded.arguments)
+        .unwrap_or_else(|errors| panic!("{}: {errors:?}", definition.name()))
+}
+
+/// Waits for something, and says how it is when it does not come.
+fn until(what: &str, state: impl Fn() -> (bool, String)) {
+    let deadline = Instant::now() + LONGEST;
+    loop {
+        let (is_so, how) = state();
+        if is_so {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{what}: {how}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}

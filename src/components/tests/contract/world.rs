@@ -1,0 +1,112 @@
+//! What is around a component that is tried: servers of ours, and files.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+/// How the server is that is no help.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Api {
+    /// Takes what is sent, and says nothing.
+    Silent,
+    /// Answers every request that it cannot.
+    Refusing,
+}
+
+/// Servers, each with a thread of its own for as long as the process lives, and files.
+pub(super) struct World {
+    silent: SocketAddr,
+    refusing: SocketAddr,
+    helpful: SocketAddr,
+    taken: TcpListener,
+    folder: TempDir,
+}
+
+impl World {
+    pub(super) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("module.alloy"), "declare \"a\" { }\n").unwrap();
+        repository(&folder.path().join("repository"));
+        Self {
+            silent: serve(|_| None),
+            refusing: serve(|_| Some("500 Internal Server Error\r\ncontent-length: 2\r\n\r\nno".to_owned())),
+            helpful: serve(|path| Some(help(path))),
+            taken: TcpListener::bind("127.0.0.1:0").unwrap(),
+            folder,
+        }
+    }
+
+    /// The text of a row, with what stands in braces.
+    pub(super) fn fill(&self, text: &str, api: Api) -> String {
+        let address = match api {
+            Api::Silent => self.silent,
+            Api::Refusing => self.refusing,
+        };
+        text.replace("{api}", &address.to_string())
+            .replace("{port}", &address.port().to_string())
+            .replace("{ok}", &self.helpful.to_string())
+            .replace("{taken}", &self.taken.local_addr().unwrap().port().to_string())
+            .replace("{missing}", &self.folder.path().join("missing").display().to_string())
+            .replace("{folder}", &self.folder.path().display().to_string())
+    }
+}
+
+/// Answers requests by their paths until the other side closes; nothing is never answered.
+fn serve(answer: fn(&str) -> Option<String>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || converse(stream, answer));
+        }
+    });
+    address
+}
+
+/// One connection. A read that brings the end of a head is a request; bodies are read with the next one.
+fn converse(mut stream: TcpStream, answer: fn(&str) -> Option<String>) {
+    let mut buffer = [0; 4096];
+    while let Ok(count @ 1..) = stream.read(&mut buffer) {
+        let head = String::from_utf8_lossy(&buffer[..count]);
+        let path = head.split(' ').nth(1).unwrap_or_default();
+        let Some(answer) = answer(path) else { continue };
+        if stream.write_all(format!("HTTP/1.1 {answer}").as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+/// What components need to be built.
+fn help(path: &str) -> String {
+    let body = match path {
+        path if path.starts_with("/text") => "text",
+        path if path.starts_with("/api/v1/namespaces/shop/") => {
+            r#"{"metadata": {"name": "db", "namespace": "shop"}, "data": {"a": "Yg=="}}"#
+        }
+        path if path.starts_with("/v1/sys/internal/ui/mounts/text/") => {
+            r#"{"data": {"path": "text/", "options": null}}"#
+        }
+        path if path.starts_with("/v1/text/") => r#"{"data": {"a": "b"}}"#,
+        _ => return "404 Not Found\r\ncontent-length: 2\r\n\r\n{}".to_owned(),
+    };
+    format!("200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+}
+
+/// A repository with one module.
+fn repository(folder: &Path) {
+    std::fs::create_dir(folder).unwrap();
+    std::fs::write(folder.join("module.alloy"), "declare \"a\" { }\n").unwrap();
+    for arguments in [
+        &["init", "--quiet", "-b", "main"][..],
+        &["add", "."],
+        &["commit", "--quiet", "-m", "c"],
+    ] {
+        let mut git = Command::new("git");
+        git.args(["-c", "user.name=t", "-c", "user.email=t@t"]).args(arguments);
+        let status = git.current_dir(folder).env_remove("GIT_DIR").status();
+        assert!(status.expect("git is installed").success(), "git {arguments:?}");
+    }
+}

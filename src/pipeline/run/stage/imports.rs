@@ -1,0 +1,139 @@
+//! Imports of a new tree, and the declarations that blocks instantiate from them.
+//!
+//! An import keeps the text that it had where a new one is not to be taken up. A declaration is analysed when the first
+//! block asks for it.
+
+use std::sync::Arc;
+
+use crate::lang::{Diagnostics, codes};
+use crate::pipeline::check::graph::{Analysis, Call, Declare, Graph, SourceBlock};
+use crate::pipeline::check::library::{self as texts, Parsed};
+use crate::pipeline::component::AnyDefinition;
+use crate::pipeline::run::engine::Engine;
+use crate::pipeline::run::evaluate::block_error;
+use crate::pipeline::run::instance::join;
+use crate::pipeline::run::library::{self, Library, Surroundings};
+use crate::pipeline::run::names::Names;
+use crate::pipeline::run::node::Node;
+use crate::pipeline::run::stage::{Accept, MAX_DEPTH, Stage, Staged, too_deep};
+
+impl Stage<'_> {
+    /// An import, taken over or built, with what it holds.
+    pub(super) fn import(
+        &mut self,
+        id: Arc<str>,
+        module: &str,
+        definition: &'static dyn AnyDefinition,
+        text: &Arc<SourceBlock>,
+        names: &Names<'_>,
+    ) -> Staged<(Arc<Node>, Arc<Library>)> {
+        if self.depth >= MAX_DEPTH {
+            return Err(too_deep(text));
+        }
+        let known = self.current.nodes.get(&id).zip(self.current.libraries.get(&id));
+        let running = known.map(|(running, _)| running.as_ref());
+        let arguments = self.engine.arguments(definition, text, names, running)?;
+        let same = |node: &Node| node.has_arguments(&arguments);
+        let running = match known {
+            Some((running, _)) if self.is_frozen(&id) || same(running) => running.clone(),
+            _ => self.build(id.clone(), module, definition, arguments, text)?,
+        };
+        self.take(&running);
+        let exports = running.exports();
+        let new = library::content(&exports);
+        let is_old = known.is_some_and(|(old, _)| Arc::ptr_eq(old, &running));
+        let keep = is_old && (self.is_frozen(&id) || self.accept == Accept::AllButContent);
+        let (content, parsed) = match known {
+            Some((_, old)) if keep || old.content == new => (old.content.clone(), old.parsed.clone()),
+            _ => {
+                let parsed = texts::read(&new, &self.engine.catalog)?;
+                (new, Arc::new(parsed))
+            }
+        };
+        let folder = library::folder(&exports).unwrap_or_else(|| names.module_path.clone());
+        let surroundings = Surroundings::new(None, folder);
+        self.depth += 1;
+        let nested = self.nested(&id, definition, &parsed, &surroundings);
+        self.depth -= 1;
+        nested?;
+        let library = Arc::new(Library {
+            content,
+            parsed,
+            surroundings,
+        });
+        self.libraries.insert(id, library.clone());
+        Ok((running, library))
+    }
+
+    /// The imports of an import.
+    fn nested(
+        &mut self,
+        id: &str,
+        definition: &dyn AnyDefinition,
+        parsed: &Parsed,
+        surroundings: &Arc<Surroundings>,
+    ) -> Staged<()> {
+        let mut diagnostics = Diagnostics::new();
+        let no_nodes = Graph::default();
+        for (namespace, (text, inner)) in &parsed.imports {
+            if definition.name() == "import.http" && inner.name() == "import.file" {
+                let message = "a module that import.http fetched cannot hold an import.file block";
+                diagnostics.push(block_error(codes::MISPLACED_BLOCK, text, message.to_owned()));
+                continue;
+            }
+            let names = Names::of_text(&no_nodes, &self.engine.common, &surroundings.module_path);
+            match self.import(join(id, &text.block.id().into()), id, *inner, text, &names) {
+                Ok((_, library)) => {
+                    let mut libraries = surroundings.libraries.lock();
+                    libraries.insert(namespace.clone(), library);
+                }
+                Err(found) => {
+                    self.failed = true;
+                    diagnostics.extend(found);
+                }
+            }
+        }
+        diagnostics.into_result(())
+    }
+
+    /// The declaration that a block instantiates, and the scope that it stands in.
+    pub(super) fn declaration(
+        &mut self,
+        from: &Arc<Surroundings>,
+        call: &Call,
+        text: &SourceBlock,
+    ) -> Staged<(Arc<Declare>, Arc<Surroundings>)> {
+        let outer = from.ancestor(call.level).ok_or_else(Diagnostics::new)?;
+        let Some(namespace) = &call.namespace else {
+            let declare = call.declare.clone().ok_or_else(Diagnostics::new)?;
+            return Ok((declare, outer));
+        };
+        let library = outer.libraries.lock().get(namespace).cloned();
+        let library = library.ok_or_else(Diagnostics::new)?;
+        let declare = library.parsed.declare(namespace, &call.name, text)?;
+        self.analyze(declare, &library)?;
+        Ok((declare.clone(), library.surroundings.clone()))
+    }
+
+    /// Has a declaration of an import analysed, when it was not; fails when it is wrong.
+    fn analyze(&mut self, declare: &Arc<Declare>, library: &Library) -> Staged<()> {
+        let fresh = declare.analysis().is_none();
+        if fresh {
+            let Engine { catalog, stability, .. } = self.engine;
+            library.parsed.analyze(declare, catalog, *stability);
+        }
+        let found = declare.analysis().map(|known: &Analysis| known.diagnostics.clone());
+        let found = self.engine.refuse_not_built(found.unwrap_or_default());
+        if !found.has_errors() {
+            if fresh {
+                self.diagnostics.extend(found);
+            }
+            return Ok(());
+        }
+        if self.reported.insert(Arc::as_ptr(declare)) {
+            Err(found)
+        } else {
+            Err(Diagnostics::new())
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! Makes a tree of instances without touching what runs.
+//!
+//! Every scope is evaluated from its leaves. Components that run already are taken over with the arguments they have
+//! (those that come out different are marked); new ones are built, and dropped with the tree when something fails.
+//! Imports (`imports`) are fetched when they are new or their arguments changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::lang::body::FromBody as _;
+use crate::lang::schema::Arguments;
+use crate::lang::value::Value;
+use crate::lang::{Diagnostics, codes};
+use crate::pipeline::check::blocks::ForeachBody;
+use crate::pipeline::check::declare::decode_call;
+use crate::pipeline::check::graph::{Call, Declare, Foreach, Graph, NodeKind, SourceBlock};
+use crate::pipeline::component::{AnyDefinition, ValidArguments};
+use crate::pipeline::run::engine::Engine;
+use crate::pipeline::run::evaluate::{argument, block_error, export, typed, values};
+use crate::pipeline::run::identity;
+use crate::pipeline::run::instance::{Children, Custom, Entry, Instance, Pending, What, join};
+use crate::pipeline::run::library::{Library, Surroundings};
+use crate::pipeline::run::names::Names;
+use crate::pipeline::run::node::{Metrics, Node};
+use crate::pipeline::run::plan::Running;
+
+mod imports;
+
+/// How deep modules and imports may be nested: far more than people do, and little enough to stop those that never end.
+const MAX_DEPTH: usize = 32;
+
+/// Which changes of shape a tree takes up. The others stay as they are in the tree in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Accept {
+    /// All changes of shape there are.
+    All,
+    /// All but new content of imports whose arguments are as before.
+    AllButContent,
+    /// That of one import or `foreach`, by id.
+    Only(Arc<str>),
+}
+
+/// Makes one new tree beside the one in force.
+pub(crate) struct Stage<'a> {
+    pub(crate) engine: &'a Engine,
+    /// The tree that runs now.
+    pub(crate) current: &'a Running,
+    pub(crate) accept: Accept,
+    /// Errors and warnings so far.
+    pub(crate) diagnostics: Diagnostics,
+    /// Components of the new tree by id.
+    pub(crate) nodes: BTreeMap<Arc<str>, Arc<Node>>,
+    /// The same, leaves first.
+    pub(crate) order: Vec<Arc<Node>>,
+    /// Imports of the new tree by id.
+    pub(crate) libraries: BTreeMap<Arc<str>, Arc<Library>>,
+    /// Ids of components that run with other arguments than the new tree has for them.
+    pub(crate) changed: BTreeSet<Arc<str>>,
+    /// Ids of components that are made anew although they are there.
+    replace: &'a BTreeSet<Arc<str>>,
+    /// True to update components on the way, so that what is evaluated after them sees their new exports.
+    eager: bool,
+    /// What was updated on the way, with the arguments before.
+    pub(crate) updated: Vec<(Arc<Node>, ValidArguments)>,
+    /// Something could not be evaluated that depends on a component which has yet to be updated.
+    pub(crate) is_stale: bool,
+    /// Declarations of imports that are known to be wrong.
+    reported: BTreeSet<*const Declare>,
+    /// Ids that the new tree is to have, whether or not it came to that.
+    wanted: BTreeSet<Arc<str>>,
+    /// Module ids whose insides were reached.
+    reached: BTreeSet<Arc<str>>,
+    failed: bool,
+    depth: usize,
+    /// How many `foreach` blocks around do not show metrics.
+    hidden: usize,
+}
+
+/// What an instance is made of.
+struct Spec {
+    path: Arc<str>,
+    graph: Arc<Graph>,
+    surroundings: Arc<Surroundings>,
+    arguments: Arguments,
+    variable: Option<(Arc<str>, Value)>,
+    /// The block that asks for it.
+    user: Option<Arc<SourceBlock>>,
+}
+
+/// What is said where something went wrong; nothing when it was said already.
+type Staged<T> = Result<T, Diagnostics>;
+
+impl<'a> Stage<'a> {
+    /// A stage with an empty tree.
+    pub(crate) fn new(
+        engine: &'a Engine,
+        current: &'a Running,
+        accept: Accept,
+        replace: &'a BTreeSet<Arc<str>>,
+    ) -> Self {
+        Self {
+            engine,
+            current,
+            accept,
+            diagnostics: Diagnostics::new(),
+            nodes: BTreeMap::new(),
+            order: Vec::new(),
+            libraries: BTreeMap::new(),
+            changed: BTreeSet::new(),
+            replace,
+            eager: false,
+            updated: Vec::new(),
+            is_stale: false,
+            reported: BTreeSet::new(),
+            wanted: BTreeSet::new(),
+            reached: BTreeSet::new(),
+            failed: false,
+            depth: 0,
+            hidden: 0,
+        }
+    }
+
+    /// The same, with updates on the way.
+    pub(crate) fn eager(self) -> Self {
+        Self { eager: true, ..self }
+    }
+
+    /// The tree of a configuration. It may be used when there are no errors among the diagnostics.
+    pub(crate) fn root(&mut self, graph: Arc<Graph>, module_path: Arc<str>) -> Instance {
+        let spec = Spec {
+            path: self.engine.module.clone(),
+            graph,
+            surroundings: Surroundings::new(None, module_path),
+            arguments: Arguments::default(),
+            variable: None,
+            user: None,
+        };
+        self.instance(spec, None)
+    }
+
+    /// True for what the new tree is to have. What runs inside of a module that was not reached counts as wanted.
+    pub(crate) fn is_wanted(&self, id: &str) -> bool {
+        let unknown = |outer: &str| {
+            let mut inside = self.reached.range::<str, _>((Bound::Included(outer), Bound::Unbounded));
+            let reached = inside.next().is_some_and(|path| {
+                let rest = path.strip_prefix(outer);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            });
+            self.wanted.contains(outer) && !reached
+        };
+        self.wanted.contains(id) || id.match_indices('/').any(|(at, _)| unknown(&id[..at]))
+    }
+
+    fn instance(&mut self, spec: Spec, outer: Option<&Names<'_>>) -> Instance {
+        let mut instance = Instance {
+            path: spec.path,
+            entries: spec.graph.nodes.iter().map(|_| None).collect(),
+            graph: spec.graph,
+            arguments: Mutex::new(spec.arguments),
+            variable: spec.variable.map(|(name, value)| (name, Mutex::new(value))),
+            surroundings: spec.surroundings,
+            dirty: Mutex::default(),
+        };
+        self.reached.insert(instance.path.clone());
+        let graph = instance.graph.clone();
+        for index in graph.order.iter().copied() {
+            self.wanted.extend(instance.global_id(index));
+            let references = &graph.nodes[index].references;
+            // What depends on a failure cannot be evaluated; it was checked without values.
+            if references.iter().any(|reference| instance.entry(*reference).is_none()) {
+                self.failed = true;
+                continue;
+            }
+            match self.entry(&instance, index, spec.user.as_deref(), outer) {
+                Ok(entry) => {
+                    if let Some(slot) = instance.entries.get_mut(index) {
+                        *slot = Some(entry);
+                    }
+                    if instance.modules(index).iter().any(|inner| !inner.is_clean()) {
+                        instance.mark(index, Pending::Inside);
+                    }
+                }
+                Err(found) => {
+                    // A build may fail for other reasons, and so may what comes after the first failure.
+                    let evaluated = found.iter().any(|found| found.code != codes::BUILD_FAILED);
+                    let inside = found.is_empty() && !self.failed;
+                    self.is_stale |= (evaluated || inside) && self.depends_on_changed(&instance, index);
+                    self.diagnostics.extend(found);
+                    self.failed = true;
+                }
+            }
+        }
+        instance
+    }
+
+    /// True when a node refers, over however many others of its scope, to a component that is to be updated.
+    fn depends_on_changed(&self, instance: &Instance, index: usize) -> bool {
+        let nodes = &instance.graph.nodes;
+        let mut seen = BTreeSet::new();
+        let mut queue = vec![index];
+        while let Some(index) = queue.pop() {
+            let Some(node) = nodes.get(index).filter(|_| seen.insert(index)) else {
+                continue;
+            };
+            if self.changed.contains(&join(&instance.path, &node.id)) {
+                return true;
+            }
+            queue.extend(&node.references);
+        }
+        false
+    }
+
+    fn entry(
+        &mut self,
+        instance: &Instance,
+        index: usize,
+        user: Option<&SourceBlock>,
+        outer: Option<&Names<'_>>,
+    ) -> Staged<Entry> {
+        let node = &instance.graph.nodes[index];
+        let names = Names::of(instance, &self.engine.common, outer);
+        match &node.kind {
+            NodeKind::Component(definition) => {
+                let id = join(&instance.path, &node.id);
+                let running = self.current.nodes.get(&id).filter(|_| !self.replace.contains(&id));
+                let known = running.map(AsRef::as_ref);
+                let arguments = self.engine.arguments(*definition, &node.block, &names, known)?;
+                let running = match running {
+                    Some(running) => {
+                        if !running.has_arguments(&arguments) {
+                            self.changed.insert(id);
+                            if self.eager {
+                                self.update(running, &arguments, &node.block)?;
+                            } else {
+                                instance.mark(index, Pending::Evaluation);
+                            }
+                        }
+                        running.clone()
+                    }
+                    None => self.build(id, &instance.path, *definition, arguments, &node.block)?,
+                };
+                self.take(&running);
+                let value = running.exports();
+                Ok(Entry::new(What::Component(running), value))
+            }
+            NodeKind::Import(definition) => {
+                let id = join(&instance.path, &node.id);
+                let (running, library) = self.import(id, &instance.path, *definition, &node.block, &names)?;
+                let namespace = node.label().into();
+                instance.surroundings.libraries.lock().insert(namespace, library);
+                Ok(Entry::new(What::Import(running), Value::Null))
+            }
+            NodeKind::Argument => argument(&node.block, node.label(), instance, &names, user)
+                .map(|value| Entry::new(What::Argument, value)),
+            NodeKind::Export => export(&node.block, &names).map(|value| Entry::new(What::Export, value)),
+            NodeKind::Custom(call) => self.custom(instance, index, call, &names),
+            NodeKind::Foreach(foreach) => self.foreach(instance, index, foreach, &names),
+        }
+    }
+
+    fn update(&mut self, node: &Arc<Node>, arguments: &ValidArguments, text: &SourceBlock) -> Staged<()> {
+        let before = node.arguments();
+        node.update(arguments).map_err(|error| {
+            let message = format!("{} refused its new arguments: {error}", node.id);
+            block_error(codes::UPDATE_FAILED, text, message)
+        })?;
+        self.updated.push((node.clone(), before));
+        Ok(())
+    }
+
+    fn build(
+        &mut self,
+        id: Arc<str>,
+        module: &str,
+        definition: &'static dyn AnyDefinition,
+        arguments: ValidArguments,
+        text: &SourceBlock,
+    ) -> Staged<Arc<Node>> {
+        // The load is lost, and a build may open files and sockets.
+        if self.failed {
+            return Err(Diagnostics::new());
+        }
+        let metrics = if self.hidden > 0 {
+            Metrics::Hidden
+        } else {
+            Metrics::Shown
+        };
+        let around = &self.engine.around;
+        let built = Node::build(id.clone(), module, metrics, definition, arguments, around);
+        built.map(Arc::new).map_err(|error| {
+            let message = format!("{id} could not be built: {error}");
+            block_error(codes::BUILD_FAILED, text, message).into()
+        })
+    }
+
+    fn take(&mut self, node: &Arc<Node>) {
+        self.nodes.insert(node.id.clone(), node.clone());
+        self.order.push(node.clone());
+    }
+
+    /// True when a change of shape of this import or `foreach` is not to be taken up.
+    fn is_frozen(&self, id: &str) -> bool {
+        match &self.accept {
+            Accept::All | Accept::AllButContent => false,
+            Accept::Only(only) => **only != *id,
+        }
+    }
+
+    fn custom(&mut self, instance: &Instance, index: usize, call: &Call, names: &Names<'_>) -> Staged<Entry> {
+        let node = &instance.graph.nodes[index];
+        let text = &node.block;
+        if self.depth >= MAX_DEPTH {
+            return Err(too_deep(text));
+        }
+        let (declare, surroundings) = self.declaration(&instance.surroundings, call, text)?;
+        let Some(known) = declare.analysis() else {
+            return Err(Diagnostics::new());
+        };
+        let called = decode_call(text, Some(known), &names.evaluate());
+        called.diagnostics.into_result(())?;
+        let spec = Spec {
+            path: join(&instance.path, &node.id),
+            graph: known.graph.clone(),
+            surroundings: Surroundings::new(Some(surroundings.clone()), surroundings.module_path.clone()),
+            arguments: called.arguments,
+            variable: None,
+            user: Some(text.clone()),
+        };
+        let inner = self.inner(spec, None)?;
+        let value = inner.exports();
+        let module = Custom {
+            declare,
+            instance: inner,
+        };
+        Ok(Entry::new(What::Custom(Box::new(module)), value))
+    }
+
+    /// An instance inside of another; the error is empty, for what is wrong inside was said.
+    fn inner(&mut self, spec: Spec, outer: Option<&Names<'_>>) -> Staged<Instance> {
+        self.depth += 1;
+        let inner = self.instance(spec, outer);
+        self.depth -= 1;
+        if inner.entries.iter().all(Option::is_some) {
+            Ok(inner)
+        } else {
+            Err(Diagnostics::new())
+        }
+    }
+
+    fn foreach(&mut self, instance: &Instance, index: usize, foreach: &Foreach, names: &Names<'_>) -> Staged<Entry> {
+        let node = &instance.graph.nodes[index];
+        if self.depth >= MAX_DEPTH {
+            return Err(too_deep(&node.block));
+        }
+        let id = join(&instance.path, &node.id);
+        let frozen = self.is_frozen(&id).then(|| self.current.children(&id)).flatten();
+        let values = match frozen {
+            Some(children) => children.values.lock().clone(),
+            None => values(&node.block, ForeachBody::SCHEMA, names)?,
+        };
+        let body: ForeachBody = typed(&node.block, &values)?;
+        let module_path = instance.surroundings.module_path.clone();
+        let hidden = usize::from(!body.enable_metrics);
+        self.hidden += hidden;
+        let mut list = Vec::new();
+        for (key, item) in identity::items(&body) {
+            let spec = Spec {
+                path: join(&id, &key),
+                graph: foreach.template.clone(),
+                surroundings: Surroundings::new(Some(instance.surroundings.clone()), module_path.clone()),
+                arguments: Arguments::default(),
+                variable: Some((foreach.variable.clone(), item)),
+                user: None,
+            };
+            list.push((key, self.inner(spec, Some(names))));
+        }
+        self.hidden -= hidden;
+        let list = list.into_iter().map(|(key, inner)| Ok((key, inner?)));
+        let children = Children {
+            list: list.collect::<Staged<_>>()?,
+            values: Mutex::new(values),
+        };
+        Ok(Entry::new(What::Foreach(children), Value::object::<Arc<str>>([])))
+    }
+}
+
+fn too_deep(text: &SourceBlock) -> Diagnostics {
+    let message = format!("modules are nested more than {MAX_DEPTH} deep");
+    block_error(codes::MODULE_RECURSION, text, message)
+        .hint("does a module instantiate or import itself?")
+        .into()
+}

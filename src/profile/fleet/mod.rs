@@ -1,0 +1,159 @@
+//! A made-up fleet of Go services whose profiles look like those of real ones, for load drivers and measurements: the
+//! same seed gives the same bytes.
+//!
+//! In: a seed and sizes. Out: for a service, a pod and a tick of 15 seconds the CPU and the heap profile that a scraper
+//! would push. The model: a service has endpoints and background work, each a trunk of frames under which call paths
+//! branch; paths are drawn by Zipf's law, endpoints rise and fall over minutes, so stacks repeat from tick to tick as
+//! they do in life. A heap is a list of allocation sites that changes slowly; what was allocated since the tick before
+//! is drawn around a rate of the site, as after the collector took the difference of two scrapes. Nothing here is used
+//! by the running program on real data.
+
+use crate::profile::Labels;
+use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
+use crate::profile::pprof::Profile;
+use crate::profile::synthetic::Random;
+
+mod draw;
+mod program;
+mod shape;
+
+pub use shape::{FleetShape, TICK_SECONDS};
+
+use program::Program;
+
+/// Which profile of a pod is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `process_cpu`: samples and CPU time.
+    Cpu,
+    /// `memory`: allocations since the tick before, and the heap in use.
+    Heap,
+}
+
+/// Services with their pods.
+pub struct Fleet {
+    shape: FleetShape,
+    seed: u64,
+    programs: Vec<Program>,
+}
+
+impl Fleet {
+    /// Makes the fleet of a seed: the same seed gives the same fleet.
+    pub fn new(shape: FleetShape, seed: u64) -> Self {
+        let programs = (0..shape.services.max(1))
+            .map(|index| Program::new(index, &shape, seed))
+            .collect();
+        Self { shape, seed, programs }
+    }
+
+    /// Profiles that the fleet gives in one tick.
+    pub fn profiles_per_tick(&self) -> usize {
+        self.programs.len() * self.shape.pods.max(1) * 2
+    }
+
+    /// Replaces the program of a service by another release of it: the same functions, other stacks.
+    pub fn redeploy(&mut self, service: usize, release: u64) {
+        let service = service % self.programs.len();
+        let seed = self.seed ^ release.wrapping_mul(0xa076_1d64_78bd_642f);
+        self.programs[service] = Program::new(service, &self.shape, seed);
+    }
+
+    /// Name of a service by its index.
+    pub fn service(&self, service: usize) -> &str {
+        &self.programs[service % self.programs.len()].name
+    }
+
+    /// Profile `index` of a tick: every service, pod and kind once.
+    pub fn profile(&self, tick: u64, index: usize, start_ns: i64) -> (Labels, Profile<'_>) {
+        let kind = if index.is_multiple_of(2) { Kind::Cpu } else { Kind::Heap };
+        let pod = index / 2 % self.shape.pods.max(1);
+        let service = index / 2 / self.shape.pods.max(1) % self.programs.len();
+        let labels = self.labels(service, pod, kind);
+        let time_ns = start_ns + tick as i64 * TICK_SECONDS * 1_000_000_000 + index as i64 * 1_000_000;
+        let program = &self.programs[service];
+        let seed = [service as u64, pod as u64, tick, kind as u64]
+            .iter()
+            .fold(self.seed, |seed, part| {
+                (seed ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+            });
+        let mut random = Random::new(seed);
+        let profile = match kind {
+            Kind::Cpu => program.cpu(tick, pod, self.shape.cores, time_ns, &mut random),
+            Kind::Heap => program.heap(tick, pod, time_ns, &mut random),
+        };
+        (labels, profile)
+    }
+
+    /// Labels of a pod, as a collector in Kubernetes sets them.
+    pub fn labels(&self, service: usize, pod: usize, kind: Kind) -> Labels {
+        let program = &self.programs[service];
+        let name = match kind {
+            Kind::Cpu => "process_cpu",
+            Kind::Heap => "memory",
+        };
+        let pod = format!("{}-{:x}-{pod}", program.name, 0x7f3c + service * 0x111);
+        let node = format!("node-{}", (service * 7 + pod.len() + self.shape.pods) % 12);
+        Labels::from_pairs([
+            (PROFILE_NAME, name),
+            (SERVICE_NAME, &program.name),
+            ("namespace", program.namespace),
+            ("pod", &pod),
+            ("node", &node),
+            ("container", &program.name),
+        ])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::profile::pprof::{decode, encode, stack_ids};
+
+    #[test]
+    fn one_seed_gives_one_fleet_and_every_profile_is_valid() {
+        let shape = FleetShape::default();
+        let (one, same, other) = (Fleet::new(shape, 7), Fleet::new(shape, 7), Fleet::new(shape, 8));
+        let mut differ = 0;
+        for index in 0..one.profiles_per_tick() {
+            let (labels, profile) = one.profile(3, index, 0);
+            let bytes = encode(&profile);
+            assert_eq!(decode(&bytes).unwrap(), profile);
+            assert!(profile.sample_count() > 50, "{labels}: {}", profile.sample_count());
+            assert_eq!(encode(&same.profile(3, index, 0).1), bytes);
+            differ += usize::from(encode(&other.profile(3, index, 0).1) != bytes);
+        }
+        assert_eq!(differ, one.profiles_per_tick());
+    }
+
+    #[test]
+    fn another_release_of_a_service_has_stacks_of_its_own() {
+        let mut fleet = Fleet::new(FleetShape::default(), 1);
+        let stacks = |fleet: &Fleet, index| {
+            stack_ids(&fleet.profile(0, index, 0).1)
+                .into_iter()
+                .collect::<HashSet<_>>()
+        };
+        let (before, neighbour) = (stacks(&fleet, 0), stacks(&fleet, 6));
+        fleet.redeploy(0, 1);
+        assert!(stacks(&fleet, 0).intersection(&before).count() * 10 < before.len());
+        assert_eq!(stacks(&fleet, 6), neighbour);
+    }
+
+    #[test]
+    fn stacks_repeat_from_tick_to_tick() {
+        let fleet = Fleet::new(FleetShape::default(), 1);
+        for index in [0, 1, 40, 41] {
+            let mut seen: HashSet<u64> = HashSet::new();
+            let (mut new, mut all) = (0, 0);
+            for tick in 0..40 {
+                for id in stack_ids(&fleet.profile(tick, index, 0).1) {
+                    all += 1;
+                    new += usize::from(seen.insert(id));
+                }
+            }
+            assert!(new * 4 < all, "{new} of {all} stacks are new");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! A request of `/ingest` on its way through components, which pass it on as it came: its body may be in any format.
+//!
+//! In the bytes of a [`RawProfile`](crate::profile::RawProfile) the rest of the request stands before the body: `magic
+//! | query | content type | content encoding | body to the end`; a text is `length u32 little endian | UTF-8`. The
+//! magic begins with a byte that begins neither pprof nor gzip. The name in the query is not there: it is made of the
+//! labels when the request is sent on. The layout is in queues on disk: a change takes a new magic and keeps reading
+//! the old.
+
+use bytes::Bytes;
+
+/// The first byte is the key of field 0, which protobuf does not have.
+const MAGIC: &[u8; 8] = b"\0ingest\x01";
+
+/// A request of `/ingest`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upload {
+    /// Parameters of the URL but for `name`, encoded as in a URL.
+    pub query: Box<str>,
+    /// Value of `Content-Type`; empty when there is none.
+    pub content_type: Box<str>,
+    /// Value of `Content-Encoding`; empty when there is none.
+    pub content_encoding: Box<str>,
+    /// The body as it came, in any format.
+    pub body: Bytes,
+}
+
+impl Upload {
+    /// The bytes that stand before the body.
+    pub fn head(query: &str, content_type: &str, content_encoding: &str) -> Vec<u8> {
+        let mut head = MAGIC.to_vec();
+        for text in [query, content_type, content_encoding] {
+            head.extend_from_slice(&(text.len() as u32).to_le_bytes());
+            head.extend_from_slice(text.as_bytes());
+        }
+        head
+    }
+
+    /// The upload in the bytes of a profile; `None` for pprof. The body shares the bytes.
+    pub fn read(bytes: &Bytes) -> Option<Self> {
+        let mut rest = bytes.strip_prefix(MAGIC.as_slice())?;
+        let mut text = || -> Option<Box<str>> {
+            let (length, behind) = rest.split_first_chunk()?;
+            let (text, behind) = behind.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+            rest = behind;
+            std::str::from_utf8(text).ok().map(Into::into)
+        };
+        let (query, content_type, content_encoding) = (text()?, text()?, text()?);
+        Some(Self {
+            query,
+            content_type,
+            content_encoding,
+            body: bytes.slice(bytes.len() - rest.len()..),
+        })
+    }
+
+    /// True for bytes that begin as those of an upload do.
+    pub fn is_in(bytes: &[u8]) -> bool {
+        bytes.starts_with(MAGIC)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::profile::pprof;
+
+    #[test]
+    fn what_is_no_upload_is_none_and_an_upload_is_no_pprof() {
+        for bytes in [
+            &b""[..],
+            b"\x1f\x8b\x08",
+            b"\x0a\x04\x08\x01\x10\x02",
+            b"\0ingest\x01",
+            b"\0ingest\x01\xff\0\0\0a",
+        ] {
+            assert_eq!(Upload::read(&Bytes::from_static(bytes)), None);
+        }
+        assert!(pprof::decode(&Upload::head("format=jfr", "", "")).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn an_upload_survives_the_round_trip(
+            query in ".{0,20}", kind in ".{0,8}", encoding in ".{0,4}",
+            body in proptest::collection::vec(any::<u8>(), 0..50),
+        ) {
+            let mut bytes = Upload::head(&query, &kind, &encoding);
+            bytes.extend_from_slice(&body);
+            let read = Upload::read(&bytes.into()).unwrap();
+            prop_assert_eq!((&*read.query, &*read.content_type), (&*query, &*kind));
+            prop_assert_eq!(&*read.content_encoding, &*encoding);
+            prop_assert_eq!(&*read.body, &*body);
+        }
+
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+            let with_magic = [MAGIC.as_slice(), &bytes].concat();
+            let _ = Upload::read(&with_magic.into());
+        }
+    }
+}

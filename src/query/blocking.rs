@@ -1,0 +1,60 @@
+//! CPU work of a question on threads for blocking work, which ends soon after the question is dropped.
+//!
+//! In: a closure that checks its [`Cancellation`] from time to time. Out: its result. A thread that computes cannot be
+//! stopped from outside: without the checks, work of questions that met their time limit would go on without end, each
+//! on a thread of its own.
+
+use std::sync::{Arc, Weak};
+
+use crate::base::BoxFuture;
+use crate::query::QueryError;
+
+/// Whether the question of some work was dropped.
+pub(crate) struct Cancellation(Weak<()>);
+
+impl Cancellation {
+    /// Fails when nobody waits for the result any more.
+    pub(crate) fn check(&self) -> Result<(), QueryError> {
+        if self.0.strong_count() == 0 {
+            return Err(QueryError::Cancelled);
+        }
+        Ok(())
+    }
+}
+
+/// Runs `work` on a thread for blocking work.
+pub(crate) fn run<T: Send + 'static>(
+    work: impl FnOnce(&Cancellation) -> Result<T, QueryError> + Send + 'static,
+) -> BoxFuture<'static, Result<T, QueryError>> {
+    let waiting = Arc::new(());
+    let cancellation = Cancellation(Arc::downgrade(&waiting));
+    Box::pin(async move {
+        let done = tokio::task::spawn_blocking(move || work(&cancellation)).await;
+        drop(waiting);
+        done.map_err(|error| QueryError::internal(format!("work on an answer failed: {error}")))?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn work_ends_when_nobody_waits_for_it() {
+        assert_eq!(run(|cancellation| cancellation.check().map(|()| 7)).await, Ok(7));
+        let (ended, ends) = tokio::sync::oneshot::channel();
+        let (begun, begins) = tokio::sync::oneshot::channel();
+        let endless = run(move |cancellation| {
+            let _ = begun.send(());
+            while cancellation.check().is_ok() {
+                std::thread::yield_now();
+            }
+            let _ = ended.send(());
+            Ok(())
+        });
+        let running = tokio::spawn(endless);
+        begins.await.unwrap();
+        running.abort();
+        ends.await.unwrap();
+    }
+}
