@@ -15,7 +15,7 @@ use crate::cli::output;
                         alluvium completions fish > ~/.config/fish/completions/alluvium.fish"
 )]
 pub struct CompletionsArgs {
-    /// Shell to write for.
+    /// The shell that shall complete commands.
     pub shell: Shell,
 }
 

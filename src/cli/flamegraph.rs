@@ -21,7 +21,6 @@ use crate::wire::querier::QuerierClient;
                         alluvium flamegraph '{region=\"eu\"}' --type inuse --max-nodes 2000 -o - > heap.svg"
 )]
 pub struct FlamegraphArgs {
-    /// Which profiles.
     #[command(flatten)]
     pub query: QueryArgs,
     /// File to write; `-` is standard output.
@@ -38,7 +37,6 @@ pub struct FlamegraphArgs {
     /// Heading; the selector and the range by default.
     #[arg(long)]
     pub title: Option<String>,
-    /// Which server.
     #[command(flatten)]
     pub server: ServerArgs,
 }

@@ -36,23 +36,21 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use crate::base::file::keep_new_files_private;
 use crate::telemetry::logs;
 
-/// The program.
+/// The command line of the program.
 #[derive(Debug, Parser)]
 #[command(
     name = "alluvium",
     version,
     about = "Continuous profiling: collector and store in one program",
     long_about = "Continuous profiling: a collector that reads Grafana Alloy configuration, and a store that speaks \
-        Pyroscope's \
-                  protocols, keeps profiles as Parquet in Delta tables and answers SQL.\n\nStart with `alluvium demo`.",
+        Pyroscope's protocols, keeps profiles as Parquet in Delta tables and answers SQL.\n\n\
+        Start with `alluvium demo`.",
     after_help = "Example:\n  alluvium demo --target localhost:9090",
     propagate_version = true
 )]
 pub struct Cli {
-    /// What to do.
     #[command(subcommand)]
     pub command: Command,
-    /// Logging flags.
     #[command(flatten)]
     pub log: LogArgs,
 }
@@ -75,7 +73,7 @@ pub struct LogArgs {
     pub format: logs::Format,
 }
 
-/// The commands.
+/// The commands, each in a file of its own.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run server and collector in one process, profiling itself, and look at it in a browser.

@@ -130,7 +130,7 @@ pub(crate) async fn run(args: RecordArgs) -> anyhow::Result<()> {
     }
 }
 
-/// What is written.
+/// What a recording is written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     PprofGzip,

@@ -24,7 +24,7 @@ const SHORT_TYPES: [(&str, &str); 7] = [
     ("block", "block:delay:nanoseconds:contentions:count"),
 ];
 
-/// Flags of the server.
+/// The server that a command asks, and how.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Server")]
 pub struct ServerArgs {
@@ -92,19 +92,17 @@ pub struct QueryArgs {
     /// Profile type, for a SELECTOR without one.
     #[arg(long = "type", value_name = "TYPE")]
     pub profile_type: Option<String>,
-    /// Range of time.
     #[command(flatten)]
     pub range: RangeArgs,
 }
 
-/// A checked question.
+/// What is asked, when the arguments are right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// Type of the profiles.
     pub profile_type: ProfileType,
     /// Conditions on the labels.
     pub matchers: Vec<Matcher>,
-    /// First millisecond.
+    /// First millisecond of the range.
     pub start_ms: i64,
     /// First millisecond after.
     pub end_ms: i64,

@@ -32,7 +32,6 @@ pub struct RunArgs {
     /// Flags of the configuration.
     #[command(flatten)]
     pub config: ConfigArgs,
-    /// Flags of the cluster.
     #[command(flatten)]
     pub cluster: ClusterArgs,
     /// Flags of single features.
@@ -58,7 +57,7 @@ pub struct RunArgs {
     pub windows_priority: String,
 }
 
-/// The HTTP endpoints.
+/// What the HTTP server of the collector takes.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "HTTP server")]
 pub struct ServerArgs {
@@ -86,7 +85,7 @@ pub struct ServerArgs {
         num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set
     )]
     pub disable_support_bundle: bool,
-    /// GraphQL; not there.
+    /// GraphQL, which this program does not have.
     #[arg(
         long = "server.http.enable-graphql", default_value = "false", default_missing_value = "true", num_args = 0..=1,
         require_equals = true, value_parser = go_bool, action = ArgAction::Set
@@ -100,7 +99,7 @@ pub struct ServerArgs {
     pub enable_graphql_playground: bool,
 }
 
-/// The configuration.
+/// Where the configuration is and what it is written in.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Configuration")]
 pub struct ConfigArgs {
@@ -162,7 +161,7 @@ pub struct ClusterArgs {
     /// How many nodes would be joined.
     #[arg(long = "cluster.max-join-peers", default_value_t = 5)]
     pub max_join_peers: u32,
-    /// Name of the cluster.
+    /// Name that all nodes of a cluster share.
     #[arg(long = "cluster.name", default_value = "")]
     pub name: String,
     /// TLS between nodes; refused with `--cluster.enabled`.
@@ -191,7 +190,7 @@ pub struct ClusterArgs {
     pub wait_timeout: Duration,
 }
 
-/// Single features.
+/// Features that can be switched on and off.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Features")]
 pub struct FeatureArgs {

@@ -83,7 +83,6 @@ pub struct ServeArgs {
     /// Take the tenant from X-Scope-OrgID.
     #[arg(long = "auth.multitenancy-enabled", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub multi_tenant: Option<bool>,
-    /// Where the tables lie.
     #[command(flatten)]
     pub storage: StorageSection,
 }

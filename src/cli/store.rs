@@ -37,7 +37,7 @@ const NEVER: Duration = Duration::from_secs(365 * 86_400);
 pub struct StoreArgs {
     #[command(subcommand)]
     command: StoreCommand,
-    /// Form of the answer.
+    /// How the answer is written.
     #[arg(long, global = true, value_enum, default_value = "table")]
     format: Format,
 }
@@ -72,7 +72,7 @@ enum StoreCommand {
 
 #[derive(Debug, Args)]
 struct Folder {
-    /// The data folder.
+    /// The data folder of a server.
     #[arg(value_name = "DIR")]
     dir: PathBuf,
     /// The bucket of the tables, as the server has it.
@@ -87,7 +87,7 @@ struct DeleteArgs {
     /// `{label="value"}`, or the id of a profile type before it; `{}` for all.
     #[arg(long)]
     selector: String,
-    /// Tenant.
+    /// Tenant whose tables these are.
     #[arg(long, default_value_t = TenantId::anonymous())]
     tenant: TenantId,
     /// Start of the range: `now-1h`, `2026-01-31T10:00:00Z`, `2026-01-31`, or a Unix time.

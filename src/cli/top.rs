@@ -26,7 +26,6 @@ const MAX_FILE_BYTES: usize = 1 << 30;
                         alluvium top alloc_space --file heap.pb.gz"
 )]
 pub struct TopArgs {
-    /// Which profiles.
     #[command(flatten)]
     pub query: QueryArgs,
     /// Rows to print; 0 for all.
@@ -49,12 +48,11 @@ pub struct TopArgs {
         value_name = "FORMAT"
     )]
     pub format: TopFormat,
-    /// Which server.
     #[command(flatten)]
     pub server: ServerArgs,
 }
 
-/// Forms of the answer.
+/// How the table is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum TopFormat {
     /// As `go tool pprof -top` prints it.

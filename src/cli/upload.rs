@@ -43,7 +43,6 @@ pub struct UploadArgs {
     /// Time to give the profiles instead of their own: `now`, `now-5m`, RFC 3339, or a Unix time.
     #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "now")]
     pub override_timestamp: Option<String>,
-    /// Which server.
     #[command(flatten)]
     pub server: ServerArgs,
 }

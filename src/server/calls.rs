@@ -13,7 +13,7 @@ use crate::server::perform::Bounds;
 use crate::server::state::ServerState;
 use crate::server::{connect, grpc};
 use crate::wire::grpc::Protocol;
-use crate::wire::service::{AskMessage, Call, CallResult, ReplyMessage, Routes};
+use crate::wire::service::{Call, CallResult, ReplyMessage, RequestMessage, Routes};
 
 /// Routes of the calls of one service.
 pub(super) struct Calls {
@@ -37,12 +37,12 @@ impl Calls {
 }
 
 impl Routes for Calls {
-    fn unary<Ask, Reply, Work>(
+    fn unary<Message, Reply, Work>(
         &mut self,
         route: &'static str,
-        work: impl Fn(Call<Ask>) -> Work + Clone + Send + Sync + 'static,
+        work: impl Fn(Call<Message>) -> Work + Clone + Send + Sync + 'static,
     ) where
-        Ask: AskMessage,
+        Message: RequestMessage,
         Reply: ReplyMessage,
         Work: Future<Output = CallResult<Reply>> + Send + 'static,
     {
@@ -69,12 +69,12 @@ pub(super) struct Admitted<'a, R> {
 }
 
 impl<R: Routes> Routes for Admitted<'_, R> {
-    fn unary<Ask, Reply, Work>(
+    fn unary<Message, Reply, Work>(
         &mut self,
         route: &'static str,
-        work: impl Fn(Call<Ask>) -> Work + Clone + Send + Sync + 'static,
+        work: impl Fn(Call<Message>) -> Work + Clone + Send + Sync + 'static,
     ) where
-        Ask: AskMessage,
+        Message: RequestMessage,
         Reply: ReplyMessage,
         Work: Future<Output = CallResult<Reply>> + Send + 'static,
     {

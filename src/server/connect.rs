@@ -10,17 +10,17 @@ use crate::server::sending::sending;
 use crate::server::state::ServerState;
 use crate::server::tenant::tenant;
 use crate::wire::connect::{CallHeaders, ConnectError};
-use crate::wire::service::{AskMessage, Call, CallResult, ReplyMessage};
+use crate::wire::service::{Call, CallResult, ReplyMessage, RequestMessage};
 
 /// Answers a Connect call, by a message or by an error as JSON.
-pub(super) async fn answer<Ask, Reply, Work>(
+pub(super) async fn answer<Message, Reply, Work>(
     state: &ServerState,
     bounds: Bounds,
-    work: impl Fn(Call<Ask>) -> Work,
+    work: impl Fn(Call<Message>) -> Work,
     request: Request<Body>,
 ) -> Response
 where
-    Ask: AskMessage,
+    Message: RequestMessage,
     Reply: ReplyMessage,
     Work: Future<Output = CallResult<Reply>>,
 {
@@ -29,14 +29,14 @@ where
         .unwrap_or_else(IntoResponse::into_response)
 }
 
-async fn run<Ask, Reply, Work>(
+async fn run<Message, Reply, Work>(
     state: &ServerState,
     bounds: Bounds,
-    work: impl Fn(Call<Ask>) -> Work,
+    work: impl Fn(Call<Message>) -> Work,
     request: Request<Body>,
 ) -> Result<Response, ConnectError>
 where
-    Ask: AskMessage,
+    Message: RequestMessage,
     Reply: ReplyMessage,
     Work: Future<Output = CallResult<Reply>>,
 {

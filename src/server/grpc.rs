@@ -23,7 +23,7 @@ use crate::server::tenant::tenant;
 use crate::wire::connect::{Code, ConnectError};
 use crate::wire::grpc::{Prefix, call_headers};
 use crate::wire::grpc_status;
-use crate::wire::service::{AskMessage, Call, CallResult, ReplyMessage};
+use crate::wire::service::{Call, CallResult, ReplyMessage, RequestMessage};
 
 /// Longest message of an error in bytes. It goes out as a header, where a byte may take three, and some clients (hyper)
 /// take 16 KiB of headers.
@@ -33,14 +33,14 @@ const MESSAGE_BYTES: usize = 2 << 10;
 const STATUS_BYTES: usize = 6 << 10;
 
 /// Answers a call over HTTP/2.
-pub(super) async fn answer<Ask, Reply, Work>(
+pub(super) async fn answer<Message, Reply, Work>(
     state: &ServerState,
     bounds: Bounds,
-    work: impl Fn(Call<Ask>) -> Work,
+    work: impl Fn(Call<Message>) -> Work,
     request: Request<Body>,
 ) -> Response
 where
-    Ask: AskMessage,
+    Message: RequestMessage,
     Reply: ReplyMessage,
     Work: Future<Output = CallResult<Reply>>,
 {
@@ -55,14 +55,14 @@ where
 
 /// Answers a gRPC-Web call: the same call, with its trailers in the body, and all of it in base64 where that is asked
 /// for.
-pub(super) async fn answer_web<Ask, Reply, Work>(
+pub(super) async fn answer_web<Message, Reply, Work>(
     state: &ServerState,
     bounds: Bounds,
-    work: impl Fn(Call<Ask>) -> Work,
+    work: impl Fn(Call<Message>) -> Work,
     request: Request<Body>,
 ) -> Response
 where
-    Ask: AskMessage,
+    Message: RequestMessage,
     Reply: ReplyMessage,
     Work: Future<Output = CallResult<Reply>>,
 {
@@ -75,14 +75,14 @@ where
     response.map(|body| Body::from_stream(body.into_data_stream()))
 }
 
-async fn run<Ask, Reply, Work>(
+async fn run<Message, Reply, Work>(
     state: &ServerState,
     bounds: Bounds,
-    work: impl Fn(Call<Ask>) -> Work,
+    work: impl Fn(Call<Message>) -> Work,
     request: Request<Body>,
 ) -> Result<Response, ConnectError>
 where
-    Ask: AskMessage,
+    Message: RequestMessage,
     Reply: ReplyMessage,
     Work: Future<Output = CallResult<Reply>>,
 {

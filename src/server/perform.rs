@@ -12,7 +12,7 @@ use crate::server::body::TakenBody;
 use crate::server::limits::BodyLimit;
 use crate::server::state::ServerState;
 use crate::wire::connect::{CallHeaders, Code, Codec, ConnectError, decode, encode, gzip};
-use crate::wire::service::{Answer, AskMessage, Call, CallResult, ReplyMessage};
+use crate::wire::service::{Answer, Call, CallResult, ReplyMessage, RequestMessage};
 
 /// What the calls of a service may take.
 #[derive(Clone, Copy)]
@@ -31,16 +31,16 @@ pub(super) struct Written {
 }
 
 /// Decodes the message, has the method work on it, and encodes the answer.
-pub(super) async fn perform<Ask, Reply, Work>(
+pub(super) async fn perform<Message, Reply, Work>(
     state: &ServerState,
     bounds: Bounds,
     headers: CallHeaders,
     tenant: TenantId,
     body: TakenBody,
-    work: impl Fn(Call<Ask>) -> Work,
+    work: impl Fn(Call<Message>) -> Work,
 ) -> Result<Written, ConnectError>
 where
-    Ask: AskMessage,
+    Message: RequestMessage,
     Reply: ReplyMessage,
     Work: Future<Output = CallResult<Reply>>,
 {
@@ -54,10 +54,10 @@ where
         .make((body.bytes, body.charge), length, weigh, move |bytes| {
             decode(codec, bytes)
         });
-    let (ask, charge) = decoded.await?;
+    let (request, charge) = decoded.await?;
     let call = Call {
         tenant,
-        ask,
+        request,
         codec,
         memory: Box::new(charge),
     };

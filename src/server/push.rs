@@ -15,10 +15,13 @@ pub(super) struct Pusher(pub(super) ServerState);
 impl PusherService for Pusher {
     async fn push(&self, call: Call<PushRequest>) -> CallResult<PushResponse> {
         let Call {
-            tenant, ask, memory, ..
+            tenant,
+            request,
+            memory,
+            ..
         } = call;
-        let bytes = prost::Message::encoded_len(&ask);
-        let split = move || Ok((PushBatch::from_request(ask)?.split(), memory));
+        let bytes = prost::Message::encoded_len(&request);
+        let split = move || Ok((PushBatch::from_request(request)?.split(), memory));
         let ((profiles, outcome), memory) = self.0.workers.run(bytes, split).await?;
         let errors = if profiles.is_empty() {
             Vec::new()

@@ -34,35 +34,43 @@ impl QuerierService for Querier {
         &self,
         call: Call<querier::ProfileTypesRequest>,
     ) -> CallResult<querier::ProfileTypesResponse> {
-        let ask = &call.ask;
-        let range = (ask.start != 0 || ask.end != 0).then(|| TimeRange::new(ask.start, ask.end));
+        let request = &call.request;
+        let range = (request.start != 0 || request.end != 0).then(|| TimeRange::new(request.start, request.end));
         let found = self.0.engine.profile_types(&call.tenant, range).await?;
         let profile_types = found.iter().map(type_message).collect();
         Ok(querier::ProfileTypesResponse { profile_types }.into())
     }
 
     async fn label_values(&self, call: Call<types::LabelValuesRequest>) -> CallResult<types::LabelValuesResponse> {
-        let (tenant, ask) = (&call.tenant, call.ask);
-        let matchers = all_matchers(&self.0, ask.matchers).await?;
-        let range = TimeRange::new(ask.start, ask.end);
-        let names = self.0.engine.label_values(tenant, &ask.name, &matchers, range).await?;
+        let (tenant, request) = (&call.tenant, call.request);
+        let matchers = all_matchers(&self.0, request.matchers).await?;
+        let range = TimeRange::new(request.start, request.end);
+        let names = self
+            .0
+            .engine
+            .label_values(tenant, &request.name, &matchers, range)
+            .await?;
         Ok(types::LabelValuesResponse { names }.into())
     }
 
     async fn label_names(&self, call: Call<types::LabelNamesRequest>) -> CallResult<types::LabelNamesResponse> {
-        let (tenant, ask) = (&call.tenant, call.ask);
-        let matchers = all_matchers(&self.0, ask.matchers).await?;
-        let range = TimeRange::new(ask.start, ask.end);
+        let (tenant, request) = (&call.tenant, call.request);
+        let matchers = all_matchers(&self.0, request.matchers).await?;
+        let range = TimeRange::new(request.start, request.end);
         let names = self.0.engine.label_names(tenant, &matchers, range).await?;
         Ok(types::LabelNamesResponse { names }.into())
     }
 
     async fn series(&self, call: Call<querier::SeriesRequest>) -> CallResult<querier::SeriesResponse> {
-        let (tenant, ask) = (&call.tenant, call.ask);
-        let matchers = all_matchers(&self.0, ask.matchers).await?;
-        let range = TimeRange::new(ask.start, ask.end);
-        at_most("label names", ask.label_names.len())?;
-        let sets = self.0.engine.series(tenant, &matchers, &ask.label_names, range).await?;
+        let (tenant, request) = (&call.tenant, call.request);
+        let matchers = all_matchers(&self.0, request.matchers).await?;
+        let range = TimeRange::new(request.start, request.end);
+        at_most("label names", request.label_names.len())?;
+        let sets = self
+            .0
+            .engine
+            .series(tenant, &matchers, &request.label_names, range)
+            .await?;
         let set = |labels: &Labels| types::Labels { labels: pairs(labels) };
         let labels_set = sets.iter().map(set).collect();
         Ok(querier::SeriesResponse { labels_set }.into())
@@ -73,15 +81,15 @@ impl QuerierService for Querier {
         &self,
         call: Call<querier::SelectMergeStacktracesRequest>,
     ) -> CallResult<querier::SelectMergeStacktracesResponse> {
-        let (tenant, ask) = (&call.tenant, call.ask);
-        let format = ask.format();
-        let max_nodes = max_nodes(ask.max_nodes, &self.0.options.limits)?;
-        let detail = if ask.frame_details {
+        let (tenant, request) = (&call.tenant, call.request);
+        let format = request.format();
+        let max_nodes = max_nodes(request.max_nodes, &self.0.options.limits)?;
+        let detail = if request.frame_details {
             Detail::Files
         } else {
             Detail::Names
         };
-        let query = stacktraces_query(&self.0, ask).await?;
+        let query = stacktraces_query(&self.0, request).await?;
         match format {
             ProfileFormat::Unspecified | ProfileFormat::Flamegraph => {
                 let flamegraph = Some(graph(&self.0, tenant, query, max_nodes, detail).await?);
@@ -110,16 +118,23 @@ impl QuerierService for Querier {
         &self,
         call: Call<querier::SelectMergeSpanProfileRequest>,
     ) -> CallResult<querier::SelectMergeSpanProfileResponse> {
-        let (tenant, ask) = (&call.tenant, call.ask);
-        let max_nodes = max_nodes(ask.max_nodes, &self.0.options.limits)?;
+        let (tenant, request) = (&call.tenant, call.request);
+        let max_nodes = max_nodes(request.max_nodes, &self.0.options.limits)?;
         if matches!(
-            ask.format(),
+            request.format(),
             ProfileFormat::Tree | ProfileFormat::Dot | ProfileFormat::Pprof
         ) {
             return Err(unimplemented("formats other than FLAMEGRAPH are"));
         }
-        let mut query = stack_query(&self.0, &ask.profile_type_id, ask.label_selector, ask.start, ask.end).await?;
-        query.span_ids = hexadecimal("span", 16, ask.span_selector)?;
+        let mut query = stack_query(
+            &self.0,
+            &request.profile_type_id,
+            request.label_selector,
+            request.start,
+            request.end,
+        )
+        .await?;
+        query.span_ids = hexadecimal("span", 16, request.span_selector)?;
         if query.span_ids.is_empty() {
             return Err(ConnectError::invalid("span_selector must name at least one span"));
         }
@@ -132,12 +147,19 @@ impl QuerierService for Querier {
 
     /// The merged profile itself is the answer. `max_nodes` changes nothing, as in Pyroscope.
     async fn select_merge_profile(&self, call: Call<querier::SelectMergeProfileRequest>) -> CallResult<Profile> {
-        let (tenant, ask) = (&call.tenant, call.ask);
-        let mut query = stack_query(&self.0, &ask.profile_type_id, ask.label_selector, ask.start, ask.end).await?;
-        query.call_site = call_site(ask.stack_trace_selector)?;
-        at_most("profile ids", ask.profile_id_selector.len())?;
-        query.profile_ids = ask.profile_id_selector;
-        query.trace_ids = hexadecimal("trace", 32, ask.trace_id_selector)?;
+        let (tenant, request) = (&call.tenant, call.request);
+        let mut query = stack_query(
+            &self.0,
+            &request.profile_type_id,
+            request.label_selector,
+            request.start,
+            request.end,
+        )
+        .await?;
+        query.call_site = call_site(request.stack_trace_selector)?;
+        at_most("profile ids", request.profile_id_selector.len())?;
+        query.profile_ids = request.profile_id_selector;
+        query.trace_ids = hexadecimal("trace", 32, request.trace_id_selector)?;
         match call.codec {
             Codec::Json => Ok(self.0.engine.merge_profile(tenant, query, message).await?.into()),
             Codec::Proto => {
@@ -152,26 +174,26 @@ impl QuerierService for Querier {
         &self,
         call: Call<querier::SelectSeriesRequest>,
     ) -> CallResult<querier::SelectSeriesResponse> {
-        let (tenant, ask) = (&call.tenant, call.ask);
-        if !ask.step.is_finite() || ask.step < MIN_STEP {
+        let (tenant, request) = (&call.tenant, call.request);
+        if !request.step.is_finite() || request.step < MIN_STEP {
             return Err(ConnectError::invalid(format!(
                 "step must be at least {MIN_STEP} seconds, not {}",
-                ask.step
+                request.step
             )));
         }
-        at_most("labels to group by", ask.group_by.len())?;
+        at_most("labels to group by", request.group_by.len())?;
         let query = SeriesQuery {
-            profile_type: profile_type(&ask.profile_type_id)?,
-            matchers: matchers(&self.0, ask.label_selector.clone()).await?,
-            range: TimeRange::new(ask.start, ask.end),
-            step: ask.step,
-            aggregation: match ask.aggregation() {
+            profile_type: profile_type(&request.profile_type_id)?,
+            matchers: matchers(&self.0, request.label_selector.clone()).await?,
+            range: TimeRange::new(request.start, request.end),
+            step: request.step,
+            aggregation: match request.aggregation() {
                 types::TimeSeriesAggregationType::Sum => Aggregation::Sum,
                 types::TimeSeriesAggregationType::Average => Aggregation::Average,
             },
-            limit: usize::try_from(ask.limit.unwrap_or(0))
+            limit: usize::try_from(request.limit.unwrap_or(0))
                 .map_err(|_| ConnectError::invalid("limit must not be negative"))?,
-            group_by: ask.group_by,
+            group_by: request.group_by,
         };
         let lines = self.0.engine.select_series(tenant, query).await?;
         let point = |(timestamp, value)| types::Point { value, timestamp };
@@ -185,8 +207,8 @@ impl QuerierService for Querier {
 
     /// Both sides are of one type and differ in selector or range. The larger of the two node limits counts.
     async fn diff(&self, call: Call<querier::DiffRequest>) -> CallResult<querier::DiffResponse> {
-        let (tenant, ask) = (&call.tenant, call.ask);
-        let (Some(left), Some(right)) = (ask.left, ask.right) else {
+        let (tenant, request) = (&call.tenant, call.request);
+        let (Some(left), Some(right)) = (request.left, request.right) else {
             return Err(ConnectError::invalid("a difference needs `left` and `right`"));
         };
         let limits = &self.0.options.limits;
@@ -209,20 +231,27 @@ impl QuerierService for Querier {
 
 async fn stacktraces_query(
     state: &ServerState,
-    ask: querier::SelectMergeStacktracesRequest,
+    request: querier::SelectMergeStacktracesRequest,
 ) -> Result<StackQuery, ConnectError> {
-    if ask
+    if request
         .r#async
-        .is_some_and(|ask| ask.r#type() == querier::AsyncQueryType::Force)
+        .is_some_and(|request| request.r#type() == querier::AsyncQueryType::Force)
     {
         return Err(unimplemented("asynchronous queries are"));
     }
-    let mut query = stack_query(state, &ask.profile_type_id, ask.label_selector, ask.start, ask.end).await?;
-    query.call_site = call_site(ask.stack_trace_selector)?;
-    at_most("profile ids", ask.profile_id_selector.len())?;
-    query.profile_ids = ask.profile_id_selector;
-    query.span_ids = hexadecimal("span", 16, ask.span_selector)?;
-    query.trace_ids = hexadecimal("trace", 32, ask.trace_id_selector)?;
+    let mut query = stack_query(
+        state,
+        &request.profile_type_id,
+        request.label_selector,
+        request.start,
+        request.end,
+    )
+    .await?;
+    query.call_site = call_site(request.stack_trace_selector)?;
+    at_most("profile ids", request.profile_id_selector.len())?;
+    query.profile_ids = request.profile_id_selector;
+    query.span_ids = hexadecimal("span", 16, request.span_selector)?;
+    query.trace_ids = hexadecimal("trace", 32, request.trace_id_selector)?;
     if !query.span_ids.is_empty() && !query.trace_ids.is_empty() {
         return Err(ConnectError::invalid("span and trace selectors cannot be combined"));
     }
@@ -332,7 +361,7 @@ fn max_nodes(asked: Option<i64>, limits: &ServerLimits) -> Result<usize, Connect
     Ok(usize::try_from(nodes).unwrap_or_default())
 }
 
-/// A flame graph as the message. A client that did not ask for files and lines knows functions by name only.
+/// A flame graph as the message. A client that did not request for files and lines knows functions by name only.
 async fn graph(
     state: &ServerState,
     tenant: &TenantId,

@@ -128,11 +128,11 @@ impl QuerierClient {
 
     /// The types that occur in a range.
     pub async fn profile_types(&self, start_ms: i64, end_ms: i64) -> Result<Vec<ProfileType>, CallError> {
-        let ask = querier::ProfileTypesRequest {
+        let request = querier::ProfileTypesRequest {
             start: start_ms,
             end: end_ms,
         };
-        let answer: querier::ProfileTypesResponse = self.call("ProfileTypes", &ask).await?;
+        let answer: querier::ProfileTypesResponse = self.call("ProfileTypes", &request).await?;
         Ok(answer
             .profile_types
             .iter()
@@ -147,12 +147,12 @@ impl QuerierClient {
         start_ms: i64,
         end_ms: i64,
     ) -> Result<Vec<String>, CallError> {
-        let ask = types::LabelNamesRequest {
+        let request = types::LabelNamesRequest {
             matchers,
             start: start_ms,
             end: end_ms,
         };
-        let answer: types::LabelNamesResponse = self.call("LabelNames", &ask).await?;
+        let answer: types::LabelNamesResponse = self.call("LabelNames", &request).await?;
         Ok(answer.names)
     }
 
@@ -164,13 +164,13 @@ impl QuerierClient {
         start_ms: i64,
         end_ms: i64,
     ) -> Result<Vec<String>, CallError> {
-        let ask = types::LabelValuesRequest {
+        let request = types::LabelValuesRequest {
             name: name.to_owned(),
             matchers,
             start: start_ms,
             end: end_ms,
         };
-        let answer: types::LabelValuesResponse = self.call("LabelValues", &ask).await?;
+        let answer: types::LabelValuesResponse = self.call("LabelValues", &request).await?;
         Ok(answer.names)
     }
 
@@ -182,13 +182,13 @@ impl QuerierClient {
         start_ms: i64,
         end_ms: i64,
     ) -> Result<Vec<Labels>, CallError> {
-        let ask = querier::SeriesRequest {
+        let request = querier::SeriesRequest {
             matchers,
             label_names,
             start: start_ms,
             end: end_ms,
         };
-        let answer: querier::SeriesResponse = self.call("Series", &ask).await?;
+        let answer: querier::SeriesResponse = self.call("Series", &request).await?;
         Ok(answer.labels_set.into_iter().map(|set| labels(set.labels)).collect())
     }
 
@@ -199,7 +199,7 @@ impl QuerierClient {
         group_by: Vec<String>,
         step_seconds: f64,
     ) -> Result<Vec<TimeLine>, CallError> {
-        let ask = querier::SelectSeriesRequest {
+        let request = querier::SelectSeriesRequest {
             profile_type_id: selection.profile_type,
             label_selector: selection.selector,
             start: selection.start_ms,
@@ -208,7 +208,7 @@ impl QuerierClient {
             step: step_seconds,
             ..querier::SelectSeriesRequest::default()
         };
-        let answer: querier::SelectSeriesResponse = self.call("SelectSeries", &ask).await?;
+        let answer: querier::SelectSeriesResponse = self.call("SelectSeries", &request).await?;
         Ok(answer
             .series
             .into_iter()
@@ -226,7 +226,7 @@ impl QuerierClient {
     /// The flame graph of at most about `max_nodes` nodes (0: the server's default), with files and lines if the server
     /// knows how.
     pub async fn merge_stacktraces(&self, selection: Selection, max_nodes: i64) -> Result<FlameGraph, CallError> {
-        let ask = querier::SelectMergeStacktracesRequest {
+        let request = querier::SelectMergeStacktracesRequest {
             profile_type_id: selection.profile_type,
             label_selector: selection.selector,
             start: selection.start_ms,
@@ -235,29 +235,29 @@ impl QuerierClient {
             frame_details: true,
             ..querier::SelectMergeStacktracesRequest::default()
         };
-        let answer: querier::SelectMergeStacktracesResponse = self.call("SelectMergeStacktraces", &ask).await?;
+        let answer: querier::SelectMergeStacktracesResponse = self.call("SelectMergeStacktraces", &request).await?;
         Ok(flamegraph(answer.flamegraph.unwrap_or_default()))
     }
 
     /// The merged profile as the bytes of a pprof, not compressed.
     pub async fn merge_profile(&self, selection: Selection) -> Result<Bytes, CallError> {
-        let ask = querier::SelectMergeProfileRequest {
+        let request = querier::SelectMergeProfileRequest {
             profile_type_id: selection.profile_type,
             label_selector: selection.selector,
             start: selection.start_ms,
             end: selection.end_ms,
             ..querier::SelectMergeProfileRequest::default()
         };
-        let body = prost::Message::encode_to_vec(&ask).into();
+        let body = prost::Message::encode_to_vec(&request).into();
         self.caller.call_raw(&route("SelectMergeProfile"), body).await
     }
 
-    async fn call<Ask, Answer>(&self, name: &str, ask: &Ask) -> Result<Answer, CallError>
+    async fn call<Request, Answer>(&self, name: &str, request: &Request) -> Result<Answer, CallError>
     where
-        Ask: prost::Message,
+        Request: prost::Message,
         Answer: prost::Message + Default,
     {
-        self.caller.call(&route(name), ask).await
+        self.caller.call(&route(name), request).await
     }
 }
 

@@ -10,11 +10,11 @@ use crate::wire::connect::{Codec, ConnectError};
 use crate::wire::json::{FromJson, ToJson};
 
 /// A call whose message is there.
-pub struct Call<Ask> {
+pub struct Call<Message> {
     /// Whose data it is about.
     pub tenant: TenantId,
     /// The message that came in.
-    pub ask: Ask,
+    pub request: Message,
     /// The form that the answer will have, for methods that can write it themselves.
     pub codec: Codec,
     /// Counts the memory of the message until it is dropped.
@@ -42,9 +42,9 @@ impl<Reply> From<Reply> for Answer<Reply> {
 }
 
 /// A message that a call may bring, in any form.
-pub trait AskMessage: prost::Message + Default + FromJson + 'static {}
+pub trait RequestMessage: prost::Message + Default + FromJson + 'static {}
 
-impl<T: prost::Message + Default + FromJson + 'static> AskMessage for T {}
+impl<T: prost::Message + Default + FromJson + 'static> RequestMessage for T {}
 
 /// A message that may be an answer, in any form.
 pub trait ReplyMessage: prost::Message + Default + ToJson + 'static {}
@@ -54,12 +54,12 @@ impl<T: prost::Message + Default + ToJson + 'static> ReplyMessage for T {}
 /// Where a service hands its calls over, each with its route, such as `push.v1.PusherService/Push`.
 pub trait Routes {
     /// A call of one message that has one message as its answer.
-    fn unary<Ask, Reply, Work>(
+    fn unary<Message, Reply, Work>(
         &mut self,
         route: &'static str,
-        work: impl Fn(Call<Ask>) -> Work + Clone + Send + Sync + 'static,
+        work: impl Fn(Call<Message>) -> Work + Clone + Send + Sync + 'static,
     ) where
-        Ask: AskMessage,
+        Message: RequestMessage,
         Reply: ReplyMessage,
         Work: Future<Output = CallResult<Reply>> + Send + 'static;
 }

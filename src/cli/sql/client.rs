@@ -20,13 +20,12 @@ use crate::wire::call::CallError;
 use crate::wire::client::error_chain;
 use crate::wire::sql::SqlFormat;
 
-/// Chunks of an answer.
 type Chunks = BoxStream<'static, anyhow::Result<Bytes>>;
 
-/// Who answers SQL.
+/// What answers statements.
 #[derive(Clone)]
 pub enum SqlClient {
-    /// A server.
+    /// A server, asked over HTTP.
     Server(SqlServer),
     /// A data folder, read by this process.
     #[cfg(feature = "server")]

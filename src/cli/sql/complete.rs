@@ -100,7 +100,7 @@ const KEYWORDS: [&str; 40] = [
 /// Commands of the prompt.
 pub(super) const COMMANDS: [&str; 7] = ["\\d", "\\timing", "\\format", "\\pager", "\\help", "\\q", "\\?"];
 
-/// Offers words.
+/// Completes words of SQL, tables and columns.
 pub(super) struct Words;
 
 /// The words that go on from the part of a word that ends at `place`, and where that part begins.

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-/// Forms of an answer.
+/// How the rows of an answer are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Aligned columns for people.
@@ -11,9 +11,9 @@ pub enum Format {
     Json,
     /// Comma-separated values with a header.
     Csv,
-    /// An Arrow IPC stream.
+    /// A stream of Arrow IPC messages.
     Arrow,
-    /// A Parquet file.
+    /// One file in Parquet format.
     Parquet,
     /// The pprof profile that the statement makes: SELECT * FROM pprof(...).
     Pprof,

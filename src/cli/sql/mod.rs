@@ -37,7 +37,7 @@ pub struct SqlArgs {
     /// Statement to run; without one it is read from standard input, interactively on a terminal.
     #[arg(value_name = "STATEMENT")]
     pub statement: Option<String>,
-    /// Form of the answer.
+    /// How the answer is written.
     // An id of its own: the global `--log.format` has the id `format`.
     #[arg(
         id = "answer_format",
@@ -59,7 +59,6 @@ pub struct SqlArgs {
     #[cfg(feature = "server")]
     #[command(flatten)]
     pub storage: crate::cli::storage::StorageSource,
-    /// Which server.
     #[command(flatten)]
     pub server: ServerArgs,
 }

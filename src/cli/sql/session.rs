@@ -100,7 +100,7 @@ pub(super) async fn run(client: SqlClient, format: Format) -> anyhow::Result<()>
                     print(text.as_bytes())?;
                     continue;
                 }
-                Ok(Done::Ask(statement)) => statement,
+                Ok(Done::Statement(statement)) => statement,
                 Err(error) => {
                     eprintln!("{error}");
                     continue;
@@ -150,7 +150,7 @@ enum Input {
 enum Done {
     Said(String),
     /// The command is a question.
-    Ask(String),
+    Statement(String),
 }
 
 /// Adds `line` to the statement being typed.
@@ -191,7 +191,7 @@ fn command(words: &[String], settings: &mut Settings) -> Result<Done, String> {
             Ok(Done::Said(lines.collect()))
         }
         ["\\d", table] => match TABLES.iter().find(|row| row.0.eq_ignore_ascii_case(table)) {
-            Some((table, _)) => Ok(Done::Ask(format!("DESCRIBE {table}"))),
+            Some((table, _)) => Ok(Done::Statement(format!("DESCRIBE {table}"))),
             None => Err(format!("there is no table {table}; \\d lists them")),
         },
         ["\\timing", rest @ ..] => {
@@ -314,7 +314,7 @@ mod tests {
         assert!(!of("\\timing off").1);
         assert_eq!(of("\\format csv").2, Format::Csv);
         assert!(of("\\format parquet").0.is_err());
-        assert_eq!(of("\\d Samples").0, Ok(Done::Ask("DESCRIBE samples".to_owned())));
+        assert_eq!(of("\\d Samples").0, Ok(Done::Statement("DESCRIBE samples".to_owned())));
         assert!(matches!(of("\\d").0, Ok(Done::Said(text)) if text.contains("stacks    tenant, day, stack, frames")));
         assert!(of("\\d passwords").0.is_err());
         assert!(of("\\x").0.is_err());

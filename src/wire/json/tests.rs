@@ -63,7 +63,7 @@ fn numbers_with_a_point_enumerations_bytes_and_fields_with_presence_have_their_f
             r#"{"value":"Infinity","timestamp":"7"},{"value":"-Infinity","timestamp":"7"},{"timestamp":"7"}]}]}"#
         )
     );
-    let ask = SelectSeriesRequest {
+    let request = SelectSeriesRequest {
         profile_type_id: "a:b".to_owned(),
         aggregation: Some(TimeSeriesAggregationType::Sum.into()),
         limit: Some(0),
@@ -71,7 +71,7 @@ fn numbers_with_a_point_enumerations_bytes_and_fields_with_presence_have_their_f
         ..SelectSeriesRequest::default()
     };
     assert_eq!(
-        text(&ask),
+        text(&request),
         concat!(
             r#"{"profileTypeID":"a:b","aggregation":"TIME_SERIES_AGGREGATION_TYPE_SUM","#,
             r#""limit":"0","exemplarType":77}"#
@@ -94,8 +94,8 @@ fn a_message_is_read_in_all_forms_that_protobuf_allows() {
         (" {} ", (0, 0)),
         ("null", (0, 0)),
     ] {
-        let ask: SeriesRequest = read(form.as_bytes()).unwrap();
-        assert_eq!((ask.start, ask.end), expected, "{form}");
+        let request: SeriesRequest = read(form.as_bytes()).unwrap();
+        assert_eq!((request.start, request.end), expected, "{form}");
     }
     for form in [r#"{"label_names":["a"]}"#, r#"{"labelNames":["a"]}"#] {
         assert_eq!(read::<SeriesRequest>(form.as_bytes()).unwrap().label_names, ["a"]);
@@ -113,8 +113,8 @@ fn a_message_is_read_in_all_forms_that_protobuf_allows() {
     }
     for (step, expected) in [("1", 1.0), ("\"Infinity\"", f64::INFINITY), ("\"1.5\"", 1.5)] {
         let form = format!(r#"{{"step":{step},"limit":"0"}}"#);
-        let ask: SelectSeriesRequest = read(form.as_bytes()).unwrap();
-        assert_eq!((ask.step, ask.limit), (expected, Some(0)));
+        let request: SelectSeriesRequest = read(form.as_bytes()).unwrap();
+        assert_eq!((request.step, request.limit), (expected, Some(0)));
     }
     for form in ["+/8=", "+/8", "-_8", "-_8="] {
         let form = format!(r#"{{"rawProfile":"{form}"}}"#);
@@ -161,9 +161,9 @@ proptest! {
             }, RawProfileSeries::default()],
         };
         prop_assert_eq!(&read::<PushRequest>(text(&push).as_bytes()).unwrap(), &push);
-        let ask = SelectSeriesRequest {
+        let request = SelectSeriesRequest {
             group_by: vec![name], start, step: f64::from(quarters) / 4.0, limit, aggregation, ..Default::default()
         };
-        prop_assert_eq!(&read::<SelectSeriesRequest>(text(&ask).as_bytes()).unwrap(), &ask);
+        prop_assert_eq!(&read::<SelectSeriesRequest>(text(&request).as_bytes()).unwrap(), &request);
     }
 }

@@ -9,11 +9,11 @@ use crate::components::common::kubernetes::followed::wanted::Chosen;
 use crate::components::common::kubernetes::pods::PREFIX;
 use crate::components::common::meta_labels::label_name;
 use crate::components::common::targets::Target;
-use crate::components::discovery::profiles::ask::{Ask, Asked, Place};
+use crate::components::discovery::profiles::requests::{Place, Request, Requests};
 use crate::profile::labels::SERVICE_NAME;
 
 /// What a pod asks for by the annotations of one program; none without them.
-type Convention = fn(&Pod) -> Option<Asked>;
+type Convention = fn(&Pod) -> Option<Requests>;
 
 /// The one that says most stands first. Coroot's own scraper takes its annotations before Pyroscope's.
 const CONVENTIONS: [Convention; 4] = [grafana, coroot, pyroscope, profefe];
@@ -50,10 +50,10 @@ pub(super) fn choose(targets: Vec<Target>) -> Chosen {
     if pod.label("pod_phase") != "Running" {
         return Chosen::default();
     }
-    let Some(asked) = CONVENTIONS.iter().find_map(|convention| convention(&pod)) else {
+    let Some(requests) = CONVENTIONS.iter().find_map(|convention| convention(&pod)) else {
         return Chosen::default();
     };
-    let mut chosen = asked.targets(&targets);
+    let mut chosen = requests.targets(&targets);
     let service = SERVICES
         .iter()
         .map(|name| pod.annotation(name))
@@ -117,11 +117,11 @@ impl<'a> Pod<'a> {
 }
 
 /// `profiles.grafana.com/TYPE.scrape` and so on: each type has a port, a scheme and a path of its own.
-fn grafana(pod: &Pod) -> Option<Asked> {
+fn grafana(pod: &Pod) -> Option<Requests> {
     let types = pod
         .switches("profiles.grafana.com/", ".scrape")
         .filter(|(_, value)| *value == "true");
-    let mut asked = Asked::default();
+    let mut requests = Requests::default();
     for (of, _) in types {
         let name = |what: &str| format!("profiles.grafana.com/{of}.{what}");
         let annotation = |what: &str| pod.annotation(&name(what));
@@ -132,21 +132,21 @@ fn grafana(pod: &Pod) -> Option<Asked> {
             (called, "") => Ok(Place::Named(called.into(), None)),
             (called, text) => port(text).map(|number| Place::Named(called.into(), Some(number))),
         };
-        let ask = place.and_then(|place| {
-            Ok(Ask {
+        let request = place.and_then(|place| {
+            Ok(Request {
                 kinds: vec![kind(of).into()],
                 scheme: scheme(&name("scheme"), annotation("scheme"))?,
                 path: Some(annotation("path")).filter(|path| !path.is_empty()).map(Into::into),
-                ..Ask::at(place)
+                ..Request::at(place)
             })
         });
-        asked.add(ask);
+        requests.add(request);
     }
-    (!asked.is_empty()).then_some(asked)
+    (!requests.is_empty()).then_some(requests)
 }
 
 /// `coroot.com/profile-scrape`, which needs a port; Coroot takes Pyroscope's where its own is missing.
-fn coroot(pod: &Pod) -> Option<Asked> {
+fn coroot(pod: &Pod) -> Option<Requests> {
     if !pod.is_true("coroot.com/profile-scrape") {
         return None;
     }
@@ -155,11 +155,11 @@ fn coroot(pod: &Pod) -> Option<Asked> {
             .map_err(|_| "coroot.com/profile-scrape needs coroot.com/profile-port".to_owned()),
         port => number("coroot.com/profile-port", port),
     };
-    Some(Asked::one(port.map(|port| Ask::at(Place::Port(port)))))
+    Some(Requests::one(port.map(|port| Request::at(Place::Port(port)))))
 }
 
 /// `pyroscope.io/scrape`, with a port or without one.
-fn pyroscope(pod: &Pod) -> Option<Asked> {
+fn pyroscope(pod: &Pod) -> Option<Requests> {
     if !pod.is_true("pyroscope.io/scrape") {
         return None;
     }
@@ -167,40 +167,40 @@ fn pyroscope(pod: &Pod) -> Option<Asked> {
         "" => Ok(Place::Declared),
         port => number("pyroscope.io/port", port).map(Place::Port),
     };
-    let ask = place.and_then(|place| {
-        Ok(Ask {
+    let request = place.and_then(|place| {
+        Ok(Request {
             kinds: switched(pod),
             scheme: scheme("pyroscope.io/scheme", pod.annotation("pyroscope.io/scheme"))?,
-            ..Ask::at(place)
+            ..Request::at(place)
         })
     });
-    Some(Asked::one(ask))
+    Some(Requests::one(request))
 }
 
 /// `profefe.com/enable`. The service is the pod where none is named.
-fn profefe(pod: &Pod) -> Option<Asked> {
+fn profefe(pod: &Pod) -> Option<Requests> {
     if !pod.is_true("profefe.com/enable") {
         return None;
     }
     let port = pod.annotation("profefe.com/port").parse().ok();
     let at = || {
-        let mut ask = Ask::at(Place::Port(port.filter(|port| *port > 0).unwrap_or(PROFEFE_PORT)));
-        ask.service = Some(pod.label("pod_name").into());
-        ask
+        let mut request = Request::at(Place::Port(port.filter(|port| *port > 0).unwrap_or(PROFEFE_PORT)));
+        request.service = Some(pod.label("pod_name").into());
+        request
     };
     let base = pod.annotation("profefe.com/path").trim_end_matches('/');
     if matches!(base, "" | USUAL_BASE) {
-        return Some(Asked::one(Ok(at())));
+        return Some(Requests::one(Ok(at())));
     }
-    let mut asked = Asked::default();
+    let mut requests = Requests::default();
     for (kind, name) in OF_PROFEFE {
-        asked.add(Ok(Ask {
+        requests.add(Ok(Request {
             kinds: vec![kind.into()],
             path: Some(format!("{base}/{name}").into()),
             ..at()
         }));
     }
-    Some(asked)
+    Some(requests)
 }
 
 /// What `pyroscope.io/profile-NAME-enabled` leaves: those that are `true`; where none is, the usual ones but those that

@@ -10,7 +10,7 @@ use crate::lang::body::arguments;
 use crate::pipeline::component::Definition;
 
 mod annotations;
-mod ask;
+mod requests;
 #[cfg(test)]
 mod tests;
 

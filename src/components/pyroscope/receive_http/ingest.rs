@@ -14,14 +14,14 @@ const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
 /// A request without its body.
 #[derive(Debug)]
-pub(super) struct Ask {
+pub(super) struct IngestRequest {
     /// The labels that the name has.
     pub labels: Labels,
     /// What stands before the body in the bytes of the profile.
     pub head: Vec<u8>,
 }
 
-impl Ask {
+impl IngestRequest {
     /// Reads query and headers. A name or time that no server would take is an error.
     pub(super) fn read(query: &str, headers: &HeaderMap, now_nanos: i64) -> Result<Self, ConnectError> {
         let read = IngestQuery::parse(query, now_nanos)?;
@@ -75,8 +75,8 @@ mod tests {
     const NOW: i64 = 1_700_000_000 * NANOS_PER_SECOND;
 
     fn query_of(query: &str) -> String {
-        let ask = Ask::read(query, &HeaderMap::new(), NOW).unwrap();
-        Upload::read(&ask.head.into()).unwrap().query.into()
+        let request = IngestRequest::read(query, &HeaderMap::new(), NOW).unwrap();
+        Upload::read(&request.head.into()).unwrap().query.into()
     }
 
     #[test]
@@ -91,7 +91,12 @@ mod tests {
 
     #[test]
     fn the_name_becomes_labels_with_a_service() {
-        let labels = |query| Ask::read(query, &HeaderMap::new(), NOW).unwrap().labels.to_string();
+        let labels = |query| {
+            IngestRequest::read(query, &HeaderMap::new(), NOW)
+                .unwrap()
+                .labels
+                .to_string()
+        };
         assert_eq!(
             labels("name=shop.cpu%7Bzone%3Deu%7D"),
             r#"{__name__="shop.cpu", service_name="shop.cpu", zone="eu"}"#
@@ -100,7 +105,7 @@ mod tests {
             labels("name=shop%7Bservice_name%3Dcart%7D"),
             r#"{__name__="shop", app_name="shop", service_name="cart"}"#
         );
-        let error = Ask::read("format=jfr", &HeaderMap::new(), NOW).unwrap_err();
+        let error = IngestRequest::read("format=jfr", &HeaderMap::new(), NOW).unwrap_err();
         assert_eq!(
             (error.status, error.message.as_str()),
             (400, "name: service name is required")

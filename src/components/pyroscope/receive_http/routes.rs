@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 
 use crate::components::common::fanout::Fanout;
-use crate::components::pyroscope::receive_http::ingest::Ask;
+use crate::components::pyroscope::receive_http::ingest::IngestRequest;
 use crate::components::pyroscope::receive_http::intake::Intake;
 use crate::components::pyroscope::receive_http::metrics::ReceiveMetrics;
 use crate::components::pyroscope::receive_http::push;
@@ -70,12 +70,12 @@ async fn pushed(State(handlers): State<Arc<Handlers>>, request: Request<Body>) -
 impl Handlers {
     async fn take_upload(&self, request: Request<Body>) -> Result<(), ConnectError> {
         let (parts, body) = request.into_parts();
-        let ask = Ask::read(parts.uri.query().unwrap_or_default(), &parts.headers, now_nanos())?;
-        let head_length = ask.head.len();
-        let (pprof, _held) = self.intake.read(&parts.headers, body, ask.head).await?.split();
+        let request = IngestRequest::read(parts.uri.query().unwrap_or_default(), &parts.headers, now_nanos())?;
+        let head_length = request.head.len();
+        let (pprof, _held) = self.intake.read(&parts.headers, body, request.head).await?.split();
         self.metrics.came(1, pprof.len() - head_length);
         let profile = RawProfile {
-            labels: ask.labels,
+            labels: request.labels,
             id: "".into(),
             pprof,
         };

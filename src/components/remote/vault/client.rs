@@ -30,7 +30,7 @@ pub(super) struct Vault {
 }
 
 /// What is asked. Holds secrets and is therefore never printed.
-pub(super) struct Ask<'a> {
+pub(super) struct Request<'a> {
     /// Path of the request, below `/v1/`.
     pub(super) path: &'a str,
     /// The token to show; empty for a login.
@@ -96,10 +96,10 @@ impl Vault {
     }
 
     /// Asks, again where that may help. An error names the path and never what was sent.
-    pub(super) async fn ask(&self, ask: Ask<'_>) -> Result<Answer, String> {
+    pub(super) async fn send(&self, request: Request<'_>) -> Result<Answer, String> {
         let mut wait = self.waits.0;
         for attempt in 0.. {
-            let asked = tokio::time::timeout(self.timeout, self.once(&ask)).await;
+            let asked = tokio::time::timeout(self.timeout, self.once(&request)).await;
             let failed = match asked {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(failed)) => failed,
@@ -111,7 +111,7 @@ impl Vault {
             if !failed.is_retryable || attempt >= self.retries {
                 return Err(format!(
                     "cannot ask {} for {}: {}",
-                    self.server, ask.path, failed.reason
+                    self.server, request.path, failed.reason
                 ));
             }
             tokio::time::sleep(wait).await;
@@ -120,7 +120,7 @@ impl Vault {
         Err("nothing was asked".to_owned())
     }
 
-    async fn once(&self, ask: &Ask<'_>) -> Result<Answer, Failed> {
+    async fn once(&self, request: &Request<'_>) -> Result<Answer, Failed> {
         let lost = |error: reqwest::Error| Failed {
             reason: error_chain(&error.without_url()),
             is_retryable: true,
@@ -129,13 +129,17 @@ impl Vault {
         if let Ok(mut path) = url.path_segments_mut() {
             path.pop_if_empty()
                 .push("v1")
-                .extend(ask.path.split('/').filter(|part| !part.is_empty()));
+                .extend(request.path.split('/').filter(|part| !part.is_empty()));
         }
-        let method = if ask.body.is_some() { Method::POST } else { Method::GET };
-        let mut request = self.client.client().request(method, url);
+        let method = if request.body.is_some() {
+            Method::POST
+        } else {
+            Method::GET
+        };
+        let mut sent = self.client.client().request(method, url);
         let headers = [
-            (TOKEN, Some(ask.token)),
-            (NAMESPACE, ask.namespace.or(self.namespace.as_deref())),
+            (TOKEN, Some(request.token)),
+            (NAMESPACE, request.namespace.or(self.namespace.as_deref())),
         ];
         for (name, value) in headers {
             let Some(value) = value.filter(|value| !value.is_empty()) else {
@@ -146,12 +150,12 @@ impl Vault {
                 is_retryable: false,
             })?;
             value.set_sensitive(true);
-            request = request.header(name, value);
+            sent = sent.header(name, value);
         }
-        if let Some(body) = &ask.body {
-            request = request.body(body.to_string());
+        if let Some(body) = &request.body {
+            sent = sent.body(body.to_string());
         }
-        let response = request.send().await.map_err(lost)?;
+        let response = sent.send().await.map_err(lost)?;
         let status = response.status();
         let body = read_body(response, MAX_ANSWER).await.map_err(|error| Failed {
             is_retryable: matches!(error, BodyError::Lost(_)),

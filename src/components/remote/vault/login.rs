@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::components::remote::vault::arguments::{AppRole, UserPassword, VaultArguments};
-use crate::components::remote::vault::client::{Ask, Vault};
+use crate::components::remote::vault::client::{Request, Vault};
 
 /// A way in. Holds secrets and is therefore never printed.
 pub(super) enum Way {
@@ -86,13 +86,13 @@ async fn secret_id(role: &AppRole, vault: &Vault, unwrapped: &mut Option<String>
     if let Some(known) = unwrapped {
         return Ok(known.clone());
     }
-    let ask = Ask {
+    let request = Request {
         path: "sys/wrapping/unwrap",
         token: &role.secret.0,
         body: Some(json!({})),
         namespace: None,
     };
-    let data = vault.ask(ask).await?.data.unwrap_or_default();
+    let data = vault.send(request).await?.data.unwrap_or_default();
     let secret = data.get("secret_id").and_then(Value::as_str);
     let secret = secret.ok_or("auth.approle: the wrapping token holds no secret_id")?;
     Ok(unwrapped.insert(secret.to_owned()).clone())

@@ -26,7 +26,7 @@ mod secret;
 mod tests;
 
 use arguments::VaultArguments;
-use client::{Ask, Auth, Vault};
+use client::{Auth, Request, Vault};
 use login::Way;
 
 /// Time to the next attempt after one that failed, when the configuration names none.
@@ -173,13 +173,13 @@ impl Remote {
                 renewable: false,
             },
             Way::Login(login) => {
-                let ask = Ask {
+                let request = Request {
                     path: &login.path,
                     token: "",
                     body: Some(login.body),
                     namespace: login.namespace.as_deref(),
                 };
-                let token = Token::new(self.vault.ask(ask).await?.auth)?;
+                let token = Token::new(self.vault.send(request).await?.auth)?;
                 self.metrics.logins.inc();
                 token
             }
@@ -188,13 +188,13 @@ impl Remote {
     }
 
     async fn renew(&self, token: &str) -> Result<Token, String> {
-        let ask = Ask {
+        let request = Request {
             path: "auth/token/renew-self",
             token,
             body: Some(json!({})),
             namespace: None,
         };
-        let renewed = Token::new(self.vault.ask(ask).await?.auth)?;
+        let renewed = Token::new(self.vault.send(request).await?.auth)?;
         self.metrics.renewals.inc();
         Ok(renewed)
     }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::components::remote::vault::arguments::VaultArguments;
-use crate::components::remote::vault::client::{Ask, Vault};
+use crate::components::remote::vault::client::{Request, Vault};
 
 /// A secret that was read. Is never printed.
 pub(super) struct Secret {
@@ -32,13 +32,13 @@ pub(super) async fn read(arguments: &VaultArguments, vault: &Vault, token: &str)
         Version::One => format!("{mount}/{key}"),
         Version::Two => format!("{mount}/data/{key}"),
     };
-    let ask = Ask {
+    let request = Request {
         path: &path,
         token,
         body: None,
         namespace: None,
     };
-    let answer = vault.ask(ask).await?;
+    let answer = vault.send(request).await?;
     let mut data = answer.data.unwrap_or_default();
     if version == Version::Two {
         data = match data.remove("data") {
@@ -60,14 +60,14 @@ pub(super) async fn read(arguments: &VaultArguments, vault: &Vault, token: &str)
 /// which is what Alloy always takes.
 async fn store(arguments: &VaultArguments, vault: &Vault, token: &str) -> (String, Version) {
     let path = arguments.path.trim_matches('/');
-    let ask = Ask {
+    let request = Request {
         path: &format!("sys/internal/ui/mounts/{path}"),
         token,
         body: None,
         namespace: None,
     };
     let first = || path.split('/').next().unwrap_or(path).to_owned();
-    match vault.ask(ask).await {
+    match vault.send(request).await {
         Ok(answer) => {
             let data = answer.data.unwrap_or_default();
             let mount = data

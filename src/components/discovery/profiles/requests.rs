@@ -12,13 +12,13 @@ use crate::components::common::targets::Target;
 use crate::profile::labels::SERVICE_NAME;
 
 /// One thing that a pod asks for.
-pub(super) struct Ask {
+pub(super) struct Request {
     /// Kinds of profiles; those of `pyroscope.scrape` when there is none.
     pub(super) kinds: Vec<Arc<str>>,
     pub(super) place: Place,
     /// That of `pyroscope.scrape` without one.
     pub(super) scheme: Option<&'static str>,
-    /// Path of the profile; for asks of one kind.
+    /// Path of the profile; for requests of one kind.
     pub(super) path: Option<Arc<str>>,
     pub(super) service: Option<Arc<str>>,
 }
@@ -33,7 +33,7 @@ pub(super) enum Place {
     Named(Arc<str>, Option<u16>),
 }
 
-impl Ask {
+impl Request {
     /// Asks for the usual profiles there.
     pub(super) fn at(place: Place) -> Self {
         Self {
@@ -62,35 +62,35 @@ impl Ask {
 
 /// All that a pod asks for.
 #[derive(Default)]
-pub(super) struct Asked {
-    asks: Vec<Ask>,
+pub(super) struct Requests {
+    requests: Vec<Request>,
     complaint: Option<String>,
 }
 
-impl Asked {
-    pub(super) fn one(ask: Result<Ask, String>) -> Self {
-        let mut asked = Self::default();
-        asked.add(ask);
-        asked
+impl Requests {
+    pub(super) fn one(request: Result<Request, String>) -> Self {
+        let mut requests = Self::default();
+        requests.add(request);
+        requests
     }
 
     /// Adds what is asked for, or why it cannot be had: of several reasons the first is told.
-    pub(super) fn add(&mut self, ask: Result<Ask, String>) {
-        match ask {
-            Ok(ask) => self.asks.push(ask),
+    pub(super) fn add(&mut self, request: Result<Request, String>) {
+        match request {
+            Ok(request) => self.requests.push(request),
             Err(complaint) => drop(self.complaint.get_or_insert(complaint)),
         }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.asks.is_empty() && self.complaint.is_none()
+        self.requests.is_empty() && self.complaint.is_none()
     }
 
     /// The targets, of those that the pod has. Kinds that are taken at one place share a target.
     pub(super) fn targets(mut self, all: &[Target]) -> Chosen {
         let mut found: Vec<(Target, Vec<Arc<str>>)> = Vec::new();
-        for ask in std::mem::take(&mut self.asks) {
-            let ports = match ports(&ask.place, all) {
+        for request in std::mem::take(&mut self.requests) {
+            let ports = match ports(&request.place, all) {
                 Ok(ports) => ports,
                 Err(complaint) => {
                     self.add(Err(complaint));
@@ -98,10 +98,10 @@ impl Asked {
                 }
             };
             for port in ports {
-                let target = ask.target(port);
+                let target = request.target(port);
                 match found.iter_mut().find(|(known, _)| *known == target) {
-                    Some((_, kinds)) => kinds.extend(ask.kinds.iter().cloned()),
-                    None => found.push((target, ask.kinds.clone())),
+                    Some((_, kinds)) => kinds.extend(request.kinds.iter().cloned()),
+                    None => found.push((target, request.kinds.clone())),
                 }
             }
         }
