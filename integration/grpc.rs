@@ -146,7 +146,7 @@ async fn web(server: &TestServer, path: &str, headers: &[(&str, &str)], body: Ve
     assert!(rest.is_empty());
     let status = Status::from_header_map(&trailers).expect("every answer has a status");
     answer.status = status.code();
-    answer.text = status.message().to_owned();
+    status.message().clone_into(&mut answer.text);
     answer
 }
 

@@ -195,6 +195,7 @@ async fn a_handler_that_panics_answers_500_and_the_server_goes_on() {
 
 #[tokio::test]
 async fn wrong_requests_are_refused_with_status_and_reason_and_store_nothing() {
+    type Case<'a> = (&'a str, Vec<(&'a str, &'a str)>, Vec<u8>, u16, &'a str);
     let options = ServerOptions {
         limits: ServerLimits {
             body_bytes: 4 << 20,
@@ -213,7 +214,6 @@ async fn wrong_requests_are_refused_with_status_and_reason_and_store_nothing() {
     let packed = pprof::gzip(&pprof_bytes());
     let cut = |bytes: &[u8]| bytes[..bytes.len() - 10].to_vec();
     let ingest = "/ingest?name=app&format=pprof";
-    type Case<'a> = (&'a str, Vec<(&'a str, &'a str)>, Vec<u8>, u16, &'a str);
     let cases: Vec<Case> = vec![
         (PUSH, vec![proto], b"garbage".to_vec(), 400, "protobuf"),
         (PUSH, vec![proto], cut(&good), 400, "protobuf"),

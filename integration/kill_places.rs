@@ -46,7 +46,7 @@ const TARGET: &str = "ALLUVIUM_TEST_KILL_TARGET";
 const FIRST: &str = "ALLUVIUM_TEST_KILL_FIRST";
 const STRIDE: u64 = 1_000_000;
 /// Time for a round; none depends on speed, this ends a test that hangs.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// What the store is doing, and up to which event of it a round may count. A round counts two events an operation.
 const CLASSES: [(&str, u64); 9] = [
@@ -74,14 +74,14 @@ const TENANTS: [(&str, u64); 4] = [("young", 0), ("coarse", 3 * 3600), ("old", 4
 fn config(dir: &Path) -> StoreConfig {
     let mut maintenance = MaintenanceConfig {
         // The child says when.
-        interval: Duration::from_secs(3600),
+        interval: Duration::from_hours(1),
         ..MaintenanceConfig::default()
     };
     maintenance.policy.min_files = 3;
-    maintenance.aging.tenants = [(tenant("old"), Duration::from_secs(30 * 86_400))].into();
+    maintenance.aging.tenants = [(tenant("old"), Duration::from_hours(720))].into();
     maintenance.aging.downsample = vec![Downsampling {
-        after: Duration::from_secs(2 * 3600),
-        interval: Duration::from_secs(300),
+        after: Duration::from_hours(2),
+        interval: Duration::from_mins(5),
     }];
     StoreConfig {
         checkpoint_interval: 10,
@@ -199,7 +199,7 @@ async fn push(store: Arc<Store>, tenant: &'static str, age: u64, next: Arc<Atomi
     loop {
         let number = next.fetch_add(1, Ordering::Relaxed);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-        let time = now - Duration::from_secs(age);
+        let time = now.checked_sub(Duration::from_secs(age)).unwrap();
         if matches!(tenant, "gone" | "old") {
             say(&format!("sent {tenant} {number}"));
         }
@@ -582,7 +582,7 @@ fn finish(dir: &Path, told: &mut Told, rounds: u64) {
         }
         told.hear("took old");
         told.check(store.as_ref(), rounds, true);
-        store.close(Duration::from_secs(60)).await.unwrap();
+        store.close(Duration::from_mins(1)).await.unwrap();
     });
     let checked = inspect::check(dir).unwrap();
     assert!(!checked.has_errors(), "{:?}", checked.findings);

@@ -278,7 +278,7 @@ async fn three_servers_share_a_bucket_and_each_shows_everything_once() {
                 tokio::spawn(async move { push_for(&url, &next, Duration::from_millis(1500)).await })
             })
             .collect();
-        tokio::time::sleep(Duration::from_millis(1000)).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
         let killed = round % servers.len();
         servers[killed].process.kill();
         for pushed in pushing {
@@ -399,7 +399,7 @@ async fn without_its_bucket_a_store_takes_profiles_up_to_its_bound_and_goes_on_a
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     taken += 1;
-    store.close(Duration::from_secs(60)).await.unwrap();
+    store.close(Duration::from_mins(1)).await.unwrap();
     drop(store);
     let store = tokio::task::spawn_blocking(move || Store::open(config, &Scope::new()))
         .await

@@ -609,8 +609,7 @@ async fn no_small_profile_stops_the_server_or_its_honest_clients() {
             }
         });
     }
-    let pusher =
-        PushClient::new(Caller::new(http.clone(), url.parse().unwrap()).with_timeout(Duration::from_secs(120)));
+    let pusher = PushClient::new(Caller::new(http.clone(), url.parse().unwrap()).with_timeout(Duration::from_mins(2)));
     let honest_client = {
         let stop = stop.clone();
         tokio::spawn(async move {

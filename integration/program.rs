@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpSocket;
 
 /// A debug build on a busy machine with two cores starts within seconds; this is for the worst day.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
 /// One recording of whole programs at a time: each alone keeps both CPUs busy. Others wait until the value is dropped.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {

@@ -81,7 +81,7 @@ impl Stored {
         match table {
             Table::Profiles => {
                 let ids = batch.column_by_name("profile_id").unwrap().as_string::<i32>();
-                for id in ids.iter() {
+                for id in ids {
                     *self.profiles.entry(id.unwrap().parse().unwrap()).or_default() += 1;
                 }
                 let counts = batch

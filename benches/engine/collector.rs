@@ -55,7 +55,7 @@ impl Collector {
             ready_after: 0.0,
         };
         while !collector.get("/-/ready").starts_with("HTTP/1.1 200") {
-            assert!(started.elapsed() < Duration::from_secs(60), "{}", collector.log());
+            assert!(started.elapsed() < Duration::from_mins(1), "{}", collector.log());
             std::thread::sleep(Duration::from_millis(1));
         }
         collector.ready_after = started.elapsed().as_secs_f64();

@@ -31,7 +31,7 @@ const SETTLED: Duration = Duration::from_secs(2);
 /// How long the idle collector is watched.
 const IDLE: Duration = Duration::from_secs(30);
 /// How long the collector that scrapes is left alone, then watched: each target is scraped four times in either.
-const SCRAPING: Duration = Duration::from_secs(60);
+const SCRAPING: Duration = Duration::from_mins(1);
 
 /// Measures one thing about a program.
 type Measure = fn(&Path);

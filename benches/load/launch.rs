@@ -11,7 +11,7 @@ use crate::process::{Server, children_cpu_seconds};
 use crate::{Common, Servers, client};
 
 /// Longest time until a server is ready, and until it has stopped.
-const PATIENCE: Duration = Duration::from_secs(180);
+const PATIENCE: Duration = Duration::from_mins(3);
 
 /// How a server is started.
 #[derive(Debug, Clone)]
@@ -69,7 +69,7 @@ impl Launch {
         let mut launch = self.clone();
         launch.common.url = url.to_string();
         launch.common.data = Some(data.to_owned());
-        launch.data = data.to_owned();
+        data.clone_into(&mut launch.data);
         Ok(launch)
     }
 

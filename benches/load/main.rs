@@ -235,6 +235,6 @@ fn client() -> anyhow::Result<reqwest::Client> {
         .tcp_nodelay(true)
         // As most scripts ask, so that compression is not part of a question.
         .no_gzip()
-        .timeout(Duration::from_secs(120))
+        .timeout(Duration::from_mins(2))
         .build()?)
 }

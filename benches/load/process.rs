@@ -87,7 +87,7 @@ impl Server {
     /// Waits until the process used less than a fiftieth of a core above its idle use for `rest` seconds, at most ten
     /// minutes; whether it came to rest.
     pub(crate) async fn rest(&self, rest: u64) -> bool {
-        let deadline = Instant::now() + Duration::from_secs(600);
+        let deadline = Instant::now() + Duration::from_mins(10);
         let mut quiet = 0;
         while quiet < rest && Instant::now() < deadline {
             let mark = self.mark();

@@ -248,7 +248,7 @@ impl Engine {
 }
 
 async fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_mins(1);
     while !done() {
         assert!(Instant::now() < deadline, "waited in vain: {what}");
         tokio::time::sleep(Duration::from_millis(2)).await;
@@ -333,7 +333,7 @@ async fn a_component_that_does_not_end_is_cut_off_at_the_deadline() {
     until("it runs", || engine.controller.healthy()).await;
     let took = engine.end().await;
     assert!(
-        took >= Duration::from_millis(100) && took < Duration::from_secs(60),
+        took >= Duration::from_millis(100) && took < Duration::from_mins(1),
         "{took:?}"
     );
 }
@@ -482,7 +482,7 @@ async fn the_shipped_example_runs() {
     let started = Instant::now();
     stop.cancel();
     task.await.unwrap();
-    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_mins(1), "{:?}", started.elapsed());
 }
 
 /// Hundreds of reloads, good and bad ones in turn, while exports change: what runs is always what the last good one
@@ -575,7 +575,7 @@ async fn three_thousand_chained_components_load_and_reload_quickly() {
     // Alloy takes 2.2 s and 0.73 s in a release build; this is a debug build on a machine as busy as it may be. Figures
     // are in docs/benchmarks-engine.md.
     assert!(
-        first < Duration::from_secs(120) && again < Duration::from_secs(120),
+        first < Duration::from_mins(2) && again < Duration::from_mins(2),
         "{first:?} {again:?}"
     );
     assert_eq!(engine.export("test.value.v2999"), Some(1));

@@ -28,7 +28,7 @@ use alluvium::pipeline::{Controller, Options, RestartPolicy, validate};
 use components::definitions;
 
 /// How long something may take that is expected.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// What has not changed for so long is taken as it is, where nothing is expected.
 const QUIET: Duration = Duration::from_millis(300);
 
@@ -144,8 +144,8 @@ async fn run(sections: &[Section], expected: &str) -> String {
     let mut options = Options::new(folder.path());
     // A machine that is slow must not see a restart that a quick one does not.
     options.restart = RestartPolicy {
-        shortest: Duration::from_secs(60),
-        longest: Duration::from_secs(60),
+        shortest: Duration::from_mins(1),
+        longest: Duration::from_mins(1),
     };
     let controller = Controller::new(&definitions(), options);
     let stop = alluvium::base::Shutdown::new();

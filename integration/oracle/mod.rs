@@ -56,7 +56,7 @@ const DEEPEST: usize = 896;
 /// is no part of it.
 const STACK: u64 = 8 << 20;
 /// For all rounds; one takes eight seconds of two CPUs.
-const PATIENCE: Duration = Duration::from_secs(900);
+const PATIENCE: Duration = Duration::from_mins(15);
 /// Differing samples of a program that are printed.
 const PRINTED: u64 = 3;
 

@@ -281,10 +281,13 @@ fn batch(table: Table, profiles: &[TestProfile]) -> RecordBatch {
             text(rows.iter().map(|profile| profile.profile_type.as_str()).collect()),
             numbers(samples.iter().map(|(_, sample)| stack_id(&sample.0)).collect()),
             numbers(samples.iter().map(|(_, sample)| sample.1).collect()),
-            Arc::new(StringArray::from_iter(
-                samples.iter().map(|(_, sample)| sample.2.clone()),
-            )),
-            Arc::new(StringArray::from_iter(samples.iter().map(|_| None::<&str>))),
+            Arc::new(
+                samples
+                    .iter()
+                    .map(|(_, sample)| sample.2.clone())
+                    .collect::<StringArray>(),
+            ),
+            Arc::new(samples.iter().map(|_| None::<&str>).collect::<StringArray>()),
         ],
         // Written as often as they occur: readers must not count them twice.
         Table::Stacks => vec![

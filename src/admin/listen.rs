@@ -80,7 +80,7 @@ impl Default for ListenOptions {
         Self {
             max_connections: 4096,
             max_streams: 256,
-            header_timeout: Duration::from_secs(60),
+            header_timeout: Duration::from_mins(1),
             keep_alive: Duration::from_secs(30),
             handshake_timeout: Duration::from_secs(10),
             max_handshakes: 64,
@@ -219,17 +219,16 @@ impl Listener {
             graceful.shutdown().await;
             while connections.join_next().await.is_some() {}
         };
-        match tokio::time::timeout(grace, finished).await {
-            Ok(()) => 0,
-            Err(_) => {
-                let cut = connections.len();
-                tracing::warn!(
-                    connections = cut,
-                    "requests were cut off at the end of the grace period"
-                );
-                connections.shutdown().await;
-                cut
-            }
+        if let Ok(()) = tokio::time::timeout(grace, finished).await {
+            0
+        } else {
+            let cut = connections.len();
+            tracing::warn!(
+                connections = cut,
+                "requests were cut off at the end of the grace period"
+            );
+            connections.shutdown().await;
+            cut
         }
     }
 }

@@ -51,13 +51,14 @@ struct Asked {
 async fn cpu(State(profiling): State<Profiling>, Query(asked): Query<Asked>) -> Response {
     let seconds = match asked.seconds.as_deref() {
         None | Some("") => DEFAULT_SECONDS,
-        Some(text) => match text.parse() {
-            Ok(seconds) => seconds,
-            Err(_) => {
+        Some(text) => {
+            if let Ok(seconds) = text.parse() {
+                seconds
+            } else {
                 let text = format!("`seconds` is a whole number of seconds, not `{text}`\n");
                 return (StatusCode::BAD_REQUEST, text).into_response();
             }
-        },
+        }
     };
     answer("profile", profiling.cpu(Duration::from_secs(seconds)).await)
 }

@@ -90,7 +90,7 @@ impl CollectorOptions {
             flags: Vec::new(),
             storage_path: storage_path.into(),
             stability: Stability::GenerallyAvailable,
-            shutdown_deadline: Duration::from_secs(600),
+            shutdown_deadline: Duration::from_mins(10),
         }
     }
 }

@@ -60,7 +60,7 @@ pub(crate) async fn run(
         listen: options.listen.clone(),
         allowed_hosts: options.allowed_hosts.clone(),
         data: options.data.clone(),
-        flush_age: Duration::from_secs(5 * 60),
+        flush_age: Duration::from_mins(5),
         limits: Limits::default(),
         maintenance: MaintenanceConfig::default(),
         query: QueryLimits::default(),

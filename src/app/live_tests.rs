@@ -72,7 +72,7 @@ impl Entries {
                 self.1 = rest.to_owned();
                 return Some(entry);
             }
-            let chunk = tokio::time::timeout(Duration::from_secs(60), self.0.chunk()).await;
+            let chunk = tokio::time::timeout(Duration::from_mins(1), self.0.chunk()).await;
             let chunk = chunk.expect("a minute without a word").unwrap()?;
             self.1.push_str(std::str::from_utf8(&chunk).unwrap());
         }

@@ -144,7 +144,7 @@ mod tests {
     use crate::app::config;
     use crate::profile::tenant::tenant_id;
 
-    const DAY: Duration = Duration::from_secs(86_400);
+    const DAY: Duration = Duration::from_hours(24);
 
     fn of(text: &str) -> anyhow::Result<MaintenanceConfig> {
         let file = config::parse(text)?;
@@ -177,9 +177,9 @@ maintenance:
         .unwrap();
         assert!(!config.compaction);
         assert_eq!(config.interval, Duration::from_secs(2));
-        assert_eq!(config.vacuum_interval, Duration::from_secs(300));
+        assert_eq!(config.vacuum_interval, Duration::from_mins(5));
         assert_eq!((config.cpu_share, config.policy.target_bytes), (0.25, 1 << 20));
-        assert_eq!(config.deletion_delay, Duration::from_secs(1800));
+        assert_eq!(config.deletion_delay, Duration::from_mins(30));
         let aging = &config.aging;
         assert_eq!(aging.retention, 31 * DAY);
         assert_eq!(aging.tenants[&tenant_id("one")], 7 * DAY);
@@ -197,11 +197,11 @@ maintenance:
             [
                 Downsampling {
                     after: DAY,
-                    interval: Duration::from_secs(300)
+                    interval: Duration::from_mins(5)
                 },
                 Downsampling {
                     after: 10 * DAY,
-                    interval: Duration::from_secs(3600)
+                    interval: Duration::from_hours(1)
                 },
             ]
         );

@@ -85,10 +85,10 @@ mod tests {
 
     #[test]
     fn go_durations_are_read() {
-        assert_eq!(parse("1h30m").unwrap(), Duration::from_secs(5400));
+        assert_eq!(parse("1h30m").unwrap(), Duration::from_mins(90));
         assert_eq!(parse("1.5s").unwrap(), Duration::from_millis(1500));
         assert_eq!(parse("0").unwrap(), Duration::ZERO);
-        assert_eq!(parse("7d").unwrap(), Duration::from_secs(604_800));
+        assert_eq!(parse("7d").unwrap(), Duration::from_hours(168));
         for bad in ["", "1", "s", "-1s", "1x", "1..2s", "300y"] {
             assert!(parse(bad).is_err(), "{bad}");
         }

@@ -231,7 +231,7 @@ fn record(
         text.push_str(&TopTable::from_tree(&tree).render(args.top, "nanoseconds"));
     }
     let written = match form {
-        Form::PprofGzip => pprof::gzip(&bytes).to_vec(),
+        Form::PprofGzip => pprof::gzip(&bytes).clone(),
         Form::Pprof => bytes,
         Form::Svg => {
             let options = SvgOptions {

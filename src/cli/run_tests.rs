@@ -84,7 +84,7 @@ fn a_switch_alone_is_true_and_never_swallows_the_path() {
     assert!(parse(&["--server.http.memory-addr=me.internal:1"]).is_ok());
     assert!(parse(&["--server.http.memory-addr=me"]).is_err());
     let args = parse(&["--feature.component-shutdown-deadline", "1h30m"]).unwrap();
-    assert_eq!(args.feature.shutdown_deadline, Duration::from_secs(5400));
+    assert_eq!(args.feature.shutdown_deadline, Duration::from_mins(90));
     assert!(parse(&["--feature.component-shutdown-deadline=5"]).is_err());
     assert!(parse(&["--cluster.join-addresses=a", "--cluster.discover-peers=b"]).is_err());
 }

@@ -167,7 +167,7 @@ impl Site {
     }
 
     async fn becomes(&self, expected: [(i64, i64); 3]) {
-        let deadline = Instant::now() + Duration::from_secs(120);
+        let deadline = Instant::now() + Duration::from_mins(2);
         loop {
             let left = self.left().await;
             if left == expected {
@@ -205,7 +205,7 @@ async fn periods_of_tenants_and_types_end_when_the_configuration_says() {
     // The samples of the first are coarse now.
     let coarse = "SELECT bool_and(CAST(date_part('epoch', time) AS BIGINT) % 300 = 0) FROM samples WHERE time < \
         (SELECT max(time) FROM profiles) - INTERVAL '1 day'";
-    let deadline = Instant::now() + Duration::from_secs(120);
+    let deadline = Instant::now() + Duration::from_mins(2);
     while site.sql("plain", coarse).await != "true" {
         assert!(Instant::now() < deadline, "the samples stay fine");
         tokio::time::sleep(Duration::from_millis(50)).await;

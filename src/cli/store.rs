@@ -27,9 +27,9 @@ use crate::store::{Store, StoreConfig};
 use crate::telemetry::metrics::Scope;
 
 /// Time for the last flush of a command that writes.
-const CLOSE: Duration = Duration::from_secs(60);
+const CLOSE: Duration = Duration::from_mins(1);
 /// No round by itself: the command says what is done.
-const NEVER: Duration = Duration::from_secs(365 * 86_400);
+const NEVER: Duration = Duration::from_hours(8760);
 
 /// Arguments of `alluvium store`.
 #[derive(Debug, Args)]

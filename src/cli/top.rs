@@ -67,30 +67,27 @@ pub async fn run(args: TopArgs) -> anyhow::Result<()> {
 
 pub async fn table(args: &TopArgs) -> anyhow::Result<String> {
     let count = if args.count == 0 { usize::MAX } else { args.count };
-    let (heading, unit, mut table) = match &args.file {
-        Some(path) => {
-            let packed = tokio::fs::read(path)
-                .await
-                .with_context(|| format!("cannot read {}", path.display()))?;
-            let text = pprof::gunzip(&packed.into(), MAX_FILE_BYTES)?;
-            let profile = pprof::decode(&text).with_context(|| path.display().to_string())?;
-            let index = sample_type(&profile, &args.query.selector)?;
-            let kind = profile.sample_types[index];
-            (
-                format!("{}: {}", path.display(), kind.kind),
-                kind.unit.to_owned(),
-                top(&profile, index),
-            )
-        }
-        None => {
-            let question = args.query.question(now_ms())?;
-            let client = QuerierClient::new(args.server.caller().await?);
-            let bytes = client.merge_profile(question.selection()).await.map_err(call_error)?;
-            let profile = merged(&bytes, &question)?;
-            let index = sample_type(&profile, &question.profile_type.sample_type)?;
-            let heading = format!("Type: {}", question.profile_type);
-            (heading, question.profile_type.sample_unit.clone(), top(&profile, index))
-        }
+    let (heading, unit, mut table) = if let Some(path) = &args.file {
+        let packed = tokio::fs::read(path)
+            .await
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        let text = pprof::gunzip(&packed.into(), MAX_FILE_BYTES)?;
+        let profile = pprof::decode(&text).with_context(|| path.display().to_string())?;
+        let index = sample_type(&profile, &args.query.selector)?;
+        let kind = profile.sample_types[index];
+        (
+            format!("{}: {}", path.display(), kind.kind),
+            kind.unit.to_owned(),
+            top(&profile, index),
+        )
+    } else {
+        let question = args.query.question(now_ms())?;
+        let client = QuerierClient::new(args.server.caller().await?);
+        let bytes = client.merge_profile(question.selection()).await.map_err(call_error)?;
+        let profile = merged(&bytes, &question)?;
+        let index = sample_type(&profile, &question.profile_type.sample_type)?;
+        let heading = format!("Type: {}", question.profile_type);
+        (heading, question.profile_type.sample_unit.clone(), top(&profile, index))
     };
     if args.cum {
         table.sort_by_cum();

@@ -94,7 +94,7 @@ impl Governor {
         let Some(limit) = self.limit else {
             return self.wanted;
         };
-        let smoothed = self.smoothed.map_or(cost, |before| (before + cost) / 2.0);
+        let smoothed = self.smoothed.map_or(cost, |before| f64::midpoint(before, cost));
         self.smoothed = Some(smoothed);
         // Between the two nothing is changed, or the rate would swing.
         let next = if smoothed > limit {

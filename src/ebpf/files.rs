@@ -400,7 +400,7 @@ mod tests {
 
     /// Asks for a table, waits for it, and answers with all that changed.
     fn wait_for_table(files: &mut Files, id: FileId) -> Vec<(FileId, Change)> {
-        let until = Instant::now() + Duration::from_secs(60);
+        let until = Instant::now() + Duration::from_mins(1);
         let mut changes = files.changes();
         while !files.want_table(id) {
             assert!(Instant::now() < until, "no table");

@@ -286,7 +286,7 @@ mod tests {
     fn without_waiting<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
         let (sender, receiver) = channel();
         std::thread::spawn(move || sender.send(run()));
-        receiver.recv_timeout(Duration::from_secs(60)).expect("it waits")
+        receiver.recv_timeout(Duration::from_mins(1)).expect("it waits")
     }
 
     fn count(opener: &Opener, why: Refusal) -> u64 {

@@ -45,7 +45,7 @@ struct FileNames {
 /// read as a whole each time, for some hundred addresses at first and for a few that are new in later windows.
 const LINES_SHARE: f64 = 0.005;
 /// The longest time that a file waits for its lines.
-const LINES_WAIT: Duration = Duration::from_secs(300);
+const LINES_WAIT: Duration = Duration::from_mins(5);
 
 impl NameCache {
     /// An empty cache within a budget, which reads files by an opener.
@@ -204,9 +204,9 @@ pub(crate) struct KernelNames {
 }
 
 /// A list of this age is read again when there is something new to look up: modules come and go.
-const KERNEL_LIST_AGE: Duration = Duration::from_secs(600);
+const KERNEL_LIST_AGE: Duration = Duration::from_mins(10);
 /// So soon when an address lies where no function is.
-const KERNEL_LIST_DOUBT: Duration = Duration::from_secs(60);
+const KERNEL_LIST_DOUBT: Duration = Duration::from_mins(1);
 /// No function of a kernel is longer: what lies farther behind its beginning belongs to a module that came after the
 /// list was read.
 const KERNEL_FUNCTION: u64 = 64 << 10;
@@ -227,14 +227,13 @@ impl KernelNames {
         });
         if !is_good {
             self.names = Ranges::default();
-            match kernel::Symbols::read(File::open("/proc/kallsyms")?)? {
-                Some(symbols) => self.symbols = Some((symbols, Instant::now())),
-                None => {
-                    self.hidden = true;
-                    tracing::warn!(
-                        "the kernel hides its addresses (kernel.kptr_restrict, CAP_SYSLOG): kernel frames have no names"
-                    );
-                }
+            if let Some(symbols) = kernel::Symbols::read(File::open("/proc/kallsyms")?)? {
+                self.symbols = Some((symbols, Instant::now()));
+            } else {
+                self.hidden = true;
+                tracing::warn!(
+                    "the kernel hides its addresses (kernel.kptr_restrict, CAP_SYSLOG): kernel frames have no names"
+                );
             }
         }
         if let Some((symbols, _)) = &self.symbols {

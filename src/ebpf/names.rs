@@ -135,7 +135,7 @@ impl<'a> Namer<'a> {
             for (stack, weight) in &stacks.weights {
                 let mut comm = None;
                 locations_of_stack.clear();
-                for frame in stack.iter() {
+                for frame in stack {
                     let location = if frame.file == FileId::COMM {
                         comm = usize::try_from(frame.address)
                             .ok()

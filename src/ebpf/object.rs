@@ -217,6 +217,9 @@ fn check_kernel(release: &str) -> Result<(), StartError> {
     Ok(())
 }
 
+/// Bytes of an error's end that are kept: the last lines of the verifier's listing.
+const KEPT: usize = 600;
+
 /// An error with its causes, without the verifier's listing but for its last lines.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
@@ -229,7 +232,6 @@ fn chain(error: &dyn std::error::Error) -> String {
         }
         next = cause.source();
     }
-    const KEPT: usize = 600;
     if text.len() > KEPT {
         let at = (text.len() - KEPT..text.len())
             .find(|at| text.is_char_boundary(*at))

@@ -258,7 +258,7 @@ impl Worker {
         let before = self.processes.remove(&pid);
         let mut process = Process::new(pid, before.as_ref().map_or(0, |process| process.info.start));
         let info = Arc::make_mut(&mut process.info);
-        info.comm = comm.to_owned();
+        comm.clone_into(&mut info.comm);
         if let Some(before) = before {
             info.container_id.clone_from(&before.info.container_id);
             info.user = before.info.user;

@@ -423,7 +423,7 @@ mod tests {
         let example = read("names = [\"a\", \"b\"]\ntype = \"node\"\nmore \"x\" { size = 3 }").unwrap();
         assert_eq!((example.kind, example.inner.size, example.note), (Role::Node, 7, None));
         assert_eq!((&*example.more[0].label, example.more[0].body.size), ("x", 3));
-        assert_eq!(example.interval.get(), std::time::Duration::from_secs(300));
+        assert_eq!(example.interval.get(), std::time::Duration::from_mins(5));
     }
 
     #[test]

@@ -253,12 +253,11 @@ impl<'a> Scanner<'a> {
 
     fn raw_string(&mut self, start: usize) {
         let rest = self.rest();
-        match memchr::memchr(b'`', rest.as_bytes()) {
-            Some(length) => self.offset += length + 1,
-            None => {
-                self.offset = self.text.len();
-                self.report(codes::UNTERMINATED_STRING, start, "string literal not terminated");
-            }
+        if let Some(length) = memchr::memchr(b'`', rest.as_bytes()) {
+            self.offset += length + 1;
+        } else {
+            self.offset = self.text.len();
+            self.report(codes::UNTERMINATED_STRING, start, "string literal not terminated");
         }
     }
 
@@ -313,12 +312,11 @@ impl<'a> Scanner<'a> {
             self.offset = self.source.line_end(start);
             return;
         }
-        match rest.get(2..).and_then(|body| body.find("*/")) {
-            Some(length) => self.offset += length + 4,
-            None => {
-                self.offset = self.text.len();
-                self.report(codes::UNTERMINATED_COMMENT, start, "block comment not terminated");
-            }
+        if let Some(length) = rest.get(2..).and_then(|body| body.find("*/")) {
+            self.offset += length + 4;
+        } else {
+            self.offset = self.text.len();
+            self.report(codes::UNTERMINATED_COMMENT, start, "block comment not terminated");
         }
     }
 

@@ -60,7 +60,7 @@ pub fn parse(text: &str) -> Result<Vec<Matcher>, SelectorError> {
     let mut matchers = Vec::new();
     let name = parser.take_while(|c| is_name(c) || c == ':');
     if !name.is_empty() {
-        matchers.push(parser.matcher(0, PROFILE_NAME, MatchOp::Equal, name.to_owned())?);
+        matchers.push(Parser::matcher(0, PROFILE_NAME, MatchOp::Equal, name.to_owned())?);
         parser.skip_space();
         if parser.rest().is_empty() {
             return Ok(matchers);
@@ -264,7 +264,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    fn error_at<T>(&self, position: usize, message: impl Into<String>) -> Result<T, SelectorError> {
+    fn error_at<T>(position: usize, message: impl Into<String>) -> Result<T, SelectorError> {
         let message = message.into();
         Err(SelectorError { position, message })
     }
@@ -274,16 +274,16 @@ impl<'a> Parser<'a> {
             Some(c) => format!("`{c}`"),
             None => "the end".to_owned(),
         };
-        self.error_at(self.position, format!("expected {what}, found {found}"))
+        Self::error_at(self.position, format!("expected {what}, found {found}"))
     }
 
-    fn matcher(&self, position: usize, name: &str, op: MatchOp, value: String) -> Result<Matcher, SelectorError> {
+    fn matcher(position: usize, name: &str, op: MatchOp, value: String) -> Result<Matcher, SelectorError> {
         Matcher::new(name, op, value).or_else(|error| {
             let error = error.to_string();
             // The last line of regex's message says what is wrong; the others draw the expression.
             let reason = error.lines().last().unwrap_or_default();
             let reason = reason.strip_prefix("error: ").unwrap_or(reason);
-            self.error_at(position, format!("invalid regular expression: {reason}"))
+            Self::error_at(position, format!("invalid regular expression: {reason}"))
         })
     }
 
@@ -328,15 +328,14 @@ impl<'a> Parser<'a> {
         self.skip_space();
         let position = self.position;
         let value = self.string()?;
-        self.matcher(position, &name, op, value)
+        Self::matcher(position, &name, op, value)
     }
 
     /// A string in Go's syntax: double or single quotes with escapes, or raw in back quotes.
     fn string(&mut self) -> Result<String, SelectorError> {
         let start = self.position;
-        let quote = match self.rest().chars().next() {
-            Some(quote @ ('"' | '\'' | '`')) => quote,
-            _ => return self.expected("a quoted value"),
+        let Some(quote @ ('"' | '\'' | '`')) = self.rest().chars().next() else {
+            return self.expected("a quoted value");
         };
         self.position += 1;
         let mut bytes = Vec::new();
@@ -353,10 +352,10 @@ impl<'a> Parser<'a> {
                     bytes.push(b'\n');
                 }
                 Some('\\') => self.escape(quote, &mut bytes)?,
-                _ => return self.error_at(start, "string is not closed"),
+                _ => return Self::error_at(start, "string is not closed"),
             }
         }
-        String::from_utf8(bytes).or_else(|_| self.error_at(start, "string is not valid UTF-8"))
+        String::from_utf8(bytes).or_else(|_| Self::error_at(start, "string is not valid UTF-8"))
     }
 
     /// `\n`, `\x41`, `\101`, `\u00e9`, `\U0001f600` and the like; `\x` and octal give single bytes, as in Go.
@@ -364,7 +363,7 @@ impl<'a> Parser<'a> {
         let start = self.position;
         self.position += 1;
         let Some(c) = self.rest().chars().next() else {
-            return self.error_at(start, "string is not closed");
+            return Self::error_at(start, "string is not closed");
         };
         let (skip, digits, radix) = match c {
             'x' => (1, 2, 16),
@@ -382,7 +381,7 @@ impl<'a> Parser<'a> {
                     'v' => 0x0b,
                     '\\' => b'\\',
                     c if c == quote => c as u8,
-                    _ => return self.error_at(start, format!("unknown escape `\\{c}`")),
+                    _ => return Self::error_at(start, format!("unknown escape `\\{c}`")),
                 };
                 bytes.push(byte);
                 self.position += 1;
@@ -396,17 +395,17 @@ impl<'a> Parser<'a> {
             .filter(|text| text.chars().all(|digit| digit.is_digit(radix)))
             .and_then(|text| u32::from_str_radix(text, radix).ok());
         let Some(number) = number else {
-            return self.error_at(start, format!("escape needs {digits} digits of base {radix}"));
+            return Self::error_at(start, format!("escape needs {digits} digits of base {radix}"));
         };
         self.position += digits;
         if matches!(c, 'u' | 'U') {
             let Some(c) = char::from_u32(number) else {
-                return self.error_at(start, "escape is not a character");
+                return Self::error_at(start, "escape is not a character");
             };
             bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
         } else {
             let Ok(byte) = u8::try_from(number) else {
-                return self.error_at(start, "escape is larger than a byte");
+                return Self::error_at(start, "escape is larger than a byte");
             };
             bytes.push(byte);
         }
@@ -441,7 +440,7 @@ mod tests {
             r#"{region=~"eu-[0-9]", service_name!~"sh",}"#,
             r#"{missing=""}"#,
             r#"{missing!="x",missing!~".+",missing=~".*"}"#,
-            r#"{'k8s.pod'='a\nb'}"#,
+            r"{'k8s.pod'='a\nb'}",
             r#"{k8s.pod=~"a.b"}"#,
             r#"{region=~"us|eu-1"}"#,
             r#"{service_name="\x73\150\u006fp"}"#,
@@ -467,10 +466,10 @@ mod tests {
             ("{", 1, "expected a label name or `}`, found the end"),
             (r#"{a="b"#, 3, "string is not closed"),
             (r#"{a="b" c="d"}"#, 7, "expected `,` or `}`, found `c`"),
-            (r#"{a}"#, 2, "expected one of `=`, `!=`, `=~`, `!~`, found `}`"),
-            (r#"{a=b}"#, 3, "expected a quoted value, found `b`"),
+            (r"{a}", 2, "expected one of `=`, `!=`, `=~`, `!~`, found `}`"),
+            (r"{a=b}", 3, "expected a quoted value, found `b`"),
             (r#"{1a="b"}"#, 1, "expected a label name or `}`, found `1`"),
-            (r#"{,}"#, 1, "expected a label name or `}`, found `,`"),
+            (r"{,}", 1, "expected a label name or `}`, found `,`"),
             (r#"{a="b"} x"#, 8, "expected the end, found `x`"),
             (r#"{a="\q"}"#, 4, "unknown escape `\\q`"),
             (r#"{a="\'"}"#, 4, "unknown escape `\\'`"),

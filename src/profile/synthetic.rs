@@ -77,7 +77,7 @@ impl Names {
 }
 
 /// A CPU profile of `shape` with the names of `names` (made for at least as many functions), decided by `seed`.
-pub fn cpu_profile<'a>(names: &'a Names, shape: Shape, seed: u64) -> Profile<'a> {
+pub fn cpu_profile(names: &Names, shape: Shape, seed: u64) -> Profile<'_> {
     let mut random = Random(seed.wrapping_mul(2).wrapping_add(1));
     let count = shape.functions.min(names.functions.len()).max(1);
     let mut profile = Profile {

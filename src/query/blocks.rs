@@ -221,7 +221,7 @@ fn block(
         local[*place as usize] = u32::MAX;
     }
     Block {
-        places: if own.len() <= usize::from(u16::MAX) {
+        places: if u16::try_from(own.len()).is_ok() {
             Places::Narrow(places.iter().map(|place| *place as u16).collect())
         } else {
             Places::Wide(places.into_boxed_slice())

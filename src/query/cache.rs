@@ -12,7 +12,7 @@ use quick_cache::unsync::Cache as Entries;
 use quick_cache::{Equivalent, Weighter};
 
 /// How often [`Cache::forget_unused`] is called.
-pub(crate) const LOOK_INTERVAL: Duration = Duration::from_secs(60);
+pub(crate) const LOOK_INTERVAL: Duration = Duration::from_mins(1);
 /// After so many looks without a use an entry goes.
 const LOOKS: u32 = 5;
 const ENTRY_BYTES: usize = 128;

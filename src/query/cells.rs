@@ -232,13 +232,14 @@ fn cell(kind: Kind, array: &ArrayRef, row: usize) -> Result<Cell<'_>, QueryError
         Simple::Timestamp | Simple::TimestampTz => {
             Cell::Timestamp(array.as_primitive::<TimestampMicrosecondType>().value(row))
         }
-        Simple::Interval => match array.data_type() {
-            DataType::Duration(_) => Cell::Interval {
-                months: 0,
-                days: 0,
-                micros: array.as_primitive::<DurationMicrosecondType>().value(row),
-            },
-            _ => {
+        Simple::Interval => {
+            if let DataType::Duration(_) = array.data_type() {
+                Cell::Interval {
+                    months: 0,
+                    days: 0,
+                    micros: array.as_primitive::<DurationMicrosecondType>().value(row),
+                }
+            } else {
                 let value = array.as_primitive::<IntervalMonthDayNanoType>().value(row);
                 Cell::Interval {
                     months: value.months,
@@ -246,7 +247,7 @@ fn cell(kind: Kind, array: &ArrayRef, row: usize) -> Result<Cell<'_>, QueryError
                     micros: value.nanoseconds / 1000,
                 }
             }
-        },
+        }
         Simple::Json => {
             let mut text = Vec::new();
             format::Column::new(array)?.write(row, &mut text)?;

@@ -250,12 +250,11 @@ impl QueryEngine {
 
     /// A session in PostgreSQL's dialect over the tables of the tenant.
     pub(crate) fn session(&self, tenant: &TenantId) -> Result<SqlSession, QueryError> {
-        let sessions = match self.shared.sessions.get() {
-            Some(sessions) => sessions.clone(),
-            None => {
-                let made = Sessions::new(self.shared.contexts.clone(), self.shared.template.clone())?;
-                self.shared.sessions.get_or_init(|| Arc::new(made)).clone()
-            }
+        let sessions = if let Some(sessions) = self.shared.sessions.get() {
+            sessions.clone()
+        } else {
+            let made = Sessions::new(self.shared.contexts.clone(), self.shared.template.clone())?;
+            self.shared.sessions.get_or_init(|| Arc::new(made)).clone()
         };
         SqlSession::new(sessions, tenant)
     }

@@ -99,16 +99,13 @@ fn chunks(result: SqlResult, format: Format) -> BoxStream<'static, Result<Bytes,
             {
                 parts = split(&batch);
             }
-            match parts.pop_front() {
-                Some(part) => {
-                    encoder.batch(&part)?;
-                    let chunk = encoder.take();
-                    Ok(Some((chunk, (rows, Some(encoder), parts))))
-                }
-                None => {
-                    let chunk = encoder.finish()?;
-                    Ok(Some((chunk, (rows, None, parts))))
-                }
+            if let Some(part) = parts.pop_front() {
+                encoder.batch(&part)?;
+                let chunk = encoder.take();
+                Ok(Some((chunk, (rows, Some(encoder), parts))))
+            } else {
+                let chunk = encoder.finish()?;
+                Ok(Some((chunk, (rows, None, parts))))
             }
         })
         // Some formats keep what they have until there is more of it.

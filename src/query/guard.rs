@@ -179,14 +179,13 @@ impl Shape {
                 total = total.saturating_add(1);
                 continue;
             };
-            let count = match self.known.get(&name) {
-                Some(count) => *count,
-                None => {
-                    let part = part.clone();
-                    let count = self.unfolded(&part, depth + 1)?;
-                    self.known.insert(name, count);
-                    count
-                }
+            let count = if let Some(count) = self.known.get(&name) {
+                *count
+            } else {
+                let part = part.clone();
+                let count = self.unfolded(&part, depth + 1)?;
+                self.known.insert(name, count);
+                count
             };
             total = total.saturating_add(count);
         }

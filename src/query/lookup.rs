@@ -359,7 +359,7 @@ fn frames(table: &StackTable, ids: &[StackId]) -> Result<ArrayRef, QueryError> {
         text(all().map(|frame| frame.mapping.as_ref()).collect()),
         Arc::new(Int64Array::from_iter_values(all().map(|frame| frame.address))),
         text(all().map(|frame| frame.build_id.as_ref()).collect()),
-        Arc::new(BooleanArray::from_iter(all().map(|frame| Some(frame.inlined)))),
+        Arc::new(all().map(|frame| Some(frame.inlined)).collect::<BooleanArray>()),
     ];
     let values = StructArray::try_new(schema::frame_fields(), columns, None)?;
     Ok(Arc::new(ListArray::try_new(

@@ -85,18 +85,12 @@ fn by_stack(context: &Arc<Context>, filter: &ScanFilter) -> BoxFuture<'static, R
         }
         sums.merge_all(sum_blocks(blocks, time).await?)?;
         for head in &context.snapshot.heads {
-            match head.sum_stacks(&filter) {
-                Some(part) => sums.merge(part)?,
-                None => {
-                    let streams = heads::one_head_stream(
-                        &context.runtime,
-                        head.clone(),
-                        Table::Samples,
-                        &filter,
-                        &[STACK, VALUE],
-                    )?;
-                    sums.merge(fold(&context, vec![streams], Sums::add).await?.values)?;
-                }
+            if let Some(part) = head.sum_stacks(&filter) {
+                sums.merge(part)?;
+            } else {
+                let streams =
+                    heads::one_head_stream(&context.runtime, head.clone(), Table::Samples, &filter, &[STACK, VALUE])?;
+                sums.merge(fold(&context, vec![streams], Sums::add).await?.values)?;
             }
         }
         Ok(sums)

@@ -236,13 +236,12 @@ impl Builder {
 
     fn run(&mut self, profile_type: &str, series: SeriesId) -> usize {
         // There are few types, and equal ids that share their text are compared faster.
-        let profile_type = match self.types.iter().find(|known| known.as_str() == profile_type) {
-            Some(known) => known.clone(),
-            None => {
-                let profile_type = ProfileTypeId::from(profile_type);
-                self.types.push(profile_type.clone());
-                profile_type
-            }
+        let profile_type = if let Some(known) = self.types.iter().find(|known| known.as_str() == profile_type) {
+            known.clone()
+        } else {
+            let profile_type = ProfileTypeId::from(profile_type);
+            self.types.push(profile_type.clone());
+            profile_type
         };
         let next = self.runs.len();
         let at = *self.index.entry((profile_type.clone(), series)).or_insert(next);

@@ -171,7 +171,7 @@ impl StackQuery {
 impl Default for QueryLimits {
     fn default() -> Self {
         Self {
-            timeout: Duration::from_secs(60),
+            timeout: Duration::from_mins(1),
             memory_bytes: 1 << 30,
             max_query_memory_bytes: 512 << 20,
             max_concurrent_queries: 16,
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_range_is_checked_with_the_texts_that_clients_know() {
-        let day = Duration::from_secs(86_400);
+        let day = Duration::from_hours(24);
         assert_eq!(
             TimeRange::new(0, 0).check(day).unwrap_err().to_string(),
             "missing time range in the query"

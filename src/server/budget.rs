@@ -139,7 +139,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_is_served_in_turn_and_what_is_not_needed_is_given_back() {
-        let stage = stage(Duration::from_secs(60));
+        let stage = stage(Duration::from_mins(1));
         let mut first = stage.take(usize::MAX).await.unwrap();
         let mut second = std::pin::pin!(stage.take(40 << 10));
         let mut third = std::pin::pin!(stage.take(3 << 10));

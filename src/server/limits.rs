@@ -40,7 +40,7 @@ impl Default for ServerLimits {
             memory_bytes: 256 << 20,
             memory_wait: Duration::from_secs(5),
             answers_bytes: 256 << 20,
-            body_timeout: Duration::from_secs(60),
+            body_timeout: Duration::from_mins(1),
             flamegraph_nodes: 8192,
             max_flamegraph_nodes: 1 << 20,
         }

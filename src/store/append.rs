@@ -254,19 +254,18 @@ fn may_append(intake: &Intake, count: usize) -> Result<(), SinkError> {
 
 /// Waits for a part of the budget, within bounds.
 async fn within(intake: &Intake, count: usize, charge: impl Future<Output = Charge>) -> Result<Charge, SinkError> {
-    match tokio::time::timeout(BUDGET_WAIT, charge).await {
-        Ok(charge) => Ok(charge),
-        Err(_) => {
-            intake.count_refused("memory_limit", count);
-            Err(SinkError::new(
-                SinkErrorKind::Unavailable,
-                format!(
-                    "profiles that came before hold all memory for decoding ({} bytes), and have for {} s",
-                    intake.budget.used(),
-                    BUDGET_WAIT.as_secs()
-                ),
-            ))
-        }
+    if let Ok(charge) = tokio::time::timeout(BUDGET_WAIT, charge).await {
+        Ok(charge)
+    } else {
+        intake.count_refused("memory_limit", count);
+        Err(SinkError::new(
+            SinkErrorKind::Unavailable,
+            format!(
+                "profiles that came before hold all memory for decoding ({} bytes), and have for {} s",
+                intake.budget.used(),
+                BUDGET_WAIT.as_secs()
+            ),
+        ))
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Budget {
 /// A part of the budget, given back when it is dropped.
 pub(crate) struct Charge {
     held: HeldBytes,
-    _beyond: Option<OwnedSemaphorePermit>,
+    beyond: Option<OwnedSemaphorePermit>,
 }
 
 impl Budget {
@@ -39,14 +39,14 @@ impl Budget {
     /// Waits for `bytes`, or for the whole budget when they are more.
     pub(crate) async fn reserve(&self, bytes: usize) -> Charge {
         let held = self.bytes.take(bytes).await;
-        Charge { held, _beyond: None }
+        Charge { held, beyond: None }
     }
 
     /// Makes `charge` one of `bytes`: gives the rest back, or waits until it may take more than it reserved.
     pub(crate) async fn settle(&self, mut charge: Charge, bytes: usize) -> Charge {
         if bytes > charge.held.bytes() {
             // Nobody closes the semaphore, so this is always a permit.
-            charge._beyond = self.beyond.clone().acquire_owned().await.ok();
+            charge.beyond = self.beyond.clone().acquire_owned().await.ok();
         } else {
             charge.held.keep(bytes);
         }

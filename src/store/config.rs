@@ -45,7 +45,7 @@ impl StoreConfig {
         Self {
             dir: dir.into(),
             flush_bytes: 32 << 20,
-            flush_age: Duration::from_secs(5 * 60),
+            flush_age: Duration::from_mins(5),
             head_limit_bytes: 256 << 20,
             limits: Limits::default(),
             sync: SyncMode::Full,

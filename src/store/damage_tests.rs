@@ -34,7 +34,7 @@ fn config(dir: &Path) -> StoreConfig {
             ..Limits::default()
         },
         maintenance: MaintenanceConfig {
-            interval: Duration::from_secs(3600),
+            interval: Duration::from_hours(1),
             ..MaintenanceConfig::default()
         },
         ..StoreConfig::new(dir)
@@ -111,7 +111,7 @@ fn profiles(dir: &Path) -> u64 {
         .iter()
         .flat_map(|head| head.scan(Table::Profiles, &ScanFilter::default()));
     // Each has two types.
-    (in_files + in_heads.map(|batch| batch.num_rows() as u64).sum::<u64>()) / 2
+    u64::midpoint(in_files, in_heads.map(|batch| batch.num_rows() as u64).sum::<u64>())
 }
 
 fn segment(dir: &Path) -> PathBuf {

@@ -125,12 +125,11 @@ pub(crate) fn encode_nowhere(head: &Head, faults: &Faults) -> Result<(), String>
             let mut writer: Option<ArrowWriter<std::io::Sink>> = None;
             let mut properties = Some(properties);
             head.sorted(table, &tenant, day, |batch| {
-                let writer = match writer.as_mut() {
-                    Some(writer) => writer,
-                    None => {
-                        let new = ArrowWriter::try_new(std::io::sink(), batch.schema(), properties.take());
-                        writer.insert(new.map_err(|error| error.to_string())?)
-                    }
+                let writer = if let Some(writer) = writer.as_mut() {
+                    writer
+                } else {
+                    let new = ArrowWriter::try_new(std::io::sink(), batch.schema(), properties.take());
+                    writer.insert(new.map_err(|error| error.to_string())?)
                 };
                 faults.encode(table, batch);
                 writer.write(batch).map_err(|error| error.to_string())

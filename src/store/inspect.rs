@@ -362,7 +362,7 @@ fn fault_of(root: &Root, file: &FileEntry) -> Option<(&'static str, String)> {
     match root {
         Root::Folder(folder) => match File::open(folder.join(&file.path)) {
             Ok(open) => {
-                let size = open.metadata().map(|metadata| metadata.len()).unwrap_or(0);
+                let size = open.metadata().map_or(0, |metadata| metadata.len());
                 wrong_size(size).or_else(|| fault_of_content(file, &open, open.try_clone()))
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(missing()),

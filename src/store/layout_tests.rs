@@ -270,7 +270,7 @@ fn read_rows(root: &Path, files: &[FileEntry]) -> Rows {
         let texts = batch.column(2).as_string::<i32>();
         rows.time
             .extend_from_slice(batch.column(0).as_primitive::<TimestampMicrosecondType>().values());
-        for id in integers(1).iter() {
+        for id in &integers(1) {
             rows.service.push(ranks.binary_search(&&services[id]).unwrap() as u16);
         }
         rows.series.extend_from_slice(&integers(1));

@@ -43,8 +43,8 @@ impl Default for Limits {
             max_label_name_length: 1_024,
             max_label_value_length: 2_048,
             max_label_names_per_series: 30,
-            reject_newer_than: Duration::from_secs(10 * 60),
-            reject_older_than: Duration::from_secs(60 * 60),
+            reject_newer_than: Duration::from_mins(10),
+            reject_older_than: Duration::from_hours(1),
         }
     }
 }

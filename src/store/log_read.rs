@@ -37,20 +37,17 @@ pub(crate) fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<Ending
     }
     let mut position = magic.len() as u64;
     while position < length {
-        match next_record(&mut reader, length - position).map_err(failed)? {
-            Some(payload) => {
-                position += (segment::RECORD_HEADER_BYTES + payload.len()) as u64;
+        if let Some(payload) = next_record(&mut reader, length - position).map_err(failed)? {
+            position += (segment::RECORD_HEADER_BYTES + payload.len()) as u64;
+            receive(payload);
+        } else {
+            let rest = rest_of(reader.into_inner(), position).map_err(failed)?;
+            for payload in rest.records {
                 receive(payload);
             }
-            None => {
-                let rest = rest_of(reader.into_inner(), position).map_err(failed)?;
-                for payload in rest.records {
-                    receive(payload);
-                }
-                ending.torn_bytes += rest.torn_bytes;
-                ending.damaged_bytes += rest.damaged_bytes;
-                break;
-            }
+            ending.torn_bytes += rest.torn_bytes;
+            ending.damaged_bytes += rest.damaged_bytes;
+            break;
         }
     }
     Ok(ending)

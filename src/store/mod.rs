@@ -280,16 +280,13 @@ impl Store {
         self.flushes.release_appends();
         Box::pin(async move {
             let flushed = tokio::time::timeout(deadline, self.flush()).await;
-            match flushed {
-                Ok(result) => {
-                    // The flusher is idle: the threads end at once.
-                    self.stop();
-                    result
-                }
-                Err(_) => {
-                    self.lifecycle.stop();
-                    Err(StoreError::Deadline(deadline))
-                }
+            if let Ok(result) = flushed {
+                // The flusher is idle: the threads end at once.
+                self.stop();
+                result
+            } else {
+                self.lifecycle.stop();
+                Err(StoreError::Deadline(deadline))
             }
         })
     }

@@ -62,12 +62,11 @@ impl ReadOnlyStore {
             if missing.is_empty() {
                 continue;
             }
-            let index = match heads.iter().position(|(tables, _)| *tables == missing) {
-                Some(index) => index,
-                None => {
-                    heads.push((missing, Arc::new(Head::new(Arc::default()))));
-                    heads.len() - 1
-                }
+            let index = if let Some(index) = heads.iter().position(|(tables, _)| *tables == missing) {
+                index
+            } else {
+                heads.push((missing, Arc::new(Head::new(Arc::default()))));
+                heads.len() - 1
             };
             let skipped = BTreeSet::new();
             let mut batch = Batch::new(number, &heads[index].1, &skipped);

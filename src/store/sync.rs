@@ -109,15 +109,14 @@ fn leave_out_partial(
             kept.push(file);
             continue;
         };
-        let last = match committed.get(&flushed.writer) {
-            Some(last) => *last,
-            None => {
-                let last = profiles
-                    .committed(&flushed.writer)?
-                    .map_or(0, |version| version.max(0) as u64);
-                committed.insert(flushed.writer.clone(), last);
-                last
-            }
+        let last = if let Some(last) = committed.get(&flushed.writer) {
+            *last
+        } else {
+            let last = profiles
+                .committed(&flushed.writer)?
+                .map_or(0, |version| version.max(0) as u64);
+            committed.insert(flushed.writer.clone(), last);
+            last
         };
         if flushed.segment <= last {
             kept.push(file);

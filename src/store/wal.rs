@@ -282,17 +282,16 @@ impl<T: Send + 'static> Writer<T> {
 
     fn rotate(&mut self, request: &SyncSender<Result<(), String>>, reply: SyncSender<u64>) {
         let failure = self.shared.state.lock().failure.clone();
-        let result = match failure {
-            Some(reason) => Err(reason.to_string()),
-            None => {
-                let last = self.segment.number;
-                Segment::create(&self.folder, last + 1, self.sync, &self.faults)
-                    .map(|segment| {
-                        self.segment = segment;
-                        let _ = self.events.send(LogEvent::Rotated(last, reply));
-                    })
-                    .map_err(|error| error.to_string())
-            }
+        let result = if let Some(reason) = failure {
+            Err(reason.to_string())
+        } else {
+            let last = self.segment.number;
+            Segment::create(&self.folder, last + 1, self.sync, &self.faults)
+                .map(|segment| {
+                    self.segment = segment;
+                    let _ = self.events.send(LogEvent::Rotated(last, reply));
+                })
+                .map_err(|error| error.to_string())
         };
         let _ = request.send(result);
     }

@@ -252,12 +252,11 @@ impl Family {
         // Exemplars exist in OpenMetrics only.
         let value = rest.split(" # ").next().unwrap_or(rest);
         let line = format!("{series}{value}");
-        match self.seen.get(series) {
-            Some(&place) => self.lines[place] = line,
-            None => {
-                self.seen.insert(series.to_owned(), self.lines.len());
-                self.lines.push(line);
-            }
+        if let Some(&place) = self.seen.get(series) {
+            self.lines[place] = line;
+        } else {
+            self.seen.insert(series.to_owned(), self.lines.len());
+            self.lines.push(line);
         }
     }
 }

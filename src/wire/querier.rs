@@ -49,8 +49,8 @@ pub fn detailed_flamegraph_message(mut graph: FlameGraph) -> querier::FlameGraph
     let lines = levels(std::mem::take(&mut graph.lines));
     querier::FlameGraph {
         files,
-        mappings,
         lines,
+        mappings,
         ..flamegraph_message(graph)
     }
 }

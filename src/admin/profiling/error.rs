@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// The longest CPU profile that is taken.
-pub(crate) const LONGEST: Duration = Duration::from_secs(300);
+pub(crate) const LONGEST: Duration = Duration::from_mins(5);
 
 /// Why there is no profile.
 #[derive(Debug, thiserror::Error)]

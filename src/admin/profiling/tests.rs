@@ -114,14 +114,14 @@ async fn cpu_work_is_found_under_its_name_and_adds_up() {
     assert!((total[1] as f64) < used * 1.3, "{total:?} of {used}");
 
     // A caller that goes away stops the sampling.
-    let gone = tokio::time::timeout(Duration::from_millis(300), profiling.cpu(Duration::from_secs(60))).await;
+    let gone = tokio::time::timeout(Duration::from_millis(300), profiling.cpu(Duration::from_mins(1))).await;
     assert!(gone.is_err());
     // And a stopping program does not wait for it.
     let shutdown = Shutdown::new();
     let stopping = Profiling::new(shutdown.clone());
     shutdown.cancel();
     let started = Instant::now();
-    stopping.cpu(Duration::from_secs(60)).await.unwrap();
+    stopping.cpu(Duration::from_mins(1)).await.unwrap();
     assert!(started.elapsed() < Duration::from_secs(30));
 }
 
@@ -133,7 +133,7 @@ async fn held_memory_is_found_under_its_name_until_it_is_freed() {
     let profile = decode(&bytes).unwrap();
     assert_eq!(types(&profile), ["inuse_objects/count", "inuse_space/bytes"]);
     let sums = sum(&profile, "hold_for_the_heap_test");
-    let expected = (64 << 20) as f64;
+    let expected = f64::from(64 << 20);
     assert!((sums[1] as f64 - expected).abs() < expected * 0.1, "{sums:?}");
     assert!((60..=68).contains(&sums[0]), "{sums:?}");
     for sample in 0..profile.sample_count() {

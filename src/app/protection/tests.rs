@@ -269,7 +269,7 @@ async fn stuck(house: &House, said: &[u8]) -> TcpStream {
 /// Waits until the other side has closed the connection.
 async fn closed(mut stream: TcpStream) {
     let mut rest = Vec::new();
-    let ended = tokio::time::timeout(Duration::from_secs(60), stream.read_to_end(&mut rest)).await;
+    let ended = tokio::time::timeout(Duration::from_mins(1), stream.read_to_end(&mut rest)).await;
     assert!(ended.is_ok(), "the connection is held for ever");
 }
 

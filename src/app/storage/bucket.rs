@@ -35,7 +35,10 @@ impl StorageSection {
         let mut options = BucketOptions::new(provider);
         options.http = http;
         let prefix = self.prefix.or(self.storage_prefix);
-        options.prefix = prefix.unwrap_or_default().trim_matches('/').to_owned();
+        prefix
+            .unwrap_or_default()
+            .trim_matches('/')
+            .clone_into(&mut options.prefix);
         ensure!(
             options
                 .prefix

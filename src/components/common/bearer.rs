@@ -13,7 +13,7 @@ use crate::components::common::expiring::Lasting;
 use crate::components::common::web_api::{Answer, WebApi};
 
 /// How long a token lasts whose server does not say.
-const LIFETIME: Duration = Duration::from_secs(300);
+const LIFETIME: Duration = Duration::from_mins(5);
 
 #[derive(Deserialize)]
 struct Token {

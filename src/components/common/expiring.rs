@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 /// Credentials are renewed this long before they end, so that they do not end on their way.
-const RENEW_BEFORE: Duration = Duration::from_secs(120);
+const RENEW_BEFORE: Duration = Duration::from_mins(2);
 
 /// Holds credentials until they end.
 #[derive(Debug)]

@@ -31,12 +31,11 @@ struct Exported<T> {
 
 impl<T: TakesProfiles> ProfileSink for Exported<T> {
     fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<RefusedProfile>> {
-        match self.component.upgrade() {
-            Some(component) => component.take(profiles),
-            None => {
-                let gone = SinkError::new(SinkErrorKind::Gone, format!("the component {} has ended", self.id));
-                Box::pin(async move { gone.for_all(profiles.len()) })
-            }
+        if let Some(component) = self.component.upgrade() {
+            component.take(profiles)
+        } else {
+            let gone = SinkError::new(SinkErrorKind::Gone, format!("the component {} has ended", self.id));
+            Box::pin(async move { gone.for_all(profiles.len()) })
         }
     }
 

@@ -307,7 +307,7 @@ impl AnyRunning {
 
 /// Waits until `check` is true; panics with `what` after a minute.
 pub(crate) async fn eventually(what: &str, mut check: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_mins(1);
     while !check() {
         assert!(Instant::now() < deadline, "waited a minute for: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;

@@ -184,12 +184,11 @@ fn runs<'a, 'b>(lines: &'b [Line<'a>], mut width: impl FnMut(&'b Line<'a>) -> Op
     let mut start = 0;
     let mut widest = 0;
     for (at, line) in lines.iter().enumerate() {
-        match width(line) {
-            Some(found) => widest = widest.max(found),
-            None => {
-                out[start..at].fill(widest);
-                (start, widest) = (at + 1, 0);
-            }
+        if let Some(found) = width(line) {
+            widest = widest.max(found);
+        } else {
+            out[start..at].fill(widest);
+            (start, widest) = (at + 1, 0);
         }
     }
     out[start..].fill(widest);

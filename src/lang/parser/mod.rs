@@ -138,13 +138,12 @@ impl<'a> Parser<'a> {
         if text.len() > MAX_SHARED {
             return text.into();
         }
-        match self.texts.get(text) {
-            Some(known) => known.clone(),
-            None => {
-                let text: Arc<str> = text.into();
-                self.texts.insert(text.clone());
-                text
-            }
+        if let Some(known) = self.texts.get(text) {
+            known.clone()
+        } else {
+            let text: Arc<str> = text.into();
+            self.texts.insert(text.clone());
+            text
         }
     }
 

@@ -133,15 +133,14 @@ impl State<'_> {
         if self.letters.next_if_eq(&'*').is_some() {
             let operand = self.operands.get(self.next);
             self.next += 1;
-            return match operand {
-                Some(Value::Number(Number::Int(value))) => match usize::try_from(*value) {
+            return if let Some(Value::Number(Number::Int(value))) = operand {
+                match usize::try_from(*value) {
                     Ok(value) if value > MAX_WIDTH => Err(too_wide()),
                     value => Ok(value.ok()),
-                },
-                _ => {
-                    out.push_str("%!(BADWIDTH)");
-                    Ok(None)
                 }
+            } else {
+                out.push_str("%!(BADWIDTH)");
+                Ok(None)
             };
         }
         let mut value = None;

@@ -248,7 +248,7 @@ fn heredoc(expression: &Expression) -> Option<String> {
     let word = words
         .into_iter()
         .find(|word| value.lines().all(|line| line.trim() != word))?;
-    Some(format!("<<{word}\n{}{word}", without_templates(value.to_string())))
+    Some(format!("<<{word}\n{}{word}", without_templates(value.clone())))
 }
 
 /// A string of HCL; what would be a template is escaped.

@@ -138,18 +138,15 @@ impl Parsed {
             source: source.clone(),
             block: block.clone(),
         });
-        let first = match import {
-            Some(definition) => {
-                let first = self.imports.get(&label).map(|(first, _)| first.clone());
-                self.imports.entry(label).or_insert_with(|| (text.clone(), definition));
-                first
-            }
-            None => {
-                let first = self.declares.get(&label).map(|first| first.block.clone());
-                let declare = || Arc::new(Declare::new(label.clone(), text.clone()));
-                self.declares.entry(label.clone()).or_insert_with(declare);
-                first
-            }
+        let first = if let Some(definition) = import {
+            let first = self.imports.get(&label).map(|(first, _)| first.clone());
+            self.imports.entry(label).or_insert_with(|| (text.clone(), definition));
+            first
+        } else {
+            let first = self.declares.get(&label).map(|first| first.block.clone());
+            let declare = || Arc::new(Declare::new(label.clone(), text.clone()));
+            self.declares.entry(label.clone()).or_insert_with(declare);
+            first
         };
         if let Some(first) = first {
             let (line, column) = first.source.position(first.block.name.span.start);

@@ -314,16 +314,13 @@ impl Analyzer<'_> {
         };
         let (templates, rest): (Vec<&Statement>, Vec<&Statement>) =
             text.block.body.iter().partition(|statement| is_template(statement));
-        let template = match templates.as_slice() {
-            [Statement::Block(block), ..] => block,
-            _ => {
-                let message = "missing required block \"template\"";
-                self.diagnostics.push(
-                    Diagnostic::error(codes::MISSING_BLOCK, &text.source, text.block.header(), message)
-                        .hint("add `template { ... }`: what is made for each item of the collection"),
-                );
-                return;
-            }
+        let [Statement::Block(template), ..] = templates.as_slice() else {
+            let message = "missing required block \"template\"";
+            self.diagnostics.push(
+                Diagnostic::error(codes::MISSING_BLOCK, &text.source, text.block.header(), message)
+                    .hint("add `template { ... }`: what is made for each item of the collection"),
+            );
+            return;
         };
         if let Some(second) = templates.get(1) {
             let message = "block \"template\" may only be specified once";

@@ -51,13 +51,12 @@ impl OwnHttp {
 
     /// The answer to a request; 503 before there is one who answers.
     pub async fn ask(&self, request: http::Request<Bytes>) -> http::Response<Bytes> {
-        match self.0.answer.get() {
-            Some(answer) => answer(request).await,
-            None => {
-                let mut early = http::Response::new(Bytes::from_static(b"the endpoints are not there yet\n"));
-                *early.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
-                early
-            }
+        if let Some(answer) = self.0.answer.get() {
+            answer(request).await
+        } else {
+            let mut early = http::Response::new(Bytes::from_static(b"the endpoints are not there yet\n"));
+            *early.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
+            early
         }
     }
 }

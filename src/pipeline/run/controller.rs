@@ -76,7 +76,7 @@ impl Options {
             stability: Stability::GenerallyAvailable,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             restart: RestartPolicy::default(),
-            shutdown_deadline: Duration::from_secs(600),
+            shutdown_deadline: Duration::from_mins(10),
             on_logging: Arc::new(|_| {}),
             on_http: Arc::new(no_listener),
             on_remote: None,

@@ -26,16 +26,15 @@ pub(crate) fn argument(
     user: Option<&SourceBlock>,
 ) -> Result<Value, Diagnostics> {
     let given = instance.arguments.lock().attributes.get(name).cloned();
-    let value = match given {
-        Some(value) => value,
-        None => {
-            let arguments: ArgumentBody = body(text, names)?;
-            if !arguments.optional {
-                let message = format!("missing required argument \"{name}\" to module");
-                return Err(block_error(codes::MISSING_ATTRIBUTE, user.unwrap_or(text), message).into());
-            }
-            arguments.default
+    let value = if let Some(value) = given {
+        value
+    } else {
+        let arguments: ArgumentBody = body(text, names)?;
+        if !arguments.optional {
+            let message = format!("missing required argument \"{name}\" to module");
+            return Err(block_error(codes::MISSING_ATTRIBUTE, user.unwrap_or(text), message).into());
         }
+        arguments.default
     };
     Ok(Value::object([("value", value)]))
 }
@@ -70,6 +69,16 @@ pub(crate) fn block_error(code: codes::Code, text: &SourceBlock, message: String
     Diagnostic::error(code, &text.source, text.block.header(), message)
 }
 
+/// What a check only warns of, a run refuses: a component that cannot be built.
+pub(crate) fn refuse_not_built(diagnostics: Diagnostics) -> Diagnostics {
+    let refuse = |found: Diagnostic| match found.code {
+        codes::WILL_NOT_RUN => Diagnostic::error(codes::NOT_BUILT, &found.source, found.span, found.message)
+            .hint("`validate` checks it already; to run the rest, remove the block and what refers to it"),
+        _ => found,
+    };
+    diagnostics.into_iter().map(refuse).collect()
+}
+
 impl Engine {
     /// The arguments of a component in the scope of `names`. When they are those that `running` has, its typed value is
     /// used again and not made anew.
@@ -91,15 +100,5 @@ impl Engine {
         };
         self.metrics.evaluated(started.elapsed(), || text.block.id());
         Ok(arguments)
-    }
-
-    /// What a check only warns of, a run refuses: a component that cannot be built.
-    pub(crate) fn refuse_not_built(&self, diagnostics: Diagnostics) -> Diagnostics {
-        let refuse = |found: Diagnostic| match found.code {
-            codes::WILL_NOT_RUN => Diagnostic::error(codes::NOT_BUILT, &found.source, found.span, found.message)
-                .hint("`validate` checks it already; to run the rest, remove the block and what refers to it"),
-            _ => found,
-        };
-        diagnostics.into_iter().map(refuse).collect()
     }
 }

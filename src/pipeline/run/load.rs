@@ -18,6 +18,7 @@ use crate::pipeline::check::settings::{livedebugging, remote};
 use crate::pipeline::check::{Extent, analyze};
 use crate::pipeline::component::{HealthState, ValidArguments};
 use crate::pipeline::run::engine::Engine;
+use crate::pipeline::run::evaluate::refuse_not_built;
 use crate::pipeline::run::instance::Instance;
 use crate::pipeline::run::library;
 use crate::pipeline::run::names::Names;
@@ -165,7 +166,7 @@ impl Loader {
             Extent::RunRemote
         };
         let (graph, found) = analyze(sources, &self.engine.catalog, self.engine.stability, extent);
-        let warnings = self.engine.refuse_not_built(found);
+        let warnings = refuse_not_built(found);
         if warnings.has_errors() {
             return Err(warnings.into());
         }

@@ -19,7 +19,7 @@ type Labels = Vec<(&'static str, String)>;
 /// Alloy's buckets of both histograms, 5 ms to 10 min.
 const BUCKETS: [f64; 12] = [0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0];
 /// An evaluation of this length is slow.
-const SLOW: Duration = Duration::from_secs(60);
+const SLOW: Duration = Duration::from_mins(1);
 
 /// Handles of the engine's metrics.
 pub(crate) struct Metrics {

@@ -46,7 +46,7 @@ impl Default for RestartPolicy {
     fn default() -> Self {
         Self {
             shortest: Duration::from_secs(1),
-            longest: Duration::from_secs(60),
+            longest: Duration::from_mins(1),
         }
     }
 }
@@ -100,12 +100,11 @@ pub(crate) struct ExportNames(Mutex<HashSet<Arc<str>>>);
 impl ExportNames {
     fn shared(&self, name: Arc<str>) -> Arc<str> {
         let mut known = self.0.lock();
-        match known.get(&name) {
-            Some(known) => known.clone(),
-            None => {
-                known.insert(name.clone());
-                name
-            }
+        if let Some(known) = known.get(&name) {
+            known.clone()
+        } else {
+            known.insert(name.clone());
+            name
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::pipeline::run::instance::{Instance, What};
 use crate::pipeline::run::node::Node;
 
 /// How often those that still run are named.
-const WARN_EVERY: Duration = Duration::from_secs(60);
+const WARN_EVERY: Duration = Duration::from_mins(1);
 /// What is left for a component whose turn comes only at the deadline.
 const GRACE: Duration = Duration::from_secs(1);
 

@@ -139,7 +139,7 @@ impl Paths {
         }
         graph.names = names.shown;
         graph.files = vec![String::new(); graph.names.len()];
-        graph.mappings = graph.files.clone();
+        graph.mappings.clone_from(&graph.files);
         graph
     }
 
@@ -190,7 +190,7 @@ impl Paths {
         }
         graph.names = names.shown;
         graph.files = vec![String::new(); graph.names.len()];
-        graph.mappings = graph.files.clone();
+        graph.mappings.clone_from(&graph.files);
         graph
     }
 

@@ -70,7 +70,7 @@ fn labels(error: DecodeError) -> JfrError {
 }
 
 /// Key and value of an entry of a map. The value is a message or a string.
-fn entry<'a>(mut entry: Reader<'a>) -> Result<(u64, Option<Reader<'a>>), DecodeError> {
+fn entry(mut entry: Reader<'_>) -> Result<(u64, Option<Reader<'_>>), DecodeError> {
     let (mut key, mut value) = (0, None);
     while let Some(tag) = entry.tag()? {
         match (tag.field, tag.wire) {

@@ -41,7 +41,7 @@ pub(super) struct Run {
 
 impl Run {
     /// Readers of the messages. The framing was checked when the run was found.
-    pub(super) fn messages<'a>(self, data: &'a [u8], field: u32) -> impl Iterator<Item = Reader<'a>> {
+    pub(super) fn messages(self, data: &[u8], field: u32) -> impl Iterator<Item = Reader<'_>> {
         let mut reader = Reader::new(data.get(..self.end).unwrap_or_default(), self.first);
         std::iter::from_fn(move || {
             while let Ok(Some(tag)) = reader.tag() {

@@ -48,9 +48,8 @@ impl Arguments {
         if !usage.counts.contains(&args.len()) {
             return Err(wrong(format!("wrong number of arguments: {}", args.len())));
         }
-        let query = match literal(&args[0]).and_then(|value| value.try_as_str().flatten()) {
-            Some(query) => query,
-            None => return Err(wrong("the first argument must be the text 'TYPE{selector}'".to_owned())),
+        let Some(query) = literal(&args[0]).and_then(|value| value.try_as_str().flatten()) else {
+            return Err(wrong("the first argument must be the text 'TYPE{selector}'".to_owned()));
         };
         let (profile_type, matchers) =
             selector::parse_query(query).map_err(|error| QueryError::invalid(format!("{error} in `{query}`")))?;

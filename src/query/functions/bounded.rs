@@ -250,7 +250,7 @@ impl Growth {
                     1 => vec![0],
                     _ => numbers(args, 0)?,
                 };
-                let ends = numbers(args, if args.len() == 1 { 0 } else { 1 })?;
+                let ends = numbers(args, usize::from(args.len() != 1))?;
                 let steps = match args.len() {
                     3 => numbers(args, 2)?,
                     _ => vec![1],

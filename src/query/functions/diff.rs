@@ -86,7 +86,7 @@ fn batch(schema: &Arc<Schema>, tops: [TopTable; 2], count: usize) -> Result<Reco
     let mut rows: BTreeMap<(String, String), [i64; 4]> = BTreeMap::new();
     for (side, top) in tops.into_iter().enumerate() {
         for row in top.rows {
-            let values = rows.entry((row.name.to_string(), row.file.to_string())).or_default();
+            let values = rows.entry((row.name.clone(), row.file.clone())).or_default();
             values[side] += row.flat;
             values[2 + side] += row.cum;
         }

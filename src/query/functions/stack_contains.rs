@@ -47,12 +47,14 @@ impl ScalarUDFImpl for StackContains {
 
 /// The types that both functions on frames take: a list of frames and text.
 pub(crate) fn frames_and_text(function: &str, types: &[DataType]) -> Result<Vec<DataType>> {
-    match types {
-        [
-            frames @ DataType::List(_),
-            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null,
-        ] => Ok(vec![frames.clone(), DataType::Utf8]),
-        _ => plan_err!("{function} takes the column `frames` and a text, as in {function}(frames, 'main.main')"),
+    if let [
+        frames @ DataType::List(_),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null,
+    ] = types
+    {
+        Ok(vec![frames.clone(), DataType::Utf8])
+    } else {
+        plan_err!("{function} takes the column `frames` and a text, as in {function}(frames, 'main.main')")
     }
 }
 

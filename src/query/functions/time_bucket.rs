@@ -30,12 +30,14 @@ impl ScalarUDFImpl for TimeBucket {
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        match types {
-            [
-                DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View,
-                DataType::Timestamp(..) | DataType::Date32 | DataType::Null,
-            ] => Ok(vec![DataType::Utf8, schema::timestamp()]),
-            _ => plan_err!("time_bucket takes a duration and a time, as in time_bucket('15s', time)"),
+        if let [
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View,
+            DataType::Timestamp(..) | DataType::Date32 | DataType::Null,
+        ] = types
+        {
+            Ok(vec![DataType::Utf8, schema::timestamp()])
+        } else {
+            plan_err!("time_bucket takes a duration and a time, as in time_bucket('15s', time)")
         }
     }
 

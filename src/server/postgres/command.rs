@@ -60,7 +60,7 @@ impl Command {
         let second = |at: usize| words.get(at).map(|word| unquoted(word));
         Ok(Some(match upper.as_slice() {
             ["BEGIN", ..] | ["START", "TRANSACTION", ..] => Command::Begin,
-            ["COMMIT" | "END", "PREPARED", ..] | ["ROLLBACK", "PREPARED", ..] => return Ok(None),
+            ["COMMIT" | "END" | "ROLLBACK", "PREPARED", ..] => return Ok(None),
             ["COMMIT" | "END", ..] => Command::Commit,
             ["ROLLBACK", "TO", ..] | ["ROLLBACK", "WORK" | "TRANSACTION", "TO", ..] => Command::Nothing("ROLLBACK"),
             ["ROLLBACK" | "ABORT", ..] => Command::Rollback,
@@ -97,7 +97,7 @@ fn set(words: &[&str], upper: &[&str]) -> Result<Command, Failure> {
     let skip = usize::from(matches!(upper.first(), Some(&("SESSION" | "LOCAL"))));
     let (words, upper) = (&words[skip..], &upper[skip..]);
     match upper {
-        ["CHARACTERISTICS", ..] | ["TRANSACTION", ..] => return Ok(Command::Nothing("SET")),
+        ["CHARACTERISTICS" | "TRANSACTION", ..] => return Ok(Command::Nothing("SET")),
         ["TIME", "ZONE", ..] => {
             return Ok(Command::Set(
                 "TimeZone".to_owned(),

@@ -41,14 +41,15 @@ impl Connection {
         let texts = split(&parse.query)?;
         let statement = match texts.as_slice() {
             [] => Statement::Empty,
-            [text] => match Command::read(text)? {
-                Some(command) => Statement::Command(command),
-                None => {
+            [text] => {
+                if let Some(command) = Command::read(text)? {
+                    Statement::Command(command)
+                } else {
                     let given: Vec<Option<Kind>> = parse.type_oids.iter().map(|number| types::kind(*number)).collect();
                     self.check_transaction(None)?;
                     Statement::Query(Box::new(Box::pin(self.session.prepare(text, &given)).await?))
                 }
-            },
+            }
             _ => {
                 return Err(Failure::error(
                     "42601",

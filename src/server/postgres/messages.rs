@@ -128,22 +128,21 @@ impl Connection {
         for statement in statements {
             let command = Command::read(statement)?;
             self.check_transaction(command.as_ref())?;
-            match command {
-                Some(command) => self.command(&command, Protocol::Simple)?,
-                None => {
-                    let result = self.query(statement).await?;
-                    let columns = SqlSession::columns(&result);
-                    self.row_description(&columns, &[])?;
-                    let fields = columns
-                        .iter()
-                        .map(|column| Field {
-                            kind: column.kind,
-                            format: Format::Text,
-                        })
-                        .collect();
-                    let count = self.send_rows(&mut Rows::new(result, fields), usize::MAX).await?;
-                    self.complete(&format!("SELECT {count}"))?;
-                }
+            if let Some(command) = command {
+                self.command(&command, Protocol::Simple)?;
+            } else {
+                let result = self.query(statement).await?;
+                let columns = SqlSession::columns(&result);
+                self.row_description(&columns, &[])?;
+                let fields = columns
+                    .iter()
+                    .map(|column| Field {
+                        kind: column.kind,
+                        format: Format::Text,
+                    })
+                    .collect();
+                let count = self.send_rows(&mut Rows::new(result, fields), usize::MAX).await?;
+                self.complete(&format!("SELECT {count}"))?;
             }
         }
         Ok(())

@@ -112,13 +112,12 @@ impl PostgresServer {
         }
         drop(self.tcp);
         let finished = async { while connections.join_next().await.is_some() {} };
-        match tokio::time::timeout(self.port.options.grace, finished).await {
-            Ok(()) => 0,
-            Err(_) => {
-                let cut = connections.len();
-                connections.shutdown().await;
-                cut
-            }
+        if let Ok(()) = tokio::time::timeout(self.port.options.grace, finished).await {
+            0
+        } else {
+            let cut = connections.len();
+            connections.shutdown().await;
+            cut
         }
     }
 }

@@ -68,7 +68,7 @@ impl PostgresOptions {
             tls: None,
             multi_tenant: false,
             max_connections: 64,
-            idle_timeout: Duration::from_secs(600),
+            idle_timeout: Duration::from_mins(10),
             startup_timeout: Duration::from_secs(20),
             grace: Duration::from_secs(2),
         }

@@ -49,16 +49,13 @@ async fn negotiated(port: &Port, mut wire: Wire) -> Result<Option<Wire>, Failure
     for _ in 0..MAX_NEGOTIATIONS {
         match wire.message().await? {
             Some(PgWireFrontendMessage::SslNegotiation(SslNegotiationMetaMessage::PostgresSsl(_))) => {
-                match port.tls.as_ref().filter(|_| !wire.is_secure) {
-                    Some(tls) => {
-                        wire.put(&PgWireBackendMessage::SslResponse(SslResponse::Accept))?;
-                        wire.send().await?;
-                        wire = wire.secure(&tls.acceptor).await?;
-                    }
-                    None => {
-                        wire.put(&PgWireBackendMessage::SslResponse(SslResponse::Refuse))?;
-                        wire.send().await?;
-                    }
+                if let Some(tls) = port.tls.as_ref().filter(|_| !wire.is_secure) {
+                    wire.put(&PgWireBackendMessage::SslResponse(SslResponse::Accept))?;
+                    wire.send().await?;
+                    wire = wire.secure(&tls.acceptor).await?;
+                } else {
+                    wire.put(&PgWireBackendMessage::SslResponse(SslResponse::Refuse))?;
+                    wire.send().await?;
                 }
             }
             Some(PgWireFrontendMessage::SslNegotiation(SslNegotiationMetaMessage::PostgresGss(_))) => {

@@ -19,7 +19,7 @@ const MAX_FIRST_MESSAGE: usize = 10_000;
 /// What is put out is sent from this size on.
 const SEND_FROM: usize = 64 << 10;
 /// A peer that takes nothing for so long is given up.
-const SEND_TIMEOUT: Duration = Duration::from_secs(60);
+const SEND_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A stream of bytes both ways.
 pub(super) trait Duplex: AsyncRead + AsyncWrite + Unpin + Send {}
@@ -152,7 +152,7 @@ impl Wire {
 
     /// Looks at the length that a message says it has, before memory is set aside for it.
     fn check_length(&self) -> Result<(), Failure> {
-        let at = if self.context.awaiting_frontend_startup { 0 } else { 1 };
+        let at = usize::from(!self.context.awaiting_frontend_startup);
         let Some(mut length) = self.incoming.get(at..at + 4) else {
             return Ok(());
         };

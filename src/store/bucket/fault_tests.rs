@@ -225,12 +225,12 @@ fn open(dir: &std::path::Path, bucket: &Faulty) -> Arc<Store> {
             ..Limits::default()
         },
         maintenance: MaintenanceConfig {
-            interval: Duration::from_secs(3600),
+            interval: Duration::from_hours(1),
             ..MaintenanceConfig::default()
         },
         bucket: Some(BucketOptions {
             cache_bytes: 0,
-            sync_interval: Duration::from_secs(3600),
+            sync_interval: Duration::from_hours(1),
             ..BucketOptions::new(Provider::Given(given))
         }),
         checkpoint_interval: 5,

@@ -89,12 +89,11 @@ impl Bucket {
         let url = Url::parse(&address).map_err(|error| refused(error.to_string()))?;
         let prefix = Location::parse(options.prefix.trim_matches('/')).map_err(|error| refused(error.to_string()))?;
         let store: Arc<dyn ObjectStore> = Arc::new(Counted::new(client, metrics.clone()));
-        let (spool, cache) = match dir {
-            Some(dir) => (dir.join("spool"), dir.join("cache")),
-            None => {
-                let folder = std::env::temp_dir();
-                (folder.clone(), folder)
-            }
+        let (spool, cache) = if let Some(dir) = dir {
+            (dir.join("spool"), dir.join("cache"))
+        } else {
+            let folder = std::env::temp_dir();
+            (folder.clone(), folder)
         };
         let cache = match dir {
             Some(_) => {
@@ -205,17 +204,16 @@ impl Bucket {
         let mut file = self.scratch()?;
         let mut at = 0;
         while at < size {
-            let data = match self
+            let data = if let Some(data) = self
                 .cache
                 .get(BlockKey::new(location.as_ref(), (at / BLOCK_BYTES) as u32))
             {
-                Some(data) => data,
-                None => {
-                    // What is merged is not read again, so it does not push out what queries need.
-                    let (store, location) = (self.store.clone(), location.clone());
-                    let end = size.min(at + PUT_BYTES);
-                    self.run(async move { store.get_range(&location, at..end).await })?
-                }
+                data
+            } else {
+                // What is merged is not read again, so it does not push out what queries need.
+                let (store, location) = (self.store.clone(), location.clone());
+                let end = size.min(at + PUT_BYTES);
+                self.run(async move { store.get_range(&location, at..end).await })?
             };
             if data.is_empty() {
                 return Err(io::Error::new(

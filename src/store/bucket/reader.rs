@@ -256,7 +256,7 @@ mod tests {
             assert_eq!(*bytes, expected(range));
         }
         // Pieces are kept behind the back of the reader.
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        let deadline = std::time::Instant::now() + std::time::Duration::from_mins(1);
         while cache.written_bytes() < data.len() as u64 {
             assert!(
                 std::time::Instant::now() < deadline,

@@ -286,7 +286,9 @@ mod tests {
         assert_eq!(fault(&path).unwrap(), None);
         for bits in [vec![0], vec![1299 * 8 + 7], vec![4095, 4096], vec![100, 5000, 9000]] {
             let mut bytes = clean.clone();
-            bits.iter().for_each(|bit: &usize| bytes[bit / 8] ^= 1 << (bit % 8));
+            for bit in &bits {
+                bytes[bit / 8] ^= 1 << (bit % 8);
+            }
             fs::write(&path, &bytes).unwrap();
             assert!(fault(&path).unwrap().is_some(), "{bits:?}");
             assert!(mend(&path).unwrap(), "{bits:?}");

@@ -161,12 +161,11 @@ impl Partition {
             }
             for (column, profile_type) in profile.types.iter().enumerate() {
                 let profile_type = self.texts.insert(profile_type.as_str());
-                self.stamp = match self.stamp.checked_add(1) {
-                    Some(stamp) => stamp,
-                    None => {
-                        self.last_rows.fill(LastRow::default());
-                        1
-                    }
+                self.stamp = if let Some(stamp) = self.stamp.checked_add(1) {
+                    stamp
+                } else {
+                    self.last_rows.fill(LastRow::default());
+                    1
                 };
                 let group = self.groups.entry((series.id, profile_type)).or_default();
                 let before = group.bytes();

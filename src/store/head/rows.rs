@@ -257,9 +257,12 @@ impl StackRows {
             text(|frame| frame.mapping),
             integers(self.frames.iter().map(|frame| frame.address as i64).collect()),
             text(|frame| frame.build_id),
-            Arc::new(BooleanArray::from_iter(
-                self.frames.iter().map(|frame| Some(frame.inlined)),
-            )),
+            Arc::new(
+                self.frames
+                    .iter()
+                    .map(|frame| Some(frame.inlined))
+                    .collect::<BooleanArray>(),
+            ),
         ];
         let frames = StructArray::try_new(schema::frame_fields(), columns, None)?;
         let offsets: Vec<i32> = std::iter::once(0).chain(self.ends.iter().copied()).collect();

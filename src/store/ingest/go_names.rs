@@ -79,12 +79,11 @@ pub(super) fn without_go_shapes(name: &str) -> Option<String> {
             // Cut off within the parameters, as very long names are.
             None => "",
         };
-        match rest.find(GO_SHAPE) {
-            Some(next) => found = next,
-            None => {
-                out.push_str(rest);
-                return Some(out);
-            }
+        if let Some(next) = rest.find(GO_SHAPE) {
+            found = next;
+        } else {
+            out.push_str(rest);
+            return Some(out);
         }
     }
 }

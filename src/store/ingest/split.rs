@@ -60,15 +60,14 @@ pub(super) fn split(
         read += text_of(pairs.iter().copied());
         bounds::check_labels(sample, read)?;
         pairs.sort_unstable();
-        let group = match index_of.get(&pairs) {
-            Some(group) => *group,
-            None => {
-                text += base_text + text_of(pairs.iter().copied());
-                bounds::check_series(groups.len() + 1, types, text)?;
-                groups.push((pairs.clone(), Vec::new()));
-                index_of.insert(pairs.clone(), groups.len() - 1);
-                groups.len() - 1
-            }
+        let group = if let Some(group) = index_of.get(&pairs) {
+            *group
+        } else {
+            text += base_text + text_of(pairs.iter().copied());
+            bounds::check_series(groups.len() + 1, types, text)?;
+            groups.push((pairs.clone(), Vec::new()));
+            index_of.insert(pairs.clone(), groups.len() - 1);
+            groups.len() - 1
         };
         groups[group].1.push(sample);
         links.extend(link(sample, labels, spans)?);

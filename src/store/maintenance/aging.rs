@@ -198,7 +198,7 @@ mod tests {
     use crate::profile::tenant::tenant_id;
     use crate::store::stats::Bounds;
 
-    const DAY: Duration = Duration::from_secs(86_400);
+    const DAY: Duration = Duration::from_hours(24);
 
     fn file(table: Table, name: &str, day: i32, types: Option<(&str, &str)>) -> FileEntry {
         let start = i64::from(day) * DAY_US;
@@ -323,11 +323,11 @@ mod tests {
             downsample: vec![
                 Downsampling {
                     after: DAY,
-                    interval: Duration::from_secs(300),
+                    interval: Duration::from_mins(5),
                 },
                 Downsampling {
                     after: DAY * 5,
-                    interval: Duration::from_secs(3600),
+                    interval: Duration::from_hours(1),
                 },
             ],
             ..Aging::default()

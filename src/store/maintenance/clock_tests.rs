@@ -14,8 +14,8 @@ use crate::store::maintenance::tests::{START_NS, config, files_on_disk, fill, op
 use crate::store::snapshot::SnapshotSource;
 use crate::store::tests::scratch;
 
-const HOUR: Duration = Duration::from_secs(3600);
-const DAY: Duration = Duration::from_secs(24 * 3600);
+const HOUR: Duration = Duration::from_hours(1);
+const DAY: Duration = Duration::from_hours(24);
 
 /// What the wall clock shows since 1970, and what has really passed.
 type Hands = Arc<Mutex<(Duration, Duration)>>;
@@ -28,7 +28,7 @@ fn with_clock(dir: &std::path::Path, hands: &Hands) -> StoreConfig {
         retention: DAY * 7,
         downsample: vec![Downsampling {
             after: DAY * 2,
-            interval: Duration::from_secs(300),
+            interval: Duration::from_mins(5),
         }],
         ..Aging::default()
     };
@@ -58,7 +58,7 @@ async fn nothing_is_deleted_or_made_coarser_after_a_jump_of_the_clock_until_it_h
         pass(HOUR);
     }
     // A server that starts with that clock knows what the last one saw.
-    store.close(Duration::from_secs(60)).await.unwrap();
+    store.close(Duration::from_mins(1)).await.unwrap();
     drop(store);
     let store = open(with_clock(dir.path(), &hands));
     assert_eq!(store.maintain(Work::Due).await.unwrap(), Report::default());

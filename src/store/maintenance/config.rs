@@ -31,9 +31,9 @@ impl Default for MaintenanceConfig {
             policy: Policy::default(),
             interval: Duration::from_secs(10),
             cpu_share: 0.5,
-            deletion_delay: Duration::from_secs(3600),
+            deletion_delay: Duration::from_hours(1),
             aging: Aging::default(),
-            vacuum_interval: Duration::from_secs(600),
+            vacuum_interval: Duration::from_mins(10),
         }
     }
 }

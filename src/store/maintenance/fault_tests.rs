@@ -33,7 +33,7 @@ pub(super) fn config(dir: &Path) -> StoreConfig {
     }
 }
 
-pub(super) const DAY: Duration = Duration::from_secs(86_400);
+pub(super) const DAY: Duration = Duration::from_hours(24);
 
 /// A disk that fails at the nth operation and at all after it.
 pub(super) struct FailFrom {
@@ -133,12 +133,11 @@ impl Case<'_> {
             let failed = hook.heal();
             let case = format!("{}, operation {fails_at}", self.name);
             (self.check)(&contents(&store.snapshot(), "t"), Stage::Between, &case);
-            let store = match fails_at % 2 {
-                0 => store,
-                _ => {
-                    drop(store);
-                    open((self.config)(dir.path()))
-                }
+            let store = if fails_at % 2 == 0 {
+                store
+            } else {
+                drop(store);
+                open((self.config)(dir.path()))
             };
             if fails_at % 2 == 1 {
                 (self.check)(&contents(&store.snapshot(), "t"), Stage::Between, &case);
@@ -175,7 +174,7 @@ async fn a_failure_at_any_write_of_downsampling_keeps_every_sum() {
         let mut config = config(dir);
         config.maintenance.aging.downsample = vec![Downsampling {
             after: Duration::ZERO,
-            interval: Duration::from_secs(300),
+            interval: Duration::from_mins(5),
         }];
         config
     };

@@ -13,7 +13,7 @@ use crate::store::maintenance::worker::{Worker, worse};
 use crate::store::snapshot::FileEntry;
 
 /// How long a file that could not be read is left out.
-const UNREADABLE_WAIT: Duration = Duration::from_secs(600);
+const UNREADABLE_WAIT: Duration = Duration::from_mins(10);
 
 /// Runs jobs on files that can be read.
 #[derive(Default)]

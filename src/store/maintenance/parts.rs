@@ -104,17 +104,16 @@ impl Parts {
             0
         };
         if self.open.get(self.last).is_none_or(|part| part.hour != hour) {
-            self.last = match self.open.iter().position(|part| part.hour == hour) {
-                Some(place) => place,
-                None => {
-                    self.open.push(Part {
-                        hour,
-                        output: create()?,
-                        stats: FileStats::default(),
-                        rows: Columns::default(),
-                    });
-                    self.open.len() - 1
-                }
+            self.last = if let Some(place) = self.open.iter().position(|part| part.hour == hour) {
+                place
+            } else {
+                self.open.push(Part {
+                    hour,
+                    output: create()?,
+                    stats: FileStats::default(),
+                    rows: Columns::default(),
+                });
+                self.open.len() - 1
             };
         }
         let part = &mut self.open[self.last];

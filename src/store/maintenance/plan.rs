@@ -45,7 +45,7 @@ impl Default for Policy {
             target_bytes: 16 << 20,
             split_bytes: 4 << 20,
             split_profiles: false,
-            settle: Duration::from_secs(15 * 60),
+            settle: Duration::from_mins(15),
             eager: false,
         }
     }

@@ -269,15 +269,14 @@ fn write_profiles(job: &Job, environment: &mut Environment<'_>, written: &mut Wr
         },
         |hour, batch| {
             (environment.throttle)()?;
-            let place = match open.iter().position(|(other, ..)| *other == hour) {
-                Some(place) => place,
-                None => {
-                    let name = environment.name(job);
-                    written.paths.push(file_path(job, &name));
-                    let output = Output::create(job.target(root), &name, environment.effort, environment.faults)?;
-                    open.push((hour, output, FileStats::default()));
-                    open.len() - 1
-                }
+            let place = if let Some(place) = open.iter().position(|(other, ..)| *other == hour) {
+                place
+            } else {
+                let name = environment.name(job);
+                written.paths.push(file_path(job, &name));
+                let output = Output::create(job.target(root), &name, environment.effort, environment.faults)?;
+                open.push((hour, output, FileStats::default()));
+                open.len() - 1
             };
             let (_, output, stats) = &mut open[place];
             let failed = |error: ArrowError| StoreError::Parquet {

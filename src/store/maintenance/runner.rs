@@ -44,7 +44,7 @@ impl Maintainer {
     ) -> Result<Self, StoreError> {
         let tables = Exchanger::open(published.clone(), config.checkpoint_interval, config.faults.clone())?;
         Ok(Self {
-            next_vacuum: Instant::now() + config.maintenance.vacuum_interval.min(Duration::from_secs(60)),
+            next_vacuum: Instant::now() + config.maintenance.vacuum_interval.min(Duration::from_mins(1)),
             watch: Watch::open(&config.dir, &config.clock),
             worker: Worker {
                 config,

@@ -46,7 +46,7 @@ pub(super) fn config(dir: &Path) -> StoreConfig {
             ..Limits::default()
         },
         maintenance: MaintenanceConfig {
-            interval: Duration::from_secs(3600),
+            interval: Duration::from_hours(1),
             ..MaintenanceConfig::default()
         },
         ..StoreConfig::new(dir)
@@ -215,7 +215,7 @@ async fn merged_files_hold_the_same_rows_and_readers_keep_theirs() {
     // Nothing is left to do.
     assert_eq!(store.maintain(Work::Due).await.unwrap().jobs, 0);
     // Within the grace period nothing is deleted, after it all that left the tables.
-    let report = store.maintain(Work::Vacuum(Duration::from_secs(60))).await.unwrap();
+    let report = store.maintain(Work::Vacuum(Duration::from_mins(1))).await.unwrap();
     assert_eq!(report.vacuumed.files, 0);
     assert!(report.vacuumed.waiting > 0);
     let report = store.maintain(Work::Vacuum(Duration::ZERO)).await.unwrap();
@@ -319,12 +319,11 @@ async fn a_failure_at_any_write_of_maintenance_loses_and_repeats_nothing() {
             "{fails_at}: {merged:?} {vacuumed:?}"
         );
         // A crash right here, or work that goes on: both end in the same place.
-        let store = match fails_at % 2 {
-            0 => store,
-            _ => {
-                drop(store);
-                open(config(dir.path()))
-            }
+        let store = if fails_at % 2 == 0 {
+            store
+        } else {
+            drop(store);
+            open(config(dir.path()))
         };
         assert_eq!(
             contents(&store.snapshot(), "t"),
@@ -361,7 +360,7 @@ pub(super) fn sums(contents: &Contents, interval_us: i64) -> HashMap<(String, i6
 #[tokio::test]
 async fn downsampled_samples_keep_every_sum_and_profiles_stay() {
     let dir = scratch();
-    let interval = Duration::from_secs(300);
+    let interval = Duration::from_mins(5);
     let aging = aging::Aging {
         // The profiles are of the future: an age of nothing.
         downsample: vec![Downsampling {
@@ -399,7 +398,7 @@ async fn downsampled_samples_keep_every_sum_and_profiles_stay() {
 async fn a_retention_takes_old_days_with_their_names_and_leaves_the_others() {
     let dir = scratch();
     let mut config = config(dir.path());
-    config.maintenance.aging.retention = Duration::from_secs(30 * 86_400);
+    config.maintenance.aging.retention = Duration::from_hours(720);
     let store = open(config);
     let names = Names::new(SHAPE.functions);
     let now = chrono::Utc::now().timestamp() - START_NS / 1_000_000_000;

@@ -19,9 +19,9 @@ use crate::store::root::Root;
 use crate::store::schema::Table;
 
 /// A file that is in no table and no log must be so old: another program may be about to commit it.
-pub(crate) const ORPHAN_AGE: Duration = Duration::from_secs(24 * 3600);
+pub(crate) const ORPHAN_AGE: Duration = Duration::from_hours(24);
 /// Entries of the log that a checkpoint covers are kept so long, for readers of older versions.
-const LOG_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
+const LOG_AGE: Duration = Duration::from_hours(168);
 
 /// A Parquet file in the folder of a table that is not live.
 #[derive(Debug, Clone)]

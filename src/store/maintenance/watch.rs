@@ -16,8 +16,8 @@ use crate::base::file::replace;
 use crate::store::clock::Clock;
 use crate::store::metrics::Metrics;
 
-const HOUR: Duration = Duration::from_secs(3600);
-const DAY: Duration = Duration::from_secs(24 * 3600);
+const HOUR: Duration = Duration::from_hours(1);
+const DAY: Duration = Duration::from_hours(24);
 /// So far may the clock be from where it is expected.
 const SLACK: Duration = DAY;
 /// So long may a server have been away.
@@ -231,7 +231,7 @@ mod tests {
             assert!(machine.look());
             machine.hands.pass(HOUR);
             // It is put right now and then.
-            machine.hands.ahead(Duration::from_secs(60));
+            machine.hands.ahead(Duration::from_mins(1));
         }
         machine.hands.ahead(DAY * 2);
         assert!(!machine.look());

@@ -9,7 +9,7 @@ use crate::wire::client::tls::configure;
 /// Redirects that are followed at most, as Go's client does.
 const MAX_REDIRECTS: usize = 10;
 /// Idle connections are closed after this time (Alloy's value).
-const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
+const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
 /// Longest time to connect, TLS handshake included (Alloy's value for the handshake).
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 

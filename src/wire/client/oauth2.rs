@@ -67,7 +67,7 @@ impl TokenCache {
         *held = Some(Token {
             text: text.clone(),
             ends: answer.expires_in.filter(|seconds| *seconds > 0.0).map(|seconds| {
-                let lifetime = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::from_secs(3600));
+                let lifetime = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::from_hours(1));
                 Instant::now() + lifetime.saturating_sub(RENEW_BEFORE)
             }),
         });

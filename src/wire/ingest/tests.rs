@@ -29,7 +29,7 @@ fn read_all(
     };
     let read = open(Opening::Announced(limit)).or_else(|error| match error {
         ReadError::LargerThanAnnounced => open(Opening::AtMost(limit)),
-        refused => Err(refused),
+        refused @ ReadError::Refused(_) => Err(refused),
     });
     match read {
         Ok(profiles) => Ok(profiles),

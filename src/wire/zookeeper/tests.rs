@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use super::testing::ZooKeeper;
 use super::{Node, Session};
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 fn short(nodes: &[Option<Node>]) -> Vec<String> {
     let one = |node: &Option<Node>| match node {

@@ -59,9 +59,9 @@ fn read(text: &str, name: impl Fn(&str) -> Option<String>, profiles: &mut BTreeM
     for line in text.lines() {
         if let Some(title) = line.trim().strip_prefix('[').and_then(|rest| rest.split(']').next()) {
             section = name(title.trim());
-        } else if line.starts_with(['#', ';', ' ', '\t']) {
-            continue;
-        } else if let (Some(section), Some((key, value))) = (&section, line.split_once('=')) {
+        } else if !line.starts_with(['#', ';', ' ', '\t'])
+            && let (Some(section), Some((key, value))) = (&section, line.split_once('='))
+        {
             let profile: &mut Profile = profiles.entry(section.clone()).or_default();
             let value = value.split(" #").next().unwrap_or_default();
             profile.insert(key.trim().to_lowercase(), value.trim().to_owned());

@@ -47,7 +47,7 @@ impl Default for Patience {
     fn default() -> Self {
         Self {
             sender: Duration::from_secs(1),
-            lane: Duration::from_secs(60),
+            lane: Duration::from_mins(1),
             unanswered: Unanswered::Taken,
         }
     }
@@ -57,7 +57,7 @@ impl Patience {
     /// For a sender that answers somebody else, who forgets the profile then.
     pub(crate) fn until_taken() -> Self {
         Self {
-            sender: Duration::from_secs(60),
+            sender: Duration::from_mins(1),
             unanswered: Unanswered::Refused,
             ..Self::default()
         }
@@ -201,12 +201,13 @@ impl Lane {
                 batch
             };
             let count = batch.profiles.len();
-            let errors = match tokio::time::timeout(self.patience.lane, self.receiver.append(batch.profiles)).await {
-                Ok(errors) => errors,
-                Err(_) => {
-                    self.dropped(Reason::Timeout, count);
-                    Vec::new()
-                }
+            let errors = if let Ok(errors) =
+                tokio::time::timeout(self.patience.lane, self.receiver.append(batch.profiles)).await
+            {
+                errors
+            } else {
+                self.dropped(Reason::Timeout, count);
+                Vec::new()
             };
             if let Err(unheard) = batch.answer.send(errors)
                 && !unheard.is_empty()

@@ -18,7 +18,7 @@ use crate::wire::client::{BodyError, HttpClient, error_chain, read_beginning, re
 /// Largest answer that is read as a whole, in bytes: a page of 500 objects of more than 100 KiB.
 const MAX_ANSWER: usize = 64 << 20;
 /// Longest time for an answer, and for the first byte of a watch.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_mins(1);
 /// How much of an answer that says why it refused is read, in bytes.
 const MAX_REASON: usize = 64 << 10;
 /// JSON of at least this many bytes takes more than half a millisecond to read, and is read by a thread that may block.

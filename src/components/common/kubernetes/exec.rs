@@ -19,13 +19,13 @@ use crate::components::common::expiring::{Expiring, Lasting};
 use crate::wire::client::TokenProvider;
 
 /// Longest time that the program may run.
-const MAX_TIME: Duration = Duration::from_secs(60);
+const MAX_TIME: Duration = Duration::from_mins(1);
 /// Largest answer, in bytes.
 const MAX_ANSWER: usize = 1 << 20;
 /// How much of what the program complains of is told, in bytes.
 const MAX_COMPLAINT: usize = 300;
 /// How long a token is used that names no end.
-const LIFETIME: Duration = Duration::from_secs(300);
+const LIFETIME: Duration = Duration::from_mins(5);
 /// Versions of the API whose answers are read.
 const VERSIONS: [&str; 2] = [
     "client.authentication.k8s.io/v1",

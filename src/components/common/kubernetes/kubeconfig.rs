@@ -189,7 +189,7 @@ fn pem(name: &str, data: &Option<String>, path: &Option<PathBuf>, folder: &Path)
 mod tests {
     use super::*;
 
-    const FILE: &str = r#"
+    const FILE: &str = r"
 apiVersion: v1
 kind: Config
 current-context: two
@@ -217,7 +217,7 @@ users:
 - name: old
   user:
     auth-provider: {name: gcp}
-"#;
+";
 
     fn read(text: &str) -> Result<(ClientOptions, Url), String> {
         options(text, Path::new("/etc/me"), &"agent".into())

@@ -92,7 +92,10 @@ impl ApiServer {
     pub(crate) async fn start() -> Self {
         let inner = Arc::new(Inner::default());
         let given = inner.clone();
-        let router = Router::new().fallback(move |request: Request| answer(given.clone(), request));
+        let router = Router::new().fallback(move |request: Request| {
+            let answer = answer(&given, &request);
+            async move { answer }
+        });
         let (url, server) = testing::serve(router).await;
         Self {
             url,
@@ -286,8 +289,8 @@ impl Question {
     }
 }
 
-async fn answer(inner: Arc<Inner>, request: Request) -> Response {
-    let question = Question::new(&request);
+fn answer(inner: &Arc<Inner>, request: &Request) -> Response {
+    let question = Question::new(request);
     let mut state = inner.state.lock();
     let asked = request.uri().to_string();
     state.asked.push(asked.clone());
@@ -319,7 +322,7 @@ async fn answer(inner: Arc<Inner>, request: Request) -> Response {
         let ends = state.ends.len();
         drop(state);
         let watch = Watch {
-            inner,
+            inner: inner.clone(),
             question,
             version,
             ends,

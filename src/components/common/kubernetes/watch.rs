@@ -21,7 +21,7 @@ use crate::components::common::kubernetes::objects::{Key, ListMetadata, Metadata
 /// Objects of one page of a list.
 const PAGE: usize = 500;
 /// Longest time that a watch is asked to last; the server ends it then.
-const WATCH: Duration = Duration::from_secs(300);
+const WATCH: Duration = Duration::from_mins(5);
 /// A watch that has not ended this long after its time is given up.
 const GRACE: Duration = Duration::from_secs(30);
 /// A watch that lasted this long has worked, even when nothing changed.
@@ -29,7 +29,7 @@ const WORKED: Duration = Duration::from_secs(10);
 /// After so many refusals the version that a watch has come to is not believed in any more.
 const MAX_REFUSALS: u32 = 3;
 /// Longest pause that a server may ask for.
-const MAX_RETRY_AFTER: Duration = Duration::from_secs(300);
+const MAX_RETRY_AFTER: Duration = Duration::from_mins(5);
 
 /// Which objects of a kind are followed.
 #[derive(Clone, Debug, Default)]

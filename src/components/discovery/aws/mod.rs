@@ -28,7 +28,7 @@ mod tests;
 /// Port of the targets where none is given.
 const PORT: i64 = 80;
 /// Time between two looks where none is given.
-const INTERVAL: Duration = Duration::from_secs(60);
+const INTERVAL: Duration = Duration::from_mins(1);
 
 arguments! {
     /// Arguments of `discovery.aws`.

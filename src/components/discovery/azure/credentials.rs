@@ -120,24 +120,21 @@ impl Credentials {
     /// The machine's identity; App Service says by variables where to ask instead.
     async fn of_machine(&self, client: &str) -> Result<Lasting<Arc<str>>, String> {
         let manager = self.cloud.manager.as_str();
-        let (mut url, version, (name, value)) = match self.environment.get("IDENTITY_ENDPOINT") {
-            Some(endpoint) => {
-                let url = endpoint.parse::<Url>();
-                let url = url.map_err(|error| format!("IDENTITY_ENDPOINT is not a URL: {error}"))?;
-                let header = (
-                    HeaderName::from_static("x-identity-header"),
-                    self.variable("IDENTITY_HEADER")?,
-                );
-                (url, "2019-08-01", header)
-            }
-            None => {
-                let url = self.machine.url(["metadata", "identity", "oauth2", "token"]);
-                (
-                    url,
-                    "2018-02-01",
-                    (HeaderName::from_static("metadata"), "true".to_owned()),
-                )
-            }
+        let (mut url, version, (name, value)) = if let Some(endpoint) = self.environment.get("IDENTITY_ENDPOINT") {
+            let url = endpoint.parse::<Url>();
+            let url = url.map_err(|error| format!("IDENTITY_ENDPOINT is not a URL: {error}"))?;
+            let header = (
+                HeaderName::from_static("x-identity-header"),
+                self.variable("IDENTITY_HEADER")?,
+            );
+            (url, "2019-08-01", header)
+        } else {
+            let url = self.machine.url(["metadata", "identity", "oauth2", "token"]);
+            (
+                url,
+                "2018-02-01",
+                (HeaderName::from_static("metadata"), "true".to_owned()),
+            )
         };
         url.query_pairs_mut()
             .append_pair("api-version", version)

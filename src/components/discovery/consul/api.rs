@@ -16,7 +16,7 @@ use crate::components::discovery::consul::arguments::ConsulArguments;
 use crate::pipeline::component::ComponentError;
 
 /// Longest time that an answer may be waited for when nothing changes, as Prometheus does.
-pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(120);
+pub(super) const LONGEST_WAIT: Duration = Duration::from_mins(2);
 /// What an answer may take beyond that: Consul adds up to a sixteenth of the wait, and the network.
 const SLACK: Duration = Duration::from_secs(25);
 

@@ -106,12 +106,11 @@ impl Watches {
 
     fn start(&self, state: &mut State, datacenter: Arc<str>) {
         self.datacenter.get_or_init(|| datacenter);
-        match self.api.named() {
-            Some(services) => self.watch(state, services),
-            None => {
-                state.unseen.insert(CATALOG.into());
-                self.ask(state, CATALOG.into(), 0, Instant::now());
-            }
+        if let Some(services) = self.api.named() {
+            self.watch(state, services);
+        } else {
+            state.unseen.insert(CATALOG.into());
+            self.ask(state, CATALOG.into(), 0, Instant::now());
         }
     }
 

@@ -32,7 +32,7 @@ const FLAVOR: (HeaderName, HeaderValue) = (
     HeaderValue::from_static("Google"),
 );
 /// How long what a service account signs is good.
-const LIFETIME: Duration = Duration::from_secs(3600);
+const LIFETIME: Duration = Duration::from_hours(1);
 
 /// Finds credentials and keeps its token.
 #[derive(Debug)]

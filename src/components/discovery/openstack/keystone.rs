@@ -65,47 +65,44 @@ struct Identity {
 /// Where to log in, and how. Without `identity_endpoint` both are those of the environment.
 pub(super) fn login(arguments: &OpenStackArguments, environment: &Environment) -> Result<(Url, Login), String> {
     let owned = |text: &Option<Arc<str>>| text.as_ref().map(ToString::to_string);
-    let (mut url, identity) = match &arguments.identity_endpoint {
-        Some(endpoint) => {
-            let identity = Identity {
-                username: owned(&arguments.username),
-                user_id: owned(&arguments.userid),
-                password: owned(&arguments.password.as_ref().map(|secret| secret.0.clone())),
-                project_name: owned(&arguments.project_name),
-                project_id: owned(&arguments.project_id),
-                domain_name: owned(&arguments.domain_name),
-                domain_id: owned(&arguments.domain_id),
-                credential_name: owned(&arguments.application_credential_name),
-                credential_id: owned(&arguments.application_credential_id),
-                credential_secret: owned(
-                    &arguments
-                        .application_credential_secret
-                        .as_ref()
-                        .map(|secret| secret.0.clone()),
-                ),
-            };
-            (endpoint.url().clone(), identity)
-        }
-        None => {
-            let any = |names: &[&str]| names.iter().find_map(|name| environment.get(name));
-            let url = any(&["OS_AUTH_URL"]).ok_or("neither identity_endpoint nor OS_AUTH_URL is set")?;
-            let identity = Identity {
-                username: any(&["OS_USERNAME"]),
-                user_id: any(&["OS_USERID", "OS_USER_ID"]),
-                password: any(&["OS_PASSWORD"]),
-                project_name: any(&["OS_PROJECT_NAME", "OS_TENANT_NAME"]),
-                project_id: any(&["OS_PROJECT_ID", "OS_TENANT_ID"]),
-                domain_name: any(&["OS_DOMAIN_NAME", "OS_USER_DOMAIN_NAME"]),
-                domain_id: any(&["OS_DOMAIN_ID", "OS_USER_DOMAIN_ID"]),
-                credential_name: any(&["OS_APPLICATION_CREDENTIAL_NAME"]),
-                credential_id: any(&["OS_APPLICATION_CREDENTIAL_ID"]),
-                credential_secret: any(&["OS_APPLICATION_CREDENTIAL_SECRET"]),
-            };
-            (
-                http_url(&url).map_err(|error| format!("OS_AUTH_URL: {error}"))?,
-                identity,
-            )
-        }
+    let (mut url, identity) = if let Some(endpoint) = &arguments.identity_endpoint {
+        let identity = Identity {
+            username: owned(&arguments.username),
+            user_id: owned(&arguments.userid),
+            password: owned(&arguments.password.as_ref().map(|secret| secret.0.clone())),
+            project_name: owned(&arguments.project_name),
+            project_id: owned(&arguments.project_id),
+            domain_name: owned(&arguments.domain_name),
+            domain_id: owned(&arguments.domain_id),
+            credential_name: owned(&arguments.application_credential_name),
+            credential_id: owned(&arguments.application_credential_id),
+            credential_secret: owned(
+                &arguments
+                    .application_credential_secret
+                    .as_ref()
+                    .map(|secret| secret.0.clone()),
+            ),
+        };
+        (endpoint.url().clone(), identity)
+    } else {
+        let any = |names: &[&str]| names.iter().find_map(|name| environment.get(name));
+        let url = any(&["OS_AUTH_URL"]).ok_or("neither identity_endpoint nor OS_AUTH_URL is set")?;
+        let identity = Identity {
+            username: any(&["OS_USERNAME"]),
+            user_id: any(&["OS_USERID", "OS_USER_ID"]),
+            password: any(&["OS_PASSWORD"]),
+            project_name: any(&["OS_PROJECT_NAME", "OS_TENANT_NAME"]),
+            project_id: any(&["OS_PROJECT_ID", "OS_TENANT_ID"]),
+            domain_name: any(&["OS_DOMAIN_NAME", "OS_USER_DOMAIN_NAME"]),
+            domain_id: any(&["OS_DOMAIN_ID", "OS_USER_DOMAIN_ID"]),
+            credential_name: any(&["OS_APPLICATION_CREDENTIAL_NAME"]),
+            credential_id: any(&["OS_APPLICATION_CREDENTIAL_ID"]),
+            credential_secret: any(&["OS_APPLICATION_CREDENTIAL_SECRET"]),
+        };
+        (
+            http_url(&url).map_err(|error| format!("OS_AUTH_URL: {error}"))?,
+            identity,
+        )
     };
     if !url.path().trim_end_matches('/').ends_with("/v3")
         && let Ok(mut segments) = url.path_segments_mut()

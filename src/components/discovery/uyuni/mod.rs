@@ -28,7 +28,7 @@ mod tests;
 mod xml_rpc;
 
 /// How long a session is asked for.
-const SESSION: Duration = Duration::from_secs(600);
+const SESSION: Duration = Duration::from_mins(10);
 
 arguments! {
     /// Arguments of `discovery.uyuni`.

@@ -80,14 +80,13 @@ fn read(text: &str) -> Result<Element, String> {
                 .push_str(&text.xml_content().map_err(|error| error.to_string())?),
             Event::GeneralRef(name) => {
                 let name_text = name.decode().map_err(|error| error.to_string())?;
-                match name.resolve_char_ref().map_err(|error| error.to_string())? {
-                    Some(character) => current.text.push(character),
-                    None => {
-                        let text = resolve_predefined_entity(&name_text);
-                        current
-                            .text
-                            .push_str(text.ok_or_else(|| format!("unknown entity `{name_text}`"))?);
-                    }
+                if let Some(character) = name.resolve_char_ref().map_err(|error| error.to_string())? {
+                    current.text.push(character);
+                } else {
+                    let text = resolve_predefined_entity(&name_text);
+                    current
+                        .text
+                        .push_str(text.ok_or_else(|| format!("unknown entity `{name_text}`"))?);
                 }
             }
             Event::Eof if open.is_empty() => return Ok(current),

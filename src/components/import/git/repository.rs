@@ -13,7 +13,7 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 
 /// Longest time of one git command.
-const TIMEOUT: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_mins(2);
 /// Longest part of git's own words in an error.
 const MAX_ERROR: usize = 500;
 

@@ -16,7 +16,7 @@ async fn files_become_targets_and_are_followed() {
         fs::write(path(name), name).unwrap();
     }
     let old = fs::File::options().write(true).open(path("b.log")).unwrap();
-    old.set_modified(SystemTime::now() - Duration::from_secs(3600)).unwrap();
+    old.set_modified(SystemTime::now() - Duration::from_hours(1)).unwrap();
     let recorder = Recorder::new("local.file_match.test", folder.path());
     let body = |pattern: &str, exclude: &str| {
         let target = [

@@ -28,7 +28,7 @@ use session::Shared;
 use targets::Targets;
 
 /// Time from a failed start to the next try.
-const RETRY: Duration = Duration::from_secs(60);
+const RETRY: Duration = Duration::from_mins(1);
 /// Intervals of profiles that wait for slow receivers.
 const QUEUE: usize = 4;
 

@@ -181,16 +181,13 @@ fn hand_over(profiles: Vec<RawProfile>, samples: u64, shared: &Shared, out: &mps
         .iter()
         .map(|profile| profile.labels.get(SERVICE_NAME).unwrap_or_default().to_owned())
         .collect();
-    match out.try_send(profiles) {
-        Ok(()) => {
-            services.iter().for_each(|service| shared.metrics.profile(service));
-            shared.metrics.bytes.inc_by(bytes as u64);
-            shared.metrics.samples.inc_by(samples);
-        }
-        Err(_) => {
-            tracing::warn!(count, "receivers are too slow, profiles were dropped");
-            shared.metrics.dropped.inc_by(count);
-        }
+    if let Ok(()) = out.try_send(profiles) {
+        services.iter().for_each(|service| shared.metrics.profile(service));
+        shared.metrics.bytes.inc_by(bytes as u64);
+        shared.metrics.samples.inc_by(samples);
+    } else {
+        tracing::warn!(count, "receivers are too slow, profiles were dropped");
+        shared.metrics.dropped.inc_by(count);
     }
 }
 

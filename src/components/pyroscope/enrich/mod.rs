@@ -138,12 +138,11 @@ impl Index {
 impl TakesProfiles for Enrich {
     fn take(self: Arc<Self>, profiles: Vec<RawProfile>) -> BoxFuture<'static, Vec<RefusedProfile>> {
         let index = self.index.read().clone();
-        let enriched = profiles.into_iter().map(|profile| match index.enrich(&profile.labels) {
-            Some(labels) => {
+        let enriched = profiles.into_iter().map(|profile| {
+            if let Some(labels) = index.enrich(&profile.labels) {
                 self.metrics.count("matched");
                 RawProfile { labels, ..profile }
-            }
-            None => {
+            } else {
                 self.metrics.count("unmatched");
                 profile
             }

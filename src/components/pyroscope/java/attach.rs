@@ -21,7 +21,7 @@ const LISTENS_WITHIN: Duration = Duration::from_secs(10);
 /// Time from one look for its socket to the next.
 const LOOK: Duration = Duration::from_millis(20);
 /// Time for an answer. Starting a profiler waits until all threads have stopped once.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
+const ANSWERS_WITHIN: Duration = Duration::from_mins(1);
 /// Longest answer that is read, in bytes.
 const MAX_ANSWER: u64 = 64 << 10;
 

@@ -17,7 +17,7 @@ use crate::components::pyroscope::java::options;
 use crate::components::pyroscope::java::place::{Place, as_user};
 
 /// How long a recording goes on by itself when nobody ends it.
-const GRACE: Duration = Duration::from_secs(60);
+const GRACE: Duration = Duration::from_mins(1);
 
 /// Name of the recordings in the virtual machine's own recorder.
 const NAME: &str = "alluvium";

@@ -24,7 +24,7 @@ use crate::profile::{Labels, RawProfile, RefusedProfile, pprof};
 
 /// Longest pause after failures, each of which doubles it: a virtual machine that is asked and does not listen prints
 /// its threads.
-const LONGEST_PAUSE: Duration = Duration::from_secs(3600);
+const LONGEST_PAUSE: Duration = Duration::from_hours(1);
 
 /// What a session shares with its component.
 #[derive(Clone)]

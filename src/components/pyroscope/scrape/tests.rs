@@ -40,7 +40,7 @@ impl Target {
                 get(|| async { "threadcreate profile: total 7\n7 @ 0x10\n#\t0x10\tmain+0x1\ta.go:1\n" }),
             )
             .route("/html", get(|| async { Html("<html>not here</html>") }))
-            .route("/slow", get(|| tokio::time::sleep(Duration::from_secs(60))))
+            .route("/slow", get(|| tokio::time::sleep(Duration::from_mins(1))))
             .with_state(target.clone());
         let (url, server) = serve(router).await;
         (target, url.trim_start_matches("http://").to_owned(), server)

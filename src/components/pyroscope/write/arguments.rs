@@ -207,7 +207,7 @@ mod tests {
         let endpoint = &arguments.endpoint[0];
         assert_eq!(endpoint.remote_timeout.get(), Duration::from_secs(10));
         assert_eq!(endpoint.min_backoff_period.get(), Duration::from_millis(500));
-        assert_eq!(endpoint.max_backoff_period.get(), Duration::from_secs(300));
+        assert_eq!(endpoint.max_backoff_period.get(), Duration::from_mins(5));
         assert_eq!(
             (endpoint.max_backoff_retries.get(), endpoint.retry_on_http_429),
             (10, true)

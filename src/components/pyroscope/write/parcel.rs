@@ -42,20 +42,19 @@ pub(super) fn pack(profiles: &[RawProfile], tenant_label: Option<&str>) -> Vec<P
     for (place, profile) in profiles.iter().enumerate() {
         let tenant = tenant_label.and_then(|label| profile.labels.get(label)).map(Arc::from);
         let sent = labels::without_tenant(&profile.labels);
-        match Upload::read(&profile.pprof) {
-            Some(upload) => parcels.push(Parcel {
+        if let Some(upload) = Upload::read(&profile.pprof) {
+            parcels.push(Parcel {
                 places: vec![place],
                 tenant,
                 content: Content::Upload(upload.clone(), query(&upload, &sent)),
-            }),
-            None => {
-                let (places, push) = pushes.entry(tenant).or_default();
-                places.push(place);
-                push.push(RawProfile {
-                    labels: sent,
-                    ..profile.clone()
-                });
-            }
+            });
+        } else {
+            let (places, push) = pushes.entry(tenant).or_default();
+            places.push(place);
+            push.push(RawProfile {
+                labels: sent,
+                ..profile.clone()
+            });
         }
     }
     let pushes = pushes.into_iter().map(|(tenant, (places, push))| Parcel {

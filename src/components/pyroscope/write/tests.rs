@@ -230,7 +230,7 @@ async fn an_outage_loses_nothing_and_shows_in_metrics_and_health() {
     let started = Instant::now();
     append(&recorder, 0..200).await;
     assert!(
-        started.elapsed() < Duration::from_secs(60),
+        started.elapsed() < Duration::from_mins(1),
         "a dead endpoint does not hold up a producer"
     );
     // Far beyond max_backoff_retries.
@@ -617,7 +617,7 @@ async fn a_stop_sends_what_is_left_and_is_not_held_up_by_a_dead_endpoint() {
     append(&recorder, 5..10).await;
     let started = Instant::now();
     running.stop().await;
-    assert!(started.elapsed() < Duration::from_secs(60));
+    assert!(started.elapsed() < Duration::from_mins(1));
 
     endpoint.is_down.store(false, Ordering::Relaxed);
     let recorder = Recorder::new("pyroscope.write.test", folder.path());

@@ -30,7 +30,7 @@ use client::{Auth, Request, Vault};
 use login::Way;
 
 /// Time to the next attempt after one that failed, when the configuration names none.
-const TRY_AGAIN: Duration = Duration::from_secs(60);
+const TRY_AGAIN: Duration = Duration::from_mins(1);
 /// Shortest time between two reads because of a lease.
 const SHORTEST_LEASE: Duration = Duration::from_secs(1);
 
@@ -203,11 +203,10 @@ impl Remote {
     fn exports(&self, data: serde_json::Map<String, Json>) -> Exports {
         let mut secrets = BTreeMap::new();
         for (key, value) in data {
-            match value {
-                Json::String(text) => {
-                    secrets.insert(Arc::<str>::from(key), Value::Secret(text.into()));
-                }
-                _ => tracing::warn!(component = %self.id, key, "a value of the secret is no text and is left out"),
+            if let Json::String(text) = value {
+                secrets.insert(Arc::<str>::from(key), Value::Secret(text.into()));
+            } else {
+                tracing::warn!(component = %self.id, key, "a value of the secret is no text and is left out");
             }
         }
         Exports::from([("data".into(), Value::object(secrets))])

@@ -10,7 +10,7 @@ use crate::pipeline::check::graph::{Analysis, Call, Declare, Graph, SourceBlock}
 use crate::pipeline::check::library::{self as texts, Parsed};
 use crate::pipeline::component::AnyDefinition;
 use crate::pipeline::run::engine::Engine;
-use crate::pipeline::run::evaluate::block_error;
+use crate::pipeline::run::evaluate::{block_error, refuse_not_built};
 use crate::pipeline::run::instance::join;
 use crate::pipeline::run::library::{self, Library, Surroundings};
 use crate::pipeline::run::names::Names;
@@ -123,7 +123,7 @@ impl Stage<'_> {
             library.parsed.analyze(declare, catalog, *stability);
         }
         let found = declare.analysis().map(|known: &Analysis| known.diagnostics.clone());
-        let found = self.engine.refuse_not_built(found.unwrap_or_default());
+        let found = refuse_not_built(found.unwrap_or_default());
         if !found.has_errors() {
             if fresh {
                 self.diagnostics.extend(found);

@@ -12,7 +12,7 @@ use crate::telemetry::metrics::Scope;
 
 const LIMITS: Limits = Limits {
     max_bytes: 64 << 20,
-    max_age: Duration::from_secs(3600),
+    max_age: Duration::from_hours(1),
 };
 
 fn metrics() -> EndpointMetrics {
