@@ -5,8 +5,9 @@
 use std::sync::Arc;
 
 use alluvium::admin::listen::{ListenOptions, Listener};
-use alluvium::base::Shutdown;
-use alluvium::profile::TenantId;
+use alluvium::base::{BoxFuture, Shutdown};
+use alluvium::profile::sink::{ProfileSink, Receiver};
+use alluvium::profile::{RawProfile, RefusedProfile, SinkError, TenantId};
 use alluvium::query::{QueryEngine, QueryLimits};
 use alluvium::server::{ProfileStore, Readiness, ServerMetrics, ServerOptions, ServerState, router};
 use alluvium::store::snapshot::{Snapshot, SnapshotSource};
@@ -32,6 +33,25 @@ pub(crate) struct Nothing;
 impl SnapshotSource for Nothing {
     fn snapshot(&self) -> Arc<Snapshot> {
         Arc::default()
+    }
+}
+
+/// A store that takes all and keeps nothing.
+pub(crate) struct Nowhere;
+
+impl ProfileStore for Nowhere {
+    fn sink(self: Arc<Self>, _tenant: &TenantId) -> Receiver {
+        self
+    }
+
+    fn flush(&self) -> BoxFuture<'_, Result<(), SinkError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+impl ProfileSink for Nowhere {
+    fn append(&self, _profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<RefusedProfile>> {
+        Box::pin(std::future::ready(Vec::new()))
     }
 }
 

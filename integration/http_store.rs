@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 
 use crate::harness::TestServer;
 
-const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
-const SAMPLES: &str = "process_cpu:samples:count:cpu:nanoseconds";
+pub(crate) const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+pub(crate) const SAMPLES: &str = "process_cpu:samples:count:cpu:nanoseconds";
 
 /// A server over a store of its own.
 pub(crate) struct Site {
@@ -49,7 +49,8 @@ impl Site {
         assert_eq!(self.server.post("/flush").send().await.unwrap().status(), 204);
     }
 
-    async fn ask(&self, call: &str, question: Value) -> (u16, Value) {
+    /// Status and JSON of a call of querier.v1.
+    pub(crate) async fn ask(&self, call: &str, question: Value) -> (u16, Value) {
         let path = format!("/querier.v1.QuerierService/{call}");
         let request = self.server.post(&path).header("content-type", "application/json");
         let response = request.body(question.to_string()).send().await.unwrap();
@@ -61,7 +62,8 @@ impl Site {
 /// What was pushed: three services, one of them twice.
 pub(crate) struct Pushed {
     now_ms: i64,
-    totals: BTreeMap<&'static str, i64>,
+    /// Nanoseconds of each service.
+    pub totals: BTreeMap<&'static str, i64>,
     samples: i64,
 }
 

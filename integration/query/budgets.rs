@@ -7,36 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use alluvium::base::BoxFuture;
-use alluvium::profile::sink::Receiver;
-use alluvium::profile::{ProfileSink, RawProfile, RefusedProfile, SinkError, TenantId};
 use alluvium::query::{Detail, QueryEngine, QueryError, QueryLimits};
-use alluvium::server::{ProfileStore, ServerOptions};
+use alluvium::server::ServerOptions;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
 use super::fixture::{CPU, ENDLESS, NOON, OwnedFrame, TestStore, profile};
 use super::{engine_with, minute, short, stacks_of, two_services};
-use crate::harness::{TestServer, tenant};
-
-struct Nowhere;
-
-impl ProfileStore for Nowhere {
-    fn sink(self: Arc<Self>, _tenant: &TenantId) -> Receiver {
-        self
-    }
-
-    fn flush(&self) -> BoxFuture<'_, Result<(), SinkError>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
-}
-
-impl ProfileSink for Nowhere {
-    fn append(&self, _profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<RefusedProfile>> {
-        Box::pin(std::future::ready(Vec::new()))
-    }
-}
+use crate::harness::{Nowhere, TestServer, tenant};
 
 async fn serve(engine: QueryEngine) -> TestServer {
     let options = ServerOptions {

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::Semaphore;
 
 use crate::base::BoxFuture;
-use crate::profile::flamegraph::{DiffGraph, FlameGraph, Tree};
+use crate::profile::flamegraph::{CallGraph, DiffGraph, FlameGraph, Tree};
 use crate::profile::pprof::Profile;
 use crate::profile::selector::Matcher;
 use crate::profile::{Labels, ProfileType, ProfileTypeId, TenantId};
@@ -229,7 +229,20 @@ impl QueryEngine {
         self.limited(graph).await
     }
 
-    /// The same as a pprof profile, in the form that `write` gives it.
+    /// The functions of all stacks that the question is about, `max_functions` of them (0: all), and who calls whom.
+    /// Functions are identified by name alone.
+    pub(crate) async fn call_graph(
+        &self,
+        tenant: &TenantId,
+        query: StackQuery,
+        max_functions: usize,
+    ) -> Result<CallGraph, QueryError> {
+        let merged = self.merged(tenant, query)?;
+        let graph = async { flame::call_graph(merged.await?, max_functions).await };
+        self.limited(graph).await
+    }
+
+    /// The merged stacks as a pprof profile, in the form that `write` gives it.
     pub async fn merge_profile<T: Send + 'static>(
         &self,
         tenant: &TenantId,

@@ -10,7 +10,7 @@ use arrow::array::Array;
 use datafusion::execution::memory_pool::MemoryReservation;
 
 use crate::base::BoxFuture;
-use crate::profile::flamegraph::{self, DiffGraph, FlameGraph, FrameId, FrameRef, Tree};
+use crate::profile::flamegraph::{self, CallGraph, DiffGraph, FlameGraph, FrameId, FrameRef, Tree};
 use crate::profile::{SeriesId, StackId};
 use crate::query::blocking::{self, Cancellation};
 use crate::query::context::Context;
@@ -32,7 +32,7 @@ pub(crate) struct Merged {
 /// A tree, charged to the question as long as it is held.
 pub(crate) struct HeldTree {
     pub(crate) tree: Tree,
-    _memory: MemoryReservation,
+    memory: MemoryReservation,
 }
 
 /// What the numbers of a flame graph take for a node of a path: its place, own value and total for two sides, and its
@@ -125,6 +125,17 @@ pub(crate) fn diff(left: Merged, right: Merged, max_nodes: usize) -> BoxFuture<'
     })
 }
 
+/// The functions of merged stacks by name, `max_functions` of them (0: all), and who calls whom.
+pub(crate) fn call_graph(merged: Merged, max_functions: usize) -> BoxFuture<'static, Result<CallGraph, QueryError>> {
+    blocking::run(move |cancellation| {
+        let held = tree_by(&merged, Detail::Names, cancellation)?;
+        // A graph has a function a frame and a call a node at most.
+        held.memory.try_grow(held.tree.bytes())?;
+        cancellation.check()?;
+        Ok(held.tree.call_graph(max_functions))
+    })
+}
+
 /// The tree of merged stacks.
 pub(crate) fn tree(merged: Merged) -> BoxFuture<'static, Result<HeldTree, QueryError>> {
     blocking::run(move |cancellation| tree_by(&merged, Detail::Files, cancellation))
@@ -201,7 +212,7 @@ fn tree_by(merged: &Merged, detail: Detail, cancellation: &Cancellation) -> Resu
             lost,
         );
     }
-    Ok(HeldTree { tree, _memory: memory })
+    Ok(HeldTree { tree, memory })
 }
 
 /// The sum of values by stack over all rows of `samples` that the filter lets through, ascending by stack.

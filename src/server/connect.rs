@@ -2,11 +2,10 @@
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
-use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, VARY};
-use http::{HeaderValue, Request};
+use http::Request;
 
 use crate::server::perform::{Bounds, perform};
-use crate::server::sending::sending;
+use crate::server::sending::respond;
 use crate::server::state::ServerState;
 use crate::server::tenant::tenant;
 use crate::wire::connect::{CallHeaders, ConnectError};
@@ -45,15 +44,6 @@ where
     let tenant = tenant(&parts.headers, &state.options)?;
     let body = state.intake.read(&parts.headers, body, bounds.limit).await?;
     let written = perform(state, bounds, call, tenant, body, work).await?;
-    let length = written.bytes.len();
-    let body = sending(&state.answers, state.engine.limits().timeout, &[], written.bytes)?;
-    let mut response = Response::new(body);
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(call.codec.content_type()));
-    headers.insert(CONTENT_LENGTH, length.into());
-    headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
-    if written.is_compressed {
-        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-    }
-    Ok(response)
+    let time = state.engine.limits().timeout;
+    respond(&state.answers, time, call.codec.content_type(), written)
 }

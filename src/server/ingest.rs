@@ -104,7 +104,8 @@ async fn open<Source: Send + 'static>(
     Ok((read, charge))
 }
 
-fn now_nanos() -> i64 {
+/// Now, in Unix nanoseconds.
+pub(super) fn now_nanos() -> i64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .ok()

@@ -21,6 +21,7 @@ pub mod postgres;
 mod push;
 mod querier;
 mod ready;
+mod render;
 mod routes;
 mod sending;
 mod sql;

@@ -10,8 +10,9 @@ use bytes::Bytes;
 use crate::profile::TenantId;
 use crate::server::body::TakenBody;
 use crate::server::limits::BodyLimit;
+use crate::server::sending::Written;
 use crate::server::state::ServerState;
-use crate::wire::connect::{CallHeaders, Code, Codec, ConnectError, decode, encode, gzip};
+use crate::wire::connect::{CallHeaders, Code, Codec, ConnectError, decode, encode};
 use crate::wire::service::{Answer, Call, CallResult, ReplyMessage, RequestMessage};
 
 /// What the calls of a service may take.
@@ -21,13 +22,6 @@ pub(super) struct Bounds {
     pub(super) limit: BodyLimit,
     /// How much memory a message will take when it is decoded.
     pub(super) weigh: fn(Codec, &[u8]) -> Result<usize, ConnectError>,
-}
-
-/// An answer as it goes out.
-pub(super) struct Written {
-    pub(super) bytes: Bytes,
-    /// True when the bytes are gzip.
-    pub(super) is_compressed: bool,
 }
 
 /// Decodes the message, has the method work on it, and encodes the answer.
@@ -104,10 +98,10 @@ where
                 encode(Codec::Json, &message)
             }
         };
-        let packed = if headers.accepts_gzip { gzip(&body) } else { None };
-        Ok(Written {
-            is_compressed: packed.is_some(),
-            bytes: packed.unwrap_or(body),
+        Ok(if headers.accepts_gzip {
+            Written::packed(body)
+        } else {
+            Written::plain(body)
         })
     });
     written.await

@@ -262,7 +262,7 @@ fn unimplemented(what: &str) -> ConnectError {
     ConnectError::new(Code::Unimplemented, format!("{what} not implemented by this server"))
 }
 
-fn profile_type(id: &str) -> Result<ProfileType, ConnectError> {
+pub(super) fn profile_type(id: &str) -> Result<ProfileType, ConnectError> {
     id.parse()
         .map_err(|error: crate::profile::profile_type::ProfileTypeError| ConnectError::invalid(error.to_string()))
 }
@@ -270,7 +270,8 @@ fn profile_type(id: &str) -> Result<ProfileType, ConnectError> {
 /// A regular expression counts as work on so many bytes: it takes milliseconds to compile, however short.
 const COMPILE_BYTES: usize = 1 << 20;
 
-async fn matchers(state: &ServerState, text: String) -> Result<Vec<Matcher>, ConnectError> {
+/// The matchers of one selector in braces.
+pub(super) async fn matchers(state: &ServerState, text: String) -> Result<Vec<Matcher>, ConnectError> {
     Ok(all_matchers(state, vec![text]).await?.concat())
 }
 
@@ -345,7 +346,8 @@ fn hexadecimal(what: &str, length: usize, ids: Vec<String>) -> Result<Vec<String
     Ok(ids.into_iter().map(|id| id.to_ascii_lowercase()).collect())
 }
 
-fn max_nodes(asked: Option<i64>, limits: &ServerLimits) -> Result<usize, ConnectError> {
+/// How many nodes an answer may have: the default for `None` and 0, 400 for more than the limit.
+pub(super) fn max_nodes(asked: Option<i64>, limits: &ServerLimits) -> Result<usize, ConnectError> {
     let (asked, max) = (asked.unwrap_or(0), limits.max_flamegraph_nodes);
     if asked < 0 {
         return Err(ConnectError::invalid(format!(

@@ -21,7 +21,7 @@ use crate::server::perform::Bounds;
 use crate::server::push::Pusher;
 use crate::server::querier::Querier;
 use crate::server::sql::sql;
-use crate::server::{grpc, status};
+use crate::server::{grpc, render, status};
 use crate::wire::connect::{Code, ConnectError};
 use crate::wire::grpc::Protocol;
 use crate::wire::proto::push::PusherService as _;
@@ -56,6 +56,7 @@ fn table(state: &ServerState) -> Vec<(String, MethodRouter<ServerState>)> {
         ("/flush".to_owned(), post(status::flush)),
         ("/api/v1/admin/delete".to_owned(), post(delete)),
     ];
+    table.extend(render::routes());
     let mut pushes = Calls::new(Bounds {
         limit: state.options.limits.push(),
         weigh: weight::push,

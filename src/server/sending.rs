@@ -7,12 +7,15 @@
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::response::Response;
 use bytes::Bytes;
 use futures::{StreamExt, stream};
+use http::HeaderValue;
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, VARY};
 
 use crate::base::bytes::{ByteBudget, HeldBytes};
 use crate::query::{Deadline, QueryError, until};
-use crate::wire::connect::{Code, ConnectError};
+use crate::wire::connect::{Code, ConnectError, gzip};
 
 /// Bytes that are sent at a time, and that a slow client may hold for longer than the time limit.
 const PIECE_BYTES: usize = 64 << 10;
@@ -34,6 +37,53 @@ impl Answers {
             )
         })
     }
+}
+
+/// An answer as it goes out.
+pub(crate) struct Written {
+    pub bytes: Bytes,
+    /// True when the bytes are gzip.
+    pub is_compressed: bool,
+}
+
+impl Written {
+    /// An answer that is sent as it is.
+    pub(crate) fn plain(bytes: Bytes) -> Self {
+        Self {
+            bytes,
+            is_compressed: false,
+        }
+    }
+
+    /// An answer for a caller that takes gzip, compressed if that is worth it.
+    pub(crate) fn packed(bytes: Bytes) -> Self {
+        match gzip(&bytes) {
+            Some(bytes) => Self {
+                bytes,
+                is_compressed: true,
+            },
+            None => Self::plain(bytes),
+        }
+    }
+}
+
+/// A successful answer of one piece. What a client has not read at the end of `time` is given up.
+pub(crate) fn respond(
+    answers: &Answers,
+    time: Duration,
+    content_type: &'static str,
+    written: Written,
+) -> Result<Response, ConnectError> {
+    let length = written.bytes.len();
+    let mut response = Response::new(sending(answers, time, &[], written.bytes)?);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(CONTENT_LENGTH, length.into());
+    headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
+    if written.is_compressed {
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    Ok(response)
 }
 
 /// A body of `start` and `rest`. What a client has not read at the end of `time` is given up.

@@ -3,11 +3,13 @@
 //! In: bytes and headers. Out: profiles, questions, answers, errors with their codes. No sockets but those of the
 //! clients, no routes (`server` has them), no storage.
 
+pub(crate) mod at_time;
 pub mod call;
 pub mod client;
 pub(crate) mod collector;
 pub mod connect;
 pub(crate) mod error_detail;
+pub(crate) mod flamebearer;
 pub(crate) mod grpc;
 pub mod grpc_status;
 pub(crate) mod ingest;

@@ -1,9 +1,11 @@
 //! Flame graphs: stacks are added to a [`Tree`]; the tree gives the levels that Pyroscope's clients draw
-//! ([`FlameGraph`]), the difference of two, or a static SVG.
+//! ([`FlameGraph`]), the difference of two, a static SVG, or who calls whom ([`CallGraph`], also for Graphviz).
 //!
 //! Nothing here recurses, so no depth of stack can exhaust ours. No I/O, no serde: the wire layer copies the fields.
 
+mod call_graph;
 mod diff;
+mod dot;
 mod from_profile;
 mod levels;
 mod marked;
@@ -11,8 +13,10 @@ mod paths;
 mod svg;
 mod tree;
 
+pub(crate) use call_graph::CallGraph;
 pub(crate) use diff::DiffGraph;
 pub use diff::diff;
+pub(crate) use dot::dot;
 pub(crate) use from_profile::address_name;
 pub use levels::Block;
 pub(crate) use levels::FlameGraph;

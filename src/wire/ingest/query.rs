@@ -1,36 +1,12 @@
 //! The parameters of `/ingest`: `name=app{label=value}`, times, the rest.
 //!
-//! In: the query part of a URL, the time now. Out: [`IngestQuery`]. Times are read in all forms that Pyroscope reads.
+//! In: the query part of a URL, the time now. Out: [`IngestQuery`].
 
-use chrono::{NaiveDate, NaiveTime};
-
+use crate::wire::at_time;
 use crate::wire::connect::ConnectError;
 
 /// Samples a second of a profile that does not say.
 pub(crate) const DEFAULT_SAMPLE_RATE: u32 = 100;
-
-const SECOND: i64 = 1_000_000_000;
-
-/// Seconds of each unit of a relative time. Months have 30 days and years 365.
-const UNITS: [(&str, i64); 17] = [
-    ("s", 1),
-    ("sec", 1),
-    ("second", 1),
-    ("m", 60),
-    ("min", 60),
-    ("minute", 60),
-    ("h", 3600),
-    ("hour", 3600),
-    ("d", 86_400),
-    ("day", 86_400),
-    ("w", 604_800),
-    ("week", 604_800),
-    ("M", 2_592_000),
-    ("mon", 2_592_000),
-    ("month", 2_592_000),
-    ("y", 31_536_000),
-    ("year", 31_536_000),
-];
 
 /// The parameters of an upload.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,8 +43,8 @@ impl IngestQuery {
         for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {
             match key.as_ref() {
                 "name" => name = Some(value.into_owned()),
-                "from" => read.from_nanos = time("from", &value, now_nanos)?,
-                "until" => read.until_nanos = time("until", &value, now_nanos)?,
+                "from" => read.from_nanos = at_time::read("from", &value, now_nanos)?,
+                "until" => read.until_nanos = at_time::read("until", &value, now_nanos)?,
                 "spyName" if !value.is_empty() => read.spy_name = value.into_owned(),
                 "sampleRate" => read.sample_rate = Some(value.parse().unwrap_or(DEFAULT_SAMPLE_RATE)),
                 "format" => read.format = value.into_owned(),
@@ -127,72 +103,11 @@ fn check(text: &str, what: &str, is_allowed: impl Fn(char) -> bool) -> Result<()
     }
 }
 
-fn time(parameter: &str, text: &str, now_nanos: i64) -> Result<i64, ConnectError> {
-    parse_time(text, now_nanos).ok_or_else(|| {
-        ConnectError::invalid(format!(
-            "{parameter}: `{text}` is not a time: Unix seconds, milliseconds, microseconds or nanoseconds, \
-                YYYYMMDD, `now` or `now-1h`"
-        ))
-    })
-}
-
-/// Unix nanoseconds of a time in any of the forms.
-fn parse_time(text: &str, now_nanos: i64) -> Option<i64> {
-    let text = text.trim();
-    if text.is_empty() {
-        return Some(now_nanos);
-    }
-    if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        let number: i64 = text.parse().ok()?;
-        return match text.len() {
-            8 => {
-                let date = NaiveDate::parse_from_str(text, "%Y%m%d").ok()?;
-                date.and_time(NaiveTime::MIN).and_utc().timestamp_nanos_opt()
-            }
-            13 => number.checked_mul(SECOND / 1000),
-            16 => number.checked_mul(SECOND / 1_000_000),
-            19 => Some(number),
-            _ => number.checked_mul(SECOND),
-        };
-    }
-    if text == "now" {
-        return Some(now_nanos);
-    }
-    let offset = text.strip_prefix("now").unwrap_or(text).trim();
-    match offset.split_at_checked(1)? {
-        ("-", offset) => now_nanos.checked_sub(parse_offset(offset)?),
-        ("+", offset) => now_nanos.checked_add(parse_offset(offset)?),
-        _ => None,
-    }
-}
-
-/// Nanoseconds of `1h30min`.
-fn parse_offset(text: &str) -> Option<i64> {
-    if text.is_empty() {
-        return None;
-    }
-    let mut rest = text;
-    let mut total = 0i64;
-    while !rest.is_empty() {
-        let digits = rest.find(|character: char| !character.is_ascii_digit())?;
-        let number: i64 = rest.get(..digits)?.parse().ok()?;
-        rest = rest.get(digits..)?;
-        let letters = rest
-            .find(|character: char| character.is_ascii_digit())
-            .unwrap_or(rest.len());
-        let unit = rest.get(..letters)?;
-        let singular = unit.strip_suffix('s').filter(|unit| unit.len() > 1).unwrap_or(unit);
-        let (_, seconds) = UNITS.iter().find(|(name, _)| *name == singular || *name == unit)?;
-        total = total.checked_add(number.checked_mul(*seconds)?.checked_mul(SECOND)?)?;
-        rest = rest.get(letters..)?;
-    }
-    Some(total)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const SECOND: i64 = 1_000_000_000;
     const NOW: i64 = 1_700_000_000 * SECOND;
 
     #[test]
@@ -234,37 +149,6 @@ mod tests {
         ] {
             let error = IngestQuery::parse(query, NOW).unwrap_err();
             assert_eq!((error.status, error.message.as_str()), (400, reason));
-        }
-    }
-
-    #[test]
-    fn times_are_read_in_every_form() {
-        for (text, seconds) in [
-            ("1700000000", 1_700_000_000),
-            ("1700000000000", 1_700_000_000),
-            ("1700000000000000", 1_700_000_000),
-            ("1700000000000000000", 1_700_000_000),
-            ("20231114", 1_699_920_000),
-            ("now", 1_700_000_000),
-            ("", 1_700_000_000),
-            ("now-1h30min", 1_700_000_000 - 5400),
-            ("now-2days", 1_700_000_000 - 172_800),
-            ("-5m", 1_700_000_000 - 300),
-        ] {
-            assert_eq!(parse_time(text, NOW), Some(seconds * SECOND), "{text}");
-        }
-        for bad in [
-            "yesterday",
-            "now-",
-            "now-1",
-            "now-h",
-            "99999999",
-            "9999999999999999999",
-            "now-99999999999y",
-            "nowx",
-            "\u{e9}",
-        ] {
-            assert_eq!(parse_time(bad, NOW), None, "{bad}");
         }
     }
 }

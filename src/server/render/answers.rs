@@ -1,0 +1,175 @@
+//! What Pyroscope's plain routes answer, without HTTP.
+//!
+//! In: parameters that were read. Out: answers of the query engine, in one place among the questions that are being
+//! answered. Selectors, node limits and their errors are those of `querier.v1`.
+
+use crate::profile::TenantId;
+use crate::profile::flamegraph::CallGraph;
+use crate::query::{Detail, SeriesQuery, StackQuery, TimeRange};
+use crate::server::ServerState;
+use crate::server::querier::{matchers, max_nodes, profile_type};
+use crate::server::render::parameters::{DiffQuestion, LabelQuestion, RenderQuestion, Side};
+use crate::server::render::timeline::{by_label, of_all, step};
+use crate::wire::connect::ConnectError;
+use crate::wire::flamebearer::FlamebearerProfile;
+
+/// Functions of a call graph when the question does not say.
+const CALL_GRAPH_FUNCTIONS: i64 = 100;
+/// The label that stands for the profile type.
+const NAME_LABEL: &str = "__name__";
+
+/// A call graph, and the type of its values.
+pub(super) struct Calls {
+    pub graph: CallGraph,
+    pub title: String,
+    pub unit: String,
+}
+
+/// The flame graph of a question with its time lines.
+pub(super) async fn flame_graph(
+    state: &ServerState,
+    tenant: &TenantId,
+    question: RenderQuestion,
+) -> Result<FlamebearerProfile, ConnectError> {
+    let work = async {
+        let nodes = max_nodes(question.max_nodes, &state.options.limits)?;
+        let query = stack_query(state, question.side).await?;
+        let (profile_type, range) = (query.profile_type.clone(), query.range);
+        let step = step(range);
+        let lines = |group_by: Option<&String>, aggregation| {
+            let query = SeriesQuery {
+                profile_type: query.profile_type.clone(),
+                matchers: query.matchers.clone(),
+                range,
+                step: step as f64,
+                group_by: group_by.into_iter().cloned().collect(),
+                aggregation,
+                limit: 0,
+            };
+            state.engine.select_series(tenant, query)
+        };
+        let all = lines(None, question.aggregation).await?;
+        let groups = match &question.group_by {
+            Some(label) => {
+                let series = lines(Some(label), question.aggregation).await?;
+                Some(by_label(&series, label, range, step)?)
+            }
+            None => None,
+        };
+        let graph = state.engine.flamegraph(tenant, query, nodes, Detail::Names).await?;
+        let mut profile = FlamebearerProfile::single(graph, &profile_type);
+        profile.timeline = Some(of_all(&all, range, step));
+        profile.groups = groups;
+        Ok(profile)
+    };
+    state.engine.admitted(Box::pin(work)).await
+}
+
+/// Who calls whom in the stacks of a question.
+pub(super) async fn call_graph(
+    state: &ServerState,
+    tenant: &TenantId,
+    question: RenderQuestion,
+) -> Result<Calls, ConnectError> {
+    let work = async {
+        let limits = &state.options.limits;
+        let functions = CALL_GRAPH_FUNCTIONS.min(limits.max_flamegraph_nodes);
+        let functions = max_nodes(question.max_nodes.or(Some(functions)), limits)?;
+        let query = stack_query(state, question.side).await?;
+        let profile_type = query.profile_type.clone();
+        let graph = state.engine.call_graph(tenant, query, functions).await?;
+        Ok(Calls {
+            graph,
+            title: profile_type.to_string(),
+            unit: profile_type.sample_unit,
+        })
+    };
+    state.engine.admitted(Box::pin(work)).await
+}
+
+/// The difference of two sides of one type.
+pub(super) async fn difference(
+    state: &ServerState,
+    tenant: &TenantId,
+    question: DiffQuestion,
+) -> Result<FlamebearerProfile, ConnectError> {
+    let work = async {
+        let nodes = max_nodes(question.max_nodes, &state.options.limits)?;
+        let (left, right) = (
+            stack_query(state, question.left).await?,
+            stack_query(state, question.right).await?,
+        );
+        if left.profile_type != right.profile_type {
+            return Err(ConnectError::invalid(format!(
+                "both sides must have one profile type, not `{}` and `{}`",
+                left.profile_type, right.profile_type
+            )));
+        }
+        let profile_type = left.profile_type.clone();
+        let graph = state.engine.diff(tenant, left, right, nodes).await?;
+        Ok(FlamebearerProfile::double(graph, &profile_type))
+    };
+    state.engine.admitted(Box::pin(work)).await
+}
+
+/// Values of a label, or the profile types for `__name__`, sorted. Without times: those that there ever were, as far
+/// back as a question may ask.
+pub(super) async fn label_values(
+    state: &ServerState,
+    tenant: &TenantId,
+    question: LabelQuestion,
+) -> Result<Vec<String>, ConnectError> {
+    let work = async {
+        let range = label_range(state, &question);
+        if question.label == NAME_LABEL {
+            let is_limited = question.from_ms.is_some() || question.until_ms.is_some();
+            let types = state.engine.profile_types(tenant, is_limited.then_some(range)).await?;
+            return Ok(types.iter().map(ToString::to_string).collect());
+        }
+        Ok(state.engine.label_values(tenant, &question.label, &[], range).await?)
+    };
+    state.engine.admitted(Box::pin(work)).await
+}
+
+fn label_range(state: &ServerState, question: &LabelQuestion) -> TimeRange {
+    let longest = state.engine.limits().max_query_length;
+    let TimeRange { start_ms, end_ms } = TimeRange::ALL;
+    if longest.is_zero() {
+        return TimeRange::new(
+            question.from_ms.unwrap_or(start_ms),
+            question.until_ms.unwrap_or(end_ms),
+        );
+    }
+    let longest = i64::try_from(longest.as_millis()).unwrap_or(i64::MAX);
+    let now = chrono::Utc::now().timestamp_millis();
+    let until = question.until_ms.unwrap_or(now);
+    TimeRange::new(question.from_ms.unwrap_or(until.saturating_sub(longest)), until)
+}
+
+/// Reads `TYPE{...}`, or `{__name__="TYPE", ...}`, which is the same.
+async fn stack_query(state: &ServerState, side: Side) -> Result<StackQuery, ConnectError> {
+    let Side { parameter, text, range } = side;
+    let named = |mut error: ConnectError| {
+        error.message = format!("{parameter}: {}", error.message);
+        error
+    };
+    let (id, selector) = text.split_at(text.find('{').unwrap_or(text.len()));
+    let mut id = id.trim().to_owned();
+    let selector = if selector.is_empty() { "{}" } else { selector };
+    let mut matchers = matchers(state, selector.to_owned()).await.map_err(named)?;
+    if id.is_empty()
+        && let Some(place) = matchers.iter().position(|matcher| matcher.name() == NAME_LABEL)
+    {
+        let matcher = matchers.remove(place);
+        // Of another comparison the type would not follow.
+        if matcher.matches_value(matcher.value()) {
+            matcher.value().clone_into(&mut id);
+        }
+    }
+    if id.is_empty() {
+        let message = format!("{parameter}: there is no profile type before the selector `{text}`");
+        return Err(ConnectError::invalid(message));
+    }
+    let profile_type = profile_type(&id).map_err(named)?;
+    Ok(StackQuery::new(profile_type, matchers, range))
+}

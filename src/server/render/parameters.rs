@@ -1,0 +1,251 @@
+//! The parameters of Pyroscope's plain routes.
+//!
+//! In: the query part of a URL, the time now. Out: what is asked, as far as no regular expression must be compiled for
+//! it, or 400 with the name of the parameter. As in Pyroscope, the first of several parameters of one name counts,
+//! unknown ones are ignored, and a node limit or an aggregation that cannot be read is taken for none.
+
+use crate::query::{Aggregation, TimeRange};
+use crate::wire::at_time;
+use crate::wire::connect::ConnectError;
+
+/// A question for a flame graph, or a side of a difference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Side {
+    /// The parameter that `text` is of, for errors.
+    pub parameter: &'static str,
+    /// `TYPE{selector}`, never empty.
+    pub text: String,
+    /// From `from` up to but not including `until`.
+    pub range: TimeRange,
+}
+
+/// What an answer of `/pyroscope/render` is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RenderFormat {
+    /// A flame graph and a time line.
+    Json,
+    /// A call graph as text for Graphviz.
+    Dot,
+}
+
+/// A question of `/pyroscope/render`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RenderQuestion {
+    /// Which profiles are asked about.
+    pub side: Side,
+    /// Most nodes of the answer; `None` for the default of its format.
+    pub max_nodes: Option<i64>,
+    /// The label whose values have a time line each.
+    pub group_by: Option<String>,
+    /// How profiles of one step of a time line are put together.
+    pub aggregation: Aggregation,
+    pub format: RenderFormat,
+}
+
+/// A question of `/pyroscope/render-diff`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct DiffQuestion {
+    pub left: Side,
+    pub right: Side,
+    /// Most nodes of the answer; `None` for the default.
+    pub max_nodes: Option<i64>,
+}
+
+/// A question of `/pyroscope/label-values`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LabelQuestion {
+    /// Name of the label, never empty.
+    pub label: String,
+    /// Times in Unix milliseconds, as far as they are given.
+    pub from_ms: Option<i64>,
+    pub until_ms: Option<i64>,
+}
+
+impl RenderQuestion {
+    /// Reads the query part of a URL; times that are not given are now.
+    pub(super) fn parse(query: &str, now_nanos: i64) -> Result<Self, ConnectError> {
+        let read = Parameters::parse(query);
+        Ok(Self {
+            side: read.side(["query", "from", "until"], now_nanos)?,
+            max_nodes: read.max_nodes(),
+            group_by: Some(read.get("groupBy").to_owned()).filter(|label| !label.is_empty()),
+            aggregation: match read.get("aggregation") {
+                "avg" => Aggregation::Average,
+                _ => Aggregation::Sum,
+            },
+            format: match read.get("format") {
+                "dot" => RenderFormat::Dot,
+                _ => RenderFormat::Json,
+            },
+        })
+    }
+}
+
+impl DiffQuestion {
+    /// Reads the query part of a URL; times that are not given are now.
+    pub(super) fn parse(query: &str, now_nanos: i64) -> Result<Self, ConnectError> {
+        let read = Parameters::parse(query);
+        Ok(Self {
+            left: read.side(["leftQuery", "leftFrom", "leftUntil"], now_nanos)?,
+            right: read.side(["rightQuery", "rightFrom", "rightUntil"], now_nanos)?,
+            max_nodes: read.max_nodes(),
+        })
+    }
+}
+
+impl LabelQuestion {
+    /// Reads the query part of a URL.
+    pub(super) fn parse(query: &str, now_nanos: i64) -> Result<Self, ConnectError> {
+        let read = Parameters::parse(query);
+        let time = |name| match read.get(name) {
+            "" => Ok(None),
+            _ => read.time_ms(name, now_nanos).map(Some),
+        };
+        let label = read.get("label");
+        if label.is_empty() {
+            return Err(ConnectError::invalid(
+                "label: a name is required, such as `service_name`",
+            ));
+        }
+        Ok(Self {
+            label: label.to_owned(),
+            from_ms: time("from")?,
+            until_ms: time("until")?,
+        })
+    }
+}
+
+/// Names and values in the order given.
+struct Parameters(Vec<(String, String)>);
+
+impl Parameters {
+    fn parse(query: &str) -> Self {
+        Self(url::form_urlencoded::parse(query.as_bytes()).into_owned().collect())
+    }
+
+    /// The first value of this name; empty when there is none.
+    fn get(&self, name: &str) -> &str {
+        let found = self.0.iter().find(|(key, _)| key == name);
+        found.map_or("", |(_, value)| value.as_str())
+    }
+
+    fn side(&self, [query, from, until]: [&'static str; 3], now_nanos: i64) -> Result<Side, ConnectError> {
+        let text = self.get(query).trim();
+        if text.is_empty() {
+            return Err(ConnectError::invalid(format!(
+                "{query}: a profile type and a selector are required, such as \
+                 `process_cpu:cpu:nanoseconds:cpu:nanoseconds{{service_name=\"shop\"}}`"
+            )));
+        }
+        let range = TimeRange::new(self.time_ms(from, now_nanos)?, self.time_ms(until, now_nanos)?);
+        // 1970 is what clients send that know no time.
+        if range.start_ms == 0 || range.end_ms == 0 {
+            return Err(ConnectError::invalid(format!(
+                "missing time range in the query: {from} and {until} must not be 0"
+            )));
+        }
+        Ok(Side {
+            parameter: query,
+            text: text.to_owned(),
+            range,
+        })
+    }
+
+    fn time_ms(&self, name: &str, now_nanos: i64) -> Result<i64, ConnectError> {
+        Ok(at_time::read(name, self.get(name), now_nanos)?.div_euclid(1_000_000))
+    }
+
+    fn max_nodes(&self) -> Option<i64> {
+        let number = |name| self.get(name).parse().ok().filter(|number| *number != 0);
+        number("maxNodes").or_else(|| number("max-nodes"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: i64 = 1_700_000_000_000_000_000;
+    const NOW_MS: i64 = 1_700_000_000_000;
+
+    fn render(query: &str) -> RenderQuestion {
+        RenderQuestion::parse(query, NOW).unwrap()
+    }
+
+    #[test]
+    fn a_question_for_a_flame_graph_has_defaults() {
+        let read = render("query=cpu%7Ba%3D%22b%22%7D&from=now-1h&unknown=1");
+        let side = Side {
+            parameter: "query",
+            text: "cpu{a=\"b\"}".to_owned(),
+            range: TimeRange::new(NOW_MS - 3_600_000, NOW_MS),
+        };
+        let expected = RenderQuestion {
+            side,
+            max_nodes: None,
+            group_by: None,
+            aggregation: Aggregation::Sum,
+            format: RenderFormat::Json,
+        };
+        assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn all_that_may_be_asked_is_read_and_the_first_of_each_counts() {
+        let read = render(
+            "query=cpu&from=1699999000&until=1699999500123&groupBy=region&groupBy=pod&aggregation=avg&format=dot",
+        );
+        assert_eq!(read.side.range, TimeRange::new(1_699_999_000_000, 1_699_999_500_123));
+        assert_eq!(read.group_by.as_deref(), Some("region"));
+        assert_eq!(
+            (read.aggregation, read.format),
+            (Aggregation::Average, RenderFormat::Dot)
+        );
+        let odd = render("query=cpu&aggregation=median&format=collapsed");
+        assert_eq!((odd.aggregation, odd.format), (Aggregation::Sum, RenderFormat::Json));
+    }
+
+    #[test]
+    fn node_limits_have_two_names_and_what_is_no_number_is_none() {
+        for (given, limit) in [
+            ("", None),
+            ("&maxNodes=7", Some(7)),
+            ("&max-nodes=8", Some(8)),
+            ("&max-nodes=8&maxNodes=7", Some(7)),
+            ("&max-nodes=8&maxNodes=0", Some(8)),
+            ("&maxNodes=0", None),
+            ("&maxNodes=many", None),
+            ("&maxNodes=-1", Some(-1)),
+        ] {
+            assert_eq!(render(&format!("query=cpu{given}")).max_nodes, limit, "{given}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_or_no_time_is_named() {
+        for (query, reason) in [
+            ("", "query: a profile type"),
+            ("query=+", "query: a profile type"),
+            ("query=cpu&from=yesterday", "from: `yesterday` is not a time"),
+            ("query=cpu&from=now-1h&until=0", "missing time range"),
+            ("query=cpu&from=0", "missing time range"),
+        ] {
+            let error = RenderQuestion::parse(query, NOW).unwrap_err();
+            assert_eq!(error.status, 400, "{query}");
+            assert!(error.message.starts_with(reason), "{query}: {error}");
+        }
+        let error = DiffQuestion::parse("leftQuery=cpu&rightQuery=cpu&rightFrom=x", NOW).unwrap_err();
+        assert!(error.message.starts_with("rightFrom: `x`"), "{error}");
+        let error = LabelQuestion::parse("from=now", NOW).unwrap_err();
+        assert!(error.message.starts_with("label: a name"), "{error}");
+    }
+
+    #[test]
+    fn a_difference_has_two_sides_and_labels_need_no_times() {
+        let read = DiffQuestion::parse("leftQuery=a&leftFrom=now-2h&leftUntil=now-1h&rightQuery=b", NOW).unwrap();
+        assert_eq!(read.left.range, TimeRange::new(NOW_MS - 7_200_000, NOW_MS - 3_600_000));
+        assert_eq!((read.right.text.as_str(), read.right.parameter), ("b", "rightQuery"));
+        let read = LabelQuestion::parse("label=region&until=now-1h", NOW).unwrap();
+        assert_eq!((read.from_ms, read.until_ms), (None, Some(NOW_MS - 3_600_000)));
+    }
+}
