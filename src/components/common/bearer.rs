@@ -1,4 +1,4 @@
-//! Bearer tokens of clouds: how a token server answers, and how a token is shown.
+//! Bearer tokens of clouds: the answer of a token server, and the header that carries a token.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -12,17 +12,17 @@ use url::Url;
 use crate::components::common::expiring::Lasting;
 use crate::components::common::web_api::{Answer, WebApi};
 
-/// How long a token lasts whose server does not say.
+/// Lifetime of a token when the server names none.
 const LIFETIME: Duration = Duration::from_mins(5);
 
 #[derive(Deserialize)]
 struct Token {
     access_token: String,
-    /// Seconds, as a number or as text.
+    /// Lifetime in seconds, as a number or as text.
     expires_in: Option<Value>,
 }
 
-/// Asks a token server by a form.
+/// Requests a token from a token server with a form.
 pub(crate) async fn ask(api: &WebApi, url: Url, form: &[(&str, &str)]) -> Result<Lasting<Arc<str>>, String> {
     let form = url::form_urlencoded::Serializer::new(String::new())
         .extend_pairs(form)
@@ -45,7 +45,7 @@ pub(crate) fn of_answer(answer: &Answer) -> Result<Lasting<Arc<str>>, String> {
     })
 }
 
-/// The header that shows a token.
+/// The `Authorization` header with a token.
 pub(crate) fn header(token: &str) -> Result<HeaderMap, String> {
     let value = HeaderValue::from_str(&format!("Bearer {token}"));
     let mut value = value.map_err(|_| "the token cannot stand in a header".to_owned())?;

@@ -1,8 +1,8 @@
-//! Checks of what several arguments say together, with one wording.
+//! Checks across several arguments, with uniform error messages.
 
 use crate::lang::argument_error::ArgumentError;
 
-/// Refuses a text and its file form given together.
+/// Refuses a text given together with the file that may hold it instead.
 pub(crate) fn at_most_one_of<T, F>(
     text_name: &str,
     text: &Option<T>,

@@ -1,5 +1,5 @@
-//! What `discovery.consul` and `discovery.consulagent` have in common: where the agent is, which services count, and
-//! what labels mean.
+//! What `discovery.consul` and `discovery.consulagent` have in common: the agent's address, the selection of services,
+//! and the meaning of labels.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::lang::value::Value;
 use crate::pipeline::component::ComponentError;
 use crate::wire::client::{self, ClientOptions, Credential};
 
-/// The header by which Consul takes a token.
+/// Header that carries a token to Consul.
 const TOKEN: HeaderName = HeaderName::from_static("x-consul-token");
 
 arguments! {
@@ -54,7 +54,7 @@ choices! {
     }
 }
 
-/// Host and port of an agent, which may have a scheme before them.
+/// Host and port of an agent, optionally after a scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Agent(Arc<str>);
 
@@ -74,7 +74,7 @@ impl FromValue for Agent {
 }
 
 impl Catalog {
-    /// The API of the agent, asked by a client of these options.
+    /// A client of the agent's API with these options.
     pub(crate) fn api(&self, mut options: ClientOptions) -> Result<WebApi, ComponentError> {
         if let Some(Secret(token)) = &self.token {
             let mut value = HeaderValue::from_str(token)
@@ -97,7 +97,8 @@ impl Catalog {
         WebApi::with_options(&options, &url.map_err(ComponentError)?)
     }
 
-    /// Refuses the old form of credentials beside others, each of those a name and whether it is given.
+    /// Refuses `username` beside other credentials, each given as a name and whether it is set, and `password` without
+    /// `username`.
     pub(crate) fn check_credentials(&self, others: &[(&'static str, bool)]) -> Result<(), ArgumentError> {
         if self.password.is_some() && self.username.is_none() {
             return Err(ArgumentError::new("password", "a password needs a username"));
@@ -107,19 +108,20 @@ impl Catalog {
         checks::at_most_one(&all)
     }
 
-    /// True when a service of this name can count.
+    /// True when `services` names this service or names none.
     pub(crate) fn has_service(&self, name: &str) -> bool {
         let named = self.services.as_deref().unwrap_or_default();
         named.is_empty() || named.iter().any(|service| &**service == name)
     }
 
-    /// True when these are all the tags that are asked for, and perhaps more.
+    /// True when a service has every tag of the argument `tags`.
     pub(crate) fn has_tags(&self, tags: &[String]) -> bool {
         let wanted = self.tags.iter().flatten();
         wanted.into_iter().all(|wanted| tags.iter().any(|tag| *tag == **wanted))
     }
 
-    /// Tags as one label, with the separator around each, so that a pattern need not care for places.
+    /// Tags as one label, with the separator also before the first and after the last, so that one pattern matches a
+    /// tag at any position.
     pub(crate) fn joined(&self, tags: &[String]) -> String {
         let separator = &*self.tag_separator;
         format!("{separator}{}{separator}", tags.join(separator))
@@ -138,7 +140,7 @@ pub(crate) struct Check {
     pub(crate) service_id: String,
 }
 
-/// The health of one that has these checks: the worst of them. Without any it is well.
+/// The worst status of the checks: `passing` when there are none, empty when a status is unknown.
 pub(crate) fn health<'a>(checks: impl Iterator<Item = &'a Check>) -> &'static str {
     const ORDER: [&str; 4] = ["passing", "warning", "critical", "maintenance"];
     let rank = |check: &Check| match &*check.id {
@@ -146,7 +148,7 @@ pub(crate) fn health<'a>(checks: impl Iterator<Item = &'a Check>) -> &'static st
         id if id.starts_with("_service_maintenance:") => Some(3),
         _ => ORDER[..3].iter().position(|status| *status == check.status),
     };
-    // A status that nobody knows says nothing about the service.
+    // An unknown status says nothing about the service.
     let worst = checks
         .map(rank)
         .try_fold(0, |worst, rank| rank.map(|rank| rank.max(worst)));

@@ -1,5 +1,4 @@
-//! How a component that reads files sees their changes: the arguments `detector` and `poll_frequency`, and one bounded
-//! reader of text.
+//! Detection of file changes: the arguments `detector` and `poll_frequency`, and a bounded reader of text files.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -7,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::lang::attribute::{Interval, choices};
 use crate::lang::body::arguments;
 
-/// Largest file taken, in bytes: what is read is kept, exported and compared.
+/// Largest file that is read, in bytes: its text is kept, exported and compared.
 pub(crate) const MAX_FILE: u64 = 16 << 20;
 
 choices! {

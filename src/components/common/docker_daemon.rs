@@ -1,7 +1,7 @@
-//! The API of a Docker daemon: where it listens, its lists, and the labels of its networks.
+//! The API of a Docker daemon: its address, its lists, and the labels of its networks.
 //!
-//! In: the address of a daemon and HTTP client arguments. Out: lists as JSON. Podman answers the same. Paths have no
-//! version, so that the daemon answers in its newest.
+//! In: the address of a daemon and HTTP client arguments. Out: lists as JSON. Podman has the same API. Paths name no
+//! API version, so that the daemon uses its newest.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -43,15 +43,15 @@ pub(crate) struct DaemonAddress {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
     Socket(PathBuf),
-    /// `tcp://`, here as `http://`: the block `tls_config` says whether TLS is spoken.
+    /// `tcp://`, kept as `http://`; the client arguments decide whether TLS is used.
     Tcp(Url),
     Web(Url),
 }
 
-/// Labels of objects, which Docker leaves out or sends as null where there are none.
+/// Labels of an object. Docker omits them or sends null when there are none.
 pub(crate) type ObjectLabels = Option<BTreeMap<String, String>>;
 
-/// A Docker daemon that can be asked.
+/// A client of a Docker daemon.
 pub(crate) struct DockerApi {
     api: WebApi,
     host: Arc<str>,
@@ -92,7 +92,7 @@ impl FromValue for DaemonAddress {
 }
 
 impl Daemon {
-    /// Refuses what a socket cannot have.
+    /// Refuses client arguments that a Unix socket cannot have.
     pub(crate) fn check(&self, client: &HttpClientArguments) -> Result<(), ArgumentError> {
         let is_socket = matches!(self.host.0.place, Place::Socket(_));
         let proxy = &client.transport.proxy;
@@ -110,7 +110,7 @@ impl Daemon {
 }
 
 impl DockerApi {
-    /// The daemon as the arguments say; each request may take `timeout`.
+    /// A client of the daemon; `timeout` bounds each request.
     pub(crate) fn new(
         daemon: &Daemon,
         client: &HttpClientArguments,
@@ -134,7 +134,7 @@ impl DockerApi {
         })
     }
 
-    /// The list at `path`, of those that match all filters.
+    /// The objects of the list at `path` that match all filters.
     pub(crate) async fn list<T: DeserializeOwned>(&self, path: &str, filters: &[Filter]) -> Result<Vec<T>, String> {
         let mut by_name: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for filter in filters {
@@ -150,7 +150,7 @@ impl DockerApi {
         listed.map_err(|error| format!("docker at {}: {error}", self.host))
     }
 
-    /// The networks that there are.
+    /// The networks of the daemon, by id.
     pub(crate) async fn networks(&self) -> Result<Networks, String> {
         let listed: Vec<Network> = self.list("networks", &[]).await?;
         let by_id = listed.into_iter().map(|network| (network.id.clone(), network));

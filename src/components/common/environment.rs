@@ -1,4 +1,4 @@
-//! Variables of the environment, which clouds put credentials into.
+//! Environment variables, in which clouds pass credentials.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 type Read = dyn Fn(&str) -> Option<String> + Send + Sync;
 
-/// Reads variables: those of the process, or in a test others.
+/// Reads environment variables: those of the process, or others in a test.
 #[derive(Clone)]
 pub(crate) struct Environment(Arc<Read>);
 
@@ -21,7 +21,7 @@ impl Environment {
         (self.0)(name).filter(|value| !value.is_empty())
     }
 
-    /// A path below the folder of the user; nothing when there is no such folder.
+    /// A path below the home folder; `None` without such a folder.
     pub(crate) fn at_home(&self, path: &str) -> Option<PathBuf> {
         self.get("HOME").map(|home| PathBuf::from(home).join(path))
     }

@@ -1,25 +1,25 @@
-//! Credentials that end: asked for once, used until shortly before their end.
+//! Credentials that expire: requested once, and used until shortly before they expire.
 
 use std::time::{Duration, SystemTime};
 
-/// Credentials are renewed this long before they end, so that they do not end on their way.
+/// Credentials are renewed this long before they expire, so that they do not expire in transit.
 const RENEW_BEFORE: Duration = Duration::from_mins(2);
 
-/// Holds credentials until they end.
+/// Holds credentials until they expire.
 #[derive(Debug)]
 pub(crate) struct Expiring<T>(tokio::sync::Mutex<Option<Lasting<T>>>);
 
-/// Credentials, and how long they last.
+/// Credentials, and when they expire.
 #[derive(Clone, Debug)]
 pub(crate) struct Lasting<T> {
     /// The credentials themselves.
     pub(crate) value: T,
-    /// When they end; `None` for those that do not.
+    /// When they expire; `None` for those that do not.
     pub(crate) ends: Option<SystemTime>,
 }
 
 impl<T> Lasting<T> {
-    /// Credentials without an end.
+    /// Credentials that do not expire.
     pub(crate) fn forever(value: T) -> Self {
         Self { value, ends: None }
     }
@@ -32,8 +32,8 @@ impl<T> Default for Expiring<T> {
 }
 
 impl<T: Clone> Expiring<T> {
-    /// Credentials that are good now; `renew` is awaited when there are none. Others wait meanwhile instead of asking
-    /// for their own.
+    /// Valid credentials; awaits `renew` when there are none. Concurrent callers wait for that instead of requesting
+    /// their own.
     pub(crate) async fn get(&self, renew: impl Future<Output = Result<Lasting<T>, String>>) -> Result<T, String> {
         let mut held = self.0.lock().await;
         let soon = SystemTime::now() + RENEW_BEFORE;
@@ -46,7 +46,7 @@ impl<T: Clone> Expiring<T> {
         Ok(value)
     }
 
-    /// Forgets credentials that were refused: the next use asks for new ones.
+    /// Forgets credentials that were refused, so that the next use requests new ones.
     pub(crate) async fn forget(&self) {
         *self.0.lock().await = None;
     }

@@ -1,5 +1,5 @@
-//! Watches the folders of the files. Folders, not files: editors and Kubernetes replace a file or a link instead of
-//! writing to it.
+//! Watches the folders of files. Folders, not files: editors and Kubernetes replace a file or a link instead of writing
+//! to it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -34,8 +34,8 @@ impl FolderWatcher {
         })
     }
 
-    /// Watches the folders of `patterns` and `further` folders instead of those of before. A folder that is not there
-    /// is tried again at the next call.
+    /// Watches the folders of `patterns` and the `further` folders, and no others. A folder that does not exist is
+    /// tried again at the next call.
     pub(crate) fn watch<'a>(&mut self, patterns: impl Iterator<Item = &'a str>, further: Vec<PathBuf>) {
         let wanted: BTreeSet<PathBuf> = patterns.map(folder_of).chain(further).collect();
         for folder in self.watched.difference(&wanted) {

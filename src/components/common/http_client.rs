@@ -141,7 +141,7 @@ arguments! {
     check TlsArguments::check;
 }
 
-/// A version of TLS that a client can be held to.
+/// The lowest version of TLS that a client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TlsVersion(client::TlsVersion);
 
@@ -160,7 +160,7 @@ impl FromValue for TlsVersion {
 }
 
 impl HttpClientArguments {
-    /// The arguments of a client without credentials: for components that have their own.
+    /// Arguments of a client without credentials, for components that have their own.
     pub(crate) fn with_transport(transport: &Transport) -> Self {
         Self {
             bearer_token: None,
@@ -173,7 +173,7 @@ impl HttpClientArguments {
         }
     }
 
-    /// The options of the client, which calls itself `user_agent`.
+    /// The client's options, with `user_agent` as its name in requests.
     pub(crate) fn options(&self, user_agent: &Arc<str>) -> ClientOptions {
         ClientOptions {
             credential: self.credential(user_agent),
@@ -181,7 +181,7 @@ impl HttpClientArguments {
         }
     }
 
-    /// True when every argument is left out or as its default is.
+    /// True when every argument has its default.
     pub(crate) fn is_default(&self) -> bool {
         let Transport {
             enable_http2,
@@ -251,7 +251,7 @@ impl HttpClientArguments {
 }
 
 impl Transport {
-    /// The options of a client without credentials, which calls itself `user_agent`.
+    /// The options of a client without credentials, with `user_agent` as its name in requests.
     pub(crate) fn options(&self, user_agent: &Arc<str>, tls_config: Option<&TlsArguments>) -> ClientOptions {
         ClientOptions {
             follow_redirects: self.follow_redirects,
@@ -373,7 +373,7 @@ impl TlsArguments {
     }
 }
 
-/// The certificates that a block `tls_config` names; without one, the system's authorities.
+/// The TLS options of a block `tls_config`. Without it, the system's certificate authorities are trusted.
 pub(crate) fn tls(arguments: Option<&TlsArguments>) -> TlsOptions {
     let Some(given) = arguments else {
         return TlsOptions::default();

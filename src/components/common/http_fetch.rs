@@ -1,4 +1,4 @@
-//! One text over HTTP: what `import.http` and `remote.http` ask for.
+//! Fetches one text over HTTP, for `import.http` and `remote.http`.
 //!
 //! In: arguments with Alloy's names. Out: the body of an answer with status 200. Bodies are bounded; a request has a
 //! time limit.
@@ -53,9 +53,9 @@ impl RequestArguments {
     }
 }
 
-/// A request that is made again and again.
+/// A request that is repeated at an interval.
 pub(crate) struct Request {
-    /// URL that is asked for the content.
+    /// URL that the content is fetched from.
     pub(crate) url: Url,
     /// Time from one request to the next.
     pub(crate) interval: Duration,
@@ -66,7 +66,7 @@ pub(crate) struct Request {
     client: HttpClient,
 }
 
-/// The folder that a URL stands in: everything up to its last `/`.
+/// The folder of a URL: everything up to its last `/`.
 pub(crate) fn folder(url: &Url) -> String {
     let text = url.as_str();
     let path = text.split(['?', '#']).next().unwrap_or(text);
@@ -74,7 +74,7 @@ pub(crate) fn folder(url: &Url) -> String {
 }
 
 impl Request {
-    /// A request of these arguments; reads certificate files.
+    /// Makes a request from arguments; reads certificate files.
     pub(crate) fn new(arguments: &RequestArguments, user_agent: &Arc<str>) -> Result<Self, ComponentError> {
         let client = HttpClient::new(&arguments.client.options(user_agent));
         Ok(Self {
@@ -88,7 +88,7 @@ impl Request {
         })
     }
 
-    /// Asks, and waits for the answer: for threads that may block.
+    /// Sends the request and blocks until the answer is read.
     pub(crate) fn ask(&self) -> Result<String, String> {
         let handle = tokio::runtime::Handle::try_current().map_err(|error| error.to_string())?;
         handle.block_on(async {
@@ -99,7 +99,7 @@ impl Request {
         })
     }
 
-    /// An error text without what is secret in the URL.
+    /// An error message, without the secrets of the URL.
     fn failed(&self, reason: impl std::fmt::Display) -> String {
         format!("cannot fetch {}: {reason}", without_secrets(&self.url))
     }

@@ -18,12 +18,12 @@ pub(crate) struct HttpUrl {
 }
 
 impl HttpUrl {
-    /// The URL as it is asked.
+    /// The URL in the form that requests use.
     pub(crate) fn url(&self) -> &Url {
         &self.url
     }
 
-    /// The URL as the configuration has it, for names of metrics and messages.
+    /// The URL as written in the configuration, for metrics and messages.
     pub(crate) fn written(&self) -> &Arc<str> {
         &self.written
     }
@@ -123,7 +123,7 @@ impl FromValue for HttpMethod {
     }
 }
 
-/// Reads a URL that HTTP can reach.
+/// Parses a URL with the scheme `http` or `https` and a host.
 pub(crate) fn http_url(text: &str) -> Result<Url, String> {
     url_of(text, &["http", "https"], "http:// or https://")
 }

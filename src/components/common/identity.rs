@@ -1,11 +1,11 @@
-//! Who a target is: its process, its container, the name of its service.
+//! Identity of a target: its process, its container, the name of its service.
 
 use std::sync::Arc;
 
 use crate::components::common::targets::Target;
 use crate::profile::labels::SERVICE_NAME;
 
-/// Label of a target: the number of its process.
+/// Label of a target: the id of its process.
 pub(crate) const PID: &str = "__process_pid__";
 /// Label of a container id.
 pub(crate) const CONTAINER_ID: &str = "__container_id__";
@@ -26,7 +26,7 @@ pub(crate) fn container_id(labels: &Target) -> Option<Arc<str>> {
     })
 }
 
-/// The name of the service, from the first place that has one, in Alloy's order. `prefix` stands before a name made of
+/// The name of the service, from the first label that has one, in Alloy's order. `prefix` stands before a name made of
 /// Kubernetes namespace and container.
 pub(crate) fn service_name(labels: &Target, prefix: &str) -> String {
     let get = |name: &str| labels.get(name).filter(|value| !value.is_empty());

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// The text at a path, if there is one that is not empty.
+/// The text at a path; `None` when it is missing or empty.
 pub(crate) fn text<'a>(value: &'a Value, path: &str) -> Option<&'a str> {
     value.pointer(path)?.as_str().filter(|text| !text.is_empty())
 }
@@ -26,7 +26,7 @@ pub(crate) fn pairs<'a>(value: &'a Value, path: &str) -> Vec<(&'a String, &'a st
         .collect()
 }
 
-/// Takes the list out of an answer; an answer without one is wrong.
+/// Takes the list at a path out of an answer; fails if there is none.
 pub(crate) fn take_list(answer: &mut Value, path: &str) -> Result<Vec<Value>, String> {
     match answer.pointer_mut(path).map(Value::take) {
         Some(Value::Array(items)) => Ok(items),

@@ -19,7 +19,7 @@ use crate::pipeline::component::ComponentError;
 /// Connections at one time where the configuration sets no limit.
 const MAX_CONNECTIONS: usize = 65_536;
 
-/// A socket that listens, with what it is served with.
+/// A listening socket, with the arguments that it was opened with.
 pub(crate) struct OpenPort {
     socket: TcpListener,
     local: SocketAddr,
@@ -28,7 +28,7 @@ pub(crate) struct OpenPort {
 }
 
 impl OpenPort {
-    /// Opens the port, or takes the socket of `before` when that listens on the same address. Reads certificates.
+    /// Opens the port, or takes over the socket of `before` when the address is the same. Reads certificates.
     pub(crate) fn open(arguments: &HttpServer, before: Option<&Self>) -> Result<Self, ComponentError> {
         let tls = arguments
             .tls
@@ -61,12 +61,12 @@ impl OpenPort {
         &self.arguments
     }
 
-    /// The address with the real port.
+    /// The address, with the port that is really in use.
     pub(crate) fn local_addr(&self) -> SocketAddr {
         self.local
     }
 
-    /// A listener on the socket, whose requests may take `grace` when it is stopped.
+    /// A listener on the socket. When it is stopped, its requests may take `grace` to finish.
     pub(crate) fn listener(&self, grace: Duration) -> std::io::Result<Listener> {
         let arguments = &self.arguments;
         let options = ListenOptions {
@@ -85,7 +85,7 @@ impl OpenPort {
     }
 }
 
-/// A machine without IPv6 has only the other kind of "all addresses".
+/// Binds the socket. A machine without IPv6 has only the IPv4 form of "all addresses".
 fn bind(address: &str, arguments: &HttpServer) -> std::io::Result<TcpListener> {
     match TcpListener::bind(address) {
         Err(_) if arguments.listen.listen_address.is_empty() => {

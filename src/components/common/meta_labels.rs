@@ -14,7 +14,7 @@ pub(crate) struct MetaLabels {
 }
 
 impl MetaLabels {
-    /// No labels yet; names are given without `prefix`, such as `__meta_consul_`.
+    /// An empty set. Names are given without `prefix`, such as `__meta_consul_`.
     pub(crate) fn new(prefix: &'static str) -> Self {
         Self {
             prefix,
@@ -37,8 +37,8 @@ impl MetaLabels {
         self
     }
 
-    /// Sets a label for each entry of a map: the name is `name` and the key, in which `_` stands for what a label's
-    /// name cannot have.
+    /// Sets a label for each entry of a map, named `name` and the key. Characters that a label name cannot have become
+    /// `_`.
     pub(crate) fn set_each<K: AsRef<str>, V: ToString>(
         &mut self,
         name: &str,
@@ -50,8 +50,8 @@ impl MetaLabels {
         self
     }
 
-    /// Sets labels of what stands in an answer: each by its name and the path of its value. What is no text, number or
-    /// boolean gives none.
+    /// Sets labels from a JSON answer, each given by its name and the path of its value. Values other than text,
+    /// numbers and booleans are skipped.
     pub(crate) fn set_json(&mut self, answer: &Value, labels: &[(&str, &str)]) -> &mut Self {
         for (name, path) in labels {
             match answer.pointer(path) {
@@ -63,7 +63,7 @@ impl MetaLabels {
         self
     }
 
-    /// Sets a label of several values, where there is any: the separator stands before and behind each.
+    /// Sets a label to a list of values, unless it is empty: the separator stands before and after each value.
     pub(crate) fn set_list<T: AsRef<str>>(&mut self, name: &str, separator: &str, values: &[T]) -> &mut Self {
         if values.is_empty() {
             return self;
@@ -91,7 +91,7 @@ pub(crate) fn label_name(text: &str) -> String {
     text.chars().map(keep).collect()
 }
 
-/// Host and port as an address: brackets around an IPv6 address.
+/// Joins host and port to an address, with brackets around an IPv6 host.
 pub(crate) fn host_port(host: &str, port: impl std::fmt::Display) -> String {
     if host.contains(':') && !host.starts_with('[') {
         format!("[{host}]:{port}")

@@ -1,22 +1,22 @@
-//! Lists that an API gives in pages, and requests that are made one for each item.
+//! Lists that an API gives in pages, and concurrent requests for a list of items.
 
 use futures::{StreamExt as _, TryStreamExt as _};
 
 /// Most items that are taken of one list: as many as a discovery exports.
 const MAX_ITEMS: usize = 100_000;
-/// Most pages that are asked for: an API that always names a next page ends here.
+/// Most pages that are requested: an API that always names a next page ends here.
 const MAX_PAGES: usize = 10_000;
 
 /// One page of a list that comes in pages.
 #[derive(Debug)]
 pub(crate) struct Page<T, N> {
-    /// The items that stand on the page.
+    /// The items that the page holds.
     pub(crate) items: Vec<T>,
-    /// How the next page is asked for; `None` on the last.
+    /// What a request for the next page needs; `None` on the last page.
     pub(crate) next: Option<N>,
 }
 
-/// The items of all pages. `ask` gets `None` for the first page.
+/// The items of all pages. `ask` requests a page; it gets `None` for the first.
 pub(crate) async fn all_pages<T, N, A: Future<Output = Result<Page<T, N>, String>>>(
     mut ask: impl FnMut(Option<N>) -> A,
 ) -> Result<Vec<T>, String> {
@@ -35,8 +35,8 @@ pub(crate) async fn all_pages<T, N, A: Future<Output = Result<Page<T, N>, String
     Err(format!("a list has more than {MAX_PAGES} pages"))
 }
 
-/// The items of all pages of an API that numbers them from one. `ask` answers with the items and whether there are
-/// more.
+/// The items of all pages of an API that numbers its pages from one. `ask` returns the items of a page, and whether
+/// more pages follow.
 pub(crate) async fn numbered_pages<T, A: Future<Output = Result<(Vec<T>, HasMore), String>>>(
     mut ask: impl FnMut(usize) -> A,
 ) -> Result<Vec<T>, String> {
@@ -67,7 +67,8 @@ impl From<bool> for HasMore {
     }
 }
 
-/// Asks once for each item, so many at a time; answers are in the order of the items. The first failure ends it.
+/// Calls `ask` for each item, `at_once` at a time, and returns the answers in the order of the items. Fails at the
+/// first error.
 pub(crate) async fn each<I, T, A: Future<Output = Result<T, String>>>(
     items: Vec<I>,
     at_once: usize,

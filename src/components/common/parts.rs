@@ -1,5 +1,5 @@
-//! Targets of several things that are asked apart: names, services, paths. Each keeps its last good answer while it
-//! cannot be asked, and the others go on.
+//! Targets of several parts that are requested separately: names, services, paths. A part that cannot be requested
+//! keeps its last targets, and the others go on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ struct Part {
 }
 
 impl Parts {
-    /// Takes an answer about a part. After a failure its targets stay.
+    /// Takes the answer for a part. After a failure the part keeps its targets.
     pub(crate) fn set(&self, name: &Arc<str>, listed: Result<Vec<Target>, String>) {
         let mut parts = self.0.lock();
         let part = parts.entry(name.clone()).or_default();
@@ -42,7 +42,7 @@ impl Parts {
         parts.values().flat_map(|part| part.targets.iter().cloned()).collect()
     }
 
-    /// Why the first part that failed did, and how many others failed.
+    /// The error of the first part that failed, and how many others failed.
     pub(crate) fn failure(&self) -> Option<String> {
         let parts = self.0.lock();
         let mut failures = parts.values().filter_map(|part| part.failure.as_ref());

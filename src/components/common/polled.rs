@@ -1,8 +1,7 @@
-//! A discovery that asks for its targets again and again: what all such discoveries have in common.
+//! Runs discoveries that poll for their targets.
 //!
-//! In: a [`Discovery`], which knows how to list targets. Out: exports, health, metrics, live view. Targets that cannot
-//! be listed keep their last state; new arguments are asked for at once, and an answer to old ones that comes late is
-//! dropped.
+//! In: a [`Discovery`], which lists targets. Out: exports, health, metrics, live view. When targets cannot be listed,
+//! the last ones stay. New arguments are used at once, and a late answer for old ones is dropped.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -23,27 +22,27 @@ use crate::pipeline::component::live::LiveHandle;
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
 use crate::telemetry::metrics::Scope;
 
-/// Knows how to list targets.
+/// A discovery that lists targets on request.
 pub(crate) trait Discovery: Sized + Send + Sync + 'static {
-    /// The arguments that it is made of.
+    /// The arguments of the component.
     type Arguments: FromBody + Debug + Send + Sync + 'static;
 
-    /// Gets ready to ask: makes clients, reads certificates, asks nobody.
+    /// Makes clients and reads certificates. Sends no request.
     fn new(arguments: &Self::Arguments, context: &Context) -> Result<Self, ComponentError>;
 
-    /// Time from one request to the next.
+    /// Time from one list of targets to the next.
     fn interval(&self) -> Duration;
 
     /// The targets as of now, or why they cannot be listed.
     fn targets(&self) -> impl Future<Output = Result<Vec<Target>, String>> + Send;
 
-    /// Why some of the targets that were listed last are older than the others.
+    /// Why some of the targets that were listed last are out of date.
     fn failure(&self) -> Option<String> {
         None
     }
 }
 
-/// The definition of a discovery that can run.
+/// The definition of a component that runs a [`Discovery`].
 pub(crate) const fn definition<D: Discovery>(name: &'static str, doc: &'static str) -> Definition<D::Arguments> {
     Definition {
         name,
@@ -83,7 +82,7 @@ fn build<D: Discovery>(
         exported: Mutex::default(),
         updated: Notify::new(),
     };
-    // What refers to the targets can be evaluated before the first answer.
+    // Components that refer to the targets can be evaluated before the first answer.
     component.export(Vec::new());
     Ok(Arc::new(component))
 }

@@ -24,7 +24,7 @@ pub(crate) fn anchored(pattern: &str) -> Result<Regex, regex::Error> {
 /// Why an expression is wrong, in one line.
 pub(crate) fn reason(error: &regex::Error) -> String {
     let text = error.to_string();
-    // The whole text shows the expression as it was compiled, which nobody wrote.
+    // Only the last line: the others show the rewritten expression, which nobody wrote.
     let last = text.lines().last().unwrap_or_default().trim();
     last.strip_prefix("error: ").unwrap_or(last).to_owned()
 }
@@ -124,8 +124,8 @@ fn escape<'a>(rest: &'a str, place: Place, out: &mut String) -> &'a str {
         ('s', Place::Outside) => out.push_str("[\\t\\n\\f\\r ]"),
         ('S', _) => out.push_str("[^\\t\\n\\f\\r ]"),
         ('b', Place::Outside) => out.push_str("(?-u:\\b)"),
-        // The word boundary's opposite may fall inside a character when it counts bytes; the Unicode form differs for
-        // letters beyond ASCII only.
+        // A `\B` that counts bytes may match inside a character. The Unicode form differs only for letters beyond
+        // ASCII.
         _ => {
             out.push('\\');
             out.push(character);
@@ -221,7 +221,7 @@ impl Template {
         out
     }
 
-    /// The text for `(.*)`, whose only group is everything.
+    /// Expands the template for `(.*)`, whose only group is the whole text.
     pub(crate) fn expand_everything(&self, whole: &str) -> String {
         let part = |part: &Part| match part {
             Part::Text(text) => text.to_string(),

@@ -1,7 +1,7 @@
-//! Selectors of Kubernetes, as far as they can be judged without a server: are they written as selectors are?
+//! Syntax checks of Kubernetes selectors, which need no server.
 //!
 //! In: the text of a label or field selector. Out: nothing, or what is wrong. The grammar is that of the API server;
-//! keys of field selectors differ by kind of object and are not judged.
+//! keys of field selectors differ by kind of object and are not checked.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use crate::lang::attribute::{FromValue, wrong};
 use crate::lang::schema::Kind;
 use crate::lang::value::Value;
 
-/// A label selector that is written as one: `app=shop,tier in (a, b),!canary,size>3`.
+/// A label selector with valid syntax: `app=shop,tier in (a, b),!canary,size>3`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LabelSelector(pub(crate) Arc<str>);
 
-/// A field selector that is written as one: `spec.nodeName=node-1,status.phase!=Running`.
+/// A field selector with valid syntax: `spec.nodeName=node-1,status.phase!=Running`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FieldSelector(pub(crate) Arc<str>);
 
@@ -69,7 +69,7 @@ fn check_field(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The parts between commas that are not in brackets.
+/// Splits a selector at the commas outside brackets.
 fn requirements(text: &str) -> Result<Vec<&str>, String> {
     let (mut parts, mut start, mut inside) = (Vec::new(), 0, false);
     for (at, letter) in text.char_indices() {

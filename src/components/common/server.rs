@@ -1,6 +1,6 @@
 //! Arguments of components that listen: the `http` and `grpc` blocks with their limits and certificates.
 //!
-//! The names and defaults are Alloy's. Opens nothing. `listening` opens what they say.
+//! The names and defaults are Alloy's. Nothing is opened here: `listening` opens the ports.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ impl ClientAuth {
 }
 
 impl TlsVersion {
-    /// The number of a minor version, as settings have it: 10 to 13.
+    /// The version as a number in listener settings: 10 for TLS 1.0 to 13 for TLS 1.3.
     fn number(self) -> u8 {
         match self {
             Self::Tls10 => 10,
@@ -189,7 +189,7 @@ arguments! {
 }
 
 impl ServerTls {
-    /// The same as settings of a listener. Fails when certificate or key are missing.
+    /// Converts to settings of a listener. Fails when certificate or key is missing.
     pub(crate) fn settings(&self) -> Result<TlsSettings, ArgumentError> {
         let pem = |text: Option<&Arc<str>>, file: &Option<PathBuf>| match text {
             Some(text) => Some(PemText::Text(text.clone())),

@@ -1,8 +1,8 @@
-//! TLS of a listener: certificates that may be renewed while it is open, what is asked of clients, suites and curves by
+//! TLS of a listener: certificates that may be renewed while it is open, client certificates, and suites and curves by
 //! Go's names.
 //!
 //! In: settings of the `tls` block. Out: a configuration of rustls, or the argument that is wrong. Files are read when
-//! it is made, and again when they were replaced.
+//! the configuration is made, and again after they were replaced.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use rustls::{CipherSuite, DigitallySignedStruct, DistinguishedName, RootCertStor
 use crate::lang::argument_error::ArgumentError;
 use crate::pipeline::check::settings::http::{ClientAuth, PemText, TlsSettings};
 
-/// What the block asks for, with its certificates read.
+/// Makes the configuration of rustls; reads the certificates.
 pub(crate) fn server_config(settings: &TlsSettings) -> Result<Arc<ServerConfig>, ArgumentError> {
     let provider = Arc::new(provider(settings)?);
     let (least, most) = (settings.min_version.unwrap_or(12), settings.max_version.unwrap_or(13));
@@ -52,7 +52,6 @@ pub(crate) fn server_config(settings: &TlsSettings) -> Result<Arc<ServerConfig>,
     Ok(Arc::new(config))
 }
 
-/// What is wanted of what there is. As in Go, suites are chosen for TLS 1.2 only.
 fn wrong(path: &str, message: impl Into<String>) -> ArgumentError {
     ArgumentError {
         path: path.to_owned(),
@@ -60,6 +59,7 @@ fn wrong(path: &str, message: impl Into<String>) -> ArgumentError {
     }
 }
 
+/// The suites and curves that the settings allow. As in Go, suites are chosen for TLS 1.2 only.
 fn provider(settings: &TlsSettings) -> Result<CryptoProvider, ArgumentError> {
     let mut provider = rustls::crypto::ring::default_provider();
     if !settings.cipher_suites.is_empty() {
@@ -116,7 +116,7 @@ fn chain(pem: &PemText, name: &str) -> Result<Vec<CertificateDer<'static>>, Argu
     Ok(chain)
 }
 
-/// The listener's certificate; a file that is replaced is read again, so that a renewed one needs no reload.
+/// The listener's certificate. A replaced file is read again, so that a renewed certificate needs no reload.
 struct Certificates {
     certificate: PemText,
     key: PemText,
@@ -124,13 +124,13 @@ struct Certificates {
     current: Mutex<(Stamp, Arc<CertifiedKey>)>,
 }
 
-/// When the files were changed last.
+/// Modification times of certificate and key.
 type Stamp = [Option<SystemTime>; 2];
 
 impl Certificates {
     fn read(settings: &TlsSettings, provider: Arc<CryptoProvider>) -> Result<Self, ArgumentError> {
         let (certificate, key) = (settings.certificate.clone(), settings.key.clone());
-        // The stamp first: what is replaced in between is read again.
+        // The stamp is taken first, so that a file replaced in between is read again.
         let stamp = stamp(&certificate, &key);
         let certified = certified(&certificate, &key, &provider)?;
         Ok(Self {
@@ -178,7 +178,8 @@ impl ResolvesServerCert for Certificates {
         let now = stamp(&self.certificate, &self.key);
         let mut current = self.current.lock();
         if current.0 != now {
-            // Half replaced, it stays as it was, and is read again when the other half comes.
+            // While only one of the two files is replaced, the old certificate stays. It is read again when the other
+            // is.
             current.0 = now;
             match certified(&self.certificate, &self.key, &self.provider) {
                 Ok(certified) => current.1 = certified,
@@ -230,7 +231,7 @@ fn client_verifier(
     Ok(Some(verifier))
 }
 
-/// Takes a client's certificate whoever signed it; that the client has its key is checked.
+/// Accepts a client's certificate from any issuer. That the client has its key is checked.
 #[derive(Debug)]
 struct AnyCertificate {
     mandatory: bool,

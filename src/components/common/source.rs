@@ -1,7 +1,7 @@
-//! A component that is a value from elsewhere: it is fetched, exported, and fetched again when it may have changed.
+//! A component whose exports are a value from elsewhere: fetched, exported, and fetched again when it may have changed.
 //!
-//! In: a [`Fetch`] made of the arguments. Out: exports and health. The first fetch belongs to the build: when it fails
-//! the component is not built. A later failure is shown as health, and the last value stays. Fetching may block: it
+//! In: a [`Fetch`] made of the arguments. Out: exports and health. The first fetch is part of the build: when it fails
+//! the component is not built. A later failure is shown as health, and the last value stays. Fetching may block, so it
 //! never happens on the runtime's threads.
 
 use std::collections::BTreeMap;
@@ -19,46 +19,46 @@ use crate::lang::value::Value;
 use crate::pipeline::component::import::{CONTENT, FOLDER};
 use crate::pipeline::component::{Component, ComponentError, Context, HealthState};
 
-/// Changes that come within this time are read together, as in Alloy.
+/// Changes within this time are fetched together, as in Alloy.
 const SETTLE: Duration = Duration::from_millis(30);
 
-/// The export of a component that is one text.
+/// The export of a component whose value is one text.
 pub(crate) const CONTENT_EXPORT: Attribute =
     Attribute::required("content", Kind::OptionalSecret, "The text; a secret with `is_secret`.");
 
 /// The exports of a component.
 pub(crate) type Exports = BTreeMap<Arc<str>, Value>;
 
-/// Knows how to get a value.
+/// Fetches the value of a component.
 pub(crate) trait Fetch: Send + Sync + 'static {
-    /// Gets the value. May block.
+    /// Fetches the value. May block.
     fn fetch(&self) -> Result<Exports, String>;
 
     /// Time from one fetch to the next; `None` for one that cannot change.
     fn interval(&self) -> Option<Duration>;
 
-    /// The folder whose changes are a reason to fetch.
+    /// A folder whose changes trigger a fetch.
     fn watched(&self) -> Option<PathBuf> {
         None
     }
 }
 
-/// Makes a [`Fetch`] of arguments; may open files and sockets.
+/// Makes a [`Fetch`] from arguments; may open files and sockets.
 type Make<A> = Box<dyn Fn(&Context, &A) -> Result<Arc<dyn Fetch>, ComponentError> + Send + Sync>;
 
 struct Source<A> {
     context: Context,
     make: Make<A>,
-    /// The one in force. Held while a value is exported, so that what an old one got late never follows what the new
-    /// one got; never while fetching.
+    /// The current fetch. It stays locked while a value is exported, so that a late value of an old fetch never follows
+    /// one of the new. It is not locked while fetching.
     fetch: Mutex<Arc<dyn Fetch>>,
     /// Wakes the run loop: the watched folder changed.
     changed: Arc<Notify>,
-    /// Wakes the run loop: the arguments did.
+    /// Wakes the run loop: the arguments changed.
     updated: Notify,
 }
 
-/// Builds the component, with its first value; `make` makes a [`Fetch`] of arguments.
+/// Builds the component and exports its first value; `make` makes a [`Fetch`] from arguments.
 pub(crate) fn build<A: 'static, F: Fetch>(
     context: Context,
     arguments: &A,
@@ -77,7 +77,7 @@ pub(crate) fn build<A: 'static, F: Fetch>(
     }))
 }
 
-/// Whether a text may be shown.
+/// Whether a text is exported as a string or as a secret.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Secrecy {
     Public,
@@ -90,7 +90,7 @@ impl From<bool> for Secrecy {
     }
 }
 
-/// The exports of a component that is one text.
+/// The exports of a component whose value is one text.
 pub(crate) fn content(text: impl Into<Arc<str>>, secrecy: Secrecy) -> Exports {
     let text = match secrecy {
         Secrecy::Public => Value::String(text.into()),
@@ -99,7 +99,7 @@ pub(crate) fn content(text: impl Into<Arc<str>>, secrecy: Secrecy) -> Exports {
     Exports::from([(CONTENT_EXPORT.name.into(), text)])
 }
 
-/// The exports of an import: texts by name, and their folder; without one the folder is that of the text that imports.
+/// The exports of an import: texts by name, and their folder; `None` for the folder of the importing text.
 pub(crate) fn module(texts: impl IntoIterator<Item = (String, Value)>, folder: Option<String>) -> Exports {
     let folder = folder.map_or(Value::Null, Value::string);
     Exports::from([(CONTENT.into(), Value::object(texts)), (FOLDER.into(), folder)])
@@ -129,8 +129,8 @@ impl<A: 'static> Source<A> {
 
     async fn work(self: Arc<Self>, shutdown: Shutdown) -> Result<(), ComponentError> {
         let mut watcher: Option<FolderWatcher> = None;
-        // After a change of arguments as at the start, the value is new. It is fetched once more only when the folder
-        // was not watched then, lest a change be missed.
+        // At the start and after an update the value is new. It is fetched again only for a watched folder, which may
+        // have changed before it was watched.
         let mut is_fresh = true;
         loop {
             let fetch = self.fetch.lock().clone();

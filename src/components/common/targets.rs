@@ -58,8 +58,8 @@ pub(crate) fn count(targets: &Value) -> usize {
     }
 }
 
-/// Targets after `change`, which drops those that it answers with nothing. What did not change is shared with the value
-/// given: a target, or all of it.
+/// Targets after `change`, which returns `None` to drop one. What did not change is shared with `targets`: single
+/// targets, or the whole value.
 fn map(targets: &Value, change: impl Fn(Target) -> Option<Target>) -> Value {
     let Value::Array(items) = targets else {
         return Value::array([]);
@@ -99,7 +99,7 @@ pub(crate) fn one(target: Target) -> Value {
     Value::Object(Arc::new(fields.collect()))
 }
 
-/// As [`tell`], of targets that are values already.
+/// As [`tell`], for targets that are values already.
 pub(crate) fn tell_values(targets: &[Value], live: &LiveHandle) {
     live.exported_targets(targets.len());
     if live.is_watched() {

@@ -171,7 +171,7 @@ pub(crate) fn short(targets: &[Target]) -> Vec<String> {
     targets.iter().map(labels).collect()
 }
 
-/// A context and what a component told it.
+/// A context that records what a component reports.
 #[derive(Clone)]
 pub(crate) struct Recorder {
     pub context: Context,

@@ -1,4 +1,4 @@
-//! Profiles without their compression, for components that look into them.
+//! Decompresses profiles, for components that look into them.
 
 use bytes::Bytes;
 
@@ -7,7 +7,7 @@ use crate::profile::pprof;
 /// Largest profile after decompression, 512 MiB.
 const MAX_BYTES: usize = 512 << 20;
 
-/// A profile as plain pprof; the error says why it cannot be had. Takes milliseconds: off the runtime's threads.
+/// Decompresses a profile to plain pprof. Takes milliseconds: must run off the runtime's threads.
 pub(crate) fn unpack(profile: &Bytes) -> Result<Bytes, String> {
     pprof::gunzip(profile, MAX_BYTES).map_err(|error| format!("cannot unpack the profile: {error}"))
 }

@@ -1,7 +1,7 @@
-//! Asking a web API: what the discoveries that poll one have in common.
+//! Client of a web API, for the discoveries that poll one.
 //!
 //! In: a client and the URL that all paths of the API begin with. Out: answers as JSON or text. An answer is bounded in
-//! bytes and in time, and an error names what was asked without what is secret in it.
+//! bytes and in time, and an error names the request without its secrets.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,12 +19,12 @@ use crate::wire::client::{ClientOptions, HttpClient, error_chain, read_body, wit
 const MAX_ANSWER: usize = 64 << 20;
 /// Longest time for one request, with the reading of its answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// How much of an answer that refuses is looked at, in bytes.
+/// How much of a refusal is read for its reason, in bytes.
 const MAX_REFUSAL: usize = 4096;
-/// How much of the reason goes into the error, in characters.
+/// Longest reason in an error, in characters.
 const MAX_REASON: usize = 200;
 
-/// A web API, by its client and the URL that all its paths begin with.
+/// A web API: its client, and the URL that all its paths begin with.
 #[derive(Clone, Debug)]
 pub(crate) struct WebApi {
     client: HttpClient,
@@ -32,26 +32,26 @@ pub(crate) struct WebApi {
     timeout: Duration,
 }
 
-/// An answer that is good.
+/// An answer with a status of success.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// A status of success, or that nothing is new to who asked with what it knows.
+    /// A status of success, or 304 when the client's version is current.
     pub(crate) status: StatusCode,
     /// Headers that came with the answer.
     pub(crate) headers: HeaderMap,
-    /// The body, with its compression undone.
+    /// The body of the answer, decompressed.
     pub(crate) body: Bytes,
-    /// What was asked, for messages: without secrets.
+    /// The request, for messages: without secrets.
     pub(crate) asked: String,
 }
 
 impl WebApi {
-    /// The API at `base`, asked as the arguments say. Reads certificate files.
+    /// The API at `base`, with a client of these arguments. Reads certificate files.
     pub(crate) fn new(client: &HttpClientArguments, user_agent: &Arc<str>, base: &Url) -> Result<Self, ComponentError> {
         Self::with_options(&client.options(user_agent), base)
     }
 
-    /// The API at `base`, asked by a client of these options. Reads certificate files.
+    /// The API at `base`, with a client of these options. Reads certificate files.
     pub(crate) fn with_options(options: &ClientOptions, base: &Url) -> Result<Self, ComponentError> {
         Ok(Self {
             client: HttpClient::new(options).map_err(|failed| ComponentError(failed.to_string()))?,
@@ -60,7 +60,7 @@ impl WebApi {
         })
     }
 
-    /// The same API, whose requests may take this long: for those that answer when something changes.
+    /// The same API with another timeout, for requests that are answered when something changes.
     pub(crate) fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
@@ -80,27 +80,27 @@ impl WebApi {
         self.client.client().request(method, url)
     }
 
-    /// Asks for a URL and reads the answer as JSON.
+    /// Sends a GET and reads the answer as JSON.
     pub(crate) async fn json<T: DeserializeOwned>(&self, url: Url) -> Result<T, String> {
         self.get(url, HeaderMap::new()).await?.json()
     }
 
-    /// Asks for a URL with further headers, which go before the configured ones.
+    /// Sends a GET with further headers, which take precedence over the configured ones.
     pub(crate) async fn get(&self, url: Url, headers: HeaderMap) -> Result<Answer, String> {
         self.send(self.request(Method::GET, url).headers(headers)).await
     }
 
-    /// Sends a request with the configured headers and credentials, where it has none of its own.
+    /// Sends a request with the configured headers and credentials; its own headers take precedence.
     pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> Result<Answer, String> {
         self.execute(built(request)?).await
     }
 
-    /// Sends a request that is whole, such as one with a signature.
+    /// Sends a complete request, such as a signed one.
     pub(crate) async fn execute(&self, request: reqwest::Request) -> Result<Answer, String> {
         self.exchange(request).await?.accepted()
     }
 
-    /// Asks for a thing that may be gone by now: nothing where the server answers 404.
+    /// Sends a GET for a resource that may be gone; `None` when the server answers 404.
     pub(crate) async fn find(&self, url: Url, headers: HeaderMap) -> Result<Option<Answer>, String> {
         let answer = self
             .exchange(built(self.request(Method::GET, url).headers(headers))?)
@@ -172,7 +172,7 @@ pub(crate) fn built(request: reqwest::RequestBuilder) -> Result<reqwest::Request
     request.map_err(|error| format!("cannot make the request: {}", error_chain(&error.without_url())))
 }
 
-/// What a server says that refuses: the status, and why in short.
+/// The error of a refusal: its status, and a short reason.
 fn refused(status: StatusCode, body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(MAX_REFUSAL)]);
     match reason(text.trim()) {
@@ -181,7 +181,8 @@ fn refused(status: StatusCode, body: &[u8]) -> String {
     }
 }
 
-/// Code and message of an error in XML, JSON without line breaks, or the first line of text; nothing of a page.
+/// The reason in a refusal: code and message of an XML error, JSON on one line, or the first line of text. HTML pages
+/// give none.
 fn reason(text: &str) -> String {
     let reason = if text.starts_with('<') {
         let element = |name: &str| {

@@ -1,7 +1,7 @@
-//! Members that are registered as nodes in ZooKeeper: what `discovery.nerve` and `discovery.serverset` have in common.
+//! Members that are registered as nodes in ZooKeeper, for `discovery.nerve` and `discovery.serverset`.
 //!
-//! In: servers and paths, and what a node holds ([`Member`]). Every node at or below a path is read once and then
-//! watched. Out: the targets of those that hold a member, after each change.
+//! In: servers and paths, and the content of a node ([`Member`]). Every node at or below a path is read once and then
+//! watched. Out: the targets of the nodes that hold a member, after each change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::marker::PhantomData;
@@ -25,9 +25,9 @@ use crate::wire::zookeeper::{Session, ZooKeeperError};
 
 /// Most nodes that are watched: as many as targets are exported.
 const MAX_NODES: usize = 100_000;
-/// Pause after an export, so that what changes together is exported together.
+/// Pause after an export, so that changes close in time are exported together.
 const TOGETHER: Duration = Duration::from_secs(1);
-/// Pause before a lost session is replaced, as Prometheus does.
+/// Pause before a lost session is replaced, as in Prometheus.
 const RETRY: Duration = Duration::from_secs(10);
 
 arguments! {
@@ -42,7 +42,7 @@ arguments! {
     }
 }
 
-/// A path in ZooKeeper, which begins at its root.
+/// An absolute path in ZooKeeper.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ZooKeeperPath(Arc<str>);
 
@@ -61,13 +61,13 @@ impl FromValue for ZooKeeperPath {
     }
 }
 
-/// What a node holds, as JSON.
+/// A member of a service, which a node holds as JSON.
 pub(crate) trait Member: DeserializeOwned + Send + Sync + 'static {
-    /// The target of the member that the node at a path holds.
+    /// The target of the member; `path` is that of its node.
     fn target(self, path: &str) -> Target;
 }
 
-/// The nodes at and below some paths, as a discovery of the members of one kind.
+/// A discovery of the members of one kind, in the nodes at and below some paths.
 pub(crate) struct Members<M> {
     tree: ZooKeeperTree,
     kind: PhantomData<fn() -> M>,
@@ -106,7 +106,7 @@ struct ZooKeeperTree {
 #[derive(Default)]
 struct State {
     session: Option<Session>,
-    /// What the nodes hold, by their paths.
+    /// The content of the nodes, by their paths.
     nodes: BTreeMap<String, Bytes>,
 }
 
@@ -120,8 +120,8 @@ impl ZooKeeperTree {
         }
     }
 
-    /// Time until [`ZooKeeperTree::changed`] is called again: short, for it waits by itself, unless there is no
-    /// session.
+    /// Time until [`ZooKeeperTree::changed`] is called again: short, since that waits for a change itself, unless there
+    /// is no session.
     fn pause(&self) -> Duration {
         if self.is_connected.load(Ordering::Relaxed) {
             TOGETHER.min(self.arguments.timeout.get() / 4)
@@ -130,16 +130,16 @@ impl ZooKeeperTree {
         }
     }
 
-    /// Which paths are not there.
+    /// An error with the paths that do not exist.
     fn failure(&self) -> Option<String> {
         let missing: Vec<String> = self.missing.lock().iter().cloned().collect();
         (!missing.is_empty()).then(|| format!("zookeeper has no node {}", missing.join(", ")))
     }
 
-    /// The targets of the nodes that are members, at once the first time and then after each change.
+    /// The targets of the nodes that hold members: at once the first time, and then after each change.
     async fn changed<M: Member>(&self) -> Result<Vec<Target>, String> {
         let mut state = self.state.lock().await;
-        // A session that fails on the way is not put back.
+        // Set again only when the session has not failed; a failed session is dropped.
         self.is_connected.store(false, Ordering::Relaxed);
         let session = self.refresh(&mut state).await?;
         state.session = Some(session);
@@ -151,7 +151,7 @@ impl ZooKeeperTree {
             .collect())
     }
 
-    /// Waits for a change and reads what changed, or everything by a new session.
+    /// Waits for a change and reads the changed nodes, or connects and reads all nodes.
     async fn refresh(&self, state: &mut State) -> Result<Session, String> {
         let text = |error: ZooKeeperError| error.to_string();
         if let Some(mut session) = state.session.take() {
@@ -172,7 +172,7 @@ impl ZooKeeperTree {
         Ok(session)
     }
 
-    /// Reads these nodes, and below them those that are not known yet.
+    /// Reads these nodes, and the nodes below them that are not known yet.
     async fn read(
         &self,
         session: &mut Session,
@@ -206,7 +206,7 @@ impl ZooKeeperTree {
         Ok(())
     }
 
-    /// Notes that a path of the arguments is not there, and learns when it comes to be.
+    /// Records that a path of the arguments does not exist, and watches for its creation.
     async fn expect(&self, session: &mut Session, path: String) -> Result<(), String> {
         if self.arguments.paths.0.iter().any(|wanted| *wanted.0 == *path) {
             session.expect(&path).await.map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! Components that bring what stands on this machine into a configuration.
+//! Components that export files of this machine: their content, or their paths.
 
 pub(crate) mod file;
 pub(crate) mod file_match;

@@ -1,3 +1,3 @@
-//! Components of Prometheus' family: only those that tell of the program itself.
+//! Components in the namespace `prometheus`: only the exporter of the program's own metrics.
 
 pub(crate) mod exporter;

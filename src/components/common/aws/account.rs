@@ -1,4 +1,4 @@
-//! Whom Amazon's services see: the arguments that the components of Amazon share.
+//! Credentials and region for requests to AWS: the arguments that all AWS components share.
 
 use std::sync::Arc;
 

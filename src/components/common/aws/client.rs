@@ -1,7 +1,7 @@
-//! Requests to Amazon's services, with a signature.
+//! Signed requests to AWS services.
 //!
-//! In: a service and what it is asked. Out: its answer. Region and credentials are looked for when they are first
-//! needed. After a request that failed the credentials are looked for again, as they may be the reason.
+//! In: a service and a request. Out: the answer. Region and credentials are looked up when they are first needed. After
+//! a failed request the credentials are looked up again, since they may be the cause.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::pipeline::component::ComponentError;
 use crate::wire::client::ClientOptions;
 use crate::wire::sigv4::{Scope, sign};
 
-/// Amazon's services as one account sees them.
+/// A client of AWS services for one account.
 #[derive(Debug)]
 pub(crate) struct Aws {
     api: WebApi,
@@ -45,12 +45,12 @@ pub(crate) struct QueryService {
 pub(crate) struct JsonService {
     /// Name of the service, as in its URL.
     pub(crate) name: &'static str,
-    /// What stands before the name of an action.
+    /// Prefix of an action in the header `X-Amz-Target`.
     pub(crate) prefix: &'static str,
 }
 
 impl Aws {
-    /// Gets ready to ask as this account; `external_id` goes with its role.
+    /// Makes the client of an account; `external_id` is sent when the account's `role_arn` is assumed.
     pub(crate) fn new(
         account: &Account,
         external_id: Option<Arc<str>>,
@@ -73,13 +73,13 @@ impl Aws {
         })
     }
 
-    /// The region that is asked: of the arguments, the environment, the profile, or the machine.
+    /// The region of requests: from the arguments, the environment, the profile, or the instance metadata.
     pub(crate) async fn region(&self) -> Result<Arc<str>, String> {
         let region = self.region.get_or_try_init(|| self.find_region()).await?;
         Ok(region.clone())
     }
 
-    /// Asks a service by a form, and reads XML.
+    /// Sends a form to a service and reads the answer as XML.
     pub(crate) async fn query<T: DeserializeOwned>(
         &self,
         service: QueryService,
@@ -101,7 +101,7 @@ impl Aws {
             .map_err(|error| format!("{action}: {error}"))
     }
 
-    /// Asks a service by JSON, and reads JSON.
+    /// Sends JSON to a service and reads the answer as JSON.
     pub(crate) async fn call<T: DeserializeOwned>(
         &self,
         service: JsonService,
@@ -119,7 +119,7 @@ impl Aws {
             .map_err(|error| format!("{action}: {error}"))
     }
 
-    /// Asks a service for a path, and reads JSON.
+    /// Sends a GET for a path of a service and reads the answer as JSON.
     pub(crate) async fn get<T: DeserializeOwned>(
         &self,
         service: &str,
@@ -135,7 +135,7 @@ impl Aws {
         self.send(service, request).await?.json()
     }
 
-    /// URL of a service: the one of the arguments, or Amazon's.
+    /// URL of a service: `endpoint` of the arguments, or else that of AWS.
     async fn endpoint(&self, service: &str) -> Result<Url, String> {
         match &self.credentials.account.endpoint {
             Some(endpoint) => Ok(endpoint.url().clone()),

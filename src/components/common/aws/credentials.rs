@@ -1,7 +1,7 @@
-//! With which credentials Amazon is asked: where they are looked for, and the roles that are taken on with them.
+//! AWS credentials: where they are looked up, and the roles that are assumed with them.
 //!
-//! In: arguments and the environment. Out: credentials, kept until shortly before they end. The order is that of
-//! Amazon's tools: arguments, variables, web identity, profile, container, machine.
+//! In: arguments and the environment. Out: credentials, kept until shortly before they expire. The order is that of the
+//! AWS tools: arguments, environment variables, web identity, profile, container, machine.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,24 +22,24 @@ use crate::wire::sigv4::{Credentials, Scope, sign};
 
 /// Version of the API of the token service.
 const STS_VERSION: &str = "2011-06-15";
-/// Name of our sessions in Amazon's logs, where none is given.
+/// Session name of assumed roles in AWS logs, where none is configured.
 const SESSION: &str = "alluvium";
-/// Ways of a profile that are not gone here, by the setting that asks for them.
+/// Settings by which a profile obtains credentials in a way that is not supported.
 const REFUSED: [&str; 3] = ["credential_process", "sso_session", "sso_start_url"];
 
-/// Finds credentials and keeps them.
+/// Finds credentials and keeps them until they expire.
 #[derive(Debug)]
 pub(super) struct CredentialSource {
     pub(super) account: Account,
     pub(super) external_id: Option<Arc<str>>,
     pub(super) environment: Environment,
     pub(super) metadata: Metadata,
-    /// How the token service is reached.
+    /// Client of the token service (STS).
     pub(super) api: WebApi,
     pub(super) held: Expiring<Credentials>,
 }
 
-/// A role that the credentials are exchanged for.
+/// A role that is assumed with other credentials.
 struct Role {
     arn: Arc<str>,
     external_id: Option<Arc<str>>,
@@ -68,13 +68,13 @@ struct Given {
 }
 
 impl CredentialSource {
-    /// Credentials that are good now, for requests of a region.
+    /// Valid credentials for requests to a region.
     pub(super) async fn get(&self, region: &str) -> Result<Credentials, String> {
         let found = self.held.get(self.find(region)).await;
         found.map_err(|error| format!("no credentials of Amazon: {error}"))
     }
 
-    /// Name of the profile, and whether somebody asked for it.
+    /// Name of the profile, and whether the arguments or the environment name it.
     pub(super) fn profile(&self) -> (String, IsAsked) {
         let named = self.account.profile.as_ref().map(ToString::to_string);
         let named = named.or_else(|| self.environment.get("AWS_PROFILE"));
@@ -94,7 +94,7 @@ impl CredentialSource {
         self.assume(&role, &found.value, region).await
     }
 
-    /// The credentials before `role_arn` is taken on.
+    /// The credentials with which `role_arn` of the arguments is assumed.
     async fn own(&self, region: &str) -> Result<Lasting<Credentials>, String> {
         if let (Some(access_key), Some(secret_key)) = (&self.account.access_key, &self.account.secret_key) {
             return Ok(Lasting::forever(Credentials {
@@ -103,7 +103,7 @@ impl CredentialSource {
                 session_token: None,
             }));
         }
-        // A profile that the arguments name goes before variables.
+        // A profile named by the arguments takes precedence over environment variables.
         if self.account.profile.is_none() {
             if let Some(found) = self.of_variables() {
                 return Ok(found);
@@ -132,7 +132,8 @@ impl CredentialSource {
         }))
     }
 
-    /// The credentials of the profile, with all roles that lead there; nothing when it has none.
+    /// The credentials of the profile, after assuming the roles on its chain of `source_profile`. `None` when it has
+    /// none, or when there is no default profile.
     async fn of_profile(&self, region: &str) -> Result<Option<Lasting<Credentials>>, String> {
         let profiles = Profiles::read(&self.environment).await?;
         let (mut name, is_asked) = self.profile();
@@ -175,7 +176,7 @@ impl CredentialSource {
         Ok(Some(found))
     }
 
-    /// What one profile says without its role.
+    /// The credentials in the settings of one profile, before its role is assumed.
     async fn of_settings(
         &self,
         name: &str,
@@ -277,7 +278,7 @@ impl CredentialSource {
     }
 }
 
-/// Whether somebody asked for something by name.
+/// Whether the arguments or the environment name the profile.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum IsAsked {
     Yes,

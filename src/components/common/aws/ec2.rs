@@ -18,7 +18,7 @@ const SERVICE: QueryService = QueryService {
 /// Instances of one page: the most that the API allows.
 const PAGE: &str = "1000";
 
-/// Ids of availability zones by name: the same in all accounts, as the names are not.
+/// Ids of availability zones by name. The names differ between accounts, the ids do not.
 #[derive(Debug, Default)]
 pub(crate) struct Zones(OnceCell<BTreeMap<String, String>>);
 
@@ -197,7 +197,7 @@ pub(crate) async fn by_id(aws: &Aws, ids: &[String]) -> Result<Vec<Instance>, St
         .collect())
 }
 
-/// Public addresses of network interfaces by id, of those that have one.
+/// Public addresses by the id of their network interface. Interfaces without one are left out.
 pub(crate) async fn public_addresses(aws: &Aws, ids: &[String]) -> Result<BTreeMap<String, String>, String> {
     let parameters = &numbered("NetworkInterfaceId", ids);
     let interfaces = all_pages(|token: Option<String>| async move {
@@ -237,7 +237,7 @@ fn with_token(parameters: &[(String, String)], token: Option<String>) -> Vec<(St
 }
 
 impl Zones {
-    /// The ids. They are for one label only: who may not ask for them goes without.
+    /// The ids by zone name. `None` when they cannot be listed, which costs one label only.
     async fn ids(&self, aws: &Aws) -> Option<&BTreeMap<String, String>> {
         let ask = async || {
             let answer: ZonesAnswer = aws.query(SERVICE, "DescribeAvailabilityZones", &[]).await?;
@@ -252,7 +252,7 @@ impl Zones {
     }
 }
 
-/// The labels of an instance, and its address: the private one, else the first of IPv6.
+/// The labels of an instance, and its address: the private IPv4 one, or else the first IPv6 one.
 fn labels(instance: &Instance, zones: Option<&BTreeMap<String, String>>) -> Option<(MetaLabels, String)> {
     let (primary, ipv6) = ipv6_addresses(instance);
     let default_ipv6 = primary.iter().chain(&ipv6).find(|address| !address.is_empty());
@@ -304,7 +304,7 @@ fn labels(instance: &Instance, zones: Option<&BTreeMap<String, String>>) -> Opti
     Some((labels, address.clone()))
 }
 
-/// The primary addresses by index of their device, with gaps, and all addresses.
+/// The primary IPv6 addresses by device index, empty for devices without one, and all IPv6 addresses.
 fn ipv6_addresses(instance: &Instance) -> (Vec<String>, Vec<String>) {
     /// Most network interfaces of an instance, far more than there are.
     const MAX_DEVICES: usize = 1000;

@@ -1,4 +1,4 @@
-//! What Amazon's metadata service says of a machine or container: its region, and the credentials of its role.
+//! Client of the AWS metadata services of a machine or container: its region, and the credentials of its role.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -16,21 +16,21 @@ use crate::pipeline::component::ComponentError;
 use crate::wire::client::ClientOptions;
 use crate::wire::sigv4::Credentials;
 
-/// Where a machine asks, unless the environment says otherwise.
+/// URL of the instance metadata service, unless the environment names another.
 const MACHINE: &str = "http://169.254.169.254/";
-/// Where a container of ECS asks.
+/// URL of the metadata service in an ECS container.
 const CONTAINER: &str = "http://169.254.170.2";
-/// Longest wait: who is not on a machine of Amazon gets no answer at all.
+/// Timeout of a request: outside of AWS there is no answer at all.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// Header by which a token of the metadata service (IMDSv2) is shown.
+/// Header that carries a token of the metadata service (IMDSv2).
 const TOKEN: HeaderName = HeaderName::from_static("x-aws-ec2-metadata-token");
-/// How long such a token is to last, in seconds: it is used at once.
+/// Header with the lifetime of such a token, in seconds. The token is used at once.
 const TOKEN_LASTS: (HeaderName, HeaderValue) = (
     HeaderName::from_static("x-aws-ec2-metadata-token-ttl-seconds"),
     HeaderValue::from_static("60"),
 );
 
-/// The services that are reached from the machine or the container alone.
+/// A client of the metadata services, which can be reached only from the machine or the container itself.
 #[derive(Debug)]
 pub(super) struct Metadata {
     api: WebApi,
@@ -48,7 +48,7 @@ struct Given {
 }
 
 impl Metadata {
-    /// The services as the environment names them.
+    /// The services at the URLs that the environment names, or else at their usual ones.
     pub(super) fn new(environment: &Environment, user_agent: &Arc<str>) -> Result<Self, ComponentError> {
         let named = environment.get("AWS_EC2_METADATA_SERVICE_ENDPOINT");
         let base = named.as_deref().unwrap_or(MACHINE);
@@ -79,7 +79,7 @@ impl Metadata {
         credentials(&answer)
     }
 
-    /// The credentials of the container's role; nothing when this is no container of Amazon.
+    /// The credentials of the container's role; `None` when this is not an AWS container.
     pub(super) async fn of_container(&self) -> Result<Option<Lasting<Credentials>>, String> {
         let relative = self.environment.get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
         let full = self.environment.get("AWS_CONTAINER_CREDENTIALS_FULL_URI");
@@ -116,13 +116,13 @@ impl Metadata {
     }
 }
 
-/// A file that holds a token.
+/// Reads a file that holds a token.
 pub(super) async fn read(path: &str) -> Result<String, String> {
     let text = tokio::fs::read_to_string(path).await;
     text.map_err(|error| format!("cannot read {path}: {error}"))
 }
 
-/// A time as Amazon writes it.
+/// Parses a time as AWS writes it.
 pub(super) fn time(text: &str) -> Result<SystemTime, String> {
     let time = DateTime::parse_from_rfc3339(text);
     time.map(SystemTime::from)

@@ -1,4 +1,4 @@
-//! Amazon's services: who asks, requests with signatures, and what several components ask for.
+//! AWS: account arguments, signed requests, and calls that several components make.
 
 pub(crate) mod account;
 pub(crate) mod client;

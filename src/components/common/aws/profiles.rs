@@ -1,7 +1,6 @@
 //! Profiles of the files `~/.aws/credentials` and `~/.aws/config`.
 //!
-//! In: the text of both files. Out: the settings of a profile; those of the credentials file go before those of the
-//! other.
+//! In: the text of both files. Out: the settings of a profile. The credentials file takes precedence over the other.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,7 +15,7 @@ pub(super) type Profile = BTreeMap<String, String>;
 pub(super) struct Profiles(BTreeMap<String, Profile>);
 
 impl Profiles {
-    /// Reads both files; one that is not there has no profiles.
+    /// Reads both files. A missing file has no profiles.
     pub(super) async fn read(environment: &Environment) -> Result<Self, String> {
         let text = async |variable: &str, default: &str| {
             let path = environment.get(variable).map(PathBuf::from);
@@ -52,8 +51,8 @@ impl Profiles {
     }
 }
 
-/// Reads the sections that `name` gives the name of a profile. A line that begins with a blank belongs to a nested
-/// setting, of which none is used here.
+/// Reads the sections whose title `name` maps to a profile name. Indented lines belong to nested settings, none of
+/// which is used here.
 fn read(text: &str, name: impl Fn(&str) -> Option<String>, profiles: &mut BTreeMap<String, Profile>) {
     let mut section = None;
     for line in text.lines() {

@@ -1,6 +1,6 @@
-//! A server that answers as Amazon's services are documented to, and checks every signature as they do.
+//! A test server that answers as AWS is documented to, and checks every signature as AWS does.
 //!
-//! What it answers is written by us after the documentation of each service.
+//! Its answers are written by us after the documentation of each service.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use parking_lot::Mutex;
 use crate::components::common::testing::{Server, serve};
 use crate::wire::sigv4::{Credentials, Scope, sign};
 
-/// A request: what is asked, as `METHOD /path?query body`, or an action with its parameters.
+/// Answers a request, given as `METHOD /path?query body` or as an action with its parameters.
 pub(crate) type Answer = dyn Fn(&str) -> (StatusCode, String) + Send + Sync;
 
-/// The server, with all that it was asked.
+/// The server, with all requests that it received.
 pub(crate) struct Amazon {
     pub(crate) url: String,
     asked: Arc<Mutex<Vec<String>>>,
@@ -69,13 +69,13 @@ impl Amazon {
         }
     }
 
-    /// All that was asked so far.
+    /// All requests that were received so far.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.asked.lock().clone()
     }
 }
 
-/// Signs the request once more, of those headers that it says were signed, and compares.
+/// Signs the request again, over the headers that it names as signed, and compares the signatures.
 fn is_signed(key: &Credentials, service: &str, parts: &axum::http::request::Parts, body: &[u8]) -> bool {
     let header = |name: &str| parts.headers.get(name).map(|value| value.to_str().unwrap());
     let Some(authorization) = header("authorization") else {

@@ -1,8 +1,8 @@
-//! The way to one receiver of several: a bounded queue that a task empties while there is something in it.
+//! The lane of one receiver: a bounded queue, emptied by a task that runs while something is in it.
 //!
-//! In: batches. Out: the receiver's answers, in the order of the batches. Who hands over a batch waits for its answer a
-//! moment; a batch that takes longer stays in the lane and is answered as taken. When the lane is full, or a batch
-//! takes too long, its profiles are dropped and counted.
+//! In: batches. Out: the receiver's answers, in the order of the batches. The sender waits a moment for the answer. A
+//! batch that takes longer stays in the lane, and the sender gets the answer that [`Unanswered`] names. When the lane
+//! is full, or a batch takes too long, its profiles are dropped and counted.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,20 +26,20 @@ const MAX_BYTES: usize = 32 << 20;
 /// How long a receiver is waited for.
 #[derive(Clone, Copy)]
 pub(super) struct Patience {
-    /// By the sender; then the batch stays in the lane.
+    /// Time that the sender waits. After that the batch stays in the lane.
     pub sender: Duration,
-    /// By the lane; then the batch is dropped.
+    /// Time that the lane waits. After that the batch is dropped.
     pub lane: Duration,
-    /// The answer to the sender after its patience.
+    /// What the sender is told when its time is over.
     pub unanswered: Unanswered,
 }
 
 /// The answer to a sender about a batch that the receiver has not answered.
 #[derive(Clone, Copy)]
 pub(crate) enum Unanswered {
-    /// It counts as taken: the sender has no use for a later answer.
+    /// Reported as taken: the sender has no use for a later answer.
     Taken,
-    /// It counts as refused: the sender may send it again, and must not think that it is safe.
+    /// Reported as refused: the sender may send it again, and must not count it as safe.
     Refused,
 }
 
@@ -54,7 +54,7 @@ impl Default for Patience {
 }
 
 impl Patience {
-    /// For a sender that answers somebody else, who forgets the profile then.
+    /// For a component whose senders forget a profile once it is acknowledged to them.
     pub(crate) fn until_taken() -> Self {
         Self {
             sender: Duration::from_mins(1),
@@ -64,7 +64,7 @@ impl Patience {
     }
 }
 
-/// Handles of what all lanes of a component count.
+/// Metrics that all lanes of a component share.
 #[derive(Clone)]
 pub(crate) struct LaneMetrics {
     dropped: Family<Vec<(&'static str, String)>, Counter>,
@@ -74,7 +74,7 @@ pub(crate) struct LaneMetrics {
 /// Why profiles were dropped on the way to a receiver.
 #[derive(Clone, Copy)]
 enum Reason {
-    /// The lane held as many as it may.
+    /// The lane already held as many as it may.
     Full,
     /// The receiver took too long.
     Timeout,
@@ -103,7 +103,7 @@ impl LaneMetrics {
     }
 }
 
-/// The way to one receiver.
+/// The bounded queue before one receiver.
 pub(super) struct Lane {
     receiver: Receiver,
     patience: Patience,
@@ -115,10 +115,10 @@ pub(super) struct Lane {
 #[derive(Default)]
 struct State {
     batches: VecDeque<Batch>,
-    /// Profiles and bytes that wait or are under way.
+    /// Profiles that wait or are being sent.
     profiles: usize,
     bytes: usize,
-    /// A task empties the lane.
+    /// True while a task empties the lane.
     moving: bool,
 }
 
@@ -142,7 +142,8 @@ impl Lane {
         })
     }
 
-    /// Hands over a batch of so many bytes; the receiver's answer when it comes soon.
+    /// Appends a batch of `bytes` bytes. Returns the receiver's refusals, or those of `patience` if it does not answer
+    /// in time.
     pub(super) async fn append(self: &Arc<Self>, profiles: Vec<RawProfile>, bytes: usize) -> Vec<RefusedProfile> {
         let count = profiles.len();
         let (answer, answered) = oneshot::channel();
@@ -168,7 +169,8 @@ impl Lane {
             });
             if !state.moving {
                 state.moving = true;
-                // It ends when the lane is empty, and a receiver that hangs holds it only so long.
+                // The task ends when the lane is empty. A receiver that hangs delays it by `patience.lane` for each
+                // batch.
                 tokio::spawn(self.clone().empty());
             }
         }

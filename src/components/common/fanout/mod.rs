@@ -1,9 +1,9 @@
 //! The producers' end of `forward_to`: one batch to several receivers.
 //!
 //! In: profiles. Out: the same profiles to every receiver; errors come back together. A single receiver is waited for,
-//! so the sender is as slow as it is. Of several, each has a `lane`, a bounded queue of its own: a slow one holds up no
-//! other, and what it cannot take is dropped and counted. Receivers can be swapped while profiles flow: a batch that
-//! meets a receiver which has just ended goes to those that took its place.
+//! so the sender is as slow as it is. With several, each has a `lane`, a bounded queue of its own: a slow receiver does
+//! not delay the others, and what it cannot take is dropped and counted. Receivers can be swapped while profiles flow:
+//! a batch for a receiver that has just ended goes to its replacement.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ mod tests;
 pub(crate) use lane::LaneMetrics;
 use lane::{Lane, Patience};
 
-/// How often a batch looks for new receivers when those that it meets have ended.
+/// How many times a batch whose receivers have ended is offered to their replacements.
 const ROUNDS: usize = 5;
 
 /// The receivers of a component.
@@ -72,7 +72,7 @@ impl fmt::Debug for Receivers {
     }
 }
 
-/// One receiver and what leads to it.
+/// A receiver, with its edge in the live view and its lane.
 struct Output {
     receiver: Receiver,
     edge: Arc<Edge>,
@@ -80,13 +80,13 @@ struct Output {
 }
 
 impl Fanout {
-    /// No receivers yet; `context` is the component's.
+    /// A fan-out without receivers; `context` is that of the component.
     pub(crate) fn new(context: &Context) -> Self {
         Self::with_patience(context, Patience::default())
     }
 
-    /// The same for a component whose senders forget a profile when it is taken: one of several receivers that does not
-    /// answer has not taken it.
+    /// As [`Fanout::new`], for a component whose senders forget a profile once it is acknowledged: when one of several
+    /// receivers does not answer in time, the profile counts as refused.
     pub(crate) fn until_taken(context: &Context) -> Self {
         Self::with_patience(context, Patience::until_taken())
     }
@@ -100,10 +100,10 @@ impl Fanout {
         }
     }
 
-    /// Takes other receivers; batches under way finish with the old ones.
+    /// Replaces the receivers; batches under way finish with the old ones.
     pub(crate) fn update(&self, receivers: &Receivers) {
         let mut outputs = self.outputs.write();
-        // One that stays keeps what waits for it.
+        // A receiver that stays keeps the profiles in its lane.
         let output = |receiver: Receiver| {
             let known = outputs.iter().find(|output| Arc::ptr_eq(&output.receiver, &receiver));
             known.cloned().unwrap_or_else(|| {
@@ -137,10 +137,10 @@ impl Fanout {
             }
             let by_nobody = |place: &usize| gone.iter().all(|places| places.contains(place));
             let again = now.iter().enumerate().map(|(position, output)| {
-                // A receiver that has had them must not have them twice.
+                // A receiver must not get the same profiles twice.
                 let is_fresh = !met.iter().any(|old| Arc::ptr_eq(old, output));
-                // A receiver in the place of another gets the profiles of that one; when the list has another form,
-                // what no receiver has had goes to all new ones.
+                // When the number of receivers is the same, a new receiver gets the profiles that the one at its
+                // position did not take. Otherwise every new receiver gets what no receiver took.
                 let places: Vec<usize> = match gone.get(position).filter(|_| is_fresh) {
                     Some(places) if now.len() == met.len() => places.clone(),
                     _ if is_fresh => (0..profiles.len()).filter(by_nobody).collect(),
@@ -158,7 +158,7 @@ impl Fanout {
                 (*output, batch.collect())
             });
             let failed = deliver(batches.collect()).await;
-            // Back from places in the smaller batches to places in ours.
+            // From positions in the smaller batches back to positions in the whole batch.
             let ours = |(of_one, (_, places)): (Vec<RefusedProfile>, &(&Arc<Output>, Vec<usize>))| {
                 let ours = of_one.into_iter().filter_map(|refused| refused.within(places));
                 ours.collect()
@@ -179,8 +179,8 @@ fn places_of_gone(refused: &[RefusedProfile]) -> Vec<usize> {
     gone.map(|refused| refused.index).collect()
 }
 
-/// One error for each profile. `Gone` invites the caller to hand the profile out anew, which it may only when none of
-/// so many receivers took it.
+/// Merges refusals to one error for each profile. `Gone` tells the caller to hand out the profile again, so it is kept
+/// only when every receiver answered with it.
 fn refusals(answers: Vec<Vec<RefusedProfile>>, receivers: usize) -> Vec<RefusedProfile> {
     let mut failed: Vec<RefusedProfile> = answers.into_iter().flatten().collect();
     failed.sort_by_key(|refused| refused.index);
@@ -199,7 +199,7 @@ fn refusals(answers: Vec<Vec<RefusedProfile>>, receivers: usize) -> Vec<RefusedP
     refused
 }
 
-/// Hands each receiver its batch; the errors of each.
+/// Hands each receiver its batch and returns the refusals of each.
 async fn deliver(batches: Vec<(&Arc<Output>, Vec<RawProfile>)>) -> Vec<Vec<RefusedProfile>> {
     let single = batches.len() == 1;
     let hand = |(output, profiles): (&Arc<Output>, Vec<RawProfile>)| {

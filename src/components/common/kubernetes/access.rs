@@ -1,4 +1,4 @@
-//! The three ways to an API server: the cluster that the program runs in, a kubeconfig file, or a URL with the
+//! Connects to an API server in one of three ways: from inside the cluster, by a kubeconfig file, or by a URL and the
 //! arguments of an HTTP client.
 //!
 //! In: [`KubernetesClient`]. Out: an [`Api`]. Certificates are read here; tokens in files are read for every request,
@@ -17,10 +17,10 @@ use crate::components::common::meta_labels::host_port;
 use crate::pipeline::component::ComponentError;
 use crate::wire::client::{ClientOptions, Credential, HttpClient, Pem, Secret, TlsOptions};
 
-/// Where a pod finds its service account.
+/// Folder of a pod's service account.
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// The API server that the arguments lead to. Asks nobody.
+/// The API server that the arguments name. Sends no request.
 pub(crate) fn api(arguments: &KubernetesClient, user_agent: &Arc<str>) -> Result<Api, ComponentError> {
     let (options, base) = match (&arguments.kubeconfig_file, &arguments.api_server) {
         (Some(path), _) => kubeconfig::read(path, user_agent).map_err(ComponentError)?,
@@ -56,7 +56,7 @@ fn namespace_in(folder: &Path) -> Result<Arc<str>, String> {
     }
 }
 
-/// The cluster that this process runs in, by the service account of its pod.
+/// The API server of the cluster that this process runs in, with the service account of its pod.
 fn in_cluster(
     folder: &Path,
     address: Option<(String, String)>,

@@ -1,7 +1,7 @@
-//! Questions to an API server: one object, one page of a list, or the start of a watch.
+//! Requests to an API server: one object, one page of a list, or the start of a watch.
 //!
-//! In: a client and the URL of the server. Out: objects, or an error that says what was asked, what the server said,
-//! and when to ask again. Answers are bounded in bytes and in time.
+//! In: a client and the URL of the server. Out: objects, or an error with the request, the server's message, and the
+//! time to wait before the next one. Answers are bounded in bytes and in time.
 
 use std::time::Duration;
 
@@ -19,9 +19,9 @@ use crate::wire::client::{BodyError, HttpClient, error_chain, read_beginning, re
 const MAX_ANSWER: usize = 64 << 20;
 /// Longest time for an answer, and for the first byte of a watch.
 const TIMEOUT: Duration = Duration::from_mins(1);
-/// How much of an answer that says why it refused is read, in bytes.
+/// How much of a refusal is read for its reason, in bytes.
 const MAX_REASON: usize = 64 << 10;
-/// JSON of at least this many bytes takes more than half a millisecond to read, and is read by a thread that may block.
+/// JSON of at least this many bytes takes more than half a millisecond to parse, and is parsed on a blocking thread.
 const LONG_JSON: usize = 64 << 10;
 
 /// An API server. Clones share connections.
@@ -31,7 +31,7 @@ pub(crate) struct Api {
     base: Url,
 }
 
-/// A page of a list, which may have several.
+/// A page of a list, which may have more pages.
 #[derive(Deserialize)]
 pub(crate) struct Page<T> {
     /// Version of the list, and where the next page begins.
@@ -41,27 +41,27 @@ pub(crate) struct Page<T> {
     pub(crate) items: Option<Vec<T>>,
 }
 
-/// A question was not answered as it should be.
+/// A request was not answered as it should be.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
-    /// The server said no, with its reason.
+    /// The server refused, with its reason.
     #[error("the server answered {status}{}{message}", if message.is_empty() { "" } else { ": " })]
     Refused {
         status: StatusCode,
         message: String,
-        /// How long the server wants to be left alone.
+        /// How long the server asks to wait.
         retry_after: Option<Duration>,
     },
-    /// There is no answer, or it broke off.
+    /// No answer came, or it broke off.
     #[error("{0}")]
     Lost(String),
     /// The answer is longer than it may be, in bytes.
     #[error("the answer is longer than {} MiB", .0 >> 20)]
     TooLong(usize),
-    /// The answer is not what it should be.
+    /// The answer is not JSON of the expected shape.
     #[error("the answer is no JSON of this kind: {0}")]
     Json(#[from] serde_json::Error),
-    /// Reading the answer failed for a reason of our own.
+    /// Parsing the answer panicked.
     #[error("reading the answer panicked")]
     Panicked,
 }
@@ -72,7 +72,7 @@ impl ApiError {
         Self::Lost(error_chain(&error.without_url()))
     }
 
-    /// What the server says with this status.
+    /// The error for a `Status` that the server sent.
     pub(super) fn refused(status: Status) -> Self {
         Self::Refused {
             status: StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
@@ -89,7 +89,7 @@ impl ApiError {
         }
     }
 
-    /// How long the server wants to be left alone.
+    /// How long the server asks to wait.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Refused { retry_after, .. } => *retry_after,
@@ -99,12 +99,12 @@ impl ApiError {
 }
 
 impl Api {
-    /// The server at `base`, asked by this client.
+    /// The server at `base`, reached by this client.
     pub(crate) fn new(client: HttpClient, base: Url) -> Self {
         Self { client, base }
     }
 
-    /// URL of a kind of objects, in one namespace or in all.
+    /// URL of the objects of a kind, in one namespace or in all.
     pub(crate) fn url<T: Resource>(&self, namespace: Option<&str>) -> Url {
         let mut url = self.base.clone();
         if let Ok(mut path) = url.path_segments_mut() {
@@ -126,7 +126,7 @@ impl Api {
         url
     }
 
-    /// Asks and reads the whole answer.
+    /// Sends a GET and reads the whole answer.
     pub(crate) async fn get(&self, url: Url) -> Result<Bytes, ApiError> {
         match tokio::time::timeout(TIMEOUT, self.body(url)).await {
             Ok(answer) => answer,
@@ -134,7 +134,7 @@ impl Api {
         }
     }
 
-    /// Asks and gives the answer as soon as it begins.
+    /// Sends a GET and returns the response as soon as it begins.
     pub(crate) async fn open(&self, url: Url) -> Result<reqwest::Response, ApiError> {
         match tokio::time::timeout(TIMEOUT, self.answer(url)).await {
             Ok(answer) => answer,
@@ -173,7 +173,7 @@ impl Api {
     }
 }
 
-/// Reads JSON where it takes no thread that it should not.
+/// Parses JSON, on a blocking thread if it is long.
 pub(crate) async fn read_json<T: DeserializeOwned + Send + 'static>(
     body: impl AsRef<[u8]> + Send + 'static,
 ) -> Result<T, ApiError> {

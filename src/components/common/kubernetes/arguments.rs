@@ -1,4 +1,4 @@
-//! What a component is told of a Kubernetes API server: `api_server` and `kubeconfig_file` beside the HTTP client
+//! Arguments for the connection to a Kubernetes API server: `api_server` and `kubeconfig_file` beside the HTTP client
 //! arguments.
 //!
 //! Arguments and their check. Opens nothing.

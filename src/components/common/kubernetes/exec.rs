@@ -1,7 +1,8 @@
-//! A program that gives a token: `exec` of a kubeconfig file, by Kubernetes' client authentication API.
+//! The credential plugin of a kubeconfig file (`exec`): a program that prints a token, by Kubernetes' client
+//! authentication API.
 //!
-//! In: the program, its arguments and variables. Out: the token of its answer, which is kept until it ends. The program
-//! is run without input, for a bounded time, and its answer is bounded. What it is given and what it answers is secret.
+//! In: the program, its arguments and variables. Out: the token that it prints, kept until it expires. The program runs
+//! without input, and its time and output are bounded. Its arguments, variables and output are secret.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -22,9 +23,9 @@ use crate::wire::client::TokenProvider;
 const MAX_TIME: Duration = Duration::from_mins(1);
 /// Largest answer, in bytes.
 const MAX_ANSWER: usize = 1 << 20;
-/// How much of what the program complains of is told, in bytes.
+/// How much of the program's error output is shown, in bytes.
 const MAX_COMPLAINT: usize = 300;
-/// How long a token is used that names no end.
+/// Lifetime of a token that names no end.
 const LIFETIME: Duration = Duration::from_mins(5);
 /// Versions of the API whose answers are read.
 const VERSIONS: [&str; 2] = [
@@ -32,7 +33,7 @@ const VERSIONS: [&str; 2] = [
     "client.authentication.k8s.io/v1beta1",
 ];
 
-/// What a kubeconfig file says of the program.
+/// The settings of the program in a kubeconfig file.
 #[derive(Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Exec {
@@ -52,14 +53,14 @@ struct Variable {
     value: String,
 }
 
-/// The program, with the token that it gave last.
+/// The program, with its last token.
 pub(super) struct Program {
     exec: Exec,
     path: PathBuf,
     token: Expiring<Arc<str>>,
 }
 
-/// The answer of the program.
+/// The output of the program.
 #[derive(Deserialize)]
 struct Answer {
     #[serde(default)]
@@ -75,7 +76,8 @@ struct Status {
 }
 
 impl Program {
-    /// The program of a file in `folder`; a path with a slash begins there, a name is looked for in PATH.
+    /// The program of a kubeconfig file in `folder`: a path with a slash is relative to it, a name is looked up in
+    /// PATH.
     pub(super) fn new(exec: &Exec, folder: &Path) -> Result<Self, String> {
         if !VERSIONS.contains(&&*exec.api_version) {
             let known = VERSIONS.join(" or ");
@@ -106,7 +108,7 @@ impl Program {
         answer.map_err(|reason| format!("the program {} gives no token: {reason}", self.path.display()))
     }
 
-    /// What the program answers.
+    /// Runs the program and returns its output.
     async fn run(&self) -> Result<Vec<u8>, String> {
         let info = serde_json::json!({
             "apiVersion": self.exec.api_version, "kind": "ExecCredential", "spec": {"interactive": false},
@@ -150,11 +152,11 @@ impl fmt::Debug for Program {
     }
 }
 
-/// Reads all there is, and keeps the first bytes.
+/// Reads a stream to its end and keeps the first `bytes` bytes.
 async fn start_of(stream: Option<impl AsyncRead + Unpin>, bytes: usize) -> Vec<u8> {
     let mut start = Vec::new();
     if let Some(mut stream) = stream {
-        // What cannot be read is missing, which the status or the answer shows.
+        // What cannot be read is missing, and the exit status or the parser reports that.
         let _ = (&mut stream).take(bytes as u64).read_to_end(&mut start).await;
         let _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
     }

@@ -1,7 +1,8 @@
-//! A kubeconfig file: the current context's cluster and user, as the options of a client.
+//! A kubeconfig file: cluster and user of the current context, as the options of a client.
 //!
 //! In: the path of the file. Out: options and the URL of the server. Relative paths in the file are relative to its
-//! folder. A user's program (`exec`) gives a token when it is needed; `auth-provider` and `as` are refused by name.
+//! folder. The credential plugin of a user (`exec`) runs when a token is needed; `auth-provider` and `as` are refused
+//! by name.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -129,7 +130,7 @@ fn options(text: &str, folder: &Path, user_agent: &Arc<str>) -> Result<(ClientOp
             insecure_skip_verify: cluster.insecure_skip_tls_verify,
             ..TlsOptions::default()
         },
-        // As kubectl, which looks at the environment where the file names no proxy.
+        // As kubectl does, the environment is used where the file names no proxy.
         proxy: ProxyOptions {
             from_environment: proxy.is_none(),
             url: proxy,
@@ -140,7 +141,7 @@ fn options(text: &str, folder: &Path, user_agent: &Arc<str>) -> Result<(ClientOp
     Ok((options, http_url(&cluster.server)?))
 }
 
-/// Where the file is wrong; what stands there may be a secret.
+/// The position of an error in the file. Its text may be a secret and is left out.
 fn wrong(error: &serde_saphyr::Error) -> String {
     let place = error.location();
     let (line, column) = place.map_or((1, 1), |place| (place.line(), place.column()));
@@ -154,7 +155,7 @@ fn named<'a, T>(what: &str, list: &'a [Named<T>], name: &str) -> Result<&'a T, S
         .ok_or_else(|| format!("it has no {what} \"{name}\""))
 }
 
-/// A file of tokens goes before a token, as in kubectl; a program comes last.
+/// The credential of a user. As in kubectl, a token file takes precedence over a token; a program comes last.
 fn credential(user: &User, folder: &Path) -> Result<Credential, String> {
     let bearer = |credentials| Credential::Authorization {
         scheme: "Bearer".into(),
@@ -174,7 +175,7 @@ fn credential(user: &User, folder: &Path) -> Result<Credential, String> {
     })
 }
 
-/// PEM text that stands in the file as Base64, or the path of a PEM file.
+/// PEM text from Base64 in the file, or the path of a PEM file.
 fn pem(name: &str, data: &Option<String>, path: &Option<PathBuf>, folder: &Path) -> Result<Option<Pem>, String> {
     let Some(data) = data else {
         return Ok(path.as_ref().map(|path| Pem::File(folder.join(path))));

@@ -1,4 +1,4 @@
-//! The lines of an answer that goes on for minutes, one at a time and bounded.
+//! Reads a long-running answer line by line, with bounded lines.
 
 use bytes::{Bytes, BytesMut};
 
@@ -7,12 +7,12 @@ use crate::components::common::kubernetes::api::ApiError;
 /// Longest line, in bytes. An object of etcd has 1.5 MiB, and is longer as JSON.
 const MAX_LINE: usize = 16 << 20;
 
-/// Reads an answer line by line.
+/// Splits an answer into lines as it arrives.
 pub(super) struct Lines {
     response: reqwest::Response,
-    /// What has come and is not read yet.
+    /// Bytes that have arrived and are not read yet.
     buffer: BytesMut,
-    /// How much of it is known to have no end of a line.
+    /// Length of the start of `buffer` that is known to hold no line end.
     searched: usize,
 }
 
@@ -25,7 +25,7 @@ impl Lines {
         }
     }
 
-    /// The next line without its end; none when the answer has ended. May be cancelled.
+    /// The next line without its line end; `None` at the end of the answer. Cancelling it loses nothing.
     pub(super) async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
         loop {
             if let Some(at) = memchr::memchr(b'\n', &self.buffer[self.searched..]) {

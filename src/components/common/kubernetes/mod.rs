@@ -1,8 +1,8 @@
-//! Kubernetes, as far as several components need it: how the API server is reached, what it is asked, and how a kind of
-//! objects is followed.
+//! What several components need of Kubernetes: the connection to the API server, requests, and following a kind of
+//! objects.
 //!
 //! In: the arguments of a client. Out: single objects, or the events of a [`watch`]. Objects have only the fields that
-//! somebody reads. Nothing here knows of targets but [`pods`] and [`followed`].
+//! are read. Only [`pods`] and [`followed`] know of targets.
 
 pub(crate) mod access;
 pub(crate) mod api;

@@ -1,6 +1,6 @@
-//! Objects of the API, with the fields that somebody reads.
+//! Objects of the API, with the fields that are read.
 //!
-//! Their names and types are those of the API's reference. Everything else that the server sends is passed over.
+//! Their names and types are those of the API's reference. All other fields that the server sends are ignored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use serde::{Deserialize, Deserializer};
 
 /// A kind of objects that can be listed and watched.
 pub(crate) trait Resource: DeserializeOwned + Send + 'static {
-    /// Path of its group and version: `api/v1`.
+    /// Path of the kind's group and version: `api/v1`.
     const GROUP: &'static str;
-    /// Its name in paths and messages: `pods`.
+    /// Name of the kind in paths and messages: `pods`.
     const PLURAL: &'static str;
 
     /// Name, labels and so on.
     fn metadata(&self) -> &Metadata;
 
-    /// The same, to be taken out.
+    /// The same metadata, so that it can be taken out.
     fn metadata_mut(&mut self) -> &mut Metadata;
 }
 
-/// What tells an object from the others of its kind.
+/// Identifies an object among those of its kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     /// Empty for an object of the whole cluster.
@@ -91,7 +91,7 @@ resources! {
 }
 
 objects! {
-    /// What objects of every kind have.
+    /// Metadata of an object of any kind.
     struct Metadata {
         name: String,
         namespace: String,
@@ -102,7 +102,7 @@ objects! {
         owner_references: Vec<Owner>,
     }
 
-    /// Who made an object; one of them may control it.
+    /// An owner of an object; at most one owner controls it.
     struct Owner {
         kind: String,
         name: String,
@@ -142,7 +142,7 @@ objects! {
         init_container_statuses: Vec<ContainerStatus>,
     }
 
-    /// One thing that is so or not: `Ready` is `True`.
+    /// A condition of an object, such as `Ready` being `True`.
     struct Condition {
         kind as "type": String,
         status: String,
@@ -238,7 +238,7 @@ objects! {
         target_ref: Option<Reference>,
     }
 
-    /// Another object, as one names it.
+    /// A reference from one object to another.
     struct Reference {
         kind: String,
         namespace: String,
@@ -308,21 +308,21 @@ objects! {
         data: BTreeMap<String, String>,
     }
 
-    /// Why the server refused.
+    /// Why the server refused a request.
     struct Status {
         code: u16,
         message: String,
         reason: String,
     }
 
-    /// What a list says of itself.
+    /// Metadata of a list: its version, and its next page.
     struct ListMetadata {
         resource_version: String,
         next as "continue": String,
     }
 }
 
-/// An object with secrets, as Base64. It cannot be shown.
+/// An object with secrets, as Base64. It has no `Debug`.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Secret {
@@ -332,7 +332,7 @@ pub(crate) struct Secret {
 }
 
 impl Metadata {
-    /// What the object is told by.
+    /// The key that identifies the object.
     pub(crate) fn key(&self) -> Key {
         Key::new(&self.namespace, &self.name)
     }
@@ -343,7 +343,7 @@ impl Metadata {
     }
 }
 
-/// Go writes an empty list as null.
+/// Reads null as empty, which is how Go writes an empty list.
 fn or_empty<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
     Option::<T>::deserialize(deserializer).map(Option::unwrap_or_default)
 }

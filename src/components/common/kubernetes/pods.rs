@@ -53,7 +53,7 @@ pub(crate) fn labels_with_namespace(pod: &Pod) -> Target {
     labels
 }
 
-/// The targets of a pod, each with the labels that `whole` has. None while it has no address.
+/// The targets of a pod, each with the labels `whole` added. None while the pod has no address.
 pub(crate) fn targets(pod: &Pod, whole: &Target) -> Vec<Target> {
     let ip = &pod.status.pod_ip;
     if ip.is_empty() {
@@ -64,7 +64,7 @@ pub(crate) fn targets(pod: &Pod, whole: &Target) -> Vec<Target> {
         let mut labels = container_labels(pod, index, container);
         labels.set("pod_container_id", container_id(pod, index, container));
         if container.ports.is_empty() {
-            // A rule of the user adds a port.
+            // Without a port: a relabel rule of the user adds one.
             targets.push(with(whole, labels.at(ip.as_str())));
         }
         for port in &container.ports {
@@ -104,26 +104,26 @@ pub(crate) fn set_object(labels: &mut MetaLabels, kind: &str, metadata: &Metadat
     set_maps(labels, kind, metadata);
 }
 
-/// Sets labels and annotations of an object: each by its value, and as present.
+/// Sets labels and annotations of an object: each with its value, and as `true` under a name with `present`.
 pub(crate) fn set_maps(labels: &mut MetaLabels, kind: &str, metadata: &Metadata) {
     set_map(labels, &format!("{kind}_label"), &metadata.labels);
     set_map(labels, &format!("{kind}_annotation"), &metadata.annotations);
 }
 
-/// Sets the entries of a map: each by its value, and as present.
+/// Sets the entries of a map: each with its value, and as `true` under a name with `present`.
 fn set_map(labels: &mut MetaLabels, name: &str, entries: &BTreeMap<String, String>) {
     labels.set_each(&format!("{name}_"), entries);
     labels.set_each(&format!("{name}present_"), entries.keys().map(|key| (key, "true")));
 }
 
-/// The labels of both; those of `more` go before.
+/// The labels of both sets; `more` takes precedence.
 pub(crate) fn with(labels: &Target, more: Target) -> Target {
     let mut both = labels.clone();
     both.extend(more);
     both
 }
 
-/// Regular containers, then those that run before them.
+/// Regular containers, then init containers.
 fn containers(pod: &Pod) -> impl Iterator<Item = &Container> {
     pod.spec.containers.iter().chain(&pod.spec.init_containers)
 }
@@ -148,7 +148,7 @@ fn set_port(labels: &mut MetaLabels, port: &ContainerPort) {
         .set("pod_container_port_protocol", &port.protocol);
 }
 
-/// Id with the runtime before it (`containerd://0a1b`); empty before the container was made.
+/// Id with the runtime before it (`containerd://0a1b`); empty before the container is created.
 fn container_id<'a>(pod: &'a Pod, index: usize, container: &Container) -> &'a str {
     let statuses: &[ContainerStatus] = if is_init(pod, index) {
         &pod.status.init_container_statuses

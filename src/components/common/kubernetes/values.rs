@@ -1,7 +1,7 @@
-//! The values of one object, asked for again and again: what `remote.kubernetes.secret` and
-//! `remote.kubernetes.configmap` have in common.
+//! Exports the values of one object and polls it, for `remote.kubernetes.secret` and `remote.kubernetes.configmap`.
 //!
-//! In: name and namespace of the object. Out: the export `data`, a map. What cannot be had leaves the last values.
+//! In: name and namespace of the object. Out: the export `data`, a map. When the object cannot be read, the last values
+//! stay.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ arguments! {
 
 /// A kind of objects that hold values.
 pub(crate) trait Values: Resource + Sync {
-    /// The values by key, and the keys of those that are no text.
+    /// The values by key, and the keys of values that are not text.
     fn values(self) -> (Vec<(String, Value)>, Vec<String>);
 }
 

@@ -1,8 +1,8 @@
 //! Follows a kind of objects: lists them, then watches their changes, for ever.
 //!
 //! In: an API, and which objects. Out: [`Event`]s and [`State`]s, to a [`Sink`]. A list is read page by page. A watch
-//! that ends is taken up again where it was; only when the server does not know that place any more (410), or cannot go
-//! on from there, all is listed again. Failures are tried again with growing pauses, or when the server says.
+//! that ends is resumed from its last version. Only when the server has forgotten that version (410) or keeps refusing
+//! it, everything is listed again. Failed requests are repeated after growing pauses, or when the server says.
 
 use std::convert::Infallible;
 use std::marker::PhantomData;
@@ -20,13 +20,13 @@ use crate::components::common::kubernetes::objects::{Key, ListMetadata, Metadata
 
 /// Objects of one page of a list.
 const PAGE: usize = 500;
-/// Longest time that a watch is asked to last; the server ends it then.
+/// Longest time that a watch lasts; then the server ends it.
 const WATCH: Duration = Duration::from_mins(5);
 /// A watch that has not ended this long after its time is given up.
 const GRACE: Duration = Duration::from_secs(30);
-/// A watch that lasted this long has worked, even when nothing changed.
+/// A watch that lasted this long counts as working, even when nothing changed.
 const WORKED: Duration = Duration::from_secs(10);
-/// After so many refusals the version that a watch has come to is not believed in any more.
+/// After so many refusals the version of a watch is dropped, and everything is listed again.
 const MAX_REFUSALS: u32 = 3;
 /// Longest pause that a server may ask for.
 const MAX_RETRY_AFTER: Duration = Duration::from_mins(5);
@@ -34,7 +34,7 @@ const MAX_RETRY_AFTER: Duration = Duration::from_mins(5);
 /// Which objects of a kind are followed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Query {
-    /// The namespace that they are in; all without one.
+    /// Namespace of the objects; `None` for all.
     pub(crate) namespace: Option<Arc<str>>,
     /// Label selector that the server applies.
     pub(crate) labels: Option<Arc<str>>,
@@ -42,43 +42,43 @@ pub(crate) struct Query {
     pub(crate) fields: Option<Arc<str>>,
 }
 
-/// What has become of the objects.
+/// A change of the objects, or the bounds of a list.
 #[derive(Debug)]
 pub(crate) enum Event<T> {
-    /// All that follows until `ListEnds` is all there is.
+    /// A list begins: the objects found until `ListEnds` are all that exist.
     ListBegins,
-    /// These are there, new or changed.
+    /// These objects exist; they are new or changed.
     Found(Vec<T>),
-    /// The object of this key is gone.
+    /// The object with this key is gone.
     Gone(Key),
-    /// Those that were not found since `ListBegins` are gone.
+    /// The list is over: objects not found since `ListBegins` are gone.
     ListEnds,
 }
 
-/// How the following goes.
+/// State of following the objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Nothing was answered yet.
+    /// No answer has come yet.
     Starting,
     /// The server sends changes.
     Watching,
-    /// It did not work, and is tried again.
+    /// The last request failed and will be repeated.
     Failing(String),
 }
 
 /// Takes the events and states of a watch.
 pub(crate) trait Sink<T>: Send + Sync + 'static {
-    /// Takes an event; may be called by a thread that may block, never by two at once.
+    /// Takes an event. May be called on a blocking thread, never on two threads at once.
     fn event(&self, event: Event<T>);
 
-    /// Takes a new state. Every failure is given once.
+    /// Takes a new state. Every failure is reported once.
     fn state(&self, state: State);
 
-    /// A request is about to be sent.
+    /// Called before each request is sent.
     fn asks(&self) {}
 }
 
-/// Pauses between attempts that fail.
+/// Pauses between failed attempts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     /// The first pause; each further one is twice as long.
@@ -115,19 +115,19 @@ pub(crate) async fn follow<T: Resource>(api: Api, query: Query, pace: Pace, sink
 
 struct Follower<T> {
     api: Api,
-    /// What is asked, but for the parameters of a list or a watch.
+    /// URL of the objects, without the parameters of a list or a watch.
     url: Url,
     pace: Pace,
-    /// Attempts since something came.
+    /// Attempts since the last one that worked.
     failures: u32,
     sink: Arc<dyn Sink<T>>,
     kind: PhantomData<fn() -> T>,
 }
 
 enum End {
-    /// The server ended it at its time.
+    /// The server ended the watch.
     Closed,
-    /// The server does not know the version any more.
+    /// The server has forgotten the version.
     Expired,
     Failed(ApiError),
 }
@@ -142,7 +142,7 @@ enum Line<T> {
     Error(Status),
 }
 
-/// Nothing but the version up to which the watch has come.
+/// An event that only tells the version that the watch has reached.
 #[derive(Deserialize)]
 struct Bookmark {
     metadata: Metadata,
@@ -161,7 +161,7 @@ impl Query {
 }
 
 impl<T: Resource> Follower<T> {
-    /// Lists until that succeeds; the version of the list.
+    /// Lists all objects, repeated until that succeeds. Returns the version of the list.
     async fn list(&mut self) -> String {
         loop {
             match self.pages().await {
@@ -182,7 +182,7 @@ impl<T: Resource> Follower<T> {
             }
             self.sink.asks();
             let body = match self.api.get(url).await {
-                // A page of large objects is asked for in smaller ones.
+                // A page that is too large is requested again with fewer objects.
                 Err(ApiError::TooLong(_)) if size > 1 => {
                     size /= 2;
                     continue;
@@ -198,7 +198,7 @@ impl<T: Resource> Follower<T> {
         }
     }
 
-    /// Reads a page and hands on its objects; both take milliseconds.
+    /// Parses a page and passes on its objects; both take milliseconds.
     async fn found(&self, body: Bytes) -> Result<ListMetadata, ApiError> {
         let sink = self.sink.clone();
         let read = tokio::task::spawn_blocking(move || {
@@ -210,7 +210,7 @@ impl<T: Resource> Follower<T> {
         read.await.map_err(|_| ApiError::Panicked)?
     }
 
-    /// Watches from `version` on, and takes the watch up again, until all must be listed again.
+    /// Watches from `version` on, and resumes the watch whenever it ends, until everything must be listed again.
     async fn watch(&mut self, mut version: String) {
         let mut refusals = 0;
         let mut is_broken = false;
@@ -223,9 +223,9 @@ impl<T: Resource> Follower<T> {
             }
             match end {
                 End::Closed | End::Expired if has_worked => {}
-                // A server that ends every watch at once is not asked at once again.
+                // Without a pause, a server that ends every watch at once would get one request after another.
                 End::Closed | End::Expired => self.pause(None).await,
-                // That a connection breaks is nothing to tell of when the next one holds.
+                // A broken connection is reported only when the next one breaks, too.
                 End::Failed(ApiError::Lost(_)) if !is_broken => {
                     is_broken = true;
                     self.pause(None).await;
@@ -288,7 +288,7 @@ impl<T: Resource> Follower<T> {
         Ok(())
     }
 
-    /// Tells of a failure, and waits before the next attempt.
+    /// Reports a failure, and waits before the next attempt.
     async fn failed(&mut self, asked: &str, error: &ApiError) {
         let path = self.url.path();
         self.sink
@@ -296,7 +296,7 @@ impl<T: Resource> Follower<T> {
         self.pause(error.retry_after()).await;
     }
 
-    /// Waits; never exactly as long as others do.
+    /// Waits before the next attempt, with a random part so that clients spread out.
     async fn pause(&mut self, wanted: Option<Duration>) {
         let pause = self.pace.pause(self.failures, wanted);
         self.failures = self.failures.saturating_add(1);
@@ -305,15 +305,15 @@ impl<T: Resource> Follower<T> {
 }
 
 impl Pace {
-    /// The pause after so many failures; a longer one when the server wants that.
+    /// The pause after so many failures, or a longer one if the server asks for it.
     fn pause(&self, failures: u32, wanted: Option<Duration>) -> Duration {
         let own = self.least.saturating_mul(1 << failures.min(16)).min(self.most);
         own.max(wanted.unwrap_or_default().min(MAX_RETRY_AFTER))
     }
 }
 
-/// How much a failure says against the version that a watch asks for: nothing when the server is away or busy, all when
-/// it does not like the question.
+/// Weight of a failure as a sign that the server does not accept the version of a watch: 0 when it is unreachable or
+/// busy, [`MAX_REFUSALS`] when it rejects the request, else 1.
 fn refusal(error: &ApiError) -> u32 {
     match (error, error.status()) {
         (ApiError::Lost(_), _) | (_, Some(StatusCode::TOO_MANY_REQUESTS)) => 0,

@@ -170,7 +170,7 @@ impl Pattern {
         }
     }
 
-    /// What these templates become; `None` when the text does not match.
+    /// Expands the templates; `None` when the text does not match.
     fn expand<const N: usize>(&self, text: &str, templates: [&Template; N]) -> Option<[String; N]> {
         match self {
             Self::Everything => Some(templates.map(|template| template.expand_everything(text))),
@@ -192,7 +192,7 @@ impl Rules {
         (self.change(&mut labels) && !labels.is_empty()).then_some(labels)
     }
 
-    /// Changes labels, which may be none before or after; false when a rule drops what has them.
+    /// Applies the rules in place. `labels` may be empty before or after. False when a rule drops them.
     pub(crate) fn change(&self, labels: &mut LabelMap) -> bool {
         self.0.iter().all(|rule| rule.apply(labels))
     }
@@ -202,7 +202,7 @@ impl Rules {
         self.0.is_empty()
     }
 
-    /// As [`Rules::apply`], and says what each rule did that did something. For those who look: it compares the labels
+    /// As [`Rules::apply`], with the steps of the rules that changed something. For live views: it compares the labels
     /// after every rule.
     pub(crate) fn trace(&self, mut labels: LabelMap) -> (Option<LabelMap>, Vec<Step>) {
         let mut steps = Vec::new();
@@ -223,7 +223,7 @@ impl Rules {
         ((!labels.is_empty()).then_some(labels), steps)
     }
 
-    /// Sends what the rules make of `labels` to open live views.
+    /// Sends the steps of the rules on `labels` to open live views.
     pub(crate) fn tell(&self, live: &LiveHandle, of: Relabeled, labels: &LabelMap) {
         live.tell(|| {
             let (after, steps) = self.trace(labels.clone());

@@ -1,6 +1,7 @@
 //! The role `ecs`: tasks of container clusters.
 //!
-//! A task has an address of its own (`awsvpc`), or that of the EC2 instance that it runs on; then EC2 is asked, too.
+//! A task has an address of its own (`awsvpc`), or that of the EC2 instance that it runs on, which is then requested
+//! from EC2.
 
 use std::collections::BTreeMap;
 
@@ -18,11 +19,11 @@ const SERVICE: JsonService = JsonService {
     name: "ecs",
     prefix: "AmazonEC2ContainerServiceV20141113",
 };
-/// Most clusters, tasks or container instances that are described at once.
+/// Most clusters, tasks or container instances in one request.
 const BATCH: usize = 100;
-/// Most services that are described at once.
+/// Most services in one request.
 const SERVICES_BATCH: usize = 10;
-/// The attachment by which a task has an address of its own.
+/// Type of the attachment that gives a task its own address.
 const INTERFACE: &str = "ElasticNetworkInterface";
 
 #[derive(Clone, Deserialize)]
@@ -91,7 +92,7 @@ struct Tag {
     value: Option<String>,
 }
 
-/// What is known around the tasks of one cluster.
+/// Objects that the tasks of one cluster refer to.
 struct Surroundings {
     region: String,
     cluster: Cluster,
@@ -133,7 +134,7 @@ pub(super) async fn targets(
     let clusters: Vec<Cluster> =
         describe(aws, "DescribeClusters", "clusters", &clusters, BATCH, at_once, request).await?;
     let region = region.as_str();
-    // One cluster after the other: the requests of each are made side by side.
+    // Clusters are read one after the other, the requests of each concurrently.
     let of_cluster = |cluster: Cluster| async move {
         let tasks = tasks(aws, &cluster.cluster_arn, at_once).await?;
         if tasks.is_empty() {
@@ -152,7 +153,7 @@ async fn tasks(aws: &Aws, cluster: &str, at_once: usize) -> Result<Vec<Task>, St
     describe(aws, "DescribeTasks", "tasks", &arns, BATCH, at_once, request).await
 }
 
-/// All names of a list, a hundred a page.
+/// All names of a list, read in pages of 100.
 async fn list(aws: &Aws, action: &str, request: Value, field: &str) -> Result<Vec<String>, String> {
     let request = &request;
     let names = all_pages(|token: Option<String>| async move {
@@ -173,7 +174,7 @@ async fn list(aws: &Aws, action: &str, request: Value, field: &str) -> Result<Ve
     names.await
 }
 
-/// What is said of all these names, batch by batch.
+/// The descriptions of all these names, read in batches.
 async fn describe<T: DeserializeOwned>(
     aws: &Aws,
     action: &str,

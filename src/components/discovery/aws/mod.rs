@@ -1,4 +1,4 @@
-//! `discovery.aws`: what runs at Amazon, by role.
+//! `discovery.aws`: resources in AWS, by role.
 //!
 //! In: the answers of the service that the role names. Out: targets. The roles `ec2` and `lightsail` are those of the
 //! components with these names.
@@ -25,9 +25,9 @@ mod msk;
 #[cfg(test)]
 mod tests;
 
-/// Port of the targets where none is given.
+/// Port of the targets, where none is configured.
 const PORT: i64 = 80;
-/// Time between two looks where none is given.
+/// Refresh interval, where none is configured.
 const INTERVAL: Duration = Duration::from_mins(1);
 
 arguments! {

@@ -1,4 +1,4 @@
-//! The clouds that are Azure.
+//! The public and national clouds of Azure.
 
 use std::sync::Arc;
 
@@ -20,12 +20,12 @@ pub(crate) enum CloudName {
     UsGovernment,
 }
 
-/// Where a cloud is asked.
+/// Base URLs of a cloud's services.
 #[derive(Clone, Debug)]
 pub(super) struct Cloud {
     /// Base URL of the server that gives tokens.
     pub(super) login: Url,
-    /// Base URL of the Resource Manager, which is what tokens are for.
+    /// Base URL of the Resource Manager; tokens are requested for it.
     pub(super) manager: Url,
 }
 
@@ -46,7 +46,7 @@ impl FromValue for CloudName {
 }
 
 impl CloudName {
-    /// Where the cloud is asked.
+    /// The base URLs of the cloud's services.
     pub(super) fn cloud(self) -> Result<Cloud, String> {
         let (login, manager) = match self {
             Self::Public => ("https://login.microsoftonline.com/", "https://management.azure.com/"),

@@ -1,4 +1,4 @@
-//! How Azure's tokens are had: by a secret, by the token of a workload, or from the machine.
+//! Access tokens for Azure: by a client secret, a workload identity, or the identity of the machine.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,12 +15,12 @@ use crate::lang::attribute::Secret;
 use crate::pipeline::component::ComponentError;
 use crate::wire::client::ClientOptions;
 
-/// Where a machine asks, unless the environment says otherwise.
+/// URL of the machine's metadata service, unless the environment names another.
 const MACHINE: &str = "http://169.254.169.254";
-/// How a client shows that it is one, by a token of somebody else.
+/// Type of a client assertion: a token of another issuer that proves the client's identity.
 const ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
-/// Which credentials are used.
+/// Where the credentials come from.
 #[derive(Clone, Debug)]
 pub(super) enum Way {
     /// An application and its secret.
@@ -29,15 +29,16 @@ pub(super) enum Way {
         client: Arc<str>,
         secret: Secret,
     },
-    /// The token that Kubernetes mounts, as variables say.
+    /// A workload identity: environment variables name the token that Kubernetes mounts.
     Workload,
-    /// An identity of the machine, by its client id; empty, the machine's own.
+    /// An identity of the machine by its client id; empty for the machine's default.
     Machine(Arc<str>),
-    /// A secret in variables, a workload, or the machine, whichever there is; in this tenant.
+    /// The first that is available: a secret in environment variables, a workload identity, the machine. The tenant is
+    /// for the first two.
     Any(Option<Arc<str>>),
 }
 
-/// Finds a token and keeps it.
+/// Requests an access token and keeps it.
 #[derive(Debug)]
 pub(super) struct Credentials {
     way: Way,
@@ -71,7 +72,7 @@ impl Credentials {
         })
     }
 
-    /// A token that is good now.
+    /// An access token that is valid now.
     pub(super) async fn token(&self) -> Result<Arc<str>, String> {
         let token = self.held.get(self.find()).await;
         token.map_err(|error| format!("no credentials of Azure: {error}"))
@@ -117,7 +118,7 @@ impl Credentials {
         self.ask(&self.tenant(tenant)?, &client, &shown).await
     }
 
-    /// The machine's identity; App Service says by variables where to ask instead.
+    /// A token of the machine's identity; in App Service, environment variables name another URL for it.
     async fn of_machine(&self, client: &str) -> Result<Lasting<Arc<str>>, String> {
         let manager = self.cloud.manager.as_str();
         let (mut url, version, (name, value)) = if let Some(endpoint) = self.environment.get("IDENTITY_ENDPOINT") {

@@ -1,4 +1,4 @@
-//! `discovery.azure`: the virtual machines of Azure, those of scale sets too.
+//! `discovery.azure`: the virtual machines of Azure, including those of scale sets.
 //!
 //! In: machines, scale sets and network interfaces of the Resource Manager. Out: a target for each machine with a
 //! primary interface.
@@ -37,11 +37,11 @@ mod tests;
 const VERSION: &str = "2023-09-01";
 /// Version of the API that knows the interfaces of scale sets.
 const SCALE_SET_VERSION: &str = "2018-10-01";
-/// Requests at once for network interfaces.
+/// Concurrent requests for network interfaces.
 const AT_ONCE: usize = 20;
-/// Answers of network interfaces are used for so many looks: they change seldom, and there is a request for each.
+/// Refreshes for which answers about network interfaces are reused: they seldom change, and each needs a request.
 const LOOKS: usize = 10;
-/// Labels of a machine by the path of their value.
+/// Labels of a machine, each with the JSON path of its value.
 const LABELS: &[(&str, &str)] = &[
     ("machine_computer_name", "/properties/osProfile/computerName"),
     ("machine_id", "/id"),
@@ -160,14 +160,14 @@ struct Azure {
     interfaces: Mutex<Interfaces>,
 }
 
-/// Network interfaces by id, as they were when they were asked for.
+/// Network interfaces that were requested recently, by id.
 #[derive(Default)]
 struct Interfaces {
     looks: usize,
     known: BTreeMap<String, Arc<Value>>,
 }
 
-/// A machine, with the name of the scale set that it is one of.
+/// A machine, with the name of its scale set if it has one.
 struct Machine {
     value: Value,
     scale_set: Option<String>,
@@ -247,7 +247,7 @@ impl Azure {
         }
     }
 
-    /// All of a list. The next page is asked for at the same place: only the query of its link is used.
+    /// All values of a list. Further pages have the same path: only the query of `nextLink` is used.
     async fn values(&self, path: String) -> Result<Vec<Value>, String> {
         let path = path.as_str();
         let values = all_pages(|query: Option<String>| async move {
@@ -277,7 +277,7 @@ impl Azure {
         bearer::header(&self.credentials.token().await?)
     }
 
-    /// Interfaces that were asked for long ago are forgotten.
+    /// Counts a refresh, and forgets all interfaces after [`LOOKS`] of them.
     fn start_look(&self) {
         let mut interfaces = self.interfaces.lock();
         interfaces.looks += 1;
@@ -289,7 +289,7 @@ impl Azure {
         }
     }
 
-    /// The network interface; nothing when it is gone.
+    /// A network interface; `None` when it is gone.
     async fn interface(&self, id: &str, machine: &Machine) -> Result<Option<Arc<Value>>, String> {
         let known = self.interfaces.lock().known.get(id).cloned();
         if known.is_some() {
@@ -308,7 +308,7 @@ impl Azure {
         Ok(Some(interface))
     }
 
-    /// The target of a machine; nothing for one that is off: then it has no primary interface.
+    /// The target of a machine; `None` for one that is off, which has no primary interface.
     async fn target(&self, machine: Machine) -> Result<Option<Target>, String> {
         let value = &machine.value;
         let mut labels = MetaLabels::new("__meta_azure_");

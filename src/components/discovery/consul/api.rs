@@ -1,4 +1,4 @@
-//! The questions that are asked of Consul, and the targets in its answers.
+//! Requests to Consul, and the targets in its answers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,26 +15,26 @@ use crate::components::common::web_api::{Answer, WebApi};
 use crate::components::discovery::consul::arguments::ConsulArguments;
 use crate::pipeline::component::ComponentError;
 
-/// Longest time that an answer may be waited for when nothing changes, as Prometheus does.
+/// Longest wait of a blocking query, as in Prometheus.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_mins(2);
-/// What an answer may take beyond that: Consul adds up to a sixteenth of the wait, and the network.
+/// Time that an answer may take beyond its wait: Consul adds up to a sixteenth of the wait, and the network its delay.
 const SLACK: Duration = Duration::from_secs(25);
 
-/// A Consul agent, and what is asked of it.
+/// A client of a Consul agent.
 pub(super) struct Api {
     web: WebApi,
     catalog: Catalog,
-    /// Parameters of every query.
+    /// Parameters of every request.
     parameters: Vec<(&'static str, String)>,
 }
 
-/// The state of something that is watched, with the index by which its next change is waited for.
+/// The answer to a query, with the index that the next one waits on.
 pub(super) struct Seen<T> {
     pub(super) index: u64,
     pub(super) value: T,
 }
 
-/// Until when a query waits: for a change after an index, or for a time.
+/// How long a query waits: for a change after an index, up to a time.
 #[derive(Clone, Copy)]
 pub(super) struct Wait {
     pub(super) after: u64,
@@ -106,7 +106,7 @@ impl Api {
         })
     }
 
-    /// The services that are asked for by name and without tags: no catalog is needed to know them.
+    /// The services that the arguments name, if no tags are given. Then the catalog is not needed.
     pub(super) fn named(&self) -> Option<&[Arc<str>]> {
         let named = self.catalog.services.as_deref().filter(|services| !services.is_empty());
         named.filter(|_| self.catalog.tags.iter().flatten().next().is_none())
@@ -121,7 +121,7 @@ impl Api {
         Ok(itself.config.datacenter.into())
     }
 
-    /// The names of the services that count.
+    /// The names of the services that match the arguments.
     pub(super) async fn services(&self, wait: Option<Wait>) -> Result<Seen<Vec<Arc<str>>>, String> {
         let url = self.web.url(["v1", "catalog", "services"]);
         let seen = self.ask(url, wait).await?;
@@ -163,7 +163,7 @@ impl Api {
             url.query_pairs_mut().append_pair(name, value);
         }
         if let Some(Wait { after, at_most }) = wait {
-            // Zero would be the default of Consul.
+            // Zero would mean the default of Consul.
             let at_most = format!("{}ms", at_most.as_millis().max(1));
             url.query_pairs_mut()
                 .append_pair("index", &after.to_string())
@@ -194,7 +194,7 @@ impl Api {
             .set_each("metadata_", node.meta.iter().flatten())
             .set_each("service_metadata_", service.meta.iter().flatten())
             .set_each("tagged_address_", node.tagged_addresses.iter().flatten());
-        // A service may be registered by another node than the one it is on.
+        // A service may be registered on another node than the one it runs on.
         let host = Some(&service.address).filter(|address| !address.is_empty());
         labels.at(host_port(host.unwrap_or(&node.address), service.port))
     }

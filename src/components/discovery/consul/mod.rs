@@ -1,7 +1,7 @@
 //! `discovery.consul`: the services of a Consul catalog.
 //!
 //! In: blocking queries, one for the names of the services and one for each of them. Out: a target for each instance,
-//! soon after it changed. A service that cannot be asked for keeps its last targets.
+//! soon after it changed. A service that cannot be queried keeps its last targets.
 
 use std::time::Duration;
 

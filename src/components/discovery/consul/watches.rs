@@ -1,8 +1,8 @@
 //! Watches the catalog by blocking queries, a bounded number at once.
 //!
-//! A query waits at Consul until its subject changes, so that a change is seen at once and nothing is asked in between.
-//! There are places for so many queries; with more services than places each waits for a shorter time, so that all have
-//! their turn within the refresh interval. No subject is asked for twice within that interval.
+//! A query waits at Consul until its subject changes, so that a change is seen at once and there is no polling.
+//! [`PLACES`] bounds the concurrent queries. With more services than that, each query waits for a shorter time, so that
+//! all have their turn within the refresh interval. No subject is queried twice within that interval.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -17,14 +17,14 @@ use crate::components::common::parts::Parts;
 use crate::components::common::targets::Target;
 use crate::components::discovery::consul::api::{Api, LONGEST_WAIT, Seen, Wait};
 
-/// Services that are asked for at once. An agent refuses more than 200 connections of one address.
+/// Services that are queried concurrently. An agent refuses more than 200 connections from one address.
 const PLACES: u32 = 32;
-/// Pause after an export, so that what changes together is exported together.
+/// Pause after an export, so that changes close in time are exported together.
 const TOGETHER: Duration = Duration::from_secs(1);
-/// The part under which failures of the catalog itself are noted: no service is called so.
+/// The part that records failures of the catalog itself: no service has an empty name.
 const CATALOG: &str = "";
 
-/// What is watched, and what was seen last.
+/// The running queries, and their last answers.
 pub(super) struct Watches {
     api: Arc<Api>,
     interval: Duration,
@@ -37,16 +37,16 @@ pub(super) struct Watches {
 #[derive(Default)]
 struct State {
     queries: FuturesUnordered<Abortable<BoxFuture<'static, Answer>>>,
-    /// The services that are watched, each with what ends its query.
+    /// The watched services, each with the handle that ends its query.
     services: BTreeMap<Arc<str>, AbortHandle>,
-    /// Subjects that were never answered for: nothing is exported before.
+    /// Subjects without an answer yet: nothing is exported until each has one.
     unseen: BTreeSet<Arc<str>>,
 }
 
 struct Answer {
     subject: Arc<str>,
     asked: Instant,
-    /// The index by which the question was asked.
+    /// The index that the query waited on.
     index: u64,
     seen: Result<Seen<Content>, String>,
 }
@@ -68,7 +68,7 @@ impl Watches {
         }
     }
 
-    /// The targets, as soon as they are known and then whenever something changed.
+    /// The targets: as soon as all are known, and then after each change.
     pub(super) async fn changed(&self) -> Result<Vec<Target>, String> {
         let mut state = self.state.lock().await;
         if self.datacenter.get().is_none() {
@@ -78,7 +78,7 @@ impl Watches {
         let mut is_changed = false;
         loop {
             let next = if is_changed && state.unseen.is_empty() {
-                // What is there already is taken along.
+                // Answers that are ready already are included.
                 state.queries.next().now_or_never().flatten()
             } else {
                 state.queries.next().await
@@ -91,7 +91,8 @@ impl Watches {
         }
     }
 
-    /// Time until [`Watches::changed`] is called again: short, for it waits by itself, unless nothing is watched yet.
+    /// Time until [`Watches::changed`] is called again: short, since that waits for a change itself, unless nothing is
+    /// watched yet.
     pub(super) fn pause(&self) -> Duration {
         match self.datacenter.get() {
             Some(_) => TOGETHER,
@@ -99,7 +100,7 @@ impl Watches {
         }
     }
 
-    /// Why something could not be asked for the last time.
+    /// Why the last query of a subject failed.
     pub(super) fn failure(&self) -> Option<String> {
         self.parts.failure()
     }
@@ -134,7 +135,7 @@ impl Watches {
         }
     }
 
-    /// Takes an answer and asks again; true when it says something new.
+    /// Takes an answer and starts the next query; true when the answer is new.
     fn take(&self, state: &mut State, answer: Answer) -> bool {
         let Answer {
             subject,
@@ -152,7 +153,7 @@ impl Watches {
                     }
                     Content::Targets(targets) => self.parts.set(&subject, Ok(targets)),
                 }
-                // An index that went back is no longer one to wait by; 0 would not wait at all.
+                // An index that went back is reset. Otherwise it is at least 1: a query with index 0 does not wait.
                 (if now < index { 0 } else { now.max(1) }, now != index)
             }
             Err(error) => {
@@ -164,7 +165,7 @@ impl Watches {
         is_new
     }
 
-    /// Asks for a subject at that time: for its state as it is, or for the next change after an index.
+    /// Queries a subject at the time `at`: for its current state if `index` is 0, else for the next change after it.
     fn ask(&self, state: &mut State, subject: Arc<str>, index: u64, at: Instant) {
         let share = u32::try_from(state.services.len()).unwrap_or(u32::MAX).max(1);
         let turn = self.interval.saturating_mul(PLACES) / share;

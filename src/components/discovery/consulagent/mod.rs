@@ -1,6 +1,6 @@
 //! `discovery.consulagent`: the services of one Consul agent.
 //!
-//! In: the agent's services, its checks, and what it says of itself; its cluster is not asked. Out: a target for each
+//! In: the agent's services, its checks, and its own configuration; its cluster is not queried. Out: a target for each
 //! instance.
 
 use std::collections::BTreeMap;
@@ -129,7 +129,7 @@ impl ConsulAgent {
     }
 
     fn target(&self, itself: &Itself, service: &Service, checks: &BTreeMap<String, Check>) -> Target {
-        // A check without a service is one of the whole node.
+        // A check without a service id is a check of the whole node.
         let of_service = |check: &&Check| check.service_id == service.id || check.service_id.is_empty();
         let tagged = service.tagged_addresses.iter().flatten();
         let datacenter = self.catalog.datacenter.as_deref().unwrap_or(&itself.config.datacenter);

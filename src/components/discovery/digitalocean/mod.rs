@@ -1,6 +1,6 @@
 //! `discovery.digitalocean`: the droplets of DigitalOcean.
 //!
-//! In: the pages of `/v2/droplets`. Out: a target for each droplet with an address of IPv4.
+//! In: the pages of `/v2/droplets`. Out: a target for each droplet with an IPv4 address.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -27,7 +27,7 @@ mod tests;
 
 /// URL at which the vendor serves the API.
 const API: &str = "https://api.digitalocean.com/";
-/// Labels of a droplet by the path of their value.
+/// Labels of a droplet, each with the JSON path of its value.
 const LABELS: &[(&str, &str)] = &[
     ("droplet_id", "/id"),
     ("droplet_name", "/name"),

@@ -26,7 +26,7 @@ mod resolve;
 #[cfg(test)]
 mod tests;
 
-/// Names that are looked up at once.
+/// Names that are looked up concurrently.
 const AT_ONCE: usize = 16;
 
 arguments! {
@@ -126,7 +126,7 @@ impl Dns {
         Ok(records.iter().filter_map(|record| self.target(name, record)).collect())
     }
 
-    /// The target of a record; none for the aliases on the way to it.
+    /// The target of a record; `None` for the aliases on the way to it.
     fn target(&self, name: &Arc<str>, record: &RData) -> Option<Target> {
         let mut labels = MetaLabels::new("__meta_dns_");
         labels.set("name", name);
@@ -154,7 +154,7 @@ impl Dns {
     }
 }
 
-/// A name without the dot of the root at its end.
+/// A name without the dot at its end.
 fn host(name: &Name) -> String {
     name.to_string().trim_end_matches('.').to_owned()
 }

@@ -1,7 +1,7 @@
-//! Looks names up as the system's configuration says: servers, search domains, dots.
+//! Looks up names as the system's configuration says: servers, search domains, dots.
 //!
-//! A name that is there without such records, and one that no search domain has, has no records. A server that does not
-//! know or does not answer is an error: nobody can say then that a name is gone.
+//! A name without such records gives none, and so does a name that exists in no search domain. A server that fails or
+//! does not answer is an error, since the name may still exist.
 
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{ResolveHosts, ResolverConfig, ResolverOpts};
@@ -14,7 +14,7 @@ type Configuration = (ResolverConfig, ResolverOpts);
 /// Where the configuration comes from.
 pub(super) struct System(Box<dyn Fn() -> Result<Configuration, String> + Send + Sync>);
 
-/// Ready to look names up.
+/// A resolver with the search domains of the configuration.
 pub(super) struct Lookups {
     resolver: TokioResolver,
     search: Vec<Name>,
@@ -34,7 +34,7 @@ impl System {
     /// Reads the configuration as it is now.
     pub(super) fn read(&self) -> Result<Lookups, String> {
         let (config, mut options) = (self.0)()?;
-        // Who asks again wants to know how it is now; and a file of hosts has no records.
+        // No cache: every lookup wants the current records. No hosts file: it has no records.
         options.cache_size = 0;
         options.use_hosts_file = ResolveHosts::Never;
         let (search, dots) = (config.search().to_vec(), options.ndots);
@@ -63,7 +63,7 @@ impl Lookups {
         failure.map_or(Ok(Vec::new()), Err)
     }
 
-    /// What a name can stand for, the likeliest first: one with enough dots for itself.
+    /// The full names that a name can stand for, in order. A name with enough dots comes first as it is.
     fn candidates(&self, name: &str) -> Result<Vec<Name>, String> {
         let parsed = Name::from_ascii(name).or_else(|_| Name::from_utf8(name));
         let parsed = parsed.map_err(|error| format!("`{name}` is not a domain name: {error}"))?;
@@ -71,7 +71,7 @@ impl Lookups {
             return Ok(vec![parsed]);
         }
         let in_domain = |domain: &Name| parsed.clone().append_domain(domain);
-        // A search domain that makes the name too long has no such name.
+        // With a search domain that makes it too long the name cannot exist.
         let mut candidates: Vec<Name> = self.search.iter().filter_map(|domain| in_domain(domain).ok()).collect();
         let has_enough_dots = name.matches('.').count() >= self.dots;
         let at = if has_enough_dots { 0 } else { candidates.len() };

@@ -1,7 +1,7 @@
 //! `discovery.docker`: the containers of a Docker daemon.
 //!
 //! In: the daemon's lists of running containers and of networks. Out: a target for each TCP port of a container in each
-//! of its networks, or one by the fallback port.
+//! of its networks, or one with the fallback port.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -139,7 +139,7 @@ impl Container {
     /// The networks that the container is in: its own, or those of the container whose network it uses.
     fn endpoints<'a>(&'a self, containers: &BTreeMap<&str, &'a Self>) -> Vec<&'a Endpoint> {
         let mut owner = self;
-        // A chain that is longer than the list goes in a circle.
+        // A chain that is longer than the list is a circle.
         for _ in 0..containers.len() {
             let has_networks = owner.network_settings.networks.iter().flatten().next().is_some();
             let other = owner.host_config.network_mode.strip_prefix("container:");

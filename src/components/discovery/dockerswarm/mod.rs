@@ -172,7 +172,8 @@ impl Swarm {
         Ok(nodes.iter().map(target).collect())
     }
 
-    /// Containers of this machine, whose labels have those of their images. A proxy before the daemon may forbid them.
+    /// Containers of this machine, which have the labels of their images. Empty when they cannot be listed: a proxy
+    /// before the daemon may forbid it.
     async fn containers(&self) -> Vec<Container> {
         let listed = self.api.list("containers/json", &[]).await;
         listed.unwrap_or_else(|error| {
@@ -184,7 +185,7 @@ impl Swarm {
         })
     }
 
-    /// Adds a target for each port, or one at the fallback port.
+    /// Adds a target for each port, or one with the fallback port.
     fn add_ports(&self, targets: &mut Vec<Target>, ports: impl Iterator<Item = Target>, labels: &MetaLabels, ip: &str) {
         let before = targets.len();
         targets.extend(ports);

@@ -193,7 +193,7 @@ struct ManagerStatus {
 }
 
 impl Service {
-    /// Labels of the service and of its tasks.
+    /// Sets labels for targets of the service and of its tasks.
     pub(super) fn label(&self, labels: &mut MetaLabels) {
         let mode = match &self.spec.mode {
             Mode { global: Some(_), .. } => "global",
@@ -209,7 +209,7 @@ impl Service {
             .set_each("service_label_", self.spec.labels.iter().flatten());
     }
 
-    /// Labels of the service alone.
+    /// Sets labels for targets of the service alone.
     pub(super) fn label_more(&self, labels: &mut MetaLabels) {
         let container = self.spec.task_template.container_spec.as_ref();
         labels
@@ -221,7 +221,7 @@ impl Service {
             );
     }
 
-    /// Its addresses, of which one that is not given out yet is empty.
+    /// Virtual IP addresses of the service, without those that are not assigned yet.
     pub(super) fn virtual_ips(&self) -> impl Iterator<Item = &VirtualIp> {
         let all = self.endpoint.virtual_ips.iter().flatten();
         all.filter(|virtual_ip| !virtual_ip.addr.is_empty())
@@ -233,7 +233,8 @@ impl Service {
 }
 
 impl Task {
-    /// Labels of the task and of its container: those of the service's specification go before those of the image.
+    /// Sets labels of the task and of its container: those of the service's specification take precedence over those of
+    /// the image.
     pub(super) fn label(&self, container: Option<&Container>, labels: &mut MetaLabels) {
         let of_image = container.and_then(|container| container.labels.as_ref());
         let specified = self.spec.container_spec.as_ref().and_then(|spec| spec.labels.as_ref());
@@ -267,7 +268,7 @@ impl Task {
 }
 
 impl Node {
-    /// Labels of the node and of its tasks.
+    /// Sets labels for targets of the node and of its tasks.
     pub(super) fn label(&self, labels: &mut MetaLabels) {
         let platform = &self.description.platform;
         labels
@@ -282,7 +283,7 @@ impl Node {
             .set_each("node_label_", self.spec.labels.iter().flatten());
     }
 
-    /// Labels of the node alone.
+    /// Sets labels for targets of the node alone.
     pub(super) fn label_more(&self, labels: &mut MetaLabels) {
         let manager = self.manager_status.as_ref();
         labels
@@ -300,7 +301,7 @@ impl Node {
     }
 }
 
-/// The address of a network such as `10.0.0.3/24`.
+/// The IP address in an address with its prefix length, such as `10.0.0.3/24`.
 pub(super) fn ip_of(network: &str) -> Result<String, String> {
     let address = network.split_once('/').map(|(address, _)| address);
     let address = address.filter(|address| address.parse::<std::net::IpAddr>().is_ok());

@@ -94,7 +94,7 @@ struct DataCenter {
     metadata: Metadata,
 }
 
-/// Elements by their names, and attributes by theirs with `@`.
+/// Child elements by their names, and attributes by their names with `@`.
 type Metadata = BTreeMap<String, String>;
 
 impl Discovery for Eureka {
@@ -112,7 +112,7 @@ impl Discovery for Eureka {
     }
 
     async fn targets(&self) -> Result<Vec<Target>, String> {
-        // A registry can answer with JSON too, of another shape.
+        // A registry can also answer with JSON, which has another shape.
         let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/xml"))]);
         let all: Applications = self.api.get(self.api.url(["apps"]), headers).await?.xml()?;
         let of_application = |app: &Application| -> Vec<Target> {

@@ -123,7 +123,7 @@ impl FileDiscovery {
                 let resolved: Vec<PathBuf> = self.files.lock().resolved_folders();
                 watcher.watch(arguments.files.iter().map(FilePattern::text), resolved);
             }
-            // Once after the folders are watched: what changed before is not missed.
+            // Refresh once after the folders are watched, so that an earlier change is not missed.
             let this = self.clone();
             if tokio::task::spawn_blocking(move || this.refresh()).await.is_err() {
                 return;

@@ -1,7 +1,7 @@
-//! Files to targets. A file is a list of groups, each with `targets` (addresses) and `labels`.
+//! Reads targets from files. A file is a list of groups, each with `targets` (addresses) and `labels`.
 //!
-//! In: paths and globs. Out: targets by file; a file that cannot be read or understood keeps what it last had, with the
-//! reason beside it.
+//! In: paths and globs. Out: targets by file; a file that cannot be read or understood keeps its last targets, with
+//! the error beside them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::lang::value::Value;
 /// Largest file that is read, 64 MiB: far above any list of targets, and a bound for a path that leads elsewhere.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 
-/// A path or glob of files whose names say their format.
+/// A path or glob of files whose extension tells their format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FilePattern(Arc<str>);
 
@@ -44,7 +44,7 @@ impl FromValue for FilePattern {
     }
 }
 
-/// The syntax of a file, by the end of its name.
+/// The syntax of a file, by its extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     /// A name that ends in `.json`.

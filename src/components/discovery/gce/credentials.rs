@@ -1,7 +1,7 @@
 //! Google's application default credentials.
 //!
-//! They are looked for as Google's tools do: the file that a variable names, the file of the user, the machine. Out: a
-//! bearer token, kept until shortly before its end.
+//! They are looked up in the order of Google's tools: the file that an environment variable names, the file of the
+//! user, the machine. Out: a bearer token, kept until shortly before it expires.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,21 +20,21 @@ use crate::pipeline::component::ComponentError;
 use crate::wire::client::ClientOptions;
 use crate::wire::jwt;
 
-/// What a token is to allow: to read.
+/// Scope of the token: reading only.
 const SCOPE: &str = "https://www.googleapis.com/auth/compute.readonly";
-/// Where tokens are given, unless the file says otherwise.
+/// URL of the token server, unless the file names another.
 const TOKEN_URL: &str = "https://oauth2.googleapis.com/token";
 /// Host of the metadata service, unless the environment says otherwise.
 const METADATA: &str = "169.254.169.254";
-/// Without this header the metadata service refuses.
+/// The header without which the metadata service refuses requests.
 const FLAVOR: (HeaderName, HeaderValue) = (
     HeaderName::from_static("metadata-flavor"),
     HeaderValue::from_static("Google"),
 );
-/// How long what a service account signs is good.
+/// Lifetime of an assertion that a service account signs.
 const LIFETIME: Duration = Duration::from_hours(1);
 
-/// Finds credentials and keeps its token.
+/// Finds credentials, and keeps their token.
 #[derive(Debug)]
 pub(super) struct Google {
     api: WebApi,
@@ -82,7 +82,7 @@ impl Google {
         })
     }
 
-    /// A token that is good now.
+    /// An access token that is valid now.
     pub(super) async fn token(&self) -> Result<Arc<str>, String> {
         let token = self.held.get(self.find()).await;
         token.map_err(|error| format!("no credentials of Google: {error}"))

@@ -28,7 +28,7 @@ mod tests;
 
 /// URL at which the vendor serves the API.
 const API: &str = "https://compute.googleapis.com/compute/v1/";
-/// Labels of an instance by the path of their value.
+/// Labels of an instance, each with the JSON path of its value.
 const LABELS: &[(&str, &str)] = &[
     ("instance_id", "/id"),
     ("instance_name", "/name"),

@@ -1,6 +1,6 @@
 //! `discovery.hetzner`: the servers of Hetzner Cloud or of Hetzner Robot.
 //!
-//! In: the servers and networks of the one API, page by page, or the servers of the other. Out: a target for each
+//! In: the servers and networks of Hetzner Cloud, page by page, or the servers of Hetzner Robot. Out: a target for each
 //! server.
 
 use std::collections::BTreeMap;
@@ -24,11 +24,11 @@ use crate::pipeline::component::{ComponentError, Context, Definition};
 #[cfg(test)]
 mod tests;
 
-/// Where the API of Hetzner Cloud is.
+/// Base URL of the API of Hetzner Cloud.
 const CLOUD: &str = "https://api.hetzner.cloud/v1/";
-/// Where the API of Hetzner Robot is.
+/// Base URL of the API of Hetzner Robot.
 const ROBOT: &str = "https://robot-ws.your-server.de/";
-/// Labels of a server of Hetzner Cloud by the path of their value.
+/// Labels of a server of Hetzner Cloud, each with the JSON path of its value.
 const CLOUD_LABELS: &[(&str, &str)] = &[
     ("datacenter", "/datacenter/name"),
     ("hcloud_cpu_cores", "/server_type/cores"),
@@ -45,7 +45,7 @@ const CLOUD_LABELS: &[(&str, &str)] = &[
     ("server_name", "/name"),
     ("server_status", "/status"),
 ];
-/// Labels of a server of Hetzner Robot by the path of their value.
+/// Labels of a server of Hetzner Robot, each with the JSON path of its value.
 const ROBOT_LABELS: &[(&str, &str)] = &[
     ("public_ipv4", "/server_ip"),
     ("robot_cancelled", "/cancelled"),
@@ -146,7 +146,7 @@ impl Hetzner {
         all.await
     }
 
-    /// The target of a server. One without a public address is reached by its first private one.
+    /// The target of a server. Without a public address its first private one is used.
     fn cloud_server(&self, server: &Value, networks: &BTreeMap<u64, String>) -> Option<Target> {
         let mut labels = MetaLabels::new("__meta_hetzner_");
         let memory = server.pointer("/server_type/memory").and_then(Value::as_f64);

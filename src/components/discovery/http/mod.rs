@@ -22,7 +22,7 @@ use crate::pipeline::component::{ComponentError, Context, Definition};
 #[cfg(test)]
 mod tests;
 
-/// The header by which Prometheus tells the service how often it asks.
+/// The header in which Prometheus tells the service its refresh interval.
 const INTERVAL_HEADER: &str = "x-prometheus-refresh-interval-seconds";
 
 arguments! {

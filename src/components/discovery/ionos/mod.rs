@@ -1,6 +1,6 @@
 //! `discovery.ionos`: the servers of a data center of IONOS.
 //!
-//! In: servers with what belongs to them, page by page. Out: a target for each server that has an address.
+//! In: servers with their nested resources, page by page. Out: a target for each server that has an address.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ const API: &str = "https://api.ionos.com/cloudapi/v6/";
 const PAGE: usize = 1000;
 /// Name of a network interface that has none.
 const UNNAMED: &str = "unnamed";
-/// Labels of a server by the path of their value.
+/// Labels of a server, each with the JSON path of its value.
 const LABELS: &[(&str, &str)] = &[
     ("availability_zone", "/properties/availabilityZone"),
     ("boot_cdrom_id", "/properties/bootCdrom/id"),

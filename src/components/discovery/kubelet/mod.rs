@@ -1,7 +1,7 @@
-//! `discovery.kubelet`: the pods of one node, asked of its kubelet.
+//! `discovery.kubelet`: the pods of one node, read from its kubelet.
 //!
-//! In: the answer of `/pods`. Out: targets as those of `discovery.kubernetes` with the role `pod`, without a question
-//! to the API server.
+//! In: the answer of `/pods`. Out: targets as those of `discovery.kubernetes` with the role `pod`, without requests to
+//! the API server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,7 +65,7 @@ impl Discovery for Kubelet {
         let answer: Page<Pod> = self.api.json(self.api.url(["pods"])).await?;
         let mut found = answer.items.unwrap_or_default();
         found.retain(|pod| self.is_wanted(&pod.metadata.namespace));
-        // The kubelet gives them in an order of the moment.
+        // The kubelet returns pods in no fixed order.
         found.sort_by_cached_key(|pod| pod.metadata.key());
         Ok(found.iter().flat_map(targets).collect())
     }

@@ -1,7 +1,7 @@
 //! `discovery.kuma`: the proxies of a Kuma control plane, by its monitoring assignment service.
 //!
-//! In: xDS v3 as JSON over HTTP. Each request names the version that is known, and the control plane answers when there
-//! is another, or that there is none. Out: a target for each proxy.
+//! In: xDS v3 as JSON over HTTP. Each request names the known version. The control plane answers when there is another
+//! version, or after a time that there is none. Out: a target for each proxy.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -27,9 +27,9 @@ use crate::pipeline::component::{ComponentError, Context, Definition};
 #[cfg(test)]
 mod tests;
 
-/// The type of resources that is asked for.
+/// The type of the requested resources.
 const ASSIGNMENT: &str = "type.googleapis.com/kuma.observability.v1.MonitoringAssignment";
-/// What a request may take beyond the time that the control plane waits for a change.
+/// Time that a request may take beyond the control plane's wait for a change.
 const SLACK: Duration = Duration::from_secs(15);
 
 arguments! {
@@ -58,7 +58,7 @@ struct Kuma {
     last: Mutex<Known>,
 }
 
-/// What the control plane said last.
+/// The last answer of the control plane.
 #[derive(Clone, Default)]
 struct Known {
     version: String,

@@ -1,6 +1,6 @@
 //! `discovery.linode`: the instances of Linode.
 //!
-//! In: instances, addresses and ranges of IPv6, page by page. Out: a target for each instance with an address of IPv4.
+//! In: instances, addresses and IPv6 ranges, page by page. Out: a target for each instance with an IPv4 address.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ mod tests;
 const API: &str = "https://api.linode.com/v4/";
 /// The header by which lists are filtered.
 const FILTER: HeaderName = HeaderName::from_static("x-filter");
-/// Labels of an instance by the path of their value.
+/// Labels of an instance, each with the JSON path of its value.
 const LABELS: &[(&str, &str)] = &[
     ("gpus", "/specs/gpus"),
     ("group", "/group"),
@@ -42,7 +42,7 @@ const LABELS: &[(&str, &str)] = &[
     ("status", "/status"),
     ("type", "/type"),
 ];
-/// Sizes of an instance, which the API gives in MiB, by the path of their value.
+/// Sizes of an instance, which the API gives in MiB, each with the JSON path of its value.
 const SIZES: &[(&str, &str)] = &[
     ("specs_disk_bytes", "/specs/disk"),
     ("specs_memory_bytes", "/specs/memory"),
@@ -73,10 +73,10 @@ struct Linode {
     arguments: LinodeArguments,
 }
 
-/// What the API says of addresses.
+/// Details of addresses, and the IPv6 ranges routed to them.
 struct Addresses {
     by_address: BTreeMap<String, Value>,
-    /// Ranges of IPv6 by the address that they lead to.
+    /// IPv6 ranges by the address that they are routed to.
     ranges: BTreeMap<String, Vec<String>>,
 }
 

@@ -130,7 +130,7 @@ impl Application {
         ports.map(target).collect()
     }
 
-    /// The ports that the application declares; those of its containers go before those of the application itself.
+    /// The ports that the application declares. Those of its containers take precedence over its own.
     fn ports(&self) -> Vec<Port<'_>> {
         let of_container = self
             .container
@@ -142,7 +142,7 @@ impl Application {
             .flatten()
             .find(|mappings| !mappings.is_empty());
         if let Some(mappings) = mappings {
-            // In a network of containers the port inside, else that of the host.
+            // In a container network the port of the container, else that of the host.
             let number: fn(&PortMapping) -> u32 = if self.is_in_container_network() {
                 |mapping| mapping.container_port
             } else {

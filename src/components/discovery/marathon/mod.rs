@@ -1,7 +1,7 @@
 //! `discovery.marathon`: the tasks of a Marathon cluster.
 //!
-//! In: the applications with their tasks. Out: a target for each port of each task. Of several servers the next is
-//! asked when one does not answer.
+//! In: the applications with their tasks. Out: a target for each port of each task. When a server does not answer, the
+//! next one is tried.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -119,7 +119,7 @@ impl Marathon {
         server.get(url, headers.clone()).await?.json()
     }
 
-    /// The token as DC/OS takes it: behind no scheme, but a sign of equality.
+    /// The header with a token in the form of DC/OS, `token=TOKEN`.
     async fn headers(&self) -> Result<HeaderMap, String> {
         let Some(token) = &self.token else {
             return Ok(HeaderMap::new());

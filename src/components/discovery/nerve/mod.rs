@@ -1,6 +1,6 @@
 //! `discovery.nerve`: the services that Nerve registers in ZooKeeper.
 //!
-//! In: nodes below the paths. Out: a target for each that holds a member.
+//! In: nodes below the paths. Out: a target for each node that holds a member.
 
 use serde::Deserialize;
 
@@ -19,7 +19,7 @@ pub(crate) const DEFINITION: Definition<ZooKeeperArguments> = polled::definition
     "`discovery.nerve` finds the services that Nerve writes into ZooKeeper.",
 );
 
-/// What Nerve writes of a service.
+/// A member of a service, as Nerve writes it.
 #[derive(Deserialize)]
 struct Member {
     host: String,

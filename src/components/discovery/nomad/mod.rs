@@ -22,7 +22,7 @@ use crate::pipeline::component::{ComponentError, Context, Definition};
 #[cfg(test)]
 mod tests;
 
-/// Services that are asked for at once.
+/// Services that are requested concurrently.
 const AT_ONCE: usize = 16;
 
 arguments! {

@@ -1,7 +1,7 @@
-//! Logging in to OpenStack by Keystone, version 3 of the identity API.
+//! Logs in to OpenStack with Keystone, version 3 of the identity API.
 //!
 //! In: a user with a password, or an application credential; from the arguments or the environment. Out: a token, and
-//! where the services are.
+//! the catalog of services.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -18,12 +18,12 @@ use crate::components::common::json_values::{list, text};
 use crate::components::common::web_api::WebApi;
 use crate::components::discovery::openstack::arguments::OpenStackArguments;
 
-/// The header that brings a token.
+/// Header of an answer with a new token.
 const GIVEN: HeaderName = HeaderName::from_static("x-subject-token");
-/// The header that shows it.
+/// Header of a request with the token.
 const SHOWN: HeaderName = HeaderName::from_static("x-auth-token");
 
-/// Logs in when there is no token or it has ended.
+/// Logs in, and again when the token has expired.
 #[derive(Debug)]
 pub(super) struct Keystone {
     api: WebApi,
@@ -31,7 +31,7 @@ pub(super) struct Keystone {
     held: Expiring<Arc<Session>>,
 }
 
-/// The request that logs in. It holds the password, so it is not shown.
+/// The body of the login request. It holds the password, so it is not shown.
 pub(super) struct Login(Value);
 
 impl std::fmt::Debug for Login {
@@ -40,14 +40,14 @@ impl std::fmt::Debug for Login {
     }
 }
 
-/// What the identity service gave for a login.
+/// The result of a login: a token and the catalog of services.
 #[derive(Debug)]
 pub(super) struct Session {
     token: HeaderValue,
     catalog: Value,
 }
 
-/// Who logs in, wherever that is written.
+/// The identity that logs in, from the arguments or the environment.
 #[derive(Default)]
 struct Identity {
     username: Option<String>,
@@ -62,7 +62,7 @@ struct Identity {
     credential_secret: Option<String>,
 }
 
-/// Where to log in, and how. Without `identity_endpoint` both are those of the environment.
+/// URL of the identity service, and the login. Without `identity_endpoint` both come from the environment.
 pub(super) fn login(arguments: &OpenStackArguments, environment: &Environment) -> Result<(Url, Login), String> {
     let owned = |text: &Option<Arc<str>>| text.as_ref().map(ToString::to_string);
     let (mut url, identity) = if let Some(endpoint) = &arguments.identity_endpoint {
@@ -165,7 +165,7 @@ impl Keystone {
         }
     }
 
-    /// A session that is good now.
+    /// A session that is valid now.
     pub(super) async fn session(&self) -> Result<Arc<Session>, String> {
         let session = self.held.get(self.log_in()).await;
         session.map_err(|error| format!("cannot log in to OpenStack: {error}"))
@@ -196,7 +196,7 @@ impl Keystone {
 }
 
 impl Session {
-    /// The header that shows the token.
+    /// The header with the session's token.
     pub(super) fn headers(&self) -> HeaderMap {
         HeaderMap::from_iter([(SHOWN, self.token.clone())])
     }

@@ -1,7 +1,7 @@
 //! `discovery.openstack`: the instances or the hypervisors of an OpenStack cloud.
 //!
 //! In: the lists of Nova and Neutron, page by page, with a token of Keystone. Out: a target for each address of an
-//! instance but the floating ones, or for each hypervisor.
+//! instance except floating ones, or for each hypervisor.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -28,7 +28,8 @@ mod keystone;
 #[cfg(test)]
 mod tests;
 
-/// Labels of an instance by the path of their value. The flavour has a name in newer versions of the API, else an id.
+/// Labels of an instance, each with the JSON path of its value. The flavour has a name in newer versions of the API,
+/// else an id.
 const INSTANCE_LABELS: &[(&str, &str)] = &[
     ("instance_flavor", "/flavor/id"),
     ("instance_flavor", "/flavor/original_name"),
@@ -39,7 +40,7 @@ const INSTANCE_LABELS: &[(&str, &str)] = &[
     ("project_id", "/tenant_id"),
     ("user_id", "/user_id"),
 ];
-/// Labels of a hypervisor by the path of their value.
+/// Labels of a hypervisor, each with the JSON path of its value.
 const HYPERVISOR_LABELS: &[(&str, &str)] = &[
     ("hypervisor_host_ip", "/host_ip"),
     ("hypervisor_hostname", "/hypervisor_hostname"),
@@ -177,7 +178,7 @@ impl OpenStack {
             Availability::Admin => "admin",
         };
         let mut url = session.endpoint(service, interface, &self.arguments.region.0)?;
-        // An endpoint may have the version or not.
+        // The URL of an endpoint may or may not end with the version.
         let has_version = url.path().trim_end_matches('/').ends_with("/v2.0");
         let path = if has_version {
             path.strip_prefix(&["v2.0"]).unwrap_or(path)
@@ -190,7 +191,7 @@ impl OpenStack {
         Ok(url)
     }
 
-    /// All of a list. The next page is asked for at the same place: only the query of its link is used.
+    /// All items of a list. Further pages have the same path: only the query of the link is used.
     async fn all(&self, session: &Session, url: Url, field: &str) -> Result<Vec<Value>, String> {
         let url = &url;
         let all = all_pages(|query: Option<String>| async move {

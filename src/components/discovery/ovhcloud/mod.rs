@@ -1,7 +1,7 @@
 //! `discovery.ovhcloud`: the dedicated servers or the virtual private servers of OVHcloud.
 //!
-//! In: the names of all servers, then what each is and its addresses, by requests with a signature. Out: a target for
-//! each server with an address; `__address__` has no port.
+//! In: the names of all servers, then the details and addresses of each, by signed requests. Out: a target for each
+//! server with an address; `__address__` has no port.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -34,7 +34,7 @@ use crate::wire::client::{ClientOptions, ProxyOptions};
 #[cfg(test)]
 mod tests;
 
-/// Servers that are asked for at once.
+/// Servers that are requested concurrently.
 const AT_ONCE: usize = 8;
 /// The vendor's APIs by their names in the configuration.
 const ENDPOINTS: &[(&str, &str)] = &[
@@ -46,7 +46,7 @@ const ENDPOINTS: &[(&str, &str)] = &[
     ("soyoustart-eu", "https://eu.api.soyoustart.com/1.0"),
     ("soyoustart-ca", "https://ca.api.soyoustart.com/1.0"),
 ];
-/// Labels of a dedicated server by the path of their value.
+/// Labels of a dedicated server, each with the JSON path of its value.
 const DEDICATED_LABELS: &[(&str, &str)] = &[
     ("commercial_range", "/commercialRange"),
     ("datacenter", "/datacenter"),
@@ -60,7 +60,7 @@ const DEDICATED_LABELS: &[(&str, &str)] = &[
     ("state", "/state"),
     ("support_level", "/supportLevel"),
 ];
-/// Labels of a virtual private server by the path of their value.
+/// Labels of a virtual private server, each with the JSON path of its value.
 const VPS_LABELS: &[(&str, &str)] = &[
     ("cluster", "/cluster"),
     ("disk", "/model/disk"),
@@ -136,7 +136,7 @@ pub(crate) const DEFINITION: Definition<OvhcloudArguments> = polled::definition:
 
 struct Ovhcloud {
     api: WebApi,
-    /// By how many seconds the API's clock is ahead of ours: signatures hold a time.
+    /// Seconds by which the API's clock is ahead of ours. Signatures include the time.
     ahead: OnceCell<i64>,
     arguments: OvhcloudArguments,
 }
@@ -163,7 +163,7 @@ impl Discovery for Ovhcloud {
         self.arguments.refresh_interval.get()
     }
 
-    /// A server that cannot be read is left out, unless none can be.
+    /// Lists the servers. One that cannot be read is left out; an error is returned only when none can be read.
     async fn targets(&self) -> Result<Vec<Target>, String> {
         let names: Vec<String> = self.ask(&self.path()).await?;
         let target = |name: String| async move { Ok(self.target(&name).await) };
@@ -210,7 +210,7 @@ impl Ovhcloud {
             }
             Service::Vps => {
                 let mut labels = MetaLabels::new("__meta_ovhcloud_vps_");
-                // A list as Go prints it.
+                // A list in the form in which Go prints it.
                 let centers = format!("[{}]", texts(&server, "/model/datacenter").join(" "));
                 labels.set_json(&server, VPS_LABELS).set("datacenter", centers);
                 labels
@@ -228,7 +228,7 @@ impl Ovhcloud {
         self.api.get(url, headers).await?.json()
     }
 
-    /// The headers of a GET: who asks, when, and the signature of both.
+    /// The headers of a GET: keys of the client, the time, and the signature.
     async fn signed(&self, url: &Url) -> Result<HeaderMap, String> {
         let ask = || async {
             let theirs: i64 = self.api.json(self.api.url(["auth", "time"])).await?;
@@ -258,7 +258,7 @@ impl Ovhcloud {
     }
 }
 
-/// The last address of each version; a network of more than one address is none.
+/// The last IPv4 and the last IPv6 address. Of networks, only those with the suffix `/32` count.
 fn addresses(given: &[String]) -> (Option<String>, Option<String>) {
     let (mut ipv4, mut ipv6) = (None, None);
     for text in given {

@@ -1,8 +1,9 @@
 //! `discovery.process`: the processes of this machine as targets.
 //!
-//! In: `/proc`, and targets of containers to join with. Out: a target a process. All is read again every
-//! `refresh_interval`; between, new ids are looked for every two seconds, so that a process that lives for seconds is a
-//! target too, and ended ones stay until the next full look, so that what was sampled of them still finds its labels.
+//! In: `/proc`, and targets of containers to join with. Out: a target for each process. All processes are read every
+//! `refresh_interval`. In between, new ids are looked for every two seconds, so that a process that lives for seconds
+//! becomes a target too. Ended processes stay until the next full look, so that their last samples still find their
+//! labels.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -25,7 +26,7 @@ pub(crate) mod scan;
 
 use arguments::ProcessArguments;
 
-/// How often new ids are looked for: a list of a folder, some tens of microseconds.
+/// How often new ids are looked for: listing a folder takes some tens of microseconds.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// The component's definition.
@@ -49,7 +50,7 @@ struct ProcessDiscovery {
 #[derive(Default)]
 struct Found {
     by_pid: BTreeMap<u32, Target>,
-    /// Ids that have no target: threads of the kernel, and those that are gone.
+    /// Ids that have no target: kernel threads, and processes that are gone.
     passed_over: BTreeSet<u32>,
     /// When all processes were last read.
     read: Option<Instant>,

@@ -1,4 +1,4 @@
-//! Processes out of `/proc` (proc(5)): ids, and what is asked for of each.
+//! Reads processes from `/proc` (proc(5)): their ids, and the wanted attributes of each.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
@@ -10,11 +10,11 @@ use crate::components::common::targets::Target;
 use crate::components::discovery::process::arguments::Wanted;
 use crate::ebpf::proc::container_id_of;
 
-/// Bytes of a text of a process that are read at most: the longest single argument of a command (MAX_ARG_STRLEN). A
-/// process may say that its command line lies anywhere in its memory, and is as long as that.
+/// Most bytes that are read of one text of a process: the longest single argument of a command (MAX_ARG_STRLEN). A
+/// process may place its command line anywhere in its memory, at any length.
 const MAX_TEXT: u64 = 128 << 10;
 
-/// The target of one process; `None` when it is gone or is a thread of the kernel.
+/// The target of one process; `None` when it is gone or is a kernel thread.
 pub(crate) fn target(proc: &Path, pid: u32, wanted: &Wanted, users: &HashMap<u32, Arc<str>>) -> Option<Target> {
     let folder = proc.join(pid.to_string());
     let link = |name: &str| {
@@ -28,7 +28,7 @@ pub(crate) fn target(proc: &Path, pid: u32, wanted: &Wanted, users: &HashMap<u32
         file.take(MAX_TEXT).read_to_end(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     };
-    // Threads of the kernel have no program.
+    // Kernel threads have no executable.
     let exe = link("exe")?;
     let mut labels: Target = BTreeMap::new();
     let mut set = |name: &str, value: String| {
@@ -95,8 +95,8 @@ pub(crate) fn users(passwd: &str) -> HashMap<u32, Arc<str>> {
         .collect()
 }
 
-/// Joins process targets with targets of containers: where both have the same container id the process gets the other's
-/// labels too (its own win). What matches nothing stays, on both sides, as in Alloy.
+/// Adds to each process target the labels of the container target with the same container id; its own labels win.
+/// Targets without a match stay, on both sides, as in Alloy.
 pub(crate) fn join(processes: Vec<Target>, others: &[Target]) -> Vec<Target> {
     let mut by_container: HashMap<Arc<str>, Vec<usize>> = HashMap::new();
     for (index, other) in others.iter().enumerate() {

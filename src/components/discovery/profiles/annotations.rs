@@ -1,7 +1,7 @@
-//! What the annotations of a pod ask for, by the conventions of four programs.
+//! Reads from the annotations of a pod which profiles to take, by the conventions of four programs.
 //!
 //! In: the targets of a pod, one for each port, with the labels of `discovery.kubernetes`. Out: targets that
-//! `pyroscope.scrape` takes as they are. Of several conventions on one pod the first of [`CONVENTIONS`] counts.
+//! `pyroscope.scrape` takes as they are. When a pod follows several conventions, the first of [`CONVENTIONS`] counts.
 
 use std::sync::Arc;
 
@@ -12,13 +12,14 @@ use crate::components::common::targets::Target;
 use crate::components::discovery::profiles::requests::{Place, Request, Requests};
 use crate::profile::labels::SERVICE_NAME;
 
-/// What a pod asks for by the annotations of one program; none without them.
+/// Reads the annotations of one program; `None` when the pod has none of them.
 type Convention = fn(&Pod) -> Option<Requests>;
 
-/// The one that says most stands first. Coroot's own scraper takes its annotations before Pyroscope's.
+/// The conventions in order of precedence, the most detailed first. Coroot's own scraper, too, prefers its annotations
+/// to Pyroscope's.
 const CONVENTIONS: [Convention; 4] = [grafana, coroot, pyroscope, profefe];
 
-/// Annotations that name the service; the first that there is counts.
+/// Annotations that name the service; the first that a pod has counts.
 const SERVICES: [&str; 4] = [
     "pyroscope.io/application-name",
     "pyroscope.io/service_name",
@@ -26,10 +27,10 @@ const SERVICES: [&str; 4] = [
     "profefe.com/service",
 ];
 
-/// Kinds that `pyroscope.scrape` takes where nothing else is said.
+/// Kinds of profile that `pyroscope.scrape` takes by default.
 const USUAL: [&str; 5] = ["block", "goroutine", "memory", "mutex", "process_cpu"];
 
-/// Where kube-profefe takes profiles, under its base path.
+/// Kinds of profile, and the paths under the base path at which kube-profefe takes them.
 const OF_PROFEFE: [(&str, &str); 5] = [
     ("block", "block"),
     ("goroutine", "goroutine"),
@@ -37,12 +38,12 @@ const OF_PROFEFE: [(&str, &str); 5] = [
     ("mutex", "mutex"),
     ("process_cpu", "profile"),
 ];
-/// The base path that needs no label: the paths of `pyroscope.scrape` are under it.
+/// The base path of the default paths of `pyroscope.scrape`, which needs no label.
 const USUAL_BASE: &str = "/debug/pprof";
-/// kube-profefe's port where none is given, or none that can be read.
+/// kube-profefe's port where the annotation is missing or not a port.
 const PROFEFE_PORT: u16 = 6060;
 
-/// The targets of a pod that its annotations ask for.
+/// The targets of a pod that its annotations request.
 pub(super) fn choose(targets: Vec<Target>) -> Chosen {
     let Some(pod) = Pod::new(&targets) else {
         return Chosen::default();
@@ -64,7 +65,7 @@ pub(super) fn choose(targets: Vec<Target>) -> Chosen {
     chosen
 }
 
-/// The labels that people see, as Grafana's charts give them; the service where an annotation names it.
+/// Sets the public labels, as Grafana's charts do, and the service name if an annotation gives it.
 fn set_labels(target: &mut Target, service: Option<&str>) {
     for (name, from) in [
         ("namespace", "namespace"),
@@ -84,7 +85,7 @@ fn set_labels(target: &mut Target, service: Option<&str>) {
     }
 }
 
-/// The labels that all targets of a pod have.
+/// A pod, by the labels of one of its targets.
 struct Pod<'a>(&'a Target);
 
 impl<'a> Pod<'a> {
@@ -105,7 +106,7 @@ impl<'a> Pod<'a> {
         self.annotation(name) == "true"
     }
 
-    /// What stands for NAME in the annotations `PREFIX NAME SUFFIX` that are `true` or `false`.
+    /// NAME and value of each annotation `PREFIX NAME SUFFIX` that is `true` or `false`.
     fn switches(&self, prefix: &str, suffix: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
         let prefix = format!("{PREFIX}pod_annotation_{}", label_name(prefix));
         let suffix = label_name(suffix);
@@ -116,7 +117,7 @@ impl<'a> Pod<'a> {
     }
 }
 
-/// `profiles.grafana.com/TYPE.scrape` and so on: each type has a port, a scheme and a path of its own.
+/// `profiles.grafana.com/TYPE.scrape` and its siblings: each type has a port, a scheme and a path of its own.
 fn grafana(pod: &Pod) -> Option<Requests> {
     let types = pod
         .switches("profiles.grafana.com/", ".scrape")
@@ -145,7 +146,7 @@ fn grafana(pod: &Pod) -> Option<Requests> {
     (!requests.is_empty()).then_some(requests)
 }
 
-/// `coroot.com/profile-scrape`, which needs a port; Coroot takes Pyroscope's where its own is missing.
+/// `coroot.com/profile-scrape`, which needs a port. As in Coroot, Pyroscope's port is used where its own is missing.
 fn coroot(pod: &Pod) -> Option<Requests> {
     if !pod.is_true("coroot.com/profile-scrape") {
         return None;
@@ -177,7 +178,7 @@ fn pyroscope(pod: &Pod) -> Option<Requests> {
     Some(Requests::one(request))
 }
 
-/// `profefe.com/enable`. The service is the pod where none is named.
+/// `profefe.com/enable`. Without another name the pod's is the name of the service.
 fn profefe(pod: &Pod) -> Option<Requests> {
     if !pod.is_true("profefe.com/enable") {
         return None;
@@ -203,8 +204,8 @@ fn profefe(pod: &Pod) -> Option<Requests> {
     Some(requests)
 }
 
-/// What `pyroscope.io/profile-NAME-enabled` leaves: those that are `true`; where none is, the usual ones but those that
-/// are `false`. Nothing where there is no such annotation.
+/// The kinds that `pyroscope.io/profile-NAME-enabled` selects: those with `true`, or if there are none, the default
+/// ones except those with `false`. Empty when there is no such annotation.
 fn switched(pod: &Pod) -> Vec<Arc<str>> {
     let (mut on, mut off) = (Vec::new(), Vec::new());
     for (name, value) in pod.switches("pyroscope.io/profile-", "-enabled") {
@@ -222,7 +223,7 @@ fn switched(pod: &Pod) -> Vec<Arc<str>> {
     }
 }
 
-/// The kind of `pyroscope.scrape` that an annotation means.
+/// The kind of `pyroscope.scrape` for a name in an annotation.
 fn kind(name: &str) -> &str {
     match name {
         "cpu" => "process_cpu",

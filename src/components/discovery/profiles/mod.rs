@@ -1,6 +1,6 @@
 //! `discovery.profiles`: the pods of a cluster whose annotations ask for profiles, ready to be scraped.
 //!
-//! It follows pods as `discovery.kubernetes` does. [`annotations`] says what becomes of a pod.
+//! It follows pods as `discovery.kubernetes` does. [`annotations`] turns the annotations of a pod into targets.
 
 use crate::components::common::kubernetes::followed;
 use crate::components::common::kubernetes::followed::arguments::{ClusterArguments, Role};

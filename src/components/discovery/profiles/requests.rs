@@ -1,7 +1,7 @@
-//! What is asked of one pod, and the targets that it comes to.
+//! The profiles that one pod requests, and the targets for them.
 //!
-//! In: kinds of profiles, ports, schemes, paths. Out: targets with the labels that `pyroscope.scrape` reads. What
-//! cannot be had is a complaint, and the rest is had without it.
+//! In: kinds of profiles, ports, schemes, paths. Out: targets with the labels that `pyroscope.scrape` reads. A request
+//! that cannot be met becomes a complaint, and the others still give targets.
 
 use std::sync::Arc;
 
@@ -11,30 +11,30 @@ use crate::components::common::meta_labels::host_port;
 use crate::components::common::targets::Target;
 use crate::profile::labels::SERVICE_NAME;
 
-/// One thing that a pod asks for.
+/// A request of a pod for profiles from one place.
 pub(super) struct Request {
-    /// Kinds of profiles; those of `pyroscope.scrape` when there is none.
+    /// Kinds of profiles; empty for the default of `pyroscope.scrape`.
     pub(super) kinds: Vec<Arc<str>>,
     pub(super) place: Place,
-    /// That of `pyroscope.scrape` without one.
+    /// Scheme; `None` for the default of `pyroscope.scrape`.
     pub(super) scheme: Option<&'static str>,
-    /// Path of the profile; for requests of one kind.
+    /// Path of the profile, for a request of one kind.
     pub(super) path: Option<Arc<str>>,
     pub(super) service: Option<Arc<str>>,
 }
 
-/// Which ports of a pod are meant.
+/// The ports of a pod that a request means.
 pub(super) enum Place {
-    /// All that containers declare; the pod without a port where they declare none.
+    /// All ports that containers declare, or the pod without a port if they declare none.
     Declared,
-    /// This one, declared or not.
+    /// The port with this number, declared or not.
     Port(u16),
-    /// Those of this name; with a number, that is asked in their place.
+    /// The ports of this name. A number, if given, replaces theirs.
     Named(Arc<str>, Option<u16>),
 }
 
 impl Request {
-    /// Asks for the usual profiles there.
+    /// A request for the default profiles of a place.
     pub(super) fn at(place: Place) -> Self {
         Self {
             kinds: Vec::new(),
@@ -45,7 +45,7 @@ impl Request {
         }
     }
 
-    /// The target of one port.
+    /// Adds the labels of the request to the target of a port.
     fn target(&self, mut target: Target) -> Target {
         if let Some(scheme) = self.scheme {
             target.insert("__scheme__".into(), scheme.into());
@@ -60,7 +60,7 @@ impl Request {
     }
 }
 
-/// All that a pod asks for.
+/// All requests of a pod, and what is wrong with the first that cannot be met.
 #[derive(Default)]
 pub(super) struct Requests {
     requests: Vec<Request>,
@@ -74,7 +74,7 @@ impl Requests {
         requests
     }
 
-    /// Adds what is asked for, or why it cannot be had: of several reasons the first is told.
+    /// Adds a request, or why it cannot be met. The first such reason is kept.
     pub(super) fn add(&mut self, request: Result<Request, String>) {
         match request {
             Ok(request) => self.requests.push(request),
@@ -86,7 +86,7 @@ impl Requests {
         self.requests.is_empty() && self.complaint.is_none()
     }
 
-    /// The targets, of those that the pod has. Kinds that are taken at one place share a target.
+    /// Makes the targets, out of all targets of the pod. Requests for the same place share a target.
     pub(super) fn targets(mut self, all: &[Target]) -> Chosen {
         let mut found: Vec<(Target, Vec<Arc<str>>)> = Vec::new();
         for request in std::mem::take(&mut self.requests) {
@@ -127,7 +127,7 @@ fn ports(place: &Place, all: &[Target]) -> Result<Vec<Target>, String> {
         all.iter().filter(has).cloned().collect()
     };
     Ok(match place {
-        // What is no TCP port speaks no HTTP.
+        // HTTP needs TCP: other ports are left out.
         Place::Declared => match with("protocol", &|protocol| !matches!(protocol, "UDP" | "SCTP")) {
             none if none.is_empty() => all.iter().take(1).cloned().collect(),
             declared => declared,
@@ -150,7 +150,7 @@ fn ports(place: &Place, all: &[Target]) -> Result<Vec<Target>, String> {
     })
 }
 
-/// A port that no container declares: the labels of the pod and of its first container.
+/// The target of a port that no container declares, with the labels of the pod and of its first container.
 fn undeclared(first: &Target, number: u16) -> Target {
     let mut target = first.clone();
     target.retain(|name, _| !name.starts_with(&format!("{PREFIX}pod_container_port_")));

@@ -115,8 +115,7 @@ impl PuppetDb {
     }
 }
 
-/// Sets a label for each parameter; the names of those within another are joined by `_`. The reader of JSON bounds how
-/// deep they go.
+/// Sets a label for each parameter. Names of nested parameters are joined by `_`. The JSON parser bounds their depth.
 fn add_parameters<'a>(
     prefix: &str,
     parameters: impl Iterator<Item = (&'a String, &'a Value)>,

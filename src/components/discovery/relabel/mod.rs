@@ -1,7 +1,7 @@
 //! `discovery.relabel`: targets in, targets out, changed by relabel rules.
 //!
-//! Works whenever it gets new arguments; its run only waits for the end. A target that a rule drops, or that has no
-//! label left, is not in the output.
+//! Applies the rules when it gets arguments; its run only waits for the shutdown. A target that a rule drops, or that
+//! has no label left, is not exported.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use crate::components::common::targets::Target;
 use crate::components::discovery::scaleway::arguments::ScalewayArguments;
 use crate::components::discovery::scaleway::lists::Lists;
 
-/// Labels of a server by the path of their value.
+/// Labels of a server, each with the JSON path of its value.
 const LABELS: &[(&str, &str)] = &[
     ("id", "/id"),
     ("name", "/name"),

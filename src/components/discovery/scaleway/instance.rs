@@ -10,7 +10,7 @@ use crate::components::common::targets::Target;
 use crate::components::discovery::scaleway::arguments::ScalewayArguments;
 use crate::components::discovery::scaleway::lists::Lists;
 
-/// Labels of an instance by the path of their value.
+/// Labels of an instance, each with the JSON path of its value.
 const LABELS: &[(&str, &str)] = &[
     ("boot_type", "/boot_type"),
     ("hostname", "/hostname"),
@@ -31,10 +31,10 @@ const LABELS: &[(&str, &str)] = &[
     ("type", "/commercial_type"),
     ("zone", "/zone"),
 ];
-/// Network interfaces that are asked for at once: as many ids as fit into a URL.
+/// Network interfaces in one request: as many ids as fit into a URL.
 const BATCH: usize = 50;
 
-/// A target for each instance with an address: the private one goes before the public ones, IPv4 before IPv6.
+/// A target for each instance with an address: the private one, or else a public one, IPv4 before IPv6.
 pub(super) async fn targets(lists: &Lists<'_>, arguments: &ScalewayArguments) -> Result<Vec<Target>, String> {
     let tags = arguments.tags_filter.as_deref().unwrap_or_default().join(",");
     let mut query = vec![("project", &*arguments.project_id.0)];

@@ -8,17 +8,17 @@ use crate::components::common::json_values::take_list;
 use crate::components::common::paging::numbered_pages;
 use crate::components::common::web_api::WebApi;
 
-/// Things of one page: the most that the API allows.
+/// Items of one page: the most that the API allows.
 const PAGE: usize = 100;
 
-/// Lists of the API, with the header that it wants.
+/// Reads lists of the API, with the header that authenticates.
 pub(super) struct Lists<'a> {
     pub(super) api: &'a WebApi,
     pub(super) headers: HeaderMap,
 }
 
 impl Lists<'_> {
-    /// All of a list, which the answer has at `field`. The size of a page goes by the name `size`.
+    /// All items of a list, which an answer holds at `field`. `size` names the parameter for the size of a page.
     pub(super) async fn all(
         &self,
         path: &[&str],

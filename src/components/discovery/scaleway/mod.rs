@@ -22,7 +22,7 @@ mod lists;
 #[cfg(test)]
 mod tests;
 
-/// The header by which the secret key is shown.
+/// The header that carries the secret key.
 const TOKEN: HeaderName = HeaderName::from_static("x-auth-token");
 
 /// The component's definition.

@@ -1,6 +1,6 @@
 //! `discovery.serverset`: the members of serversets in ZooKeeper.
 //!
-//! In: nodes below the paths. Out: a target for each that holds a member.
+//! In: nodes below the paths. Out: a target for each node that holds a member.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(crate) const DEFINITION: Definition<ZooKeeperArguments> = polled::definition
     "`discovery.serverset` finds the members of serversets in ZooKeeper.",
 );
 
-/// What a serverset holds of a member.
+/// A member, as a serverset stores it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Member {

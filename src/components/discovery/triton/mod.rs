@@ -1,6 +1,7 @@
 //! `discovery.triton`: the containers or the compute nodes of a Triton cloud.
 //!
-//! In: the answer of the discovery endpoint, which knows us by our certificate. Out: a target for each.
+//! In: the answer of the discovery endpoint, which authenticates us by our certificate. Out: a target for each
+//! container or node.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +24,7 @@ use crate::wire::client::ClientOptions;
 #[cfg(test)]
 mod tests;
 
-/// Labels of a container by the path of their value.
+/// Labels of a container, each with the JSON path of its value.
 const CONTAINER_LABELS: &[(&str, &str)] = &[
     ("machine_alias", "/vm_alias"),
     ("machine_brand", "/vm_brand"),
@@ -31,7 +32,7 @@ const CONTAINER_LABELS: &[(&str, &str)] = &[
     ("machine_image", "/vm_image_uuid"),
     ("server_id", "/server_uuid"),
 ];
-/// Labels of a compute node by the path of their value.
+/// Labels of a compute node, each with the JSON path of its value.
 const NODE_LABELS: &[(&str, &str)] = &[("machine_alias", "/server_hostname"), ("machine_id", "/server_uuid")];
 
 arguments! {

@@ -1,6 +1,6 @@
 //! `discovery.uyuni`: the systems that a Uyuni server monitors.
 //!
-//! In: three questions by XML-RPC, under a session of ten minutes. Out: a target for each endpoint of each system.
+//! In: three XML-RPC calls, in a session of ten minutes. Out: a target for each endpoint of each system.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::pipeline::component::{ComponentError, Context, Definition};
 mod tests;
 mod xml_rpc;
 
-/// How long a session is asked for.
+/// Lifetime that is requested for a session.
 const SESSION: Duration = Duration::from_mins(10);
 
 arguments! {
@@ -119,7 +119,7 @@ impl Discovery for Uyuni {
         let session = self.session.get(self.log_in()).await?;
         let listed = self.list(&session).await;
         if listed.is_err() {
-            // The reason may be that the server has forgotten the session.
+            // The server may have forgotten the session.
             self.session.forget().await;
         }
         listed

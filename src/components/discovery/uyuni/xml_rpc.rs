@@ -5,10 +5,10 @@ use quick_xml::escape::{escape, resolve_predefined_entity};
 use quick_xml::events::Event;
 use serde_json::{Map, Value};
 
-/// How deep elements may be within each other. An answer of Uyuni needs 17.
+/// Deepest nesting of elements. An answer of Uyuni needs 17.
 const MAX_DEPTH: usize = 64;
 
-/// The body of a call. Parameters are texts, whole numbers and lists of them.
+/// The body of a call. Parameters are strings, integers and lists of them.
 pub(super) fn request(method: &str, parameters: &[Value]) -> String {
     let parameters: String = parameters
         .iter()
@@ -19,7 +19,7 @@ pub(super) fn request(method: &str, parameters: &[Value]) -> String {
     )
 }
 
-/// The value of an answer, or the fault that it tells of.
+/// Parses the value of an answer, or the fault that it reports.
 pub(super) fn response(body: &[u8]) -> Result<Value, String> {
     let text = std::str::from_utf8(body).map_err(|_| "XML that is not UTF-8".to_owned())?;
     let document = read(text).map_err(|error| format!("XML that is wrong: {error}"))?;
@@ -54,7 +54,7 @@ struct Element {
     children: Vec<Element>,
 }
 
-/// The document as an element that has the root as its child.
+/// Parses the document into an element that has the root as its child.
 fn read(text: &str) -> Result<Element, String> {
     let mut reader = Reader::from_str(text);
     let (mut open, mut current) = (Vec::new(), Element::default());
@@ -108,7 +108,7 @@ impl Element {
         self.children.iter().find(|child| child.name == name)
     }
 
-    /// What an element `value` holds. One without an element for the type is a text.
+    /// The value of an element `value`. Without an element for the type it is a string.
     fn value(&self) -> Result<Value, String> {
         let Some(inner) = self.children.first() else {
             return Ok(Value::String(self.text.clone()));

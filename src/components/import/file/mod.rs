@@ -1,7 +1,7 @@
 //! `import.file`: modules from a file, or from the files of a folder, followed while they change.
 //!
-//! In: a path. Out: the texts under their paths. Of a folder those files count whose names end in `.alloy` or `.river`,
-//! without its sub-folders.
+//! In: a path. Out: the texts under their paths. A folder gives the files in it whose names end in `.alloy` or
+//! `.river`, without its sub-folders.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -73,7 +73,7 @@ arguments! {
     check SshKey::check;
 }
 
-/// Declares a text that `git` is given, with its check and what is said of one that fails it.
+/// Declares a type of text that `git` is given, with its check and the error for a text that fails it.
 macro_rules! texts {
     ($( $(#[doc = $doc:literal])+ $name:ident: $is_good:expr, $wrong:literal; )+) => { $(
         $(#[doc = $doc])+
@@ -93,9 +93,9 @@ macro_rules! texts {
 }
 
 texts! {
-    /// Where the repository is; no option of `git`.
+    /// URL or path of the repository. It cannot be taken for an option of `git`.
     RepositoryUrl: |text| !text.is_empty() && !text.starts_with('-'), "must be the URL or path of a repository";
-    /// What is checked out; no option and no expression of `git`.
+    /// The revision to check out. It cannot be taken for an option or an expression of `git`.
     Revision: |text| {
         let is_expression = text.contains([':', ' ', '^', '~', '?', '*', '[']);
         !text.is_empty() && !text.starts_with('-') && !is_expression
@@ -131,7 +131,7 @@ pub(crate) const DEFINITION: Definition<GitArguments> = Definition {
 };
 
 struct Git {
-    /// Held while the copy is renewed: with new arguments, too, it is the same copy.
+    /// Held while the working copy is updated: new arguments may use the same copy.
     one_at_a_time: Arc<Mutex<()>>,
     repository: Repository,
     path: String,

@@ -1,8 +1,8 @@
 //! A working copy of one revision of a repository, made and renewed by the `git` program.
 //!
-//! In: where it is, and how to be let in. Out: texts of files. Secrets reach git through its environment and through
-//! files that only we can read, never through arguments, which every user of the machine can see. Git gets no terminal,
-//! no hooks and no way to run other programs than ssh.
+//! In: URL, revision and credentials. Out: texts of files. Secrets reach git through its environment and through files
+//! that only we can read, never through arguments, which every user of the machine can see. Git gets no terminal, no
+//! hooks and no way to run other programs than ssh.
 
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -14,12 +14,12 @@ use sha2::{Digest, Sha256};
 
 /// Longest time of one git command.
 const TIMEOUT: Duration = Duration::from_mins(2);
-/// Longest part of git's own words in an error.
+/// How much of git's error output an error shows, in characters.
 const MAX_ERROR: usize = 500;
 
-/// What the repository asks of who reads it.
+/// The credentials for a repository.
 pub(super) enum Auth {
-    /// Nothing: everybody may read it.
+    /// None: everybody may read the repository.
     None,
     /// User name and password, over HTTP.
     Basic {
@@ -36,7 +36,7 @@ pub(super) enum Auth {
         username: Arc<str>,
         /// The key itself, or its file.
         key: Key,
-        /// What it is locked with.
+        /// The passphrase of the key.
         passphrase: Option<Arc<str>>,
     },
 }
@@ -74,8 +74,8 @@ impl Drop for Access {
 }
 
 impl Repository {
-    /// A copy under `data`; nothing is read or written yet. Another repository or revision gets another folder, so that
-    /// what is in use stays whole.
+    /// A working copy under `data`; nothing is read or written yet. Each repository and revision has a folder of its
+    /// own, so that a copy in use stays whole.
     pub(super) fn new(data: &Path, url: &str, revision: &str, auth: Auth) -> Self {
         let digest = Sha256::digest(format!("{url}\0{revision}"));
         let name: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
@@ -93,10 +93,10 @@ impl Repository {
         &self.folder
     }
 
-    /// Renews the copy and reads a file, or the modules of a folder, with their names for diagnostics.
+    /// Updates the copy and reads a file, or the modules of a folder. Returns texts with names for diagnostics.
     pub(super) fn pull(&self, path: &str) -> Result<Vec<(String, String)>, String> {
         match self.pull_once(path) {
-            // A git that was killed leaves its locks, and nobody else uses the copy.
+            // A killed git leaves lock files. Nobody else uses the copy, so it is deleted and made anew.
             Err(error) if error.contains(".lock': File exists") => {
                 let removed = std::fs::remove_dir_all(&self.folder);
                 removed.map_err(|_| error)?;
@@ -115,7 +115,7 @@ impl Repository {
         if !self.folder.join(".git").exists() {
             self.git(&access, &["init", "--quiet"])?;
         }
-        // The last commit is enough. Servers may refuse to give a commit by its name; then everything is fetched.
+        // The last commit is enough. Servers may refuse to send a commit by its hash; then everything is fetched.
         let one = [
             "fetch",
             "--quiet",
@@ -243,7 +243,7 @@ impl Repository {
                 };
                 set("ALLUVIUM_GIT_USERNAME", username.to_string());
                 set("ALLUVIUM_GIT_PASSWORD", password);
-                // For this server alone: where it sends git to does not get the password.
+                // Only for this server: one that it redirects git to does not get the password.
                 let helper = "!f() { printf 'username=%s\\npassword=%s\\n' \"$ALLUVIUM_GIT_USERNAME\" \
                     \"$ALLUVIUM_GIT_PASSWORD\"; }; f";
                 configuration.push((format!("credential.{}.helper", self.server()), helper.to_owned()));
@@ -317,7 +317,7 @@ impl Repository {
     }
 }
 
-/// True for the name of a commit.
+/// True for the hash of a commit, which may be abbreviated.
 fn is_commit(revision: &str) -> bool {
     (7..=64).contains(&revision.len()) && revision.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

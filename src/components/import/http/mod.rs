@@ -1,6 +1,6 @@
-//! `import.http`: modules from a URL, asked for again and again.
+//! `import.http`: modules from a URL, requested again and again.
 //!
-//! In: a request. Out: the body of its answer, under the URL. What it holds may not import files: a server must not
+//! In: a request. Out: the body of its answer, under the URL. Imported modules may not import files: a server must not
 //! choose files of this machine.
 
 use std::time::Duration;

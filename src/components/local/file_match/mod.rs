@@ -47,7 +47,7 @@ struct FileMatch {
     interval: Duration,
 }
 
-/// What is looked for because of one target.
+/// A target, with its patterns compiled.
 struct Watch {
     target: Target,
     files: Pattern,
@@ -107,7 +107,7 @@ impl Watch {
             if self.excluded.as_ref().is_some_and(|excluded| excluded.is_match(&path)) {
                 continue;
             }
-            // A file that went in the meantime, or that we may not look at.
+            // Skips a file that is gone by now, or that we may not look at.
             let Ok(metadata) = std::fs::metadata(&path) else {
                 continue;
             };

@@ -12,21 +12,21 @@ const MAX_PATTERNS: usize = 256;
 /// Most files that one pattern may match.
 const MAX_FILES: usize = 100_000;
 
-/// A name does not match across folders.
+/// The wildcards `*` and `?` do not match `/`.
 const OPTIONS: MatchOptions = MatchOptions {
     case_sensitive: true,
     require_literal_separator: true,
     require_literal_leading_dot: false,
 };
 
-/// Patterns, of which one must match.
+/// Alternative patterns, of which one must match.
 pub(super) struct Pattern(Vec<glob::Pattern>);
 
 impl Pattern {
     /// Reads a pattern; a relative one begins at the working directory.
     pub(super) fn new(text: &str) -> Result<Self, String> {
         let patterns = alternatives(text)?.into_iter().map(|alternative| {
-            // At the end it stands for all that is below, as in Alloy.
+            // A `/**` at the end matches everything below, as in Alloy.
             let files = match alternative.strip_suffix("/**") {
                 Some(folder) => format!("{folder}/**/*"),
                 None => alternative,
@@ -38,7 +38,7 @@ impl Pattern {
         patterns.collect::<Result<_, _>>().map(Self)
     }
 
-    /// What there is now, sorted. Folders that cannot be read are passed over.
+    /// The files that match now, sorted. Folders that cannot be read are skipped.
     pub(super) fn files(&self) -> Result<BTreeSet<PathBuf>, String> {
         let mut files = BTreeSet::new();
         for pattern in &self.0 {
@@ -59,7 +59,7 @@ impl Pattern {
         Ok(files)
     }
 
-    /// True for a path that it matches.
+    /// True for a path that the pattern matches.
     pub(super) fn is_match(&self, path: &Path) -> bool {
         self.0.iter().any(|pattern| pattern.matches_path_with(path, OPTIONS))
     }

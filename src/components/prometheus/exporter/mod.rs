@@ -1,5 +1,5 @@
-//! Components that make metrics of something and are targets for them.
+//! Exporters: components that serve metrics and export a target for them.
 
-// The folder has the component's name, which no module can have.
+// The folder is `self`, after the component, which is not allowed as the name of a module.
 #[path = "self/mod.rs"]
 pub(crate) mod own;

@@ -1,4 +1,4 @@
-//! Arguments of `pyroscope.ebpf`. Several of them are not in Alloy's documentation but in its program.
+//! Arguments of `pyroscope.ebpf`. Several of them are in Alloy's code but not in its documentation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -237,7 +237,7 @@ impl BudgetArguments {
 }
 
 impl EbpfOptions {
-    /// How the profiler works.
+    /// The settings of the profiler.
     pub(crate) fn profiler(&self) -> ProfilerSettings {
         let percent = self.budget.cpu_percent;
         ProfilerSettings {
@@ -250,7 +250,7 @@ impl EbpfOptions {
         }
     }
 
-    /// How its profiles are written.
+    /// The style in which profiles are written.
     pub(crate) fn style(&self) -> Style {
         Style {
             demangle: self.demangle,

@@ -19,13 +19,13 @@ pub(super) struct EbpfMetrics {
     pub active_targets: Gauge,
     /// Times that profiling began.
     pub sessions: Counter,
-    /// Times that it could not.
+    /// Times that profiling could not begin.
     pub sessions_failing: Counter,
     /// Bytes of profiles handed on.
     pub bytes: Counter,
     /// Samples in these profiles.
     pub samples: Counter,
-    /// Profiles that were not taken.
+    /// Profiles that were dropped or refused.
     pub dropped: Counter,
     /// Bytes of unwind tables.
     table_bytes: Gauge,
@@ -128,7 +128,7 @@ impl EbpfMetrics {
             .inc();
     }
 
-    /// Counts the files that were passed over between two times.
+    /// Counts the files that were refused between two states.
     pub(super) fn refused(&self, before: &Refused, after: &Refused) {
         for (index, why) in Refusal::ALL.iter().enumerate() {
             self.files_refused
@@ -137,7 +137,7 @@ impl EbpfMetrics {
         }
     }
 
-    /// Notes how things stand at the end of an interval.
+    /// Sets the gauges at the end of an interval.
     pub(super) fn state(&self, accounts: &Accounts, hertz: u32, name_bytes: usize) {
         let gauge = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
         self.table_bytes.set(gauge(accounts.table_bytes));
@@ -152,7 +152,8 @@ impl EbpfMetrics {
         }
     }
 
-    /// Counts what came between two states of the accounts. `no_target` of the samples belonged to no target.
+    /// Counts what happened between two states of the accounts. `profiled` and `no_target` are samples with and without
+    /// a target.
     pub(super) fn account(&self, before: &Accounts, after: &Accounts, profiled: u64, no_target: u64) {
         self.ticks.inc_by(after.expected.saturating_sub(before.expected));
         let outcome = |name: &str, count: u64| {

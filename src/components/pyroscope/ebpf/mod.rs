@@ -1,8 +1,8 @@
 //! `pyroscope.ebpf`: samples the stacks of every process of this machine from within the kernel.
 //!
-//! In: targets that name processes or containers. Out: a CPU profile a target and interval. The profiler itself is
-//! `crate::ebpf`; here it gets its settings, and its stacks their labels. Without the permissions that it needs the
-//! component says so in its health, and tries again.
+//! In: targets that name processes or containers. Out: a CPU profile for each target and interval. The profiler itself
+//! is `crate::ebpf`; here it gets its settings, and its stacks their labels. Without the permissions that it needs the
+//! component reports that in its health, and tries again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,7 +47,7 @@ struct Ebpf {
     metrics: EbpfMetrics,
     fanout: Fanout,
     arguments: Mutex<Arc<EbpfArguments>>,
-    /// Sorted once for the session that runs.
+    /// Indexed once for the session that runs.
     targets: Mutex<Arc<Targets>>,
     shared: Mutex<Option<Arc<Shared>>>,
     restart: Notify,
@@ -57,7 +57,7 @@ fn build(context: Context, arguments: Arc<EbpfArguments>) -> Result<Arc<dyn Comp
     let fanout = Fanout::new(&context);
     fanout.update(&arguments.forward_to);
     let metrics = EbpfMetrics::new(&context.metrics);
-    // Whether the kernel permits it shows at the start.
+    // Only the start of the profiler shows whether the kernel permits it.
     (context.health)(HealthState::Unknown, "the profiler was not started yet".to_owned());
     let targets = Arc::new(Targets::new(&arguments));
     metrics
@@ -110,7 +110,7 @@ impl Ebpf {
         }
     }
 
-    /// One session, until it must begin anew or `shutdown`. The inner error is why it could not begin.
+    /// Runs one session until it must restart or `shutdown`. The inner error is why it could not begin.
     async fn session(
         &self,
         arguments: Arc<EbpfArguments>,
@@ -135,7 +135,7 @@ impl Ebpf {
                 let shared = shared.clone();
                 move || {
                     session::run(&arguments.options, &shared, &out, |started| {
-                        // Nobody listens any more when the component was stopped meanwhile.
+                        // The other end is gone when the component was stopped meanwhile.
                         let _ = tell.send(started.map_err(|error| error.to_string()));
                     });
                 }
@@ -184,7 +184,7 @@ impl Ebpf {
     }
 }
 
-/// Ends the thread of a session, also when nobody waits for its end any more.
+/// Stops the thread of a session when dropped, even if the session is not awaited to its end.
 struct StopWhenDropped(Arc<Shared>);
 
 impl Drop for StopWhenDropped {

@@ -1,7 +1,7 @@
 //! One run of the profiler, on a thread of its own: at the end of each interval it takes the window and makes a profile
-//! a target.
+//! for each target.
 //!
-//! Processes without a target are kept for some intervals: the discovery that lists them may be slower than they are.
+//! Samples of processes without a target are kept for some intervals: the discovery may list a process late.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,12 +24,12 @@ use crate::profile::{Labels, RawProfile};
 
 /// Time between two checks whether to stop.
 const POLL: Duration = Duration::from_millis(125);
-/// What is kept of processes that have no target yet.
+/// Bounds on samples that are kept for processes without a target.
 #[derive(Clone, Copy)]
 struct Keep {
-    /// Different stacks, at most.
+    /// Most different stacks that are kept.
     stacks: usize,
-    /// Intervals that they are kept.
+    /// Intervals for which samples are kept.
     intervals: u32,
 }
 
@@ -38,7 +38,7 @@ impl Keep {
         stacks: 20_000,
         intervals: 8,
     };
-    /// What is kept when the session ends.
+    /// The bounds when the session ends: nothing is kept.
     const NOTHING: Self = Self {
         stacks: 0,
         intervals: 0,
@@ -53,7 +53,7 @@ pub(super) struct Shared {
     pub stop: AtomicBool,
     /// Handles of the metrics.
     pub metrics: EbpfMetrics,
-    /// Told how the session goes, when that changes.
+    /// Called with a description of the session when that changes.
     pub health: Box<dyn Fn(String) + Send + Sync>,
 }
 
@@ -66,8 +66,8 @@ struct Kept {
     intervals: u32,
 }
 
-/// Starts the profiler and works until `shared.stop`; profiles go to `out`, which when full loses them, counted.
-/// `started` is told once whether the profiler runs.
+/// Starts the profiler and works until `shared.stop`. Profiles go to `out`; when it is full they are dropped and
+/// counted. `started` is called once with whether the profiler runs.
 pub(super) fn run(
     options: &EbpfOptions,
     shared: &Shared,
@@ -153,7 +153,7 @@ pub(super) fn run(
     }
 }
 
-/// How the session goes, for people.
+/// Describes the session, for the health message.
 fn describe(engine: &Engine, wanted: u32, hertz: u32) -> String {
     let mut text = format!("profiles this machine at {hertz} Hz");
     if hertz < wanted {
@@ -191,7 +191,8 @@ fn hand_over(profiles: Vec<RawProfile>, samples: u64, shared: &Shared, out: &mps
     }
 }
 
-/// Profiles of a window: one a set of labels. What has no target is kept, or counted as left out when the session ends.
+/// The profiles of a window: one for each set of labels. Samples without a target are kept, or counted when there is no
+/// room for them.
 #[expect(
     clippy::iter_over_hash_type,
     reason = "profiles are sorted by their labels afterwards"
@@ -250,7 +251,8 @@ fn profiles_of(
     profiles
 }
 
-/// Profiles of what was kept and has a target by now; what waited too long is counted and forgotten.
+/// Profiles of kept samples whose process has a target by now. Samples that have waited too long are counted and
+/// dropped.
 fn late(
     kept: &mut Vec<Kept>,
     targets: &Targets,

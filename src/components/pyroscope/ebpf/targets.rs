@@ -1,4 +1,4 @@
-//! Which target a process belongs to, and the labels of its profiles. Pure.
+//! Finds the target of a process, and makes the labels of its profiles. Pure.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ pub(super) struct Targets {
     labels: Vec<Labels>,
     by_pid: HashMap<u32, usize>,
     by_container: HashMap<Arc<str>, usize>,
-    /// Labels of what belongs to no target; `None` when that is left out.
+    /// Labels of processes without a target; `None` when these are left out.
     rest: Option<Labels>,
 }
 
 impl Targets {
-    /// Sorts targets. One that names neither a process nor a container matches nothing.
+    /// Indexes targets by process and container. A target with neither matches nothing.
     pub(super) fn new(arguments: &EbpfArguments) -> Self {
         let mut sorted = Self::sorted(arguments.targets.iter());
         if !arguments.options.targets_only {
@@ -41,7 +41,7 @@ impl Targets {
             }
             let index = sorted.labels.len();
             sorted.labels.push(labels(target, pid, container.as_deref()));
-            // A target that names its process is for that one only.
+            // A target that names a process matches that process only.
             match (pid, container) {
                 (Some(pid), _) => {
                     sorted.by_pid.insert(pid, index);
@@ -55,7 +55,7 @@ impl Targets {
         sorted
     }
 
-    /// From now on what belongs to no target is profiled, too.
+    /// Adds labels for processes without a target, so that these are profiled, too.
     fn take_rest(&mut self) {
         self.rest = Some(Labels::from_pairs([
             (PROFILE_NAME, "process_cpu"),
@@ -63,7 +63,7 @@ impl Targets {
         ]));
     }
 
-    /// Labels of the profiles of a process; `None` when it belongs to no target and that is left out.
+    /// Labels of the profiles of a process; `None` when it has no target and such processes are left out.
     pub(super) fn find(&self, process: &ProcessInfo) -> Option<&Labels> {
         let index = self
             .by_pid

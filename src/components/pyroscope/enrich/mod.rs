@@ -1,7 +1,7 @@
 //! `pyroscope.enrich`: labels of targets for profiles that match them.
 //!
 //! In: targets, and profiles through the exported receiver. Out: the profiles with the labels of their target to
-//! `forward_to`. A profile belongs to the target whose label has the same value; the pprof bytes are not looked at.
+//! `forward_to`. The target of a profile is the one whose match label has the same value. The pprof bytes are not read.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Weak};
@@ -62,11 +62,11 @@ struct Enrich {
     index: RwLock<Arc<Index>>,
 }
 
-/// What is known of the targets.
+/// The targets by the value of their match label.
 #[derive(Default)]
 struct Index {
     profile_label: Arc<str>,
-    /// Labels to copy, by the value that a profile must have.
+    /// Labels to copy, by the value that the profile's label must have.
     labels: HashMap<Arc<str>, Target>,
 }
 
@@ -128,7 +128,7 @@ impl Index {
         }
     }
 
-    /// The labels with those of their target; `None` when no target has the value.
+    /// The labels with those of the target added; `None` when no target has the value.
     fn enrich(&self, labels: &Labels) -> Option<Labels> {
         let target = self.labels.get(labels.get(&self.profile_label)?)?;
         Some(labels.with_all(target))

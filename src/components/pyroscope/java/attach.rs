@@ -1,8 +1,8 @@
-//! HotSpot's dynamic attach: commands to a virtual machine that runs, without a program of its kit.
+//! HotSpot's dynamic attach: sends commands to a running virtual machine, without a tool of the JDK.
 //!
 //! A file `.attach_pidN` in its `/tmp` and SIGQUIT make it listen on the socket `.java_pidN` there. A command is the
-//! version `1`, a name and three arguments, each with a zero behind it; the answer is the code of the result as a
-//! line, and text.
+//! version `1`, a name and three arguments, each followed by a zero byte. The answer is a line with the result code,
+//! and text.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -14,11 +14,11 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use crate::components::pyroscope::java::jvm::Jvm;
 use crate::components::pyroscope::java::place::{Place, as_user};
 
-/// Where HotSpot has its files, whatever TMPDIR says.
+/// Folder of HotSpot's files, whatever TMPDIR is set to.
 const FOLDER: &str = "/tmp";
-/// Time for a virtual machine to begin to listen: that of HotSpot's own tools is ten seconds.
+/// Time in which a virtual machine must begin to listen. HotSpot's own tools wait ten seconds, too.
 const LISTENS_WITHIN: Duration = Duration::from_secs(10);
-/// Time from one look for its socket to the next.
+/// Time between two checks for the socket.
 const LOOK: Duration = Duration::from_millis(20);
 /// Time for an answer. Starting a profiler waits until all threads have stopped once.
 const ANSWERS_WITHIN: Duration = Duration::from_mins(1);
@@ -34,34 +34,34 @@ pub(super) enum Command<'a> {
         library: &'a str,
         options: &'a str,
     },
-    /// A command as `jcmd` has them.
+    /// A diagnostic command, as `jcmd` sends it.
     Jcmd(&'a str),
 }
 
-/// A command was not carried out.
+/// Why a command was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AttachError {
-    /// It could not be told to the virtual machine.
+    /// The exchange with the virtual machine failed.
     #[error("cannot attach to process {pid}: {error}")]
     Attach {
-        /// The process that was asked.
+        /// Id of the process that was attached to.
         pid: u32,
-        /// What the kernel or the socket said.
+        /// The error of the kernel or of the socket.
         error: io::Error,
     },
-    /// The virtual machine refused it, or the agent did.
+    /// The virtual machine or the agent refused the command.
     #[error("process {pid} answered {code}: {text}")]
     Refused {
-        /// The process that was asked.
+        /// Id of the process that was attached to.
         pid: u32,
         /// Code of the result, which is not 0.
         code: i64,
-        /// What it said beside the code.
+        /// The text of the answer.
         text: String,
     },
 }
 
-/// Tells a virtual machine a command and returns what it answers. Blocks for up to a minute.
+/// Sends a command to a virtual machine and returns the answer. Blocks for up to a minute.
 pub(super) fn command(jvm: &Jvm, command: Command<'_>) -> Result<String, AttachError> {
     let pid = jvm.key.pid;
     let answer = as_user(jvm, || {
@@ -102,13 +102,14 @@ impl Command<'_> {
         words.iter().flat_map(|word| word.bytes().chain([0])).collect()
     }
 
-    /// The code of the result and the text of an answer. That of an agent is in the text.
+    /// The result code and the text of an answer. An agent's own code is in the text.
     fn result(self, answer: &str) -> (i64, &str) {
         let (code, text) = answer.split_once('\n').unwrap_or((answer, ""));
         let code = code.trim().parse().unwrap_or(-1);
         match self {
             Self::Load { .. } if code == 0 => {
-                // `return code: 0` since Java 9, `0` before; since 21 anything else is why it was not loaded.
+                // `return code: 0` since Java 9, `0` before. Since 21, other text is the reason why the agent was not
+                // loaded.
                 let line = text.lines().next().unwrap_or_default();
                 let of_agent = line.strip_prefix("return code: ").unwrap_or(line).trim();
                 match of_agent.parse() {
@@ -122,7 +123,7 @@ impl Command<'_> {
     }
 }
 
-/// Connects to the socket of a virtual machine, and makes it listen before when it does not.
+/// Connects to the socket of a virtual machine, which is made to listen first if it does not.
 fn connect(jvm: &Jvm, place: &Place) -> io::Result<UnixStream> {
     let name = format!(".java_pid{}", jvm.own_pid);
     if place.socket(&name)?.is_none() {
@@ -139,7 +140,7 @@ fn wake(jvm: &Jvm, place: &Place, name: &str) -> io::Result<()> {
     let process = Pid::from_raw(i32::try_from(jvm.key.pid).unwrap_or(0))
         .ok_or_else(|| io::Error::other("its id is out of range"))?;
     let process = pidfd_open(process, PidfdFlags::empty())?;
-    // Who is held is who was looked at.
+    // The held process must still be the one that was inspected.
     jvm.key.check()?;
     let trigger = format!(".attach_pid{}", jvm.own_pid);
     place.put(&trigger, &[], Mode::from_raw_mode(0o600))?;

@@ -1,4 +1,4 @@
-//! Settings of the virtual machine's own recorder, as a file of its form. Pure.
+//! Settings for the virtual machine's own recorder, in the form of a `.jfc` file. Pure.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::components::pyroscope::java::arguments::ProfilingConfig;
 /// Shortest time between samples that the recorder takes.
 const SHORTEST_PERIOD: Duration = Duration::from_millis(10);
 
-/// First version that samples allocations at a steady rate. Before, only allocations that need a new buffer are seen.
+/// First version that samples allocations at a steady rate. Older ones show only allocations that need a new buffer.
 const ALLOCATION_SAMPLES: u32 = 16;
 
 /// The settings for a version of Java.

@@ -1,6 +1,6 @@
-//! What a process is to us: a Java virtual machine that can be asked for things, or not.
+//! Tells whether a process is a Java virtual machine that can be attached to.
 //!
-//! In: a process of this machine. Out: its ids here and in its own namespace, the user that it runs as.
+//! In: a process of this machine. Out: its ids here and in its own namespace, and the user that it runs as.
 
 use std::io::{self, Read};
 
@@ -10,40 +10,40 @@ use crate::ebpf::proc::{self, ProcessKey};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Jvm {
     pub key: ProcessKey,
-    /// Its id in its innermost namespace, which its files are named by.
+    /// Its id in its innermost namespace, which is part of the names of its files.
     pub own_pid: u32,
     /// User and group that it runs as.
     pub user: u32,
     pub group: u32,
 }
 
-/// Why a process cannot be asked.
+/// Why a process cannot be attached to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NoJvm {
     /// There is no such process.
     #[error("process {0} is gone")]
     Gone(u32),
-    /// It runs something else.
+    /// The process runs another program.
     #[error("process {0} is no Java virtual machine")]
     Other(u32),
     /// A virtual machine of another kind.
     #[error("process {0} is an OpenJ9 virtual machine: only HotSpot is profiled")]
     OpenJ9(u32),
-    /// The signal that asks it to listen would end it.
+    /// It does not handle the signal that asks it to listen, which would end it.
     #[error("process {0} does not catch SIGQUIT: its virtual machine is starting, or was started with -Xrs")]
     Deaf(u32),
-    /// The kernel does not let us look.
+    /// The kernel does not let us inspect it.
     #[error("cannot look at process {pid}: {reason}")]
     Hidden {
-        /// The process that was looked at.
+        /// The process that was inspected.
         pid: u32,
-        /// What the kernel said to it.
+        /// The error of the kernel.
         reason: String,
     },
 }
 
 impl Jvm {
-    /// Looks at what a process maps, and at its status.
+    /// Inspects the mappings and the status of a process.
     pub(super) fn find(pid: u32) -> Result<Self, NoJvm> {
         let start = proc::start(pid);
         if start == 0 {
@@ -81,7 +81,7 @@ impl Jvm {
 }
 
 fn read_status(pid: u32) -> io::Result<String> {
-    /// Lists of groups and processors make it long, but not this long.
+    /// Larger than any status: lists of groups and processors make it long, but not this long.
     const MAX_STATUS: u64 = 64 << 10;
     let mut bytes = Vec::new();
     std::fs::File::open(format!("/proc/{pid}/status"))?

@@ -1,14 +1,15 @@
-//! async-profiler's library: where it is on this machine.
+//! Finds async-profiler's library on this machine.
 //!
-//! In: the argument `dist`, or nothing. Out: the bytes of the library and a name for its copy. One build is for glibc
-//! and musl since version 3, so there is nothing to choose by.
+//! In: the argument `dist`, or nothing. Out: the bytes of the library and a name for its copy. Since version 3 one
+//! build serves both glibc and musl, so there is no choice to make.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Name of the library in every package.
 const NAME: &str = "libasyncProfiler.so";
-/// Folders of packages: Debian's and Ubuntu's `libasync-profiler-jni`, those of others, and what its page unpacks to.
+/// Folders in which packages install the library: Debian's and Ubuntu's `libasync-profiler-jni`, other packages, and
+/// async-profiler's own archive.
 const PACKAGES: [&str; 7] = [
     "/usr/lib/jni",
     "/usr/lib64",
@@ -18,18 +19,18 @@ const PACKAGES: [&str; 7] = [
     "/usr/lib/x86_64-linux-gnu/jni",
     "/usr/lib/aarch64-linux-gnu/jni",
 ];
-/// The library is about 600 KB; what is this large is something else.
+/// Largest file that is taken. The library has about 600 KB; a larger file is something else.
 const MAX_BYTES: u64 = 64 << 20;
 
 /// async-profiler's library for this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Library {
-    /// Name of its copy, the same for the same bytes: a virtual machine that has loaded it knows it by that name.
+    /// Name of its copy, made from its bytes: a virtual machine knows a loaded library by that name.
     pub name: String,
     pub bytes: Arc<[u8]>,
 }
 
-/// The library in the folder `dist`, or at that path.
+/// Reads the library in the folder `dist`, or at that path.
 pub(super) fn of_dist(dist: &str) -> Result<Library, String> {
     let dist = Path::new(dist);
     let places = [dist.join("lib").join(NAME), dist.join(NAME), dist.to_owned()];
@@ -38,7 +39,7 @@ pub(super) fn of_dist(dist: &str) -> Result<Library, String> {
     read(path)
 }
 
-/// The library of a package of the system; `None` when none is installed.
+/// Reads the library of an installed package; `None` when there is none.
 pub(super) fn of_system() -> Option<Result<Library, String>> {
     let places = PACKAGES.iter().map(|folder| PathBuf::from(folder).join(NAME));
     let mut found = places.filter(|place| place.is_file());

@@ -11,13 +11,13 @@ use crate::telemetry::metrics::Scope;
 pub(super) enum Outcome {
     /// Its profiles were forwarded.
     Forwarded,
-    /// It could not be begun at all.
+    /// The recording could not be started.
     NotStarted,
-    /// It could not be ended or read.
+    /// The recording could not be ended or read.
     Lost,
-    /// It was read and is malformed.
+    /// The recording was read and is malformed.
     Malformed,
-    /// A receiver refused a profile of it.
+    /// A receiver refused one of its profiles.
     Refused,
 }
 

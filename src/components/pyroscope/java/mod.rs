@@ -1,8 +1,8 @@
-//! `pyroscope.java`: profiles of Java processes of this machine, none of which has an agent on its command line.
+//! `pyroscope.java`: profiles Java processes of this machine, which need no agent on their command line.
 //!
-//! In: targets with the numbers of processes. Out: their profiles, an interval each. A virtual machine is asked to
-//! load async-profiler by its own attach protocol, or to use its own recorder; each has a loop of its own, `session`.
-//! What is told to a virtual machine is `recorder`, how is `attach`.
+//! In: targets with process ids. Out: profiles of each process and interval. A virtual machine is made to load
+//! async-profiler, or to use its own recorder, by the attach protocol of HotSpot. Each has a loop of its own,
+//! `session`. `recorder` makes the commands, `attach` sends them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -39,11 +39,11 @@ use metrics::JavaMetrics;
 use session::{Session, Shared, State, Wanted};
 
 /// How often processes that are not profiled are looked at again: a shell that becomes a virtual machine keeps its
-/// number.
+/// process id.
 const LOOK: Duration = Duration::from_secs(5);
-/// Recordings that are ended and read at once: each may be large, and one process may let us wait.
+/// Recordings that are ended and read concurrently: each may be large, and a process may be slow to answer.
 const READINGS: usize = 4;
-/// Looks at a process that is none, after which it is passed over for as long as it runs the same program.
+/// Looks at a process that is not a virtual machine, after which it is skipped for as long as it runs the same program.
 const LOOKS: u32 = 6;
 
 /// The component's definition.
@@ -65,7 +65,7 @@ struct Java {
     changed: Notify,
 }
 
-/// A session as others see it.
+/// A session as the component and debug info see it.
 #[derive(Clone)]
 struct Shown {
     wanted: Arc<Mutex<Wanted>>,
@@ -81,7 +81,7 @@ struct Passed {
     reason: NoJvm,
 }
 
-/// Targets that get no session, for people.
+/// Targets without a session, for the health message.
 #[derive(Default)]
 struct Left {
     without_pid: usize,
@@ -139,7 +139,7 @@ impl Java {
         }
     }
 
-    /// The virtual machines among the targets, and what of the rest is worth telling. Blocks for a little.
+    /// The virtual machines among the targets, and counts and errors of the other targets. Blocks for a short time.
     fn look(&self, passed: &mut HashMap<u32, Passed>) -> (Vec<(Target, Option<Jvm>, u32)>, Left) {
         let arguments = self.arguments.lock().clone();
         let running: HashSet<u32> = self.running.lock().keys().copied().collect();
@@ -172,7 +172,7 @@ impl Java {
                         NoJvm::Other(_) => left.no_jvm += 1,
                         _ => left.errors.push(reason.to_string()),
                     }
-                    // What cannot be looked at today may be tomorrow.
+                    // Other reasons may pass, so such a process is looked at every time.
                     let looks = if matches!(reason, NoJvm::Other(_)) { looks } else { 0 };
                     let passed = Passed {
                         key,
@@ -188,7 +188,7 @@ impl Java {
         (found, left)
     }
 
-    /// Starts and stops sessions so that they are those of `found`.
+    /// Starts and stops sessions to match `found`.
     fn sync(
         &self,
         (found, left): (Vec<(Target, Option<Jvm>, u32)>, Left),
@@ -229,7 +229,7 @@ impl Java {
                     });
                     running.insert(pid, shown);
                 }
-                // It ended since it was looked at: the next look finds what is there then.
+                // The session has ended since the look. The next look finds what the process runs then.
                 (None, None) => {}
             }
         }

@@ -1,10 +1,10 @@
-//! The options of async-profiler's agent: words with commas between them. Pure.
+//! Options of async-profiler's agent, separated by commas. Pure.
 
 use std::time::Duration;
 
 use crate::components::pyroscope::java::arguments::ProfilingConfig;
 
-/// What begins a recording to `file`, which ends by itself after `limit`.
+/// Options that start a recording to `file`, which ends by itself after `limit`.
 pub(super) fn start(config: &ProfilingConfig, limit: Duration, file: &str, log: &str) -> String {
     let mut words = vec!["start".to_owned(), "jfr".to_owned()];
     if config.custom_arguments.is_empty() {
@@ -39,15 +39,15 @@ pub(super) fn start(config: &ProfilingConfig, limit: Duration, file: &str, log: 
     words.join(",")
 }
 
-/// What ends the recording to `file`.
+/// Options that stop the recording to `file`.
 pub(super) fn stop(file: &str, log: &str) -> String {
     format!("stop,jfr,file={file},log={log}")
 }
 
-/// Arguments of the program `asprof` as options of the agent: `-e cpu`, `--alloc 1m`, `--live`. What has no dash is an
-/// option already.
+/// Converts arguments of the program `asprof`, such as `-e cpu`, `--alloc 1m` and `--live`, to options of the agent.
+/// What has no dash is an option already.
 fn from_command_line(arguments: &[std::sync::Arc<str>]) -> Vec<String> {
-    /// Short arguments and what they mean.
+    /// Short arguments, and the options that they stand for.
     const SHORT: [(&str, &str); 9] = [
         ("-e", "event"),
         ("-i", "interval"),
@@ -85,7 +85,7 @@ fn from_command_line(arguments: &[std::sync::Arc<str>]) -> Vec<String> {
             }
         };
         match arguments.next_if(|value| !value.starts_with('-') && !FLAGS.contains(&name)) {
-            // A comma ends an option.
+            // A comma would end the option.
             Some(value) => options.push(format!("{name}={}", value.replace(',', ";"))),
             None => options.push(name.to_owned()),
         }

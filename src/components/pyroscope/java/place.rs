@@ -1,7 +1,7 @@
-//! The folders of another process, as that process sees them, and acting in them as its user.
+//! Folders of another process, as that process sees them, accessed as its user.
 //!
-//! The process chooses what lies there. So paths are walked within its root and through no magic link, and everything
-//! is done by a thread that has the rights of the process and no more.
+//! The process controls what lies there. Therefore paths are resolved within its root and through no magic link, by a
+//! thread that has the rights of the process and no more.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -13,7 +13,7 @@ use rustix::thread::{Gid, Uid, set_thread_groups, set_thread_res_gid, set_thread
 
 use crate::components::pyroscope::java::jvm::Jvm;
 
-/// Runs `run` with the rights of the user of a process, in a thread of its own: rights belong to threads.
+/// Runs `run` with the rights of a process's user, on a thread of its own: rights belong to threads.
 pub(super) fn as_user<T: Send>(jvm: &Jvm, run: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()
@@ -33,7 +33,7 @@ fn become_user(jvm: &Jvm) -> io::Result<()> {
     if geteuid() == user && getegid() == group {
         return Ok(());
     }
-    // Groups first: a user who is not root may not change them.
+    // Groups first: without the rights of root they can no longer be changed.
     let changed = set_thread_groups(&[])
         .and_then(|()| set_thread_res_gid(group, group, group))
         .and_then(|()| set_thread_res_uid(user, user, user));
@@ -62,7 +62,7 @@ impl Place {
         Ok(Self { folder })
     }
 
-    /// Writes a new file, in place of one that is there.
+    /// Writes a new file, which replaces an existing one.
     pub(super) fn put(&self, name: &str, bytes: &[u8], mode: Mode) -> io::Result<()> {
         self.remove(name)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -99,7 +99,7 @@ impl Place {
         }
     }
 
-    /// A path of ours that leads to a socket; `None` when there is no such name.
+    /// Opens a socket by its name, for a path that leads to it; `None` when there is no such name.
     pub(super) fn socket(&self, name: &str) -> io::Result<Option<Socket>> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let pinned = match openat(&self.folder, name, flags, Mode::empty()) {
@@ -114,7 +114,7 @@ impl Place {
     }
 }
 
-/// A socket that is held, whatever its name leads to by now.
+/// A descriptor of a socket, which stays the same whatever its name leads to by now.
 pub(super) struct Socket(OwnedFd);
 
 impl Socket {

@@ -1,7 +1,7 @@
-//! What records a virtual machine: async-profiler, or the recorder of its own kit where there is none.
+//! Records a virtual machine, with async-profiler or, where that is missing, with the virtual machine's own recorder.
 //!
-//! In: settings. Out: the commands that begin and end a recording, and the files that they need. Both write a recording
-//! of Java Flight Recorder. Each begins with a time limit, so that none is left on when we are gone.
+//! In: settings. Out: the commands that start and end a recording, and the files that they need. Both recorders write
+//! Java Flight Recorder files. Each recording has a time limit, so that none goes on after the collector is gone.
 
 use std::io;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::components::pyroscope::java::library::{self, Library};
 use crate::components::pyroscope::java::options;
 use crate::components::pyroscope::java::place::{Place, as_user};
 
-/// How long a recording goes on by itself when nobody ends it.
+/// Time beyond its interval after which a recording ends by itself.
 const GRACE: Duration = Duration::from_mins(1);
 
 /// Name of the recordings in the virtual machine's own recorder.
@@ -25,45 +25,45 @@ const NAME: &str = "alluvium";
 /// Largest recording that is read. A minute of a busy program is some megabytes.
 pub(super) const MAX_RECORDING_BYTES: u64 = 64 << 20;
 
-/// A recording was not made.
+/// Why a recording was not made.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RecordError {
     /// There is no profiler to load.
     #[error("dist: {0}")]
     Library(String),
-    /// The virtual machine was not asked, or refused.
+    /// The exchange with the virtual machine failed, or it refused.
     #[error(transparent)]
     Attach(#[from] AttachError),
-    /// async-profiler said no.
+    /// async-profiler reported an error.
     #[error("async-profiler: {0}")]
     Profiler(String),
-    /// The virtual machine's own recorder said no.
+    /// The virtual machine's own recorder reported an error.
     #[error("the recorder of the virtual machine: {0}")]
     Own(String),
     /// A file could not be written or read.
     #[error("{what} `{path}` of process {pid}: {error}")]
     File {
-        /// What was being done to it.
+        /// The operation that failed.
         what: &'static str,
         /// Its path, as the process sees it.
         path: String,
         /// The process whose file it is.
         pid: u32,
-        /// What the kernel said to it.
+        /// The error of the kernel.
         error: io::Error,
     },
 }
 
-/// What makes the recordings.
+/// The program that makes the recordings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Recorder {
     AsyncProfiler(Library),
-    /// The recorder of the virtual machine.
+    /// The virtual machine's own recorder.
     Own,
 }
 
 impl Recorder {
-    /// What there is: the library of `dist` or of a package, else the virtual machine's own recorder.
+    /// The library of `dist` or of a package, or else the virtual machine's own recorder.
     pub(super) fn find(dist: &str) -> Result<Self, RecordError> {
         let library = match dist {
             "" => library::of_system().transpose(),
@@ -83,7 +83,7 @@ impl Recorder {
     }
 }
 
-/// The files of a virtual machine that is recorded, in its own folders. Every call blocks.
+/// The recorder of one virtual machine, with its files in the folders of the process. Every call blocks.
 pub(super) struct Recorded {
     jvm: Jvm,
     recorder: Recorder,
@@ -92,7 +92,7 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    /// Puts what the recorder needs into the folder of the process.
+    /// Puts the files that the recorder needs into the folder of the process.
     pub(super) fn prepare(jvm: Jvm, arguments: &JavaArguments) -> Result<Self, RecordError> {
         let recorded = Self {
             jvm,
@@ -105,18 +105,18 @@ impl Recorded {
         Ok(recorded)
     }
 
-    /// True when these arguments ask for the same files in the same places.
+    /// True when these arguments need the same files in the same places.
     pub(super) fn is_for(&self, arguments: &JavaArguments) -> bool {
         let folder = arguments.tmp_dir.trim_end_matches('/');
         folder == self.folder && Recorder::find(&arguments.dist).is_ok_and(|recorder| recorder == self.recorder)
     }
 
-    /// What makes the recordings.
+    /// The program that makes the recordings.
     pub(super) fn recorder(&self) -> &Recorder {
         &self.recorder
     }
 
-    /// Begins a recording. One that was left by a collector that crashed is ended.
+    /// Starts a recording. One that a crashed collector left behind is ended first.
     pub(super) fn start(&self, config: &ProfilingConfig) -> Result<(), RecordError> {
         let limit = config.interval.get().saturating_add(GRACE);
         match &self.recorder {
@@ -131,7 +131,7 @@ impl Recorded {
                 }
             }
             Recorder::Own => {
-                // Fails where there is none, which is what it is for.
+                // Ends a recording that was left behind; fails when there is none.
                 let _left_over = command(&self.jvm, Command::Jcmd(&format!("JFR.stop name={NAME}")));
                 let version = command(&self.jvm, Command::Jcmd("VM.version"))?;
                 let settings = jfc::settings(config, jfc::major_version(&version));
@@ -147,7 +147,7 @@ impl Recorded {
         }
     }
 
-    /// Ends the recording and takes its bytes.
+    /// Ends the recording and reads its bytes.
     pub(super) fn finish(&self) -> Result<Vec<u8>, RecordError> {
         match &self.recorder {
             Recorder::AsyncProfiler(library) => self.profiler(library, &self.stop_options())?,
@@ -174,7 +174,7 @@ impl Recorded {
         options::stop(&self.path(RECORDING), &self.path(LOG))
     }
 
-    /// Calls async-profiler. Why it refuses is in its log.
+    /// Calls async-profiler. When it refuses, the reason is in its log.
     fn profiler(&self, library: &Library, options: &str) -> Result<(), RecordError> {
         let load = Command::Load {
             library: &format!("{}/{}", self.folder, library.name),
@@ -199,7 +199,7 @@ impl Recorded {
         }
     }
 
-    /// Tells the virtual machine's own recorder a command. Its code is 0 whatever happened: the text says how it ended.
+    /// Sends a command to the virtual machine's own recorder. The result code is always 0: the text shows how it ended.
     fn own(&self, words: &str, done: &str) -> Result<(), RecordError> {
         let text = command(&self.jvm, Command::Jcmd(words))?;
         if text.contains(done) {

@@ -1,8 +1,7 @@
-//! The loop of one virtual machine: record for an interval, read, forward, again, until it ends or is no target any
-//! more.
+//! The loop of one virtual machine: record for an interval, read, forward, again, until the process ends or is no
+//! longer a target.
 //!
-//! Everything that waits for the virtual machine is done on threads for blocking work, never longer than its time
-//! limits.
+//! Everything that waits for the virtual machine runs on blocking threads, and has time limits.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -22,8 +21,8 @@ use crate::profile::jfr::{About, JfrError, Recording};
 use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
 use crate::profile::{Labels, RawProfile, RefusedProfile, pprof};
 
-/// Longest pause after failures, each of which doubles it: a virtual machine that is asked and does not listen prints
-/// its threads.
+/// Longest pause after failures, each of which doubles it. A virtual machine that does not begin to listen prints its
+/// threads at every attempt.
 const LONGEST_PAUSE: Duration = Duration::from_hours(1);
 
 /// What a session shares with its component.
@@ -32,18 +31,18 @@ pub(super) struct Shared {
     pub component: Arc<str>,
     pub fanout: Arc<Fanout>,
     pub metrics: JavaMetrics,
-    /// A few recordings are read at once, however many end.
+    /// Bounds how many recordings are read concurrently.
     pub reading: Arc<Semaphore>,
 }
 
-/// What a session is to do, which may change while it runs.
+/// Arguments and target of a session, which may change while it runs.
 #[derive(Clone)]
 pub(super) struct Wanted {
     pub arguments: Arc<JavaArguments>,
     pub target: Target,
 }
 
-/// What people see of a session.
+/// State of a session, for debug info.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
     pub recorder: &'static str,
@@ -69,8 +68,8 @@ struct Running {
 }
 
 impl Session {
-    /// Runs until the process ends or `stop`. Then nothing of ours is left in the process but the library that it has
-    /// loaded.
+    /// Runs until the process ends or `stop`. Afterwards nothing of ours is left in the process except the loaded
+    /// library.
     pub(super) async fn run(self, stop: Shutdown) {
         let mut failures = 0;
         let mut recorded = None;
@@ -83,10 +82,10 @@ impl Session {
                         () = stop.cancelled() => {}
                         () = tokio::time::sleep(interval) => {}
                     }
-                    // What was recorded until a stop is not lost either.
+                    // A recording that is cut short by a stop is forwarded, too.
                     self.finish(running).await;
                 }
-                // A process that has just ended is no fault of anybody's.
+                // The process has just ended, which is not an error.
                 Err(_) if self.jvm.key.check().is_err() => recorded = None,
                 Err(error) => {
                     recorded = None;
@@ -112,7 +111,7 @@ impl Session {
         }
     }
 
-    /// Begins a recording. `recorded` is kept from one to the next while the arguments stay.
+    /// Starts a recording. `recorded` is reused while the arguments stay the same.
     async fn start(&self, recorded: &mut Option<Arc<Recorded>>) -> Result<Running, RecordError> {
         let arguments = self.wanted.lock().arguments.clone();
         let (jvm, kept) = (self.jvm, recorded.take());
@@ -131,7 +130,7 @@ impl Session {
             match recorded.start(&arguments.profiling_config) {
                 Ok(()) => Ok(recorded),
                 Err(error) => {
-                    // The first error is the one to tell.
+                    // The first error is the one to report.
                     let _ = recorded.clean();
                     Err(error)
                 }
@@ -156,7 +155,7 @@ impl Session {
         let recorded = running.recorded.clone();
         let bytes = match blocking(move || recorded.finish()).await {
             Ok(bytes) => bytes,
-            // A process that ended has lost its last recording; that is no fault of anybody's.
+            // The process has ended and its last recording is lost, which is not an error.
             Err(_) if self.jvm.key.check().is_err() => {
                 self.shared.metrics.recorded(Outcome::Lost);
                 return;
@@ -198,11 +197,11 @@ impl Session {
     }
 }
 
-/// Runs what waits on a thread where waiting is allowed.
+/// Runs `run` on a blocking thread.
 async fn blocking<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(run).await {
         Ok(done) => done,
-        // The task cannot be cancelled; its panic is ours.
+        // The task is never cancelled, so this is a panic, which is passed on.
         Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
 }

@@ -1,7 +1,7 @@
-//! Bodies of requests, within bounds: of size, of time, and of the memory of all bodies together.
+//! Reads bodies of requests within bounds: of size, of time, and of the memory of all bodies together.
 //!
-//! In: a body. Out: its bytes, which count against the budget until they are dropped, or the error to answer with. Who
-//! finds the budget empty is sent away at once: a program that sends profiles can wait better than we can.
+//! In: a body. Out: its bytes, which count against the budget until they are dropped, or the error to answer with. When
+//! the budget is empty a request is refused at once: a program that sends profiles can wait better than we can.
 
 use std::time::Duration;
 
@@ -16,20 +16,20 @@ use crate::base::bytes::{ByteBudget, HeldBytes};
 use crate::components::pyroscope::receive_http::arguments::Limits;
 use crate::wire::connect::{Code, Compression, ConnectError};
 
-/// Budget is taken in steps of so many bytes while a body arrives: one that is announced and does not come holds no
-/// more.
+/// Step in which a body takes budget as it arrives, in bytes. A body that is announced and does not come holds no more
+/// than that.
 const STEP_BYTES: usize = 256 << 10;
 
-/// Takes in the bodies of requests.
+/// Reads the bodies of requests within bounds.
 pub(super) struct Intake {
     budget: ByteBudget,
     max_body: usize,
     read_within: Duration,
 }
 
-/// Bytes that count against the budget.
+/// A body that counts against the budget.
 pub(super) struct TakenBody {
-    /// The bytes of the body, behind the head that it was given.
+    /// The bytes of the body, after the head that it was given.
     pub bytes: Bytes,
     held: Vec<HeldBytes>,
 }
@@ -42,7 +42,7 @@ impl TakenBody {
 }
 
 impl Intake {
-    /// An intake of these limits; a body that does not come within `read_within` is given up.
+    /// An intake with these limits. A body that takes longer than `read_within` is given up.
     pub(super) fn new(limits: &Limits, read_within: Duration) -> Self {
         let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
         Self {
@@ -52,7 +52,7 @@ impl Intake {
         }
     }
 
-    /// Reads a body as it is, behind `head`.
+    /// Reads a body without decompressing it, and puts `head` before it.
     pub(super) async fn read(&self, headers: &HeaderMap, body: Body, head: Vec<u8>) -> Result<TakenBody, ConnectError> {
         let announced = headers
             .get(CONTENT_LENGTH)
@@ -73,12 +73,13 @@ impl Intake {
         read
     }
 
-    /// Undoes the compression of a body.
+    /// Decompresses a body within the limits.
     pub(super) async fn unpack(&self, compression: Compression, body: TakenBody) -> Result<TakenBody, ConnectError> {
         if compression == Compression::Identity {
             return Ok(body);
         }
-        // Profiles are compressed already: a push seldom grows, and what may be large is asked for only when it is.
+        // Profiles are compressed already, so a push seldom grows: the budget for a large one is taken only when the
+        // small one is not enough.
         let small = body.bytes.len().saturating_mul(4).max(STEP_BYTES).min(self.max_body);
         for most in [small, self.max_body] {
             let mut held = self.take(most)?;

@@ -1,4 +1,4 @@
-//! Metrics of `pyroscope.receive_http`. That of the limit has Alloy's name.
+//! Metrics of `pyroscope.receive_http`. The name of the connection limit is Alloy's.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -46,13 +46,13 @@ impl ReceiveMetrics {
         metrics
     }
 
-    /// Counts a request: `ingest` or `push`.
+    /// Counts a request by its route, `ingest` or `push`, and its status.
     pub(super) fn request(&self, route: &'static str, status: u16) {
         let labels = vec![("route", route.to_owned()), ("status", status.to_string())];
         self.requests.get_or_create_owned(&labels).inc();
     }
 
-    /// Counts profiles that came.
+    /// Counts profiles that were received.
     pub(super) fn came(&self, profiles: usize, bytes: usize) {
         self.profiles.inc_by(profiles as u64);
         self.bytes.inc_by(bytes as u64);

@@ -1,8 +1,8 @@
 //! `pyroscope.receive_http`: takes the profiles that programs and other collectors send.
 //!
 //! In: requests of `/ingest` and pushes of push.v1 on a port of its own. Out: profiles to the receivers, not decoded;
-//! the answer is theirs. `routes` answers requests, `ingest` and `push` make profiles of them, `intake` bounds what
-//! they bring.
+//! what the receivers answer decides the answer. `routes` answers requests, `ingest` and `push` make profiles of them,
+//! `intake` bounds their bodies.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,11 +45,11 @@ struct Receive {
     fanout: Arc<Fanout>,
     metrics: ReceiveMetrics,
     serving: Mutex<Serving>,
-    /// Wakes the run loop: there is another port, or other limits.
+    /// Wakes the run loop: the port or the limits changed.
     changed: Notify,
 }
 
-/// What is served, and how.
+/// The open port, and the limits of requests.
 #[derive(Clone)]
 struct Serving {
     port: Arc<OpenPort>,
@@ -90,8 +90,8 @@ impl Serving {
 }
 
 impl Receive {
-    /// Serves until the end, with another listener whenever the arguments ask for one. Requests of the old one are
-    /// finished beside the new one.
+    /// Serves until the shutdown, with a new listener whenever the arguments ask for one. Requests of the old listener
+    /// finish while the new one serves.
     async fn work(self: Arc<Self>, shutdown: Shutdown) -> Result<(), ComponentError> {
         let mut generations = tokio::task::JoinSet::new();
         loop {

@@ -1,4 +1,4 @@
-//! A push of push.v1 as profiles, which stay as they came.
+//! Splits a push of push.v1 into profiles, which stay as they came.
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -12,17 +12,17 @@ use crate::wire::proto::push::PushRequest;
 use crate::wire::push::{PushBatch, PushOutcome};
 use crate::wire::weight;
 
-/// A push, taken apart into profiles.
+/// A push, split into profiles.
 pub(super) struct Push {
-    /// The profiles that can go on.
+    /// The profiles that can be forwarded.
     pub profiles: Vec<RawProfile>,
-    /// What the answer needs to know of all of them.
+    /// What the answer needs to know of all profiles of the push.
     pub outcome: PushOutcome,
-    /// The form of the answer.
+    /// The encoding of the answer.
     pub codec: Codec,
 }
 
-/// Reads the message; what comes back last holds its memory. JSON is decoded beside the runtime's threads.
+/// Reads the message. The second value holds the memory of the push. JSON is decoded off the runtime's threads.
 pub(super) async fn read(
     intake: &Intake,
     headers: &HeaderMap,

@@ -22,7 +22,7 @@ use crate::wire::connect::{self, Code, ConnectError};
 use crate::wire::proto::push::PushResponse;
 use crate::wire::push::PUSH_ROUTE;
 
-/// Seconds after which a program that was sent away may try again.
+/// Seconds after which a program that was refused may try again.
 const RETRY_AFTER_SECONDS: &str = "1";
 
 /// What the handlers of requests need.
@@ -31,13 +31,13 @@ pub(super) struct Handlers {
     pub fanout: Arc<Fanout>,
     /// The metrics of the component.
     pub metrics: ReceiveMetrics,
-    /// Takes in the bodies of requests.
+    /// Reads the bodies of requests.
     pub intake: Intake,
     /// Longest time from a body to its answer; zero is any time.
     pub answer_within: Duration,
 }
 
-/// The routes of the port, whose requests come to `handlers`.
+/// The routes of the port, served by `handlers`.
 pub(super) fn router(handlers: Handlers) -> Router {
     Router::new()
         .route("/ingest", post(ingest))

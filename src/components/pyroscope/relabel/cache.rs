@@ -1,7 +1,7 @@
 //! A bounded map from labels to what the rules make of them.
 //!
-//! Two generations instead of a list in order of use: what is used moves to the young one, and when that is half the
-//! bound, the old one goes. Never more than the bound, and what comes every few seconds stays.
+//! Two generations replace a list in order of use. A used entry moves to the young generation. When that holds half the
+//! bound, the old one is dropped. The cache never exceeds its bound, and entries that are used every few seconds stay.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ impl Cache {
         }
     }
 
-    /// The remembered result: outer `None` for not known, inner for dropped.
+    /// The cached result. The outer `None` means not known, the inner one dropped.
     pub(super) fn get(&mut self, labels: &Labels) -> Option<Option<Labels>> {
         if let Some(known) = self.young.get(labels) {
             return Some(known.clone());
@@ -34,7 +34,7 @@ impl Cache {
         Some(known)
     }
 
-    /// Remembers a result; an unused one may go for it.
+    /// Stores a result, which may push out an unused one.
     pub(super) fn insert(&mut self, labels: Labels, result: Option<Labels>) {
         if self.young.len() >= self.max.div_ceil(2) {
             self.old = std::mem::take(&mut self.young);

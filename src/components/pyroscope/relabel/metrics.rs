@@ -1,7 +1,7 @@
 //! Metrics of `pyroscope.relabel`, with Alloy's names.
 //!
-//! Alloy's counters have no `_total` here, which our registry adds to every counter; so they are gauges that only grow,
-//! and `rate()` works on them alike.
+//! Alloy's names of these counters lack the suffix `_total`, which our registry adds to every counter. Therefore these
+//! are gauges that only grow, on which `rate()` works as well.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;

@@ -116,7 +116,7 @@ fn with_receiver(
 }
 
 impl Relabel {
-    /// What the rules make of labels; `None` for dropped.
+    /// The labels after the rules; `None` when a rule drops them.
     fn relabel(&self, labels: &Labels) -> Option<Labels> {
         let mut state = self.state.lock();
         if let Some(known) = state.cache.get(labels) {
@@ -130,7 +130,7 @@ impl Relabel {
         result
     }
 
-    /// What the rules for samples make of a profile; `None` when no sample is left.
+    /// The profile after the rules for samples; `None` when no sample is left.
     async fn relabel_samples(&self, profile: RawProfile) -> Result<Option<RawProfile>, SinkError> {
         let rules = self.state.lock().sample_rules.clone();
         if rules.is_empty() {
@@ -160,7 +160,7 @@ impl Relabel {
         for (place, profile) in profiles.into_iter().enumerate() {
             self.metrics.processed.inc();
             if self.context.live.is_watched() {
-                // What the cache knows is not enough for who wants to see each rule.
+                // The cache does not know what each rule did, which live views show.
                 let rules = self.state.lock().rules.clone();
                 rules.tell(&self.context.live, Relabeled::Profile, &pairs(&profile.labels));
             }

@@ -1,4 +1,4 @@
-//! Rules for the labels of samples: what they leave of a profile.
+//! Applies rules to the labels of a profile's samples.
 //!
 //! In: pprof. Out: pprof whose samples have other labels, or fewer samples. Samples that come to have the same stack
 //! and labels become one. A number is text to the rules, and stays a number where they do not change it.
@@ -17,16 +17,16 @@ use crate::profile::pprof::{self, Profile, SampleLabel};
 pub(super) enum Left {
     /// No rule has changed anything.
     All,
-    /// It has changed, and has lost so many samples.
+    /// The changed profile, and how many samples were dropped.
     Changed(Bytes, u64),
-    /// Not one of so many samples.
+    /// Every sample was dropped: how many there were.
     Nothing(u64),
 }
 
 /// What the rules make of one set of labels.
 enum After<'a> {
     Same(&'a [SampleLabel<'a>]),
-    /// The labels that they were, and those that they are.
+    /// The labels before, and the labels after.
     Changed(&'a [SampleLabel<'a>], LabelMap),
     Dropped,
 }
@@ -91,7 +91,7 @@ impl After<'_> {
     }
 }
 
-/// The profile with these labels for each sample; without those that have none.
+/// The profile with these labels for each sample; `None` leaves out a sample.
 fn with_labels<'a>(profile: &'a Profile<'a>, labels: impl Fn(usize) -> Option<&'a [SampleLabel<'a>]>) -> Profile<'a> {
     let width = profile.sample_types.len();
     let mut made = Profile {

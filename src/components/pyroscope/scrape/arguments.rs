@@ -1,4 +1,4 @@
-//! Arguments of `pyroscope.scrape`, and what they come to: which profiles are taken, and how.
+//! Arguments of `pyroscope.scrape`, and the settings made of them: which profiles are taken, and how.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -157,7 +157,8 @@ pub(crate) struct ProfileKind {
     pub delta: bool,
     /// Counts since the start of the process, so that differences are sent.
     pub cumulative: bool,
-    /// What is sent is an increase, by our difference or by the target's: the server must not take differences again.
+    /// The profile that is sent is an increase, computed here or by the target: the server must not take differences
+    /// again.
     pub increase: bool,
 }
 
@@ -183,11 +184,11 @@ pub(crate) struct Settings {
     pub(crate) delta_duration: Duration,
     /// Scheme of URLs: `http` or `https`.
     pub(crate) scheme: &'static str,
-    /// Bounds of what targets may bring.
+    /// Bounds on what targets may send.
     pub(super) limits: Limits,
     /// How targets are reached.
     pub(crate) client: HttpClientArguments,
-    /// Put before the path of every profile.
+    /// Prefix of the path of every profile.
     pub(crate) path_prefix: Arc<str>,
     /// Profiles to take where a target names none, sorted by kind.
     pub(crate) kinds: Vec<ProfileKind>,
@@ -264,7 +265,7 @@ impl Settings {
 }
 
 impl SettingsArguments {
-    /// What Alloy checks of times and kinds together.
+    /// Checks times and kinds together, as Alloy does.
     fn check(&self) -> Result<(), ArgumentError> {
         let error = |path: &str, message: &str| Err(ArgumentError::new(path, message));
         let has_delta = self.profiling_config.kinds(Enabled::Yes).iter().any(|kind| kind.delta);
@@ -314,7 +315,7 @@ impl ProfilingConfig {
                 name: own_delta.unwrap_or(kind).into(),
                 path: profile.path.clone(),
                 delta: profile.delta,
-                // Asked for a time, Go gives the increase over that time itself.
+                // A Go program that is asked for a duration returns the increase over it.
                 cumulative: is_counted && !profile.delta,
                 increase: is_counted || own_delta.is_some(),
             }

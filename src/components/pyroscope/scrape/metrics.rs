@@ -26,7 +26,7 @@ pub(super) enum Outcome {
 }
 
 impl Outcome {
-    /// Its name in metrics and for people.
+    /// Its name in metrics and debug info.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Forwarded => "forwarded",

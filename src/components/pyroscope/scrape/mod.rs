@@ -31,8 +31,8 @@ use metrics::ScrapeMetrics;
 use scraper::{Scraper, TargetState};
 use target::{Identity, ScrapeTarget};
 
-/// New targets are taken up at most this often: a discovery that changes all the time does not restart loops all the
-/// time.
+/// New targets are taken up at most this often, so that a discovery that changes all the time does not restart loops
+/// all the time.
 const SYNC_AT_MOST_EVERY: Duration = Duration::from_secs(5);
 
 /// The component's definition.
@@ -55,7 +55,7 @@ struct Scrape {
     changed: Notify,
 }
 
-/// What the arguments ask for.
+/// The arguments in force, and the client made of them.
 #[derive(Clone)]
 struct Wanted {
     arguments: Arc<ScrapeArguments>,
@@ -64,14 +64,14 @@ struct Wanted {
     generation: u64,
 }
 
-/// A loop as people see it.
+/// A running loop, for debug info.
 #[derive(Clone)]
 struct Shown {
     target: ScrapeTarget,
     state: Arc<Mutex<TargetState>>,
 }
 
-/// A loop as its owner sees it.
+/// A running loop, with what ends it.
 struct Loop {
     generation: u64,
     stop: Shutdown,
@@ -120,7 +120,7 @@ impl Wanted {
 }
 
 impl Scrape {
-    /// Starts and stops loops so that they are what is wanted.
+    /// Starts and stops loops to match the wanted targets.
     #[expect(clippy::iter_over_hash_type, reason = "each target has a loop of its own")]
     fn sync(&self, loops: &mut HashMap<Identity, Loop>, tasks: &mut JoinSet<()>, shutdown: &Shutdown) {
         let wanted = self.wanted.lock().clone();

@@ -1,4 +1,4 @@
-//! Is an answer a profile? Judged by its bytes; content type and path only help to say what it is instead.
+//! Decides by its bytes whether an answer is a profile. Content type and path only help to name what it is instead.
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -9,7 +9,7 @@ use crate::wire::client::{BodyError, read_body};
 /// How much of a wrong answer a message shows.
 const EXCERPT_BYTES: usize = 120;
 
-/// A scrape gave no profile.
+/// Why a scrape gave no profile.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(super) enum ResponseError {
     /// The connection failed, or there was none.
@@ -101,7 +101,7 @@ pub(super) fn check(body: &[u8], path: &str, content_type: &str) -> Result<(), R
     Ok(())
 }
 
-/// What else Go's `net/http/pprof` serves: by its bytes where they tell, else by the path.
+/// Which other output of Go's `net/http/pprof` an answer is, by its bytes where they tell, or else by the path.
 fn of_go(body: &[u8], path: &str) -> Option<&'static str> {
     if body.starts_with(b"go 1.") {
         return Some("an execution trace of Go, of which no profile can be made; read it with `go tool trace`");

@@ -23,10 +23,10 @@ use crate::profile::delta::{Delta, cumulative_types};
 use crate::profile::{legacy, pprof};
 use crate::wire::client::{HttpClient, error_chain};
 
-/// How long a profile that was fetched may take to its receivers when the component stops.
+/// Time that a fetched profile has to reach its receivers when the component stops.
 const FORWARD_GRACE: Duration = Duration::from_secs(5);
 
-/// State of a target, for people.
+/// State of a target, for debug info.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TargetState {
     /// When the last scrape began.
@@ -39,7 +39,7 @@ pub(super) struct TargetState {
 
 /// The loop that scrapes one profile of one target.
 pub(super) struct Scraper {
-    /// The component, for logs and for those who look at it.
+    /// The component, for logs and live views.
     pub live: LiveHandle,
     /// The target and the kind of profile.
     pub target: ScrapeTarget,
@@ -58,7 +58,7 @@ pub(super) struct Scraper {
 }
 
 impl Scraper {
-    /// Scrapes at every interval until `shutdown`; the first time at the target's own place within the interval.
+    /// Scrapes at every interval until `shutdown`. The first scrape waits for the target's own offset in the interval.
     pub(super) async fn run(self, shutdown: Shutdown) {
         let interval = self.settings.interval;
         let start = tokio::time::Instant::now() + first_wait(interval, self.target.spread(), SystemTime::now());
@@ -78,7 +78,7 @@ impl Scraper {
         }
     }
 
-    /// One scrape. Gives the state of differences back; `None` when it was cut off.
+    /// Scrapes once and returns the state of differences; `None` when the shutdown cut it off.
     async fn scrape(&self, delta: Delta, shutdown: &Shutdown) -> Option<Delta> {
         let started = Instant::now();
         let began = SystemTime::now();
@@ -109,7 +109,7 @@ impl Scraper {
             is_new
         };
         if let Some(error) = error {
-            // A target that is down says so once, not at every interval.
+            // A target that is down is logged once, not at every interval.
             if is_new {
                 tracing::warn!(component = %self.live.id(), target = %self.target, error = %error, "scrape failed");
             } else {
@@ -120,8 +120,7 @@ impl Scraper {
         Some(delta)
     }
 
-    /// Hands the profile on. What is fetched is not given up at once when the end is asked for: it may be half way to
-    /// its receivers.
+    /// Forwards a profile. At a shutdown it is not given up at once: it may be half way to its receivers.
     async fn forward(&self, profile: RawProfile, shutdown: &Shutdown) -> Result<(), String> {
         let given_up = async {
             shutdown.cancelled().await;
@@ -136,8 +135,8 @@ impl Scraper {
         }
     }
 
-    /// Fetches a profile and makes it what is sent; `None` for the first of a cumulative kind. The number is the size
-    /// of what was fetched.
+    /// Fetches a profile and makes what is sent of it; `None` for the first of a cumulative kind. The number is the
+    /// size of what was fetched, in bytes.
     async fn take(&self, delta: Delta) -> (Delta, Result<Option<RawProfile>, String>, usize) {
         let body = match self.fetch().await {
             Ok(body) => body,
@@ -175,7 +174,7 @@ impl Scraper {
         }
     }
 
-    /// Tells whoever looks at the component.
+    /// Reports a scrape to live views.
     fn tell(&self, outcome: Outcome, error: Option<&str>, duration: Duration, bytes: usize) {
         self.live.tell(|| Entry::Scrape {
             url: self.target.url.to_string(),
@@ -210,7 +209,7 @@ impl Scraper {
             .unwrap_or_else(|_| Err(ResponseError::Timeout(crate::base::duration::format(deadline)).to_string()))
     }
 
-    /// Asks the program itself: the same endpoints as over its port, with the same credentials.
+    /// Requests the profile from the program itself: the same endpoints as over its port, with the same credentials.
     async fn ask_own(&self) -> Result<reqwest::Response, String> {
         let url = &self.target.url;
         let mut request = http::Request::get(&url[url::Position::BeforePath..url::Position::AfterQuery])
@@ -235,7 +234,8 @@ impl Scraper {
     }
 }
 
-/// The pprof of a profile that came as text; any other as it is. Off the runtime's threads, as texts are long.
+/// Converts a profile in text form to pprof, and returns any other as it is. Off the runtime's threads, as texts are
+/// long.
 async fn of_text(body: Bytes) -> Result<Bytes, String> {
     if !legacy::is_like(&body) {
         return Ok(body);
@@ -269,7 +269,7 @@ fn difference(delta: &mut Delta, kind: &str, body: &Bytes) -> Result<Option<Byte
     let profile = pprof::decode(&plain).map_err(|error| format!("cannot read the profile: {error}"))?;
     let cumulative = cumulative_types(kind, &profile.sample_types);
     if cumulative.is_empty() {
-        // Not what the kind promises (a custom path): it goes on as it is.
+        // Not a profile of this kind (a custom path): it is forwarded as it is.
         return Ok(Some(body.clone()));
     }
     Ok(delta

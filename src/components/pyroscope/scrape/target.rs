@@ -1,4 +1,4 @@
-//! From the labels of a discovered target to what is scraped: one [`ScrapeTarget`] for each kind of profile.
+//! Turns the labels of a discovered target into what is scraped: one [`ScrapeTarget`] for each kind of profile.
 //!
 //! In: labels and settings. Out: URL, labels of the series, identity. Pure.
 
@@ -19,7 +19,7 @@ use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
 pub(super) struct ScrapeTarget {
     /// The kind of profile that is fetched.
     pub kind: ProfileKind,
-    /// The URL that is asked for the profile.
+    /// The URL from which the profile is fetched.
     pub url: Url,
     /// Labels of its series. Reserved ones other than `__meta_*` and [`KINDS`] are still there for `pyroscope.relabel`;
     /// `pyroscope.write` takes them off.
@@ -47,7 +47,7 @@ pub(super) enum TargetError {
 /// Without it, those are taken that are enabled.
 const KINDS: &str = "__profile_kinds__";
 
-/// The kinds of profile to take from a target. Of names that are none, the first is told.
+/// The kinds of profile to take from a target, and an error for the first name that is unknown.
 pub(super) fn kinds<'a>(discovered: &Target, settings: &'a Settings) -> (Vec<&'a ProfileKind>, Option<TargetError>) {
     let Some(names) = discovered.get(KINDS).filter(|names| !names.is_empty()) else {
         return (settings.kinds.iter().collect(), None);
@@ -100,7 +100,7 @@ impl ScrapeTarget {
         })
     }
 
-    /// What makes this one differ from others: all labels, the kind (two kinds may share a URL) and the URL.
+    /// The identity of the loop: all labels, the kind (two kinds may share a URL) and the URL.
     pub(super) fn identity(&self) -> Identity {
         Identity(self.labels.clone(), self.kind.clone(), self.url.clone())
     }
@@ -112,7 +112,7 @@ impl ScrapeTarget {
     }
 }
 
-/// What tells one loop from another.
+/// Distinguishes a loop from all others.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Identity(Labels, ProfileKind, Url);
 
@@ -188,14 +188,14 @@ fn with_port(address: &str, scheme: &str) -> String {
     }
 }
 
-/// For messages: the kind and where it comes from.
+/// Kind and URL, for messages.
 impl fmt::Display for ScrapeTarget {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{} from {}", self.kind.kind, self.url)
     }
 }
 
-/// The labels that people see: without reserved ones.
+/// The public labels: those that are not reserved.
 pub(super) fn public_labels(labels: &Labels) -> impl Iterator<Item = (Arc<str>, Arc<str>)> {
     labels
         .iter()

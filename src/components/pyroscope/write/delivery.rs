@@ -1,6 +1,6 @@
-//! Brings profiles to an endpoint, in as many requests as they need, and says what became of each.
+//! Sends profiles to an endpoint, in as many requests as they need, and reports what became of each.
 //!
-//! In: profiles of a batch. Out: an [`Outcome`] for the batch as a whole. Nothing is tried again here.
+//! In: profiles of a batch. Out: an [`Outcome`] for the batch as a whole. Nothing is retried here.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ use crate::wire::client::HttpClient;
 use crate::wire::push::PushClient;
 use crate::wire::refusals::{self, Refused};
 
-/// Requests of one batch at a time: uploads and tenants would wait a round trip for each other otherwise.
+/// Concurrent requests of one batch, so that uploads and tenants do not wait for each other's round trips.
 const AT_ONCE: usize = 8;
 
 /// How the requests with a batch ended.
@@ -34,9 +34,9 @@ pub(super) enum Outcome {
     Failed(Failure),
 }
 
-/// The way to an endpoint.
+/// Sends batches to one endpoint.
 pub(super) struct Delivery<'a> {
-    /// Where it tells what is sent.
+    /// Live views of what is sent.
     pub live: &'a LiveHandle,
     /// The metrics of this endpoint.
     pub metrics: &'a EndpointMetrics,
@@ -121,7 +121,7 @@ impl Delivery<'_> {
         Outcome::Failed(failure)
     }
 
-    /// Sends a request of `/ingest` as it came, but for the name in its query.
+    /// Sends a request of `/ingest` as it came, with a new name in its query.
     async fn ingest(&self, caller: Caller, upload: &Upload, query: &str) -> Result<(), CallError> {
         let mut headers = HeaderMap::new();
         for (name, value) in [
@@ -139,7 +139,7 @@ impl Delivery<'_> {
     }
 }
 
-/// One outcome for those of several parcels, with their places in the batch.
+/// Joins the outcomes of several parcels, each with its positions in the batch.
 fn join(outcomes: Vec<(Vec<usize>, Outcome)>) -> Outcome {
     let parcels = outcomes.len();
     let mut refused: Vec<Refused> = Vec::new();
@@ -158,7 +158,7 @@ fn join(outcomes: Vec<(Vec<usize>, Outcome)>) -> Outcome {
             }
             Outcome::Failed(failure) => {
                 took_nothing += 1;
-                // Of a push with several profiles it is not known whose fault it is.
+                // When a push of several profiles fails, it is unknown which of them is at fault.
                 let is_known = places.len() == 1 || matches!(failure.kind, FailureKind::Endpoint | FailureKind::Server);
                 let error = is_known.then(|| SinkError::new(failure.kind.of_sink(), failure.message.clone()));
                 refused.extend(places.into_iter().map(|index| Refused {
@@ -169,7 +169,7 @@ fn join(outcomes: Vec<(Vec<usize>, Outcome)>) -> Outcome {
             }
         }
     }
-    // What most wants a retry stands for all, so that nothing is given up that may pass.
+    // The failure that most calls for a retry stands for all, so that nothing is given up that may pass.
     match failures.into_iter().min_by_key(|failure| failure.kind) {
         None => Outcome::Taken,
         Some(failure) if took_nothing == parcels && failure.kind == FailureKind::Endpoint => Outcome::Failed(failure),

@@ -1,4 +1,4 @@
-//! What the error of a request says about trying again.
+//! Classifies the errors of requests: whether to try again, and when.
 
 use std::time::Duration;
 
@@ -18,12 +18,12 @@ pub(super) struct Failure {
     pub retry_after: Option<Duration>,
 }
 
-/// Whose fault a failure is. What most wants a retry comes first.
+/// The cause of a failure. What most calls for a retry comes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FailureKind {
     /// The endpoint cannot take anything now: network, timeout, 429, 502, 503, 504, credentials, wrong path.
     Endpoint,
-    /// The endpoint failed at this request: 500 and the like. It may be the profiles.
+    /// The endpoint failed on this request (500 and the like), perhaps because of the profiles.
     Server,
     /// The request is too large: fewer profiles may pass.
     TooLarge,
@@ -32,7 +32,7 @@ pub(super) enum FailureKind {
 }
 
 impl FailureKind {
-    /// The same as the error of one profile.
+    /// The kind of error for a single profile.
     pub(super) fn of_sink(self) -> SinkErrorKind {
         match self {
             Self::Endpoint => SinkErrorKind::Unavailable,
@@ -53,7 +53,7 @@ impl Failure {
         }
     }
 
-    /// What an error says of an endpoint's request.
+    /// Classifies the error of a request to an endpoint.
     pub(super) fn of_call(error: &CallError, endpoint: &EndpointArguments) -> Self {
         Self {
             message: error.to_string(),
@@ -63,7 +63,7 @@ impl Failure {
     }
 }
 
-/// True when a profile that was refused so would be refused again.
+/// True when a profile refused with this kind would be refused again.
 pub(super) fn is_final(kind: SinkErrorKind, endpoint: &EndpointArguments) -> bool {
     match kind {
         SinkErrorKind::Invalid | SinkErrorKind::TooLarge => true,
@@ -79,7 +79,7 @@ fn kind_of(error: &CallError, endpoint: &EndpointArguments) -> FailureKind {
     match (*status, *code) {
         (413, _) => FailureKind::TooLarge,
         (429, _) | (_, Some(Code::ResourceExhausted)) if !endpoint.retry_on_http_429 => FailureKind::Profiles,
-        // About the request, not about what is in it: nothing would pass, and nothing is wrong with the profiles.
+        // About the request, not its content: no request would pass, and nothing is wrong with the profiles.
         (300..=399 | 401 | 403 | 404 | 405 | 407 | 408 | 429 | 502 | 503 | 504, _) => FailureKind::Endpoint,
         (
             _,

@@ -1,5 +1,5 @@
-//! What the queues of `pyroscope.write` hold, looked at when the metrics are read. The names are ours: Alloy has no
-//! queue on disk.
+//! Gauges of the queues of `pyroscope.write`, which are looked at when the metrics are read. The names are ours: Alloy
+//! has no queue on disk.
 
 use std::fmt;
 use std::sync::{Arc, Weak};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::profile::upload::Upload;
 use crate::profile::{Labels, RawProfile, SinkError, SinkErrorKind, TenantId};
 
-/// What the arguments say of labels.
+/// The settings for labels in the arguments.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LabelPolicy {
     /// Labels that are set on every profile.
@@ -16,7 +16,7 @@ pub(super) struct LabelPolicy {
 }
 
 impl LabelPolicy {
-    /// A profile as it is queued: reserved labels go, external ones come, names and tenants are checked.
+    /// Prepares a profile for the queue: removes reserved labels, adds external ones, checks names and tenants.
     pub(super) fn prepare(&self, profile: RawProfile) -> Result<RawProfile, SinkError> {
         let invalid = |message: String| Err(SinkError::new(SinkErrorKind::Invalid, message));
         let is_upload = Upload::is_in(&profile.pprof);
@@ -52,7 +52,7 @@ impl LabelPolicy {
     }
 }
 
-/// The labels that are sent, of those that are queued: a reserved one that names the tenant is not.
+/// The labels to send: those in the queue without reserved ones that only name the tenant.
 pub(super) fn without_tenant(labels: &Labels) -> Labels {
     let is_kept = |name: &str| is_sent(name) || name == "__session_id__";
     if labels.iter().all(|(name, _)| is_kept(name)) {

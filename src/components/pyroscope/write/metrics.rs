@@ -1,4 +1,4 @@
-//! What `pyroscope.write` counts of its requests. Alloy's names where Alloy has the metric.
+//! Metrics of the requests of `pyroscope.write`, with Alloy's names where Alloy has the metric.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;

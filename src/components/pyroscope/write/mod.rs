@@ -39,7 +39,7 @@ use metrics::{DropReason, WriteMetrics};
 use queue::{Queue, record};
 use sender::{EndpointState, Sender};
 
-/// How long an appended profile waits for others before all are brought to the disk.
+/// How long an appended profile waits for others before all are synced to the disk.
 const SYNC_EVERY: Duration = Duration::from_millis(100);
 
 /// The component's definition.
@@ -64,7 +64,7 @@ struct Write {
     state: RwLock<State>,
     /// Wakes the run loop: the endpoints changed.
     changed: Notify,
-    /// Held during an update: only one at a time.
+    /// Held during an update, so that only one runs at a time.
     updating: Mutex<()>,
 }
 
@@ -100,7 +100,7 @@ fn build(
 }
 
 impl Write {
-    /// Opens queues and clients of the new endpoints, all or nothing; queues of endpoints that stay are kept open.
+    /// Opens queues and clients of the new endpoints, all or none. Queues of endpoints that stay are kept open.
     fn set_arguments(self: &Arc<Self>, arguments: &WriteArguments) -> Result<(), ComponentError> {
         let _updating = self.updating.lock();
         let mut endpoints: Vec<Endpoint> = Vec::new();
@@ -184,7 +184,7 @@ impl Write {
         self.context.data_path.join("queue")
     }
 
-    /// Queues of endpoints that are no longer configured are left alone, and said.
+    /// Logs the queues of endpoints that are no longer configured. They stay on disk.
     fn report_orphans(&self) {
         let Ok(folders) = std::fs::read_dir(self.queue_root()) else {
             return;
@@ -281,7 +281,7 @@ impl Write {
             for endpoint in &endpoints {
                 tasks.spawn(endpoint.sender.clone().run(stop.clone(), shutdown.clone()));
             }
-            // Not waited for by name: they end when the set is dropped.
+            // Not awaited: these tasks end when the set is dropped.
             let mut syncing = JoinSet::new();
             for endpoint in &endpoints {
                 syncing.spawn(sync_always(endpoint.sender.clone()));
@@ -303,7 +303,7 @@ impl Write {
     }
 }
 
-/// Brings what is appended to the disk, in groups. Sleeps while nothing is.
+/// Syncs appended profiles to the disk in groups. Sleeps while there are none.
 async fn sync_always(sender: Arc<Sender>) {
     loop {
         if !sender.queue.is_sync_due() {
@@ -320,7 +320,7 @@ async fn sync_always(sender: Arc<Sender>) {
     }
 }
 
-/// Appends to all queues; the first error, if any. Encoded once for all.
+/// Appends to all queues and returns the first error. The profiles are encoded once for all.
 fn store(endpoints: &[Endpoint], profiles: &[RawProfile]) -> Option<SinkError> {
     let encoded = record::encode(profiles, queue::now_ms());
     let mut first_error = None;
@@ -392,7 +392,7 @@ impl Component<WriteArguments> for RunningWrite {
 }
 
 /// Folder of an endpoint's queue: readable, and different for different endpoints. It depends on name and URL only, so
-/// that a changed header or time-out keeps what waits.
+/// that profiles still wait in it after a header or timeout has changed.
 fn folder_name(endpoint: &EndpointArguments, taken: &BTreeSet<&str>) -> String {
     let readable = match endpoint.name.as_ref() {
         "" => endpoint.url.url().host_str().unwrap_or("endpoint"),
@@ -424,7 +424,7 @@ fn folder_name(endpoint: &EndpointArguments, taken: &BTreeSet<&str>) -> String {
 impl Drop for Write {
     fn drop(&mut self) {
         for endpoint in &self.state.read().endpoints {
-            // What the system has is there after a kill anyway; this is for the power failure after a clean end.
+            // After a kill, the page cache still has everything; this is for a power failure after a clean end.
             let _ = endpoint.sender.queue.sync();
         }
     }

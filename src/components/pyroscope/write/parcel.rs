@@ -1,4 +1,4 @@
-//! What goes in one request: profiles of one tenant as a push, or an upload of `/ingest`, which travels alone.
+//! The contents of one request: profiles of one tenant as a push, or a single upload of `/ingest`.
 //!
 //! In: profiles of a batch, each with its place in it. Out: parcels. Pure.
 
@@ -11,14 +11,14 @@ use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
 use crate::profile::upload::Upload;
 use crate::profile::{Labels, RawProfile};
 
-/// The label that a server makes of the name when a service is given, too.
+/// The label that a server makes of the name when `service_name` is given, too.
 const APP_NAME: &str = "app_name";
 
-/// Profiles that go in one request.
+/// The profiles that go in one request.
 pub(super) struct Parcel {
-    /// Their places in the batch.
+    /// Their positions in the batch.
     pub places: Vec<usize>,
-    /// Whose profiles they are, when a label says so.
+    /// Their tenant, when a label names it.
     pub tenant: Option<Arc<str>>,
     /// What the request brings.
     pub content: Content,
@@ -26,16 +26,16 @@ pub(super) struct Parcel {
 
 /// What is sent in one request.
 pub(super) enum Content {
-    /// A push of these profiles, at the places of the parcel.
+    /// A push of these profiles, in the order of `places`.
     Push(Vec<RawProfile>),
-    /// A request of `/ingest`, and its query with the name.
+    /// An upload of `/ingest`, and the query with its name.
     Upload(Upload, String),
 }
 
-/// The places of profiles, and the profiles.
+/// Positions in the batch, and the profiles at them.
 type Push = (Vec<usize>, Vec<RawProfile>);
 
-/// Makes parcels of a batch; `tenant_label` names the label that says whose a profile is.
+/// Splits a batch into parcels; `tenant_label` is the label with the tenant of a profile.
 pub(super) fn pack(profiles: &[RawProfile], tenant_label: Option<&str>) -> Vec<Parcel> {
     let mut pushes: BTreeMap<Option<Arc<str>>, Push> = BTreeMap::new();
     let mut parcels = Vec::new();
@@ -66,7 +66,7 @@ pub(super) fn pack(profiles: &[RawProfile], tenant_label: Option<&str>) -> Vec<P
     parcels
 }
 
-/// The query of an upload with its name, `app{label=value}`, which is made of the labels.
+/// The query of an upload, with a `name` of the form `app{label=value}` made of the labels.
 fn query(upload: &Upload, labels: &Labels) -> String {
     let mut query = url::form_urlencoded::Serializer::new(String::new());
     query.append_pair("name", &name(labels));
@@ -77,8 +77,8 @@ fn query(upload: &Upload, labels: &Labels) -> String {
     }
 }
 
-/// A server makes `service_name` or, when that is given, `app_name` of what stands before the brace; what it would make
-/// is not written again. The form has no escapes, so what would end a value becomes `_`.
+/// The name of an upload. A server sets `service_name`, or `app_name` when that is given, to the part before the brace;
+/// a label with this value is left out. The form has no escapes, so characters that end a value become `_`.
 fn name(labels: &Labels) -> String {
     let service = labels.get(SERVICE_NAME).unwrap_or_default();
     let app = labels.get(PROFILE_NAME).unwrap_or(service);

@@ -1,8 +1,8 @@
-//! Empties the queue of one endpoint into it: batches, retries, and what to do with each kind of refusal.
+//! Sends the queue of one endpoint: batches, retries, and what to do with each kind of refusal.
 //!
-//! In: a queue. Out: requests, and what is done with taken off the queue. The endpoint failing as a whole loses
-//! nothing: the profiles stay in the queue within its bounds. A profile is given up only when the endpoint refuses it
-//! for good, or when it keeps failing by itself while others pass.
+//! In: a queue. Out: requests. What is done with leaves the queue. When the endpoint fails as a whole, nothing is lost:
+//! the profiles stay in the queue within its bounds. A profile is given up only when the endpoint refuses it for good,
+//! or when it keeps failing by itself while others pass.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -27,14 +27,14 @@ use crate::wire::refusals::Refused;
 const UNHEALTHY_FAILURES: u64 = 3;
 /// How long a stop waits for the request under way and for what is left in the queue; the rest stays on disk.
 const DRAIN: Duration = Duration::from_secs(5);
-/// Failed requests, none passing, after which a batch sent one by one is taken to fail because of the server.
+/// When a batch is sent one by one, this many failures without a success mean that the server is the cause.
 const HOPELESS_SINGLES: usize = 16;
 /// How often refusals are logged.
 const REFUSALS_EVERY: Duration = Duration::from_secs(10);
 /// How often the ages of waiting profiles are looked at.
 const EXPIRE_EVERY: Duration = Duration::from_secs(10);
 
-/// What people see of an endpoint.
+/// State of an endpoint, for health and debug info.
 #[derive(Clone, Debug, Default)]
 pub(super) struct EndpointState {
     /// Requests that failed since the last success.
@@ -52,9 +52,9 @@ impl EndpointState {
     }
 }
 
-/// Sends for one endpoint.
+/// Sends the queue of one endpoint.
 pub(super) struct Sender {
-    /// The component, for logs and for those who look at it.
+    /// The component, for logs and live views.
     pub live: LiveHandle,
     /// How the endpoint is configured.
     pub arguments: EndpointArguments,
@@ -64,13 +64,13 @@ pub(super) struct Sender {
     pub metrics: EndpointMetrics,
     /// The HTTP client for its requests.
     pub client: HttpClient,
-    /// Its state, shown to people.
+    /// Its state, for health and debug info.
     pub state: Mutex<EndpointState>,
-    /// Bytes of a batch: those of the arguments, or fewer when the endpoint turned out to take less.
+    /// Largest batch in bytes: that of the arguments, or less after the endpoint refused one as too large.
     pub batch_bytes: AtomicU64,
     /// When refusals were logged last, and how many came since.
     pub refusals: Mutex<(Option<Instant>, u64)>,
-    /// Called when `state` changes between healthy and not.
+    /// Called when the endpoint becomes healthy, and at every failure while it is unhealthy.
     pub on_health: Arc<dyn Fn() + Send + Sync>,
 }
 
@@ -81,7 +81,7 @@ impl Sender {
         while self.wait_for_work(&stop).await {
             let is_shorter = tokio::select! {
                 is_shorter = self.send_batch(self.arguments.remote_timeout.get()) => is_shorter,
-                // Given up here, the batch is in the queue and is sent again.
+                // The batch is still in the queue and is sent again later.
                 () = after(&stop, DRAIN) => return,
             };
             if !is_shorter && !self.back_off(&stop).await {
@@ -101,7 +101,7 @@ impl Sender {
         }
     }
 
-    /// Waits until there is a batch worth sending; false at the end.
+    /// Waits until there is a batch worth sending; false at the shutdown.
     async fn wait_for_work(&self, shutdown: &Shutdown) -> bool {
         loop {
             if shutdown.is_cancelled() {
@@ -131,7 +131,7 @@ impl Sender {
         }
     }
 
-    /// Waits before the next attempt; false at the end.
+    /// Waits before the next attempt; false at the shutdown.
     async fn back_off(&self, shutdown: &Shutdown) -> bool {
         let least = self.arguments.min_backoff_period.get();
         let most = self.arguments.max_backoff_period.get();
@@ -180,7 +180,7 @@ impl Sender {
                     true
                 }
                 FailureKind::TooLarge => {
-                    // A proxy on the way takes less than we send: smaller batches from now on.
+                    // The endpoint, or a proxy before it, takes less than we send: smaller batches from now on.
                     let half = (batch.bytes / 2).max(1);
                     self.batch_bytes.store(half, Ordering::Relaxed);
                     tracing::info!(
@@ -205,8 +205,8 @@ impl Sender {
         }
     }
 
-    /// The endpoint took a batch but for some profiles. Those that never pass are given up, the others stay in the
-    /// queue.
+    /// Handles a batch that the endpoint took except for some profiles. Those that can never pass are given up, the
+    /// others stay in the queue.
     async fn settle(&self, batch: Batch, refused: Vec<Refused>, failure: &Failure, timeout: Duration) -> bool {
         let mut done: HashSet<usize> = (0..batch.ids.len()).collect();
         for refused in &refused {
@@ -233,7 +233,7 @@ impl Sender {
         }
         let is_final = !is_explained && matches!(failure.kind, FailureKind::Profiles | FailureKind::TooLarge);
         if is_final || self.is_patience_over() {
-            // Each refused one by itself: only so is it known which error is whose.
+            // Sends each refused profile by itself, which shows which error is whose.
             return self.send_singly(batch, &done, passed, timeout).await;
         }
         self.failed(failure);
@@ -278,7 +278,7 @@ impl Sender {
                 },
             }
         }
-        // Failing alone, after all retries, while others pass: it is the profile.
+        // A profile that fails alone after all retries, while others pass, is itself at fault.
         if passed > 0 && self.is_patience_over() {
             for index in stuck {
                 if let Some(failure) = &last_failure {
@@ -390,7 +390,7 @@ impl Sender {
     }
 }
 
-/// Ends `wait` after `stop`.
+/// Completes when `wait` has passed after `stop`.
 async fn after(stop: &Shutdown, wait: Duration) {
     stop.cancelled().await;
     tokio::time::sleep(wait).await;

@@ -1,7 +1,7 @@
-//! `remote.http`: the answer of a URL, asked for again and again.
+//! `remote.http`: the content at a URL, requested again and again.
 //!
-//! In: a request. Out: the export `content`, a string or a secret, without white space around it. An answer that is not
-//! 200 leaves the last content.
+//! In: a request. Out: the export `content`, a string or a secret, without white space around it. After an answer with
+//! another status than 200 the last content stays.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Values that a Kubernetes cluster has.
+//! Components that export values of objects in a Kubernetes cluster.
 
 pub(crate) mod configmap;
 pub(crate) mod secret;

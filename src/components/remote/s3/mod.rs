@@ -1,7 +1,7 @@
-//! `remote.s3`: an object of a bucket, asked for again and again.
+//! `remote.s3`: an object of a bucket, requested again and again.
 //!
-//! In: a path `s3://BUCKET/KEY`. Out: the export `content`, a string or a secret. An object that cannot be read later
-//! leaves the last content.
+//! In: a path `s3://BUCKET/KEY`. Out: the export `content`, a string or a secret. When a later request fails, the last
+//! content stays.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -27,11 +27,11 @@ use crate::wire::client::{ClientOptions, TlsOptions};
 #[cfg(test)]
 mod tests;
 
-/// Shortest time from one look at the object to the next.
+/// Shortest time from one request to the next.
 const SHORTEST_POLL: Duration = Duration::from_secs(30);
-/// Region that services like S3 take requests for, where none is given.
+/// Region of requests to an S3-compatible service, where none is configured.
 const ANY_REGION: &str = "us-east-1";
-/// What stands for itself in the path of an object.
+/// Characters that are percent-encoded in the path of an object.
 const KEY: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -120,7 +120,7 @@ impl S3Client {
 
     fn account(&self, environment: &Environment) -> Account {
         let region = self.signing_region.clone().or_else(|| self.region.clone());
-        // A service of one's own has no regions: neither profile nor machine are asked for one.
+        // An S3-compatible service has no regions, so neither the profile nor the machine is consulted.
         let elsewhere = || {
             let variable = ["AWS_REGION", "AWS_DEFAULT_REGION"]
                 .into_iter()
@@ -192,7 +192,7 @@ impl Object {
         };
         let host = url.host_str().unwrap_or_default().to_owned();
         let is_address = host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
-        // A certificate of *.HOST is not good for a bucket with a dot in its name.
+        // A certificate for *.HOST is not valid for a bucket with a dot in its name.
         let is_in_path = client.use_path_style || is_address || bucket.contains('.');
         let base = url.path().trim_end_matches('/').to_owned();
         let key = utf8_percent_encode(key, KEY);

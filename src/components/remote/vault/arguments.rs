@@ -213,7 +213,7 @@ impl VaultArguments {
         Ok(())
     }
 
-    /// The method of a cloud that is configured, none of which can log in yet.
+    /// The configured login method of a cloud, if any. None of these is supported yet.
     pub(super) fn cloud(&self) -> Option<&'static str> {
         let clouds = [
             ("auth.aws", self.aws.is_some()),

@@ -1,4 +1,4 @@
-//! Requests to a Vault server: what is asked, with which token, and what is tried again.
+//! Requests to a Vault server: their content, their token, and which ones are retried.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ const NAMESPACE: HeaderName = HeaderName::from_static("x-vault-namespace");
 /// Largest answer, in bytes: a secret has at most a megabyte.
 const MAX_ANSWER: usize = 4 << 20;
 
-/// A Vault server, and how it is asked.
+/// A client of a Vault server.
 pub(super) struct Vault {
     client: HttpClient,
     server: Url,
@@ -29,23 +29,23 @@ pub(super) struct Vault {
     waits: (Duration, Duration),
 }
 
-/// What is asked. Holds secrets and is therefore never printed.
+/// A request to Vault. Holds secrets and is therefore never printed.
 pub(super) struct Request<'a> {
     /// Path of the request, below `/v1/`.
     pub(super) path: &'a str,
-    /// The token to show; empty for a login.
+    /// The token of the request; empty for a login.
     pub(super) token: &'a str,
-    /// Sent by POST when it is there; otherwise the request is a GET.
+    /// The body of a POST; `None` for a GET.
     pub(super) body: Option<Value>,
     /// A namespace instead of the configured one.
     pub(super) namespace: Option<&'a str>,
 }
 
-/// An answer of Vault, as far as it is used.
+/// The fields of an answer that are used.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Answer {
-    /// The secret, or what is around it.
+    /// The secret, or an object that contains it.
     pub(super) data: Option<Map<String, Value>>,
     /// What a login or a renewal gives.
     pub(super) auth: Option<Auth>,
@@ -78,7 +78,7 @@ struct Failed {
 }
 
 impl Vault {
-    /// The server that the arguments name. Asks nobody.
+    /// A client of the server that the arguments name. Sends no request.
     pub(super) fn new(arguments: &VaultArguments, user_agent: &Arc<str>) -> Result<Self, ComponentError> {
         let options = &arguments.client_options;
         let client = HttpClient::new(&ClientOptions::new(user_agent.clone()));
@@ -95,7 +95,7 @@ impl Vault {
         })
     }
 
-    /// Asks, again where that may help. An error names the path and never what was sent.
+    /// Sends a request, with retries where they may help. An error names the path and never what was sent.
     pub(super) async fn send(&self, request: Request<'_>) -> Result<Answer, String> {
         let mut wait = self.waits.0;
         for attempt in 0.. {

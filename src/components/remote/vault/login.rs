@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use crate::components::remote::vault::arguments::{AppRole, UserPassword, VaultArguments};
 use crate::components::remote::vault::client::{Request, Vault};
 
-/// A way in. Holds secrets and is therefore never printed.
+/// How a token is obtained. Holds secrets and is therefore never printed.
 pub(super) enum Way {
-    /// This token, which is not ours to renew.
+    /// The configured token, which is not ours to renew.
     Token(String),
     /// A login, which gives a token.
     Login(Login),
@@ -27,8 +27,8 @@ pub(super) struct Login {
     pub(super) namespace: Option<String>,
 }
 
-/// The way in that the arguments name. `unwrapped` holds the secret of a role that came wrapped, which can be asked for
-/// once only.
+/// How the arguments obtain a token. `unwrapped` keeps the secret id of an AppRole that came wrapped, since it can be
+/// unwrapped only once.
 pub(super) async fn way(
     arguments: &VaultArguments,
     vault: &Vault,

@@ -1,8 +1,8 @@
-//! `remote.vault`: a secret of a HashiCorp Vault, or of a server that speaks like one.
+//! `remote.vault`: a secret of HashiCorp Vault, or of a compatible server.
 //!
 //! In: where the secret is and how to log in. Out: the export `data`, whose values are secrets. `login` knows the
-//! methods, `secret` the stores, `client` the requests. Tokens are renewed before they end, else made anew; a secret
-//! that cannot be read later leaves the last one.
+//! methods, `secret` the stores, `client` the requests. A token is renewed before it expires, or replaced by a new
+//! login. When the secret cannot be read later, the last one stays.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,9 +29,9 @@ use arguments::VaultArguments;
 use client::{Auth, Request, Vault};
 use login::Way;
 
-/// Time to the next attempt after one that failed, when the configuration names none.
+/// Pause after a failed attempt, when the configuration names none.
 const TRY_AGAIN: Duration = Duration::from_mins(1);
-/// Shortest time between two reads because of a lease.
+/// Shortest time between two reads that a lease causes.
 const SHORTEST_LEASE: Duration = Duration::from_secs(1);
 
 /// The definition of `remote.vault`.
@@ -62,21 +62,21 @@ struct Remote {
     vault: Vault,
     metrics: VaultMetrics,
     session: tokio::sync::Mutex<Session>,
-    /// Time to the next read; nothing when the secret cannot change.
+    /// Time to the next read; `None` when the secret cannot change.
     next: Mutex<Option<Duration>>,
 }
 
-/// What is known from one read to the next.
+/// What is kept from one read to the next.
 #[derive(Default)]
 struct Session {
     token: Option<Token>,
-    /// The secret of a role that came wrapped.
+    /// The secret id of an AppRole that came wrapped, once unwrapped.
     unwrapped: Option<String>,
 }
 
 struct Token {
     text: String,
-    /// When to renew it; nothing for one that does not end.
+    /// When to renew the token; `None` for one that does not expire.
     renew: Option<Instant>,
     renewable: bool,
 }
@@ -127,7 +127,7 @@ impl Remote {
         let is_old = self.token(&mut session).await?;
         let mut read = self.read_with(&session).await;
         if read.is_err() && is_old {
-            // The token may have been revoked: once more with a new one.
+            // The token may have been revoked: the read is repeated once with a new one.
             session.token = None;
             self.token(&mut session).await?;
             read = self.read_with(&session).await;
@@ -150,7 +150,7 @@ impl Remote {
         secret::read(&self.arguments, &self.vault, token).await
     }
 
-    /// Sees to it that there is a token that is good for some time. True for one that was there before.
+    /// Ensures a token that is valid for some time. Returns true for one that was there before.
     async fn token(&self, session: &mut Session) -> Result<bool, String> {
         if let Some(token) = &session.token {
             let is_due = token.renew.is_some_and(|renew| renew <= Instant::now());
@@ -199,7 +199,7 @@ impl Remote {
         Ok(renewed)
     }
 
-    /// The values that are text; others cannot be secrets of the language.
+    /// The values that are text. Others cannot be secrets of the language, and are left out.
     fn exports(&self, data: serde_json::Map<String, Json>) -> Exports {
         let mut secrets = BTreeMap::new();
         for (key, value) in data {

@@ -13,7 +13,7 @@ pub(super) struct Secret {
     pub(super) lease_seconds: u64,
 }
 
-/// Which of two APIs a store has.
+/// The API version of a key-value store.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Version {
     One,
@@ -56,8 +56,8 @@ pub(super) async fn read(arguments: &VaultArguments, vault: &Vault, token: &str)
     })
 }
 
-/// Where the store is mounted, and its version. Who may not ask that gets version 2 at the first part of the path,
-/// which is what Alloy always takes.
+/// The mount path and the version of the store. Without permission to read them, these are the first part of the path
+/// and version 2, as in Alloy.
 async fn store(arguments: &VaultArguments, vault: &Vault, token: &str) -> (String, Version) {
     let path = arguments.path.trim_matches('/');
     let request = Request {

@@ -1,4 +1,4 @@
-//! What a component is told that follows a cluster: how it is reached, where to look, and which objects to pick.
+//! Arguments of a component that follows a cluster: the connection, the namespaces, and which objects to select.
 
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ impl Role {
         found.map_or("", |(name, _)| name)
     }
 
-    /// The roles that selectors of this one may pick from (Prometheus' table).
+    /// The roles that a selector may name when this role is discovered (Prometheus' table).
     fn selected(self) -> &'static [Self] {
         match self {
             Self::Node => &[Self::Node],
@@ -93,7 +93,7 @@ impl ClusterArguments {
         self.selectors.iter().find(|selector| selector.role == role)
     }
 
-    /// Checks that the selectors fit the role of the objects that are looked for.
+    /// Checks that the selectors fit the role `wanted`.
     pub(crate) fn check_selectors(&self, wanted: Role) -> Result<(), ArgumentError> {
         let allowed = wanted.selected();
         for (index, selector) in self.selectors.iter().enumerate() {

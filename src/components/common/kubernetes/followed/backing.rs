@@ -1,4 +1,4 @@
-//! Targets of addresses that pods may stand behind: what the roles `endpoints` and `endpointslice` have in common.
+//! Targets of addresses that may belong to pods, for the roles `endpoints` and `endpointslice`.
 //!
 //! An address of a pod gets the pod's labels. Ports that the pod declares beside those of the service become targets
 //! too, once for each pod.
@@ -26,12 +26,12 @@ pub(super) struct Backing<'a> {
 struct Seen<'a> {
     pod: &'a Kept<Pod>,
     ports: Vec<Port>,
-    /// Numbers that have a target.
+    /// Port numbers that have a target already.
     covered: Vec<u32>,
 }
 
 impl<'a> Backing<'a> {
-    /// No targets yet; `whole` are the labels that all get.
+    /// A collector without targets; `whole` are the labels that all get.
     pub(super) fn new(cluster: &'a Cluster, whole: Target) -> Self {
         Self {
             cluster,
@@ -41,7 +41,7 @@ impl<'a> Backing<'a> {
         }
     }
 
-    /// Adds the target of an address, with the labels of its pod; `change` changes those of the pod's port.
+    /// Adds the target of an address, with the labels of its pod. `change` edits the labels of the pod's port before.
     pub(super) fn add(
         &mut self,
         mut target: Target,
@@ -66,11 +66,11 @@ impl<'a> Backing<'a> {
         self.targets.push(with(&self.whole, target));
     }
 
-    /// All targets, with those of further ports of the pods.
+    /// All targets, including those of the pods' other ports.
     pub(super) fn finish(mut self) -> Vec<Target> {
         for Seen { pod, ports, covered } in self.seen.values() {
             let ip = &pod.object.status.pod_ip;
-            // A pod that starts or has been evicted has none.
+            // A pod that is starting or was evicted has no address.
             if ip.is_empty() {
                 continue;
             }
@@ -84,7 +84,7 @@ impl<'a> Backing<'a> {
     }
 }
 
-/// Labels of a service of this name, where it is known.
+/// Adds the labels of a service, if it is known.
 pub(super) fn attach_service(labels: &mut Target, cluster: &Cluster, namespace: &Arc<str>, name: &str) {
     if let Some(service) = cluster.services.get(&Key::new(namespace, name)) {
         labels.extend(service.labels.clone());

@@ -1,4 +1,4 @@
-//! What is known of a cluster: the objects of each kind that a role needs, and what they say of each other.
+//! What is known of a cluster: the objects of each kind that a role needs, and lookups between them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::components::common::kubernetes::objects::{
 use crate::components::common::kubernetes::watch::Event;
 use crate::components::common::targets::Target;
 
-/// A kind of which the cluster knows the objects.
+/// A kind whose objects the cluster stores.
 pub(super) trait Stored: Described {
     fn store(cluster: &Cluster) -> &Store<Self>;
     fn store_mut(cluster: &mut Cluster) -> &mut Store<Self>;
@@ -23,7 +23,7 @@ pub(super) trait Discovered: Stored + Default {
     /// The targets of an object.
     fn targets(key: &Key, kept: &Kept<Self>, cluster: &Cluster) -> Vec<Target>;
 
-    /// Whether another object has changed that its targets tell of.
+    /// Whether another object that the targets refer to has changed.
     fn is_touched(key: &Key, kept: &Kept<Self>, cluster: &Cluster) -> bool;
 }
 
@@ -32,9 +32,9 @@ macro_rules! stores {
     ($( $store:ident: $kind:ty ),* $(,)?) => {
         /// The objects, by kind. Stores of kinds that the role does not need stay empty.
         pub(super) struct Cluster {
-            /// What of other objects targets are told of.
+            /// The other objects whose labels are added to targets.
             pub(super) attached: AttachMetadata,
-            /// Texts of all labels. There is one set of them: two would keep each other's texts for ever.
+            /// Label texts of all stores. They share one set: two would keep each other's texts for ever.
             pub(super) texts: Texts,
             $( pub(super) $store: Store<$kind>, )*
         }
@@ -44,12 +44,12 @@ macro_rules! stores {
                 Self { attached, texts: Texts::default(), $( $store: Store::default(), )* }
             }
 
-            /// Forgets what has changed, but for objects that must wait.
+            /// Forgets the changes of objects that are settled.
             pub(super) fn settle(&mut self, is_settled: &dyn Fn(&Key) -> bool) {
                 $( self.$store.settle(is_settled); )*
             }
 
-            /// How many objects are kept, and how many there was no room for.
+            /// How many objects are kept, and how many did not fit.
             pub(super) fn count(&self) -> Count {
                 let mut count = Count::default();
                 $(
@@ -82,7 +82,7 @@ stores! {
     ingresses: Ingress,
 }
 
-/// Numbers of objects, of all kinds.
+/// Counts of objects, over all kinds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Count {
     pub(super) kept: usize,
@@ -90,14 +90,14 @@ pub(super) struct Count {
 }
 
 impl Cluster {
-    /// Takes an event of the watch of one namespace; an empty one stands for all.
+    /// Takes an event of the watch of one namespace; an empty name stands for all.
     pub(super) fn take<T: Stored>(&mut self, namespace: &Arc<str>, event: Event<T>) {
         let mut texts = std::mem::take(&mut self.texts);
         T::store_mut(self).take(namespace, event, &mut texts);
         self.texts = texts;
     }
 
-    /// Adds the labels of a node, where there is one and they are wanted.
+    /// Adds the labels of a node, if it is known and `attach_metadata` wants them.
     pub(super) fn attach_node(&self, labels: &mut Target, name: Option<&str>) {
         let node = name.and_then(|name| self.nodes.get(&Key::cluster(name)));
         if let Some(node) = node.filter(|_| self.attached.node) {
@@ -105,7 +105,7 @@ impl Cluster {
         }
     }
 
-    /// Adds the labels of a namespace, where they are wanted.
+    /// Adds the labels of a namespace, if it is known and `attach_metadata` wants them.
     pub(super) fn attach_namespace(&self, labels: &mut Target, name: &Arc<str>) {
         let namespace = self.namespaces.get(&Key::cluster(name));
         if let Some(namespace) = namespace.filter(|_| self.attached.namespace) {
@@ -120,7 +120,7 @@ impl Cluster {
         Some((key, pod))
     }
 
-    /// Whether what a target says of a namespace, a node or a pod may have changed.
+    /// Whether the namespace, node or pod whose labels a target has may have changed.
     pub(super) fn has_changed(&self, namespace: &Arc<str>, node: Option<&str>, reference: Option<&Reference>) -> bool {
         let node = node.or_else(|| {
             reference
@@ -133,7 +133,7 @@ impl Cluster {
     }
 }
 
-/// Whether a key is one of those that changed, mostly none.
+/// Whether a key has changed. `key` is called only when something changed, which is rare.
 fn has(changed: &BTreeSet<Key>, key: impl FnOnce() -> Option<Key>) -> bool {
     !changed.is_empty() && key().is_some_and(|key| changed.contains(&key))
 }

@@ -72,7 +72,7 @@ fn add(backing: &mut Backing, cluster: &Cluster, address: &EndpointAddress, port
     }
     let mut target = labels.at(host_port(&address.ip, number));
     cluster.attach_node(&mut target, node);
-    // The protocol is that of the service.
+    // The protocol of the service replaces that of the container's port.
     let change = |port: &mut Target| {
         port.insert(format!("{PREFIX}pod_container_port_protocol").into(), protocol.into());
     };

@@ -12,7 +12,7 @@ use crate::components::common::kubernetes::pods::{PREFIX, set_object};
 use crate::components::common::meta_labels::{MetaLabels, host_port};
 use crate::components::common::targets::Target;
 
-/// The label of a slice that names its service, as a target has it.
+/// The label of a target with the name of the service that the slice belongs to.
 const SERVICE: &str = "__meta_kubernetes_endpointslice_label_kubernetes_io_service_name";
 
 impl Described for EndpointSlice {
@@ -82,7 +82,8 @@ fn node(endpoint: &SliceEndpoint) -> Option<&str> {
     }
 }
 
-/// Whether a service with addresses of two families has the same endpoints in another slice, of its first family.
+/// Whether a slice is of the second address family of a dual-stack service, whose slice of the first family has the
+/// same endpoints.
 fn is_second_family(service: &Service, slice: &EndpointSlice) -> bool {
     let is_dual = matches!(
         service.spec.ip_family_policy.as_str(),

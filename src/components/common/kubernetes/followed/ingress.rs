@@ -53,7 +53,7 @@ fn paths(rule: &IngressRule) -> Vec<&str> {
     paths.map(|path| if path.is_empty() { "/" } else { path }).collect()
 }
 
-/// Whether a host is the one of a certificate; `*` stands for the first part of its name.
+/// Whether the host pattern of a certificate covers a host; `*` stands for the first part of the name.
 fn matches(pattern: &str, host: &str) -> bool {
     pattern == host
         || match (pattern.strip_prefix("*."), host.split_once('.')) {

@@ -1,8 +1,8 @@
 //! Components that follow the objects of a cluster: `discovery.kubernetes` and `discovery.profiles`.
 //!
-//! In: the changes of objects, as an API server sends them. Out: targets, at most every five seconds. An object that
-//! changes makes its own targets anew and no others. While a watch fails the last targets stay. What a component wants
-//! of a cluster, and which targets it takes, it says by [`Follow`].
+//! In: the changes of objects, as an API server sends them. Out: targets, at most every five seconds. A change of an
+//! object rebuilds only the targets that it affects. While a watch fails the last targets stay. A component says by
+//! [`Follow`] which objects it follows, and which of their targets it takes.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -56,10 +56,10 @@ pub(crate) const fn definition<A: Follow>(name: &'static str, doc: &'static str)
     }
 }
 
-/// Pauses, which tests make short.
+/// Pauses of a component; tests make them short.
 #[derive(Clone, Copy)]
 pub(crate) struct Timing {
-    /// Pauses between attempts that fail.
+    /// Pauses between failed attempts.
     pub(crate) pace: Pace,
     /// Least time from one export to the next.
     pub(crate) between_exports: Duration,
@@ -102,7 +102,7 @@ pub(crate) fn build<A: Follow>(
         exported: Mutex::new(Value::array([])),
         updated: Notify::new(),
     };
-    // What refers to the targets can be evaluated before they are known.
+    // Components that refer to the targets can be evaluated before the targets are known.
     component.export(Vec::new());
     Ok(Arc::new(component))
 }
@@ -121,7 +121,7 @@ impl Followed {
         }
     }
 
-    /// Exports targets when they have changed, and tells the health whenever it does.
+    /// Exports targets when they have changed, and reports the health when it has.
     async fn export_changes(&self, source: &Arc<Source>) -> Infallible {
         let (mut due, mut has_news) = (Instant::now(), false);
         let (mut trouble, mut told) = (None, None);
@@ -149,7 +149,7 @@ impl Followed {
         }
     }
 
-    /// Exports targets, or says why not.
+    /// Exports targets, or returns why it does not.
     fn export_all(&self, targets: Vec<Value>) -> Option<String> {
         let count = targets.len();
         if count > MAX_TARGETS {

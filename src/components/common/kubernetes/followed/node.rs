@@ -7,7 +7,7 @@ use crate::components::common::kubernetes::pods::{PREFIX, set_maps, set_object};
 use crate::components::common::meta_labels::{MetaLabels, host_port, label_name};
 use crate::components::common::targets::Target;
 
-/// The address of a node is the first of these that it has.
+/// Types of address by precedence: the first that a node has is its address.
 const ADDRESS_TYPES: [&str; 6] = [
     "InternalIP",
     "InternalDNS",
@@ -17,7 +17,7 @@ const ADDRESS_TYPES: [&str; 6] = [
     "Hostname",
 ];
 
-/// What is attached to targets on the node.
+/// The labels that are attached to targets on the node.
 impl Described for Node {
     fn labels(&self) -> Target {
         let mut labels = MetaLabels::new(PREFIX);
@@ -26,7 +26,7 @@ impl Described for Node {
     }
 }
 
-/// What is attached to targets in the namespace, which has its name already.
+/// The labels that are attached to targets in the namespace. They have its name already.
 impl Described for Namespace {
     fn labels(&self) -> Target {
         let mut labels = MetaLabels::new(PREFIX);

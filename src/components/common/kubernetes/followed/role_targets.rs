@@ -1,4 +1,4 @@
-//! The targets of a role, kept ready for each object: a change makes those anew that it touches, and no others.
+//! The targets of a role, stored for each object: a change rebuilds the targets that it affects, and no others.
 
 use std::collections::BTreeMap;
 
@@ -18,11 +18,11 @@ pub(super) struct RoleTargets {
     complaints: BTreeMap<Key, String>,
 }
 
-/// Objects that have fewer targets than they ask for.
+/// Objects that have fewer targets than they request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct LeftOut {
     pub(super) objects: usize,
-    /// One of them, and what is wrong with it.
+    /// The first of them, with what is wrong.
     pub(super) example: Option<String>,
 }
 
@@ -43,8 +43,8 @@ impl RoleTargets {
         }
     }
 
-    /// Makes anew what has changed in the cluster since the last call, of objects that are settled: all that their
-    /// targets tell of has been listed.
+    /// Rebuilds the targets that are affected by changes since the last call. Only settled objects are rebuilt: those
+    /// for which everything that their targets refer to has been listed.
     pub(super) fn refresh(&mut self, cluster: &mut Cluster, is_settled: &dyn Fn(&Key) -> bool) -> Outcome {
         let outcome = match self.role {
             Role::Pod => self.remake::<Pod>(cluster, is_settled),
@@ -110,7 +110,7 @@ impl RoleTargets {
         outcome
     }
 
-    /// Whether targets tell of no other object, so that they are never made anew from what they were made of.
+    /// Whether targets depend on their own object only, so that its content is not needed after they are made.
     fn tells_of_one_object(&self, cluster: &Cluster) -> bool {
         match self.role {
             Role::Node => true,

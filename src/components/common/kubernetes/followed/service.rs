@@ -49,7 +49,7 @@ impl Discovered for Service {
     }
 }
 
-/// Addresses of the load balancer with commas between; before it has one, the one that is asked for.
+/// Addresses of the load balancer, separated by commas; until it has one, the address requested for it.
 fn load_balancer(service: &Service) -> String {
     let ingress = &service.status.load_balancer.ingress;
     let addresses: Vec<&str> = ingress

@@ -1,6 +1,6 @@
-//! Everything that follows a cluster for one set of arguments: the watches, what they have found, and how they go.
+//! The watches of one set of arguments, the objects that they have found, and their state.
 //!
-//! In: arguments. Out: watches to be run, the targets when they have changed, and the health of the whole.
+//! In: arguments. Out: watches to run, the targets when they have changed, and the health of the whole.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -33,7 +33,7 @@ pub(super) struct Source {
     namespaces: BTreeSet<Arc<str>>,
     metrics: KubernetesMetrics,
     known: Mutex<Known>,
-    /// Something was found, or a watch goes otherwise than before.
+    /// Notified when something was found, or when the state of a watch changes.
     pub(super) changed: Notify,
 }
 
@@ -45,7 +45,7 @@ struct Known {
     is_complete: bool,
 }
 
-/// The targets, compared with those of before.
+/// The targets, compared with those of the last call.
 pub(super) enum Found {
     /// Not all objects have been listed yet.
     Incomplete,
@@ -58,14 +58,14 @@ pub(super) enum Found {
 pub(super) struct Watch {
     /// Kind of the objects, in the plural.
     pub(super) kind: &'static str,
-    /// Empty for all namespaces.
+    /// Namespace of the objects; empty for all.
     pub(super) namespace: Arc<str>,
     pub(super) state: State,
     /// Whether all objects have been listed once.
     pub(super) is_listed: bool,
 }
 
-/// What all watches together have come to.
+/// State of all watches, with counts of objects.
 pub(super) struct Standing {
     pub(super) watches: Vec<Watch>,
     pub(super) objects: Count,
@@ -73,7 +73,7 @@ pub(super) struct Standing {
 }
 
 impl Source {
-    /// Gets ready to watch: finds the server and reads certificates, asks nobody.
+    /// Prepares the watches: finds the server and reads certificates, sends no request.
     pub(super) fn new(wanted: Wanted, context: &Context, metrics: KubernetesMetrics) -> Result<Self, ComponentError> {
         let cluster = &wanted.cluster;
         let mut namespaces: BTreeSet<Arc<str>> = cluster.namespaces.names.iter().cloned().collect();
@@ -100,7 +100,7 @@ impl Source {
         })
     }
 
-    /// All watches, to be run side by side, in the place of those that this gave before.
+    /// All watches, to be run concurrently. They replace those of an earlier call.
     pub(super) fn watches(self: &Arc<Self>, pace: Pace) -> Vec<BoxFuture<'static, Infallible>> {
         let (role, attached) = (self.wanted.role, &self.wanted.cluster.attach_metadata);
         let all = || "".into();
@@ -133,7 +133,7 @@ impl Source {
         watches
     }
 
-    /// One watch of a namespace, of what the selector of `role` picks.
+    /// One watch of a namespace, for objects that the selector of `role` matches.
     fn watch<T: Stored>(
         self: &Arc<Self>,
         namespace: Arc<str>,
@@ -165,8 +165,8 @@ impl Source {
         Box::pin(follow::<T>(self.api.clone(), query, pace, Arc::new(sink)))
     }
 
-    /// The targets as of now; takes milliseconds. The first that are complete count as changed, as those of other
-    /// arguments stand before them.
+    /// The current targets; takes milliseconds. The first complete set counts as changed, since the targets of former
+    /// arguments may still be exported.
     pub(super) fn targets(&self) -> Found {
         let mut known = self.known.lock();
         let Known {
@@ -188,7 +188,7 @@ impl Source {
         }
     }
 
-    /// How the watches go, and what they have found.
+    /// State of the watches, and counts of what they have found.
     pub(super) fn standing(&self) -> Standing {
         let known = self.known.lock();
         Standing {
@@ -208,7 +208,7 @@ impl Known {
 }
 
 impl Watch {
-    /// The reason while it fails.
+    /// The error, while the watch fails.
     pub(super) fn failure(&self) -> Option<&String> {
         match &self.state {
             State::Failing(error) => Some(error),
@@ -217,10 +217,10 @@ impl Watch {
     }
 }
 
-/// Takes what one watch finds.
+/// Passes the events of one watch to the source.
 struct Feed {
     source: Arc<Source>,
-    /// Which of the watches it is.
+    /// Index of the watch in `Known::watches`.
     index: usize,
     namespace: Arc<str>,
 }

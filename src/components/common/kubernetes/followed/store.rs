@@ -1,4 +1,4 @@
-//! The objects of one kind as they are known now, and which of them changed since they were last looked at.
+//! The objects of one kind as currently known, and which of them have changed since the last look.
 //!
 //! In: events of a watch. Out: objects by key, each with the labels that do not depend on others.
 
@@ -19,7 +19,7 @@ pub(super) trait Described: Resource + Sized {
     fn labels(&self) -> Target;
 }
 
-/// An object without what is in its labels already.
+/// An object without its metadata, and the labels made of it.
 #[derive(Default)]
 pub(super) struct Kept<T> {
     pub(super) labels: Target,
@@ -29,11 +29,11 @@ pub(super) struct Kept<T> {
 /// The objects of one kind.
 pub(super) struct Store<T> {
     objects: BTreeMap<Key, Kept<T>>,
-    /// Keys of objects that came, changed or went.
+    /// Keys of objects that were added, changed or removed.
     changed: BTreeSet<Key>,
-    /// What has not been found in a list that is being read, by the namespace of the list; empty for all.
+    /// Known objects that a list in progress has not shown yet, by the namespace of the list; empty for all.
     missing: BTreeMap<Arc<str>, BTreeSet<Key>>,
-    /// Objects that there was no room for.
+    /// Objects left out since the last list because the store is full.
     left_out: usize,
 }
 
@@ -49,7 +49,7 @@ impl<T> Default for Store<T> {
 }
 
 impl<T: Described> Store<T> {
-    /// Takes an event of the watch of one namespace; an empty one stands for all.
+    /// Takes an event of the watch of one namespace; an empty name stands for all.
     pub(super) fn take(&mut self, namespace: &Arc<str>, event: Event<T>, texts: &mut Texts) {
         match event {
             Event::ListBegins => {
@@ -108,12 +108,12 @@ impl<T> Store<T> {
         self.objects.len()
     }
 
-    /// Keys of objects that came, changed or went.
+    /// Keys of objects that were added, changed or removed.
     pub(super) fn changed(&self) -> &BTreeSet<Key> {
         &self.changed
     }
 
-    /// Keeps nothing of the objects that have changed but that they are there.
+    /// Drops the content of changed objects that are settled, and keeps their keys.
     pub(super) fn empty(&mut self, is_settled: &dyn Fn(&Key) -> bool)
     where
         T: Default,
@@ -125,12 +125,12 @@ impl<T> Store<T> {
         }
     }
 
-    /// Forgets that these have changed.
+    /// Forgets the changes of settled objects.
     pub(super) fn settle(&mut self, is_settled: &dyn Fn(&Key) -> bool) {
         self.changed.retain(|key| !is_settled(key));
     }
 
-    /// How many objects there was no room for.
+    /// Number of objects left out because the store is full.
     pub(super) fn left_out(&self) -> usize {
         self.left_out
     }

@@ -1,14 +1,14 @@
-//! Equal texts of labels are kept once: the names of labels above all, and values such as namespaces and nodes.
+//! Equal texts of labels are stored once: the names of labels above all, and values such as namespaces and nodes.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::components::common::targets::Target;
 
-/// So many texts are kept before those that nobody uses are looked for.
+/// Least number of texts at which unused ones are looked for.
 const FEW: usize = 4096;
 
-/// Texts, each once while it is in use.
+/// Texts, each stored once while it is in use.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     texts: HashSet<Arc<str>>,
@@ -23,7 +23,7 @@ impl Texts {
         self.texts.len()
     }
 
-    /// The same text, in the memory that others have it in.
+    /// The equal text that is stored already, or this one.
     pub(super) fn share(&mut self, text: Arc<str>) -> Arc<str> {
         if let Some(known) = self.texts.get(&text) {
             return known.clone();

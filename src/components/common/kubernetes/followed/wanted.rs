@@ -8,17 +8,17 @@ use crate::lang::body::FromBody;
 
 /// The arguments of a component that follows a cluster.
 pub(crate) trait Follow: FromBody + Debug + Send + Sync + 'static {
-    /// What they ask for, as plain data.
+    /// The objects and targets that they ask for, as plain data.
     fn wanted(&self) -> Wanted;
 }
 
-/// What is followed, and which targets are taken of it.
+/// Which objects are followed, and which of their targets are taken.
 pub(crate) struct Wanted {
     /// The objects that have targets.
     pub(crate) role: Role,
-    /// Where they are, and which of them are picked.
+    /// Where the objects are, and which of them are selected.
     pub(crate) cluster: ClusterArguments,
-    /// What becomes of the targets of an object.
+    /// Selects and changes the targets of an object.
     pub(crate) choose: Choose,
 }
 
@@ -29,12 +29,12 @@ pub(crate) type Choose = fn(Vec<Target>) -> Chosen;
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Chosen {
     pub(crate) targets: Vec<Target>,
-    /// What is wrong with the object, where it asks for targets that it cannot have.
+    /// What is wrong with the object, if it requests targets that it cannot have.
     pub(crate) complaint: Option<String>,
 }
 
 impl Chosen {
-    /// All targets, as they are.
+    /// All targets of an object, unchanged.
     pub(crate) fn all(targets: Vec<Target>) -> Self {
         let complaint = None;
         Self { targets, complaint }

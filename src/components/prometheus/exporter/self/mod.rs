@@ -1,7 +1,7 @@
 //! `prometheus.exporter.self`: the program's own metrics, as a target.
 //!
-//! In: nothing. Out: one target, which names the address of the program in the process and the path at which the
-//! component answers with the metrics.
+//! In: nothing. Out: one target, with the in-process address of the program and the path at which the component serves
+//! the metrics.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! The place in a queue: everything before it is done with.
+//! The position in a queue before which everything is done with.
 //!
-//! One small file, replaced as a whole. It is not synced: after a power failure an older place, or none, only means
+//! One small file, replaced as a whole. It is not synced: after a power failure an older position, or none, only means
 //! that profiles are sent again.
 
 use std::fs;
@@ -19,7 +19,7 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
-    /// The saved place of a folder; before everything when there is none or it cannot be read.
+    /// Loads the position of a folder: before everything when there is none or it cannot be read.
     pub(super) fn load(folder: &Path) -> Self {
         let Ok(contents) = segment::read(&folder.join("cursor")) else {
             return Self::default();
@@ -36,7 +36,7 @@ impl Cursor {
             .unwrap_or_default()
     }
 
-    /// Saves the place, so that a restart goes on there.
+    /// Saves the position, so that a restart goes on there.
     pub(super) fn save(self, folder: &Path) -> io::Result<()> {
         let mut data = segment::MAGIC.to_vec();
         segment::encode_record_parts(&[&self.segment.to_le_bytes(), &self.offset.to_le_bytes()], &mut data);

@@ -34,10 +34,10 @@ use state::{Entry, Segment, State};
 
 pub(crate) use state::Limits;
 
-/// An append syncs by itself when so much is not synced yet.
+/// Bytes that are not synced yet, from which on an append syncs by itself.
 const UNSYNCED_BYTES: u64 = 4 << 20;
 
-/// What waits, for metrics and people.
+/// Amount and age of what waits, for metrics and debug info.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Waiting {
     /// How many profiles wait.
@@ -50,7 +50,7 @@ pub(super) struct Waiting {
 
 /// Profiles taken from the front; they stay in the queue until [`Queue::finish`].
 pub(super) struct Batch {
-    /// Their places, in the order of `profiles`.
+    /// Ids of the queue's entries, in the order of `profiles`.
     pub ids: Vec<u64>,
     /// The profiles, oldest first.
     pub profiles: Vec<RawProfile>,
@@ -64,14 +64,14 @@ pub(super) struct Queue {
     metrics: EndpointMetrics,
     state: Mutex<State>,
     arrived: Notify,
-    /// Something is appended that is not synced.
+    /// Notified when something is appended that needs a sync.
     written: Notify,
-    /// Held open for the lock on it.
+    /// The lock file, locked while it is open.
     _lock: File,
 }
 
 impl Queue {
-    /// Opens the queue in `folder`, made if it is not there, and takes up what waits in it.
+    /// Opens the queue in `folder`, which is made if it does not exist, and restores what waits in it.
     pub(super) fn open(folder: &Path, limits: Limits, metrics: EndpointMetrics) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         let lock = lock(&folder.join("lock"))?;
@@ -181,8 +181,8 @@ impl Queue {
         batch
     }
 
-    /// Ends what [`Queue::take`] began: the profiles of `done` leave the queue, the others of the batch wait again.
-    /// Blocks on the disk.
+    /// Ends what [`Queue::take`] began: the profiles with the ids `done` leave the queue, the others of the batch wait
+    /// again. Blocks on the disk.
     pub(super) fn finish(&self, done: &[u64]) {
         let mut state = self.state.lock();
         state.remove(done);
@@ -194,12 +194,12 @@ impl Queue {
         }
     }
 
-    /// Drops and counts what is too old.
+    /// Drops and counts profiles that are too old.
     pub(super) fn expire(&self) {
         self.enforce(&mut self.state.lock());
     }
 
-    /// Brings to the disk what was appended. Blocks on the disk.
+    /// Syncs appended profiles to the disk. Blocks on the disk.
     pub(super) fn sync(&self) -> io::Result<()> {
         let file = {
             let mut state = self.state.lock();
@@ -216,12 +216,12 @@ impl Queue {
         synced
     }
 
-    /// True when something is appended that is not synced.
+    /// True when something was appended and is not synced.
     pub(super) fn is_sync_due(&self) -> bool {
         self.state.lock().unsynced > 0
     }
 
-    /// Waits until something is appended that has to be synced. For one caller.
+    /// Waits until something was appended that needs a sync. For one caller.
     pub(super) async fn written(&self) {
         self.written.notified().await;
     }
@@ -244,7 +244,7 @@ impl Queue {
         }
     }
 
-    /// Sets other bounds; what is beyond them goes.
+    /// Sets new limits, and drops what exceeds them.
     pub(super) fn set_limits(&self, limits: Limits) {
         let mut state = self.state.lock();
         state.limits = limits;
@@ -270,12 +270,12 @@ impl Queue {
             is_changed = true;
         }
         if is_changed {
-            // A place that is not saved only means that what was dropped may come back after a kill, within the limits.
+            // If this fails, dropped profiles may come back after a kill, within the limits.
             let _ = self.save(state);
         }
     }
 
-    /// Saves the place of the first entry and deletes segments that hold nothing.
+    /// Saves the position of the first entry and deletes segments in which nothing waits.
     fn save(&self, state: &mut State) -> io::Result<()> {
         let front = state.entries.front().map(|entry| Cursor {
             segment: entry.segment,

@@ -1,4 +1,4 @@
-//! One queued profile as a segment record: the layout is that of [`crate::profile::record`], its time that of queueing.
+//! One queued profile as a segment record, in the layout of [`crate::profile::record`] and with the time of queueing.
 
 use bytes::Bytes;
 

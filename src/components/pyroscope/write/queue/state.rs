@@ -1,4 +1,4 @@
-//! What a queue knows of its segment files: which records wait in them, and where the next one is written.
+//! The index of a queue's segment files: which records wait in them, and where the next one is written.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -15,7 +15,7 @@ use crate::components::pyroscope::write::queue::cursor::Cursor;
 use crate::components::pyroscope::write::queue::files::segment_path;
 use crate::components::pyroscope::write::queue::record;
 
-/// A segment is closed at this size; it is the step in which disk space is given back.
+/// Size at which a segment is closed; disk space is given back in steps of it.
 pub(super) const SEGMENT_BYTES: u64 = 8 << 20;
 
 /// Bounds of a queue in bytes and age.
@@ -27,7 +27,7 @@ pub(crate) struct Limits {
     pub max_age: Duration,
 }
 
-/// What waits in the segment files, as memory knows it.
+/// The segments of a queue and the records that wait in them.
 pub(super) struct State {
     pub(super) limits: Limits,
     /// Records that wait, oldest first.
@@ -65,7 +65,7 @@ pub(super) struct Segment {
 }
 
 impl State {
-    /// Nothing waits yet; what lies before `saved` is done with.
+    /// An empty state. Everything before `saved` is done with.
     pub(super) fn new(limits: Limits, saved: Cursor) -> Self {
         Self {
             limits,
@@ -81,7 +81,7 @@ impl State {
         }
     }
 
-    /// Takes up the records of a segment that a former process left.
+    /// Adds the records of a segment that a former process left.
     pub(super) fn restore(&mut self, number: u64, path: &Path, metrics: &EndpointMetrics) -> io::Result<()> {
         let data = Bytes::from(fs::read(path)?);
         let start = data.as_ptr() as usize;
@@ -168,7 +168,7 @@ impl State {
         };
         let start = segment.bytes;
         if let Err(error) = segment.file.as_ref().write_all(bytes) {
-            // Part of it may be there: cut it off, or leave the segment as it is and go on in a new one.
+            // Part of it may be written: cut it off, or leave the segment as it is and go on in a new one.
             if segment.file.set_len(start).is_err() {
                 self.is_writing = false;
             }
@@ -179,7 +179,7 @@ impl State {
         Ok(start)
     }
 
-    /// Removes entries by id; they are among the first `in_flight`.
+    /// Removes entries by id. They must be among the first `in_flight`.
     pub(super) fn remove(&mut self, ids: &[u64]) {
         let front: Vec<Entry> = self.entries.drain(..self.in_flight.min(self.entries.len())).collect();
         for entry in front.into_iter().rev() {
@@ -191,7 +191,7 @@ impl State {
         }
     }
 
-    /// Takes an entry that has left `entries` out of the sums.
+    /// Subtracts an entry that has left `entries` from the sums.
     pub(super) fn forget(&mut self, entry: &Entry) {
         self.bytes -= u64::from(entry.length);
         if let Some(segment) = self.segments.iter_mut().find(|segment| segment.number == entry.segment) {

@@ -1,6 +1,6 @@
 //! `remote.kubernetes.configmap`: the values of a ConfigMap.
 //!
-//! Values that are no text stand in a field of their own there, which is not read.
+//! Values that are not text are in the field `binaryData`, which is not read.
 
 use crate::components::common::kubernetes::objects::ConfigMap;
 use crate::components::common::kubernetes::values::{self, Values, ValuesArguments};
