@@ -1,16 +1,15 @@
-//! Requests that a foreign web page makes a browser send: refused, on every port that listens with `listen`.
+//! Refuses requests that a foreign web page makes a browser send, on every port that listens with `listen`.
 //!
-//! In: a request, and the address at which its connection arrived. Out: the request goes on, or 403 and why. A page may
-//! send its visitor's browser to `localhost`, where no password is asked for, in two ways:
+//! In: a request, and the local address of its connection. Out: the request, or 403 with the reason. A web page may
+//! send its visitor's browser to `localhost`, where no password is required, in two ways:
 //!
-//! - **Across sites**: it posts a form, or loads an address as an image. The browser says so in `Sec-Fetch-Site`, or in
-//!   `Origin` or `Referer`. Links to our pages are followed.
-//! - **As the same site** (DNS rebinding): the name of its own site becomes `127.0.0.1`, so that to the browser we are
-//!   that site. The name is in `Host`. So on a loopback address a browser may only use names of this machine,
-//!   addresses, and what `--http.allowed-host` allows.
+//! - **Across sites**: it posts a form, or loads a URL as an image. The browser says so in `Sec-Fetch-Site`, or in
+//!   `Origin` or `Referer`. Links to our pages are allowed.
+//! - **As the same site** (DNS rebinding): the domain of the page resolves to `127.0.0.1`, so that the browser takes
+//!   our port for the site of the page. The `Host` header still has that domain. On a loopback address a browser may
+//!   therefore use only names of this machine, IP addresses, and names that `--http.allowed-host` allows.
 //!
-//! Programs send none of this and are let through; a program that sends a header of a browser gains nothing by
-//! it.
+//! Programs that send none of these headers are let through; a program gains nothing from adding them.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -22,15 +21,15 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 
-/// Starts of paths on which a GET does or costs something, or on which a component answers: no link from elsewhere
-/// leads there.
+/// Path prefixes where a GET has effects or costs, or where a component answers: links from other sites are refused
+/// there.
 const NOT_FOR_LINKS: [&str; 3] = ["/-/", "/debug/", "/api/v0/component/"];
 
-/// Names of a port besides those of this machine. Cheap to clone.
+/// Additional host names of a port. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct AllowedHosts(Arc<[String]>);
 
-/// The address at which a connection arrived.
+/// The local address at which a connection arrived.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ArrivedAt(pub SocketAddr);
 
@@ -45,7 +44,7 @@ impl AllowedHosts {
     }
 }
 
-/// The name of a host as `--http.allowed-host` takes it; the error says what is wrong.
+/// Parses a host name for `--http.allowed-host`; the error says what is wrong.
 pub(crate) fn host_name(text: &str) -> Result<String, String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
     if text.is_empty() || !text.bytes().all(is_plain) {
@@ -54,7 +53,7 @@ pub(crate) fn host_name(text: &str) -> Result<String, String> {
     Ok(text.trim_end_matches('.').to_ascii_lowercase())
 }
 
-/// These routes without what foreign pages ask for.
+/// Wraps routes with the check of browser requests.
 pub(crate) fn guard(routes: Router, allowed: AllowedHosts) -> Router {
     routes.layer(from_fn_with_state(allowed, refuse_strangers))
 }
@@ -98,8 +97,8 @@ fn check(request: &Request, allowed: &AllowedHosts) -> Result<(), String> {
     }
 }
 
-/// True when a browser sent it. Scripts of a page can leave out `Origin` and `Referer` and plain HTTP has no
-/// `Sec-Fetch-Site`, but every browser sends its languages.
+/// True when a browser sent the request. A script can suppress `Origin` and `Referer`, and `Sec-Fetch-Site` is missing
+/// over plain HTTP, but every browser sends `Accept-Language`.
 fn is_of_browser(headers: &HeaderMap) -> bool {
     let telling = [header::ORIGIN, header::REFERER, header::ACCEPT_LANGUAGE];
     headers.contains_key("sec-fetch-site") || telling.iter().any(|name| headers.contains_key(name))
@@ -109,7 +108,7 @@ fn host_header(headers: &HeaderMap) -> Option<Authority> {
     headers.get(header::HOST)?.to_str().ok()?.parse().ok()
 }
 
-/// `localhost`, a name under it, or an address: a foreign name server can give none of them to us.
+/// True for `localhost`, a name under it, or an IP address: no foreign name server can map these to us.
 fn is_of_this_machine(host: &str) -> bool {
     let host = name(host);
     let is_local = host.eq_ignore_ascii_case("localhost") || ends_with(host, ".localhost");
@@ -122,13 +121,13 @@ fn ends_with(text: &str, end: &str) -> bool {
     text.get(at..).is_some_and(|rest| rest.eq_ignore_ascii_case(end))
 }
 
-/// A host without the dot that may end it.
+/// A host without its trailing dot.
 fn name(host: &str) -> &str {
     host.strip_suffix('.').unwrap_or(host)
 }
 
-/// The other site for which a browser sends the request, if it says so. The newest of the three headers knows best; no
-/// script can write any of them.
+/// The foreign site that made the browser send the request, if a header names it. `Sec-Fetch-Site` takes precedence;
+/// scripts cannot set any of the three headers.
 fn other_site(headers: &HeaderMap, authority: Option<&Authority>, allowed: &AllowedHosts) -> Option<String> {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let origin = text("origin").or_else(|| text("referer"));
@@ -138,7 +137,7 @@ fn other_site(headers: &HeaderMap, authority: Option<&Authority>, allowed: &Allo
     }
     let origin = origin?;
     let own = |site: &Site| {
-        // Of a proxy that does not pass on the name under which it was asked.
+        // From a proxy that does not forward the original `Host`.
         let forwarded = headers.get("x-forwarded-host").and_then(|value| value.to_str().ok());
         let forwarded = forwarded.and_then(|hosts| hosts.split(',').next()?.trim().parse().ok());
         let named = [authority.cloned(), forwarded];
@@ -150,14 +149,14 @@ fn other_site(headers: &HeaderMap, authority: Option<&Authority>, allowed: &Allo
     }
 }
 
-/// Scheme and authority of an origin or of an address.
+/// Authority and default port of an origin or URL.
 struct Site {
     authority: Authority,
     default_port: u16,
 }
 
 impl Site {
-    /// `None` for `null`, which is what a browser says of a page that has no site, and for what is no address.
+    /// Parses an origin or URL. `None` for the origin `null` (a page without a site) and for invalid text.
     fn read(text: &str) -> Option<Self> {
         let (scheme, rest) = text.split_once("://")?;
         let default_port = match scheme {
@@ -178,7 +177,7 @@ impl Site {
     }
 }
 
-/// A link or an address that leads to a page: reading does no harm, and no other page sees the answer.
+/// True when the browser navigates to a page: reading has no effect, and no other page sees the answer.
 fn is_followed_link(request: &Request) -> bool {
     let is = |name: &str, wanted: &str| request.headers().get(name).is_none_or(|value| value == wanted);
     let path = request.uri().path();

@@ -1,7 +1,7 @@
-//! The collector's page: the files of `ui/dist/collector`, embedded, and the routes under which they are served.
+//! The collector's page: the embedded files of `ui/dist/collector` and their routes.
 //!
-//! In: the prefix of the collector's paths. Out: a router with `/graph`, its files, and the ways of Alloy's page that
-//! lead there. In debug builds the files are read from the source tree at run time.
+//! In: the prefix of the collector's paths. Out: a router with `/graph`, the files, and redirects from the paths of
+//! Alloy's page. In debug builds the files are read from the source tree at run time.
 
 use std::sync::Arc;
 
@@ -20,13 +20,13 @@ use crate::admin::page::{Page, PageSource};
 #[allow_missing = true]
 struct Files;
 
-/// What stays as it is in the value of a query.
+/// Characters that are not escaped in a query value.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'/');
 
 #[derive(Clone)]
 struct Served {
     page: Arc<Page>,
-    /// Without a slash at its end; empty for none.
+    /// Prefix without a trailing slash; may be empty.
     prefix: Arc<str>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn router(prefix: &str) -> Router {
         "" => String::new(),
         prefix => format!("/{prefix}"),
     };
-    // In the routes its brackets stand for themselves.
+    // As a route: brackets in the prefix are escaped.
     let route = crate::admin::literal(&prefix);
     let page = Page::new(PageSource {
         file: Files::get,
@@ -70,7 +70,7 @@ async fn module(State(served): State<Served>, Path(module): Path<String>) -> Red
     Redirect::temporary(&format!("{}/graph?v=1&module={module}", served.prefix))
 }
 
-/// Alloy's link to a component: the part of its id before the last slash is the module.
+/// Redirects Alloy's link to a component: the part of its id before the last slash is the module.
 async fn component(State(served): State<Served>, Path(id): Path<String>) -> Redirect {
     let module = id.rsplit_once('/').map_or("", |(module, _)| module);
     let (module, id) = (utf8_percent_encode(module, PLAIN), utf8_percent_encode(&id, PLAIN));

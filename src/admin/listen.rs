@@ -1,9 +1,9 @@
-//! The port of the server and of the collector: HTTP/1.1 and HTTP/2 on one listener, with TLS or without, with limits
-//! on what a peer may hold.
+//! The port of the server and of the collector: HTTP/1.1 and HTTP/2 on one listener, with or without TLS, with limits
+//! on the resources of each peer.
 //!
-//! In: an address, a router, the shutdown signal. Out: served connections, without what foreign web pages ask for
-//! (`browser`). When the signal comes no connection is accepted any more, requests in work are finished, and what is
-//! left at the deadline is cut off.
+//! In: an address, a router, the shutdown signal. Out: served connections, without requests of foreign web pages
+//! (`browser`). After the signal no connection is accepted, requests in progress finish, and connections that remain at
+//! the deadline are closed.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,17 +26,17 @@ use crate::admin::browser::{self, AllowedHosts, ArrivedAt};
 use crate::base::Shutdown;
 use crate::base::net::listen_reason;
 
-/// What an HTTP/2 client says first (RFC 9113, 3.4).
+/// The connection preface of an HTTP/2 client (RFC 9113, 3.4).
 const HTTP2_PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Bytes of an HTTP/1.1 connection that are read ahead; headers must fit.
+/// Read buffer of an HTTP/1.1 connection in bytes; the headers must fit into it.
 const HTTP1_BUFFER_BYTES: usize = 64 << 10;
 
-/// Bytes of all requests of an HTTP/2 connection that are read ahead: bodies wait outside for
-/// their share of the memory.
+/// Receive window of an HTTP/2 connection in bytes, for all its requests. It is small because bodies wait for their
+/// share of the memory budget.
 const HTTP2_WINDOW_BYTES: u32 = 128 << 10;
 
-/// Pause between two checks of a connection that has sent a part of the preface.
+/// Pause between two checks of a connection that has sent part of the preface.
 const PREFACE_PAUSE: Duration = Duration::from_millis(10);
 
 /// Pause after a failed accept (no file descriptors left), so that the loop does not spin.
@@ -54,25 +54,25 @@ pub struct ListenError {
 
 #[derive(Debug, Clone)]
 pub struct ListenOptions {
-    /// Connections at one time; more wait in the kernel's queue.
+    /// Maximum number of connections; more wait in the kernel's queue.
     pub max_connections: usize,
-    /// Requests at one time on one HTTP/2 connection.
+    /// Maximum number of concurrent requests on one HTTP/2 connection.
     pub max_streams: u32,
-    /// Time for a request's headers; also the longest that an idle HTTP/1.1 connection is kept.
+    /// Time limit for request headers; also the idle timeout of an HTTP/1.1 connection.
     pub header_timeout: Duration,
-    /// An idle HTTP/2 connection is asked so often whether its peer still lives.
+    /// Interval of keep-alive pings on an idle HTTP/2 connection.
     pub keep_alive: Duration,
     /// Time for a TLS handshake.
     pub handshake_timeout: Duration,
-    /// TLS handshakes at one time; further connections wait for their turn.
+    /// Maximum number of concurrent TLS handshakes; further connections wait.
     pub max_handshakes: usize,
-    /// Time for requests in work after the signal to stop.
+    /// Time for requests in progress after the signal to stop.
     pub grace: Duration,
-    /// Names of this port besides those of this machine.
+    /// Host names of this port that browsers may use, besides those of this machine.
     pub allowed_hosts: AllowedHosts,
 }
 
-/// The TLS in force, asked for with every connection; `None` for none.
+/// The current TLS settings, read for every connection; `None` for plain text.
 pub type Tls = Arc<dyn Fn() -> Option<TlsAcceptor> + Send + Sync>;
 
 impl Default for ListenOptions {
@@ -109,7 +109,7 @@ impl std::fmt::Debug for Listener {
 /// A connection before its first request.
 type Connection = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
-/// What all connections of a port share.
+/// State that all connections of a port share.
 struct Port {
     options: ListenOptions,
     tls: Tls,
@@ -133,7 +133,7 @@ impl Listener {
         })
     }
 
-    /// Serves on a socket that listens already and does not block.
+    /// Serves on a listening, non-blocking socket.
     pub fn of_socket(socket: std::net::TcpListener, options: ListenOptions) -> std::io::Result<Self> {
         let tcp = TcpListener::from_std(socket)?;
         Ok(Self {
@@ -144,18 +144,19 @@ impl Listener {
         })
     }
 
-    /// The same port with TLS.
+    /// Enables TLS on the port.
     #[must_use]
     pub fn with_tls(self, tls: Tls) -> Self {
         Self { tls, ..self }
     }
 
-    /// Address with the real port.
+    /// The bound address, with the actual port.
     pub fn local_addr(&self) -> SocketAddr {
         self.local
     }
 
-    /// Serves until `shutdown`, then finishes what is in work. Returns the number of connections that were cut off.
+    /// Serves until `shutdown`, then finishes requests in progress. Returns the number of connections that were cut
+    /// off.
     pub async fn serve(self, router: Router, shutdown: Shutdown) -> usize {
         let graceful = GracefulShutdown::new();
         let slots = Arc::new(Semaphore::new(self.options.max_connections.max(1)));
@@ -234,8 +235,8 @@ impl Listener {
 }
 
 impl Port {
-    /// Waits for a connection to say something, and makes it secure where that is asked for. True for one that speaks
-    /// HTTP/2.
+    /// Waits for the first bytes of a connection and performs the TLS handshake where TLS is on. True when the client
+    /// speaks HTTP/2.
     async fn begin(&self, stream: TcpStream) -> std::io::Result<(Connection, bool)> {
         let _ = stream.set_nodelay(true);
         let tls = (self.tls)();
@@ -243,7 +244,7 @@ impl Port {
             let is_http2 = in_time(self.options.header_timeout, is_http2(&stream)).await?;
             return Ok((Either::Left(stream), is_http2));
         };
-        // A silent client takes no place among the handshakes.
+        // Wait for the first byte, so that a silent client does not occupy a handshake slot.
         in_time(self.options.header_timeout, stream.peek(&mut [0])).await?;
         let _place = self.handshakes.acquire().await.map_err(std::io::Error::other)?;
         let stream = in_time(self.options.handshake_timeout, tls.accept(stream)).await?;
@@ -276,8 +277,7 @@ fn builder(options: &ListenOptions) -> auto::Builder<TokioExecutor> {
     builder
 }
 
-/// Peeks at the first bytes. hyper's own detection has no time limit; this one runs under the
-/// header timeout.
+/// Peeks at the first bytes. hyper's own detection has no time limit; this check runs under the header timeout.
 async fn is_http2(stream: &TcpStream) -> std::io::Result<bool> {
     let mut start = [0u8; HTTP2_PREFACE.len()];
     loop {

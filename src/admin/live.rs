@@ -1,8 +1,8 @@
-//! Routes of live debugging: what passes through a component, what flows in a module, and how the controller is.
+//! Routes of live debugging: data that passes through a component, flow in a module, and the state of the controller.
 //!
-//! In: closures that know the engine. Out: Alloy's streams (`/api/v0/web/debug/{id}` and `/api/v0/web/graph`), whose
-//! entries end with `|;|`, and `/api/v0/web/controller`, which is ours. Checks parameters; knows neither components nor
-//! entries.
+//! In: closures that access the engine. Out: Alloy's streams (`/api/v0/web/debug/{id}` and `/api/v0/web/graph`), whose
+//! entries end with `|;|`, and `/api/v0/web/controller`, which Alloy does not have. This module checks parameters; it
+//! does not depend on components or on the form of entries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,15 +18,15 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use serde::Deserialize;
 
-/// What stands after every entry of a stream.
+/// Terminator of every entry of a stream.
 pub(crate) const SEPARATOR: &str = "|;|";
 
-/// Seconds of a window of flow counts when the question does not say; Alloy's.
+/// Default window of flow counts in seconds; the same as in Alloy.
 const DEFAULT_WINDOW: u64 = 5;
-/// Longest window in seconds; Alloy's.
+/// Longest window in seconds; the same as in Alloy.
 const LONGEST_WINDOW: u64 = 60;
 
-/// How entries are written.
+/// Output format of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Form {
     /// A line of text, as Alloy's.
@@ -35,7 +35,7 @@ pub(crate) enum Form {
     Json,
 }
 
-/// A component cannot be watched.
+/// Why a component cannot be watched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// There is no such component: 404.
@@ -44,9 +44,10 @@ pub(crate) enum Refusal {
     Disabled(String),
 }
 
-/// Entries of a component, each already written and ended: id, share of entries wanted (0 to 1), form.
+/// Stream of debug entries of a component, formatted and terminated. Arguments: id, share of entries wanted (0 to 1),
+/// form.
 pub(crate) type WatchStream = Arc<dyn Fn(&str, f64, Form) -> Result<BoxStream<'static, Bytes>, Refusal> + Send + Sync>;
-/// Flow counts of a module (empty for the root), one item a window.
+/// Stream of flow counts of a module (empty for the root), one item for each window.
 pub(crate) type FlowStream = Arc<dyn Fn(&str, Duration) -> BoxStream<'static, Bytes> + Send + Sync>;
 pub(crate) type Overview = Arc<dyn Fn() -> serde_json::Value + Send + Sync>;
 
@@ -140,13 +141,13 @@ fn stream(items: BoxStream<'static, Bytes>, form: Form) -> Response {
     let body = Body::from_stream(items.map(Ok::<_, std::convert::Infallible>));
     let kind = match form {
         Form::Text => "text/plain; charset=utf-8",
-        // Not one document: objects with a separator between them.
+        // The stream is not one JSON document, but objects with a separator between them.
         Form::Json => "text/plain; charset=utf-8; entries=json",
     };
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static(kind)),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-        // A proxy that waits for more would show nothing.
+        // Disables buffering in proxies, which would delay entries.
         (
             HeaderName::from_static("x-accel-buffering"),
             HeaderValue::from_static("no"),

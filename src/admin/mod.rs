@@ -1,10 +1,9 @@
-//! What the ports of the collector and of the server share: the listener with its limits, which browser requests are
-//! refused, and routes: metrics, health, reload, the support bundle, profiles of ourselves.
+//! The HTTP side that the collector and the server share: the listener with its limits, the check of browser requests,
+//! and routes for metrics, health, reload, the support bundle, and profiles of the own process.
 //!
-//! In: a handful of closures, so that this layer knows neither the engine nor the store. Out: one router, to be merged
-//! into another; a route whose closure is absent is absent. Paths, status codes and texts are those that Alloy's users
-//! and probes expect. What only the collector has, its components, is in [`web`]. Does not log requests or
-//! authenticate.
+//! In: closures, so that this layer depends neither on the engine nor on the store. Out: one router to be merged into
+//! another; a route without its closure does not exist. Paths, status codes and texts are those that Alloy's users and
+//! probes expect. The API that only the collector has is in [`web`]. This module does not log requests or authenticate.
 
 pub(crate) mod browser;
 pub(crate) mod collector_page;
@@ -32,11 +31,11 @@ use crate::telemetry::metrics::{self, Scope};
 
 pub(crate) use support::{Support, SupportError};
 
-/// Says whether something is as it should be: `Ok` or the reason, a text for people.
+/// Checks a condition: `Ok`, or the reason as a text for people.
 pub type Check = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
-/// What more there is to say of something that is well; empty when nothing.
+/// Additional text for a healthy state; may be empty.
 pub type Note = Arc<dyn Fn() -> String + Send + Sync>;
-/// Reads the configuration again: `Err` has the diagnostics.
+/// Reloads the configuration: `Err` has the diagnostics.
 pub type Reload = Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>;
 
 #[derive(Clone)]
@@ -47,7 +46,7 @@ pub struct AdminState {
     pub ready: Check,
     /// `/-/healthy`: 200, or 500 with the reason.
     pub healthy: Check,
-    /// A further line of `/-/healthy` when all is well.
+    /// An additional line of `/-/healthy` when healthy.
     pub note: Note,
     // `/debug/pprof/*`.
     pub profiling: Option<Profiling>,
@@ -77,7 +76,7 @@ pub fn router(state: AdminState) -> Router {
     }
 }
 
-/// A path as a route that means just this path: brackets open parameters otherwise.
+/// Escapes a path for use as a route, where brackets would otherwise start parameters.
 pub(crate) fn literal(path: &str) -> String {
     path.replace('{', "{{").replace('}', "}}")
 }
@@ -104,7 +103,7 @@ async fn reload(State(state): State<AdminState>) -> Response {
     let Some(reload) = state.reload else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    // On a task of its own: a caller that hangs up does not stop a reload half way.
+    // In a task of its own, so that a caller that disconnects does not interrupt the reload.
     match tokio::spawn(reload()).await {
         Ok(Ok(())) => "config reloaded\n".into_response(),
         Ok(Err(diagnostics)) => (StatusCode::BAD_REQUEST, format!("{diagnostics}\n")).into_response(),

@@ -1,8 +1,8 @@
-//! An embedded page: its files, and the headers that let browsers keep them and keep them safe.
+//! Serves an embedded page: its files, caching, and security headers.
 //!
-//! In: a path without the prefix. Out: a file, the document for the page's own routes, or nothing. Files with a hash in
-//! their name never change and are kept for ever; everything else is asked for again with its tag. Which files there
-//! are is the owner's business: the collector and the server embed a folder of `ui/dist` each.
+//! In: a path without the prefix. Out: a file, the document for the page's own views, or `None`. Files with a hash in
+//! their name never change and are cached permanently; all others are revalidated with their `ETag`. The collector and
+//! the server each embed a folder of `ui/dist`.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use rust_embed::EmbeddedFile;
 
 use crate::base::encoding;
 
-/// Nothing may come from another host, and no page may frame ours.
+/// All content must come from this host, and other pages must not frame ours.
 const CONTENT_SECURITY_POLICY: &str =
     "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'";
 
@@ -25,22 +25,22 @@ const NO_PAGE: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">
 <code>npm ci &amp;&amp; npm run build</code> in <code>ui/</code>, then build again.</p>\
 <p>The API works: see <code>docs/http-api.md</code>.</p></html>";
 
-/// The files of a page, with those compressed that are worth it.
+/// The files of a page, with gzip copies of those that are worth compressing.
 pub(crate) struct Page {
     source: PageSource,
-    /// By path: tag of the file and its gzip form. As many entries as there are text files.
+    /// The tag and gzip form of a file, by path; at most one entry for each text file.
     compressed: Mutex<HashMap<String, (String, Bytes)>>,
 }
 
 /// Where the files of a page come from.
 #[derive(Debug, Clone)]
 pub(crate) struct PageSource {
-    /// The file of a path, if there is one.
+    /// Returns the file at a path, if there is one.
     pub file: fn(&str) -> Option<EmbeddedFile>,
     pub document: &'static str,
-    /// Paths that are views of the page: each is the document. Anything else that is no file is not found.
+    /// Paths of the page's views, each served with the document. Other paths without a file are not found.
     pub views: Vec<String>,
-    /// A text in the document and what is served in its place.
+    /// A text of the document and its replacement.
     pub replace: Option<(&'static str, &'static str)>,
 }
 
@@ -50,7 +50,7 @@ struct Asset {
 }
 
 impl Page {
-    /// The page of these files.
+    /// A page that serves the files of `source`.
     pub(crate) fn new(source: PageSource) -> Self {
         Self {
             source,
@@ -58,8 +58,7 @@ impl Page {
         }
     }
 
-    /// The answer to GET of `path`, which has no prefix and no `/` at its start; `None` when there is no such file or
-    /// view.
+    /// The answer to GET of `path`, which has no prefix and no leading `/`; `None` when there is no such file or view.
     pub(crate) fn get(&self, path: &str, headers: &HeaderMap) -> Option<Response> {
         let path = path.trim_end_matches('/');
         if path != self.source.document
@@ -75,7 +74,7 @@ impl Page {
         Some(self.document(headers))
     }
 
-    /// The document with status 404: the page itself says that there is no such view.
+    /// The document with status 404; the page itself shows that the view does not exist.
     pub(crate) fn not_found(&self, headers: &HeaderMap) -> Response {
         let mut headers = headers.clone();
         headers.remove(IF_NONE_MATCH);
@@ -128,7 +127,8 @@ impl Page {
         with_headers(path, response)
     }
 
-    /// The file in the best form that the browser accepts: made at build time (`.br`, `.gz`), else gzip made once here.
+    /// The file in the best encoding that the browser accepts: compressed at build time (`.br`, `.gz`), else gzip, made
+    /// once.
     fn encoded(&self, path: &str, file: Asset, headers: &HeaderMap) -> Response {
         let answer = |bytes: Bytes, encoding: &'static str| {
             ([(CONTENT_ENCODING, HeaderValue::from_static(encoding))], bytes).into_response()
@@ -157,8 +157,8 @@ impl Page {
     }
 }
 
-/// In debug builds the path reaches the file system; rust-embed keeps it inside the folder, and this keeps oddities
-/// away from it.
+/// True when the path is safe to look up. In debug builds it reaches the file system; rust-embed keeps it inside the
+/// folder, and this check rejects unusual paths before.
 fn is_clean(path: &str) -> bool {
     !path.is_empty()
         && path

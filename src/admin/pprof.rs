@@ -1,7 +1,8 @@
-//! `/debug/pprof/*`: profiles of this process where and how Go programs serve theirs.
+//! `/debug/pprof/*`: profiles of this process, at the paths and in the format of Go programs.
 //!
-//! In: `?seconds=N`. Out: gzip pprof as `application/octet-stream`, errors as text. What only Go has (goroutine, block,
-//! mutex, threadcreate) is 404 with the reason, so that a scraper's user knows to switch it off.
+//! In: `?seconds=N`. Out: gzip pprof as `application/octet-stream`, errors as text. Profiles that only Go has
+//! (goroutine, block, mutex, threadcreate) answer 404 with the reason, so that users know to disable them in the
+//! scraper.
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use axum::routing::get;
 use crate::admin::profiling::{Profiling, ProfilingError};
 use crate::telemetry::logs::without_userinfo;
 
-/// What Go takes when `seconds` is not given.
+/// Default of `seconds`, as in Go.
 const DEFAULT_SECONDS: u64 = 30;
 
 const INDEX: &str = "<!doctype html>
@@ -87,20 +88,20 @@ fn answer(name: &str, profile: Result<Vec<u8>, ProfilingError>) -> Response {
     (status, format!("{error}\n")).into_response()
 }
 
-/// Arguments joined by NUL bytes, as Go does, secrets masked.
+/// Arguments joined by NUL bytes, as in Go, with secrets masked.
 async fn cmdline() -> String {
     let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
     without_secrets(arguments).join("\0")
 }
 
-/// Words in the name of a flag whose value is not shown. Rather one too many: `--storage.s3.access-key-id` is hidden,
-/// too.
+/// Words in the names of flags whose values are hidden. The list errs on the safe side: `--storage.s3.access-key-id` is
+/// hidden too.
 const SECRET_WORDS: [&str; 5] = ["secret", "password", "token", "key", "credential"];
 
-/// Stands for a value that is not shown.
+/// Replacement for a hidden value.
 const HIDDEN: &str = "<hidden>";
 
-/// Arguments without the values of secret flags, as `--flag value` and `--flag=value`, and without passwords in URLs.
+/// Arguments without the values of secret flags (`--flag value` and `--flag=value`) and without passwords in URLs.
 fn without_secrets(arguments: impl Iterator<Item = String>) -> Vec<String> {
     let mut is_value_secret = false;
     arguments

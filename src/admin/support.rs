@@ -1,7 +1,7 @@
-//! `/-/support`: a zip file with what remote support wants to see.
+//! `/-/support`: downloads the support bundle as a zip file.
 //!
-//! In: `?duration=SECONDS`. Out: what the closure made, as a download. One at a time, because taking it costs a profile
-//! of the process. What is in it is decided by `app`.
+//! In: `?duration=SECONDS`. Out: the bytes that the closure returns, as a download. One bundle at a time, because it
+//! includes a CPU profile of the process. The contents are defined in `app`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use axum::routing::get;
 
 use crate::base::BoxFuture;
 
-/// Takes a bundle over this long; the bytes of a zip file.
+/// Builds a bundle over this duration; returns the bytes of a zip file.
 pub(crate) type Support = Arc<dyn Fn(Duration) -> BoxFuture<'static, Result<Vec<u8>, SupportError>> + Send + Sync>;
 
 /// Why there is no bundle.
@@ -27,9 +27,9 @@ pub enum SupportError {
     Failed(String),
 }
 
-/// What Alloy takes when `duration` is not given.
+/// Default of `duration`, as in Alloy.
 const DEFAULT_SECONDS: u64 = 30;
-/// As long as the longest profile of ourselves.
+/// Maximum duration, that of the longest CPU profile.
 const MOST_SECONDS: u64 = 300;
 
 #[derive(serde::Deserialize)]

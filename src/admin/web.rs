@@ -1,9 +1,9 @@
-//! The collector's JSON API in Alloy's shape: `/api/v0/web/*` for pages and tools, `/api/v0/component/ID/*` for what a
-//! component serves itself.
+//! The collector's JSON API in Alloy's format: `/api/v0/web/*` for pages and tools, `/api/v0/component/ID/*` for
+//! requests to components.
 //!
-//! In: a [`Web`], so that this layer does not know the engine. Out: two routers, because Alloy puts only the first
-//! under `--server.http.ui-path-prefix`. An id of a component inside a module has slashes; the last one parts the
-//! module from the component.
+//! In: a [`Web`], so that this layer does not depend on the engine. Out: two routers, because in Alloy only the first
+//! is under `--server.http.ui-path-prefix`. The id of a component inside a module contains slashes; the last one
+//! separates the module from the component.
 
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ use crate::base::BoxFuture;
 /// Largest body of a request to a component, 16 MiB.
 const MAX_BODY_BYTES: usize = 16 << 20;
 
-/// Where a request to a component goes: the answer, or `None` when it serves nothing.
+/// The answer of a component to a request; `None` when the component has no HTTP endpoints.
 pub(crate) type Answer = Option<BoxFuture<'static, http::Response<Bytes>>>;
 
-/// What the API shows. Values are in Alloy's shape.
+/// Data that the API serves, in Alloy's format.
 pub(crate) trait Web: Send + Sync + 'static {
     /// The components of a module, `""` for the root; `None` when there is no such module.
     fn components(&self, module: &str) -> Option<serde_json::Value>;
@@ -30,7 +30,7 @@ pub(crate) trait Web: Send + Sync + 'static {
     /// The components of a module of the remote configuration; `None` when there is no such module.
     fn remote_components(&self, module: &str) -> Option<serde_json::Value>;
 
-    /// One component with its values; `None` when there is none.
+    /// One component with its values; `None` when it does not exist.
     fn component(&self, id: &str) -> Option<serde_json::Value>;
 
     /// One component of the remote configuration.
@@ -39,13 +39,13 @@ pub(crate) trait Web: Send + Sync + 'static {
     /// The nodes of the cluster.
     fn peers(&self) -> serde_json::Value;
 
-    /// How the last load went; null before the first.
+    /// Outcome of the last load; null before the first.
     fn last_load(&self) -> serde_json::Value;
 
-    /// True when there is a component of this id.
+    /// True when a component has this id.
     fn has_component(&self, id: &str) -> bool;
 
-    /// Hands a request, whose path begins behind the id, to a component.
+    /// Forwards a request to a component. The path of the request starts after the id.
     fn serve(&self, id: &str, request: http::Request<Bytes>) -> Answer;
 }
 
@@ -102,7 +102,7 @@ async fn remote_module(State(web): Api, Path(path): Path<String>) -> Response {
     of_module(&path, |module| web.remote_components(module))
 }
 
-/// `MODULE/components`, where the module's id may itself have slashes.
+/// Handles `MODULE/components`, where the module's id may contain slashes.
 fn of_module(path: &str, components: impl Fn(&str) -> Option<serde_json::Value>) -> Response {
     match path.strip_suffix("/components") {
         Some(module) => json(components(module), &format!("there is no module `{module}`")),
@@ -118,7 +118,7 @@ fn json(value: Option<serde_json::Value>, missing: &str) -> Response {
 }
 
 async fn serve(State(web): Api, Path(path): Path<String>, request: Request) -> Response {
-    // The shortest beginning that is an id wins, as in Alloy.
+    // The shortest prefix that is an id wins, as in Alloy.
     let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
     let Some(end) = ends.into_iter().find(|end| web.has_component(&path[..*end])) else {
         return (StatusCode::NOT_FOUND, format!("there is no component at `{path}`\n")).into_response();

@@ -1,7 +1,8 @@
-//! Writes zip archives: names and bytes in, the bytes of an archive out.
+//! Writes zip archives.
 //!
-//! Deflate for every file, UTF-8 names, no zip64: an archive or a file of 4 GiB is refused. What is written is what
-//! every unpacker reads (APPNOTE 6.3, local headers with sizes, one central directory). Does not read archives.
+//! Deflate for every file, UTF-8 names, no zip64: an archive or file of 4 GiB is refused. The output uses only features
+//! that every unpacker supports (APPNOTE 6.3: local headers with sizes, one central directory). Reading is not
+//! supported.
 
 use std::io::Write as _;
 
@@ -16,17 +17,17 @@ pub(crate) struct ZipWriter {
     files: u16,
 }
 
-/// An archive could not be written.
+/// Why an archive could not be written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ZipError {
-    /// Beyond what the format holds without its extensions.
+    /// The archive exceeds the limits of the format without zip64.
     #[error("the archive is too large: at most 4 GiB and 65535 files")]
     TooLarge,
     #[error("cannot compress `{0}`: {1}")]
     Compress(String, std::io::Error),
 }
 
-/// 1980-01-01, the first day that the format knows; archives of the same content are the same bytes.
+/// 1980-01-01, the earliest date of the format; constant, so that equal content gives equal bytes.
 const DATE: u16 = 0x21;
 // Version 2.0: deflate.
 const VERSION: u16 = 20;
@@ -35,7 +36,7 @@ const UTF8: u16 = 1 << 11;
 const DEFLATED: u16 = 8;
 
 impl ZipWriter {
-    /// Adds a file; `name` has slashes between its folders.
+    /// Adds a file; `name` uses slashes between folders.
     pub(crate) fn add(&mut self, name: &str, content: &[u8]) -> Result<(), ZipError> {
         let failed = |error| ZipError::Compress(name.to_owned(), error);
         let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());

@@ -1,7 +1,8 @@
-//! The collector: a controller over all components, its HTTP endpoints, reload by signal, by HTTP and by the files.
+//! The collector: a controller for all components, HTTP endpoints, and reload on SIGHUP, over HTTP or on file changes.
 //!
-//! The first load must succeed; a later one that fails changes nothing and is reported in the log, in the answer, and
+//! The first load must succeed. A later load that fails changes nothing and is reported in the log, in the answer, and
 //! in the metrics. The page and its API are under the prefix of `--server.http.ui-path-prefix`, everything else at the
+//! root, as in Alloy.
 //! root, as in Alloy.
 
 use std::path::PathBuf;
@@ -36,18 +37,18 @@ use crate::telemetry::logs::{LogHandle, Settings};
 use crate::telemetry::metrics::Scope;
 use crate::telemetry::process::{ProcessMetrics, ResourceMetrics};
 
-/// Where components reach the endpoints without a socket when nothing else is said; the name is Alloy's.
+/// Default address under which components reach the endpoints without a socket; the same as in Alloy.
 pub(crate) const MEMORY_ADDRESS: &str = "alloy.internal:12345";
 
-/// What a collector is started with.
+/// Options with which a collector is started.
 #[derive(Debug, Clone)]
 pub(crate) struct CollectorOptions {
     pub config_path: PathBuf,
-    /// How the configuration becomes Alloy text; `None` where it is.
+    /// Converts the configuration to Alloy text; `None` when it is Alloy text already.
     pub conversion: Option<Conversion>,
-    /// `host:port` of its endpoints.
+    /// `host:port` of the HTTP endpoints.
     pub listen: String,
-    /// Names of that port besides those of this machine, for browsers.
+    /// Host names of the port that browsers may use, besides the names of this machine.
     pub allowed_hosts: AllowedHosts,
     /// `host:port` under which components reach the endpoints without a socket.
     pub memory_address: String,
@@ -57,9 +58,9 @@ pub(crate) struct CollectorOptions {
     pub support_bundle: bool,
     /// Prefix of the page and the API under it.
     pub ui_path_prefix: String,
-    /// Reload when the files changed and were left alone for so long; `None` for never.
+    /// Reload when the files have changed and then stayed the same for this time; `None` for never.
     pub watch: Option<Duration>,
-    /// Name of this node; empty for the host's name.
+    /// Name of this node; empty for the name of the host.
     pub node_name: String,
     /// `User-Agent` of the components' requests.
     pub user_agent: String,
@@ -67,9 +68,9 @@ pub(crate) struct CollectorOptions {
     pub flags: Vec<String>,
     /// Folder of the components' files.
     pub storage_path: PathBuf,
-    /// Least stability of what may be used.
+    /// Lowest stability level that a component may have.
     pub stability: Stability,
-    /// How long components may take to end.
+    /// Time limit for components to stop.
     pub shutdown_deadline: Duration,
 }
 
@@ -95,7 +96,7 @@ impl CollectorOptions {
     }
 }
 
-/// Reads the flag's value.
+/// Parses the value of `--stability.level`.
 pub(crate) fn parse_stability(text: &str) -> anyhow::Result<Stability> {
     match text {
         "generally-available" => Ok(Stability::GenerallyAvailable),
@@ -105,8 +106,8 @@ pub(crate) fn parse_stability(text: &str) -> anyhow::Result<Stability> {
     }
 }
 
-/// A controller over all components whose `logging` block sets `logs`. Without a block, what the command line said
-/// stays. It has no listener of its own and asks no server for a configuration.
+/// A controller for all components, whose `logging` block configures `logs`. Without the block, the settings of the
+/// command line apply. This controller has no listener and requests no remote configuration.
 #[cfg_attr(not(feature = "server"), expect(dead_code, reason = "the demo's"))]
 pub(crate) fn controller(options: &CollectorOptions, metrics: Scope, logs: LogHandle, flags: Settings) -> Controller {
     let settings = Options {
@@ -116,7 +117,7 @@ pub(crate) fn controller(options: &CollectorOptions, metrics: Scope, logs: LogHa
     Controller::new(components::ALL, settings)
 }
 
-/// What the options say to every controller.
+/// Engine options that are the same for every controller.
 fn engine(options: &CollectorOptions, metrics: Scope) -> Options {
     Options {
         metrics,
@@ -128,8 +129,8 @@ fn engine(options: &CollectorOptions, metrics: Scope) -> Options {
     }
 }
 
-/// The controller of a collector with endpoints of its own behind `protection`, and what runs beside it when a server
-/// has a configuration for it.
+/// The controllers of a collector that serves its endpoints behind `protection`, and the task for the remote
+/// configuration, if there is one.
 fn controllers(
     options: &CollectorOptions,
     protection: &Protection,
@@ -172,7 +173,7 @@ pub(crate) async fn run(
     flags: Settings,
     shutdown: Shutdown,
 ) -> anyhow::Result<()> {
-    // First of all the configuration: a mistake in it must not need a free port to be seen.
+    // Read the configuration before the port is opened, so that an error in it is reported even when the port is taken.
     let sources = Sources::new(&options.config_path, options.conversion.clone());
     let texts = sources.read()?;
     let metrics = Scope::new();
@@ -220,7 +221,7 @@ pub(crate) async fn run(
         metrics,
         logs,
     };
-    // Over the port and from within alike.
+    // The same guard applies to requests over the port and to requests from components.
     let routes = protection.guard(routes.build(&options, &shutdown));
     controller.own_http().set(from_within(routes.clone()));
     let http = tokio::spawn(listener.with_tls(protection.tls()).serve(routes, shutdown.clone()));
@@ -234,7 +235,7 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// What the HTTP endpoints are made of.
+/// Parts from which the HTTP endpoints are built.
 struct Routes {
     controllers: Controllers,
     remote: Remote,
@@ -252,7 +253,7 @@ impl Routes {
             self.controllers.clone(),
         );
         let reloader = self.reloader.clone();
-        // One for both: there is one CPU profile at a time.
+        // Shared by both routes, since only one CPU profile can run at a time.
         let profiling = Profiling::new(shutdown.clone());
         let state = AdminState {
             metrics: self.metrics.clone(),
@@ -313,8 +314,7 @@ impl Routes {
     }
 }
 
-/// A line for `/-/healthy` when the last load failed: the components are well, and they are not those that were asked
-/// for.
+/// A line for `/-/healthy` when the last load failed: the components are healthy, but run the previous configuration.
 fn last_load(controller: &Controller, what: &str) -> String {
     let failed = controller.last_load_view().filter(|load| !load.success);
     failed.map_or_else(String::new, |load| {
@@ -332,7 +332,7 @@ fn node_name(options: &CollectorOptions) -> String {
     }
 }
 
-/// What the block asks for; what the command line said where there is no block (its defaults).
+/// Applies the `logging` block, or the settings of the command line when the block has its default values.
 fn apply_logging(logs: &LogHandle, asked: &LoggingSettings, flags: Settings) {
     let settings = if *asked == LoggingSettings::default() {
         Ok(flags)

@@ -1,8 +1,8 @@
 //! The server's configuration file: YAML with Pyroscope's keys.
 //!
-//! A key that we honour is applied; a key of Pyroscope's that has no meaning here is named in a warning; any other key
-//! is an error with the valid ones, because a misspelt limit must not pass in silence. Command line flags win over the
-//! file.
+//! Keys that have an effect here are applied. Keys of Pyroscope without a meaning here are named in a warning. Any
+//! other key is an error that lists the valid ones, so that a misspelt limit does not go unnoticed. Command line flags
+//! win over the file.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use crate::app::storage::StorageSection;
 
-/// What the file said; `None` where it said nothing.
+/// Contents of the configuration file; `None` for keys that it does not have.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct ServerFile {
@@ -52,7 +52,7 @@ pub(crate) struct ServerSection {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ApiSection {
-    /// Further prefix under which every route answers.
+    /// Additional path prefix under which every route is served.
     #[serde(rename = "base-url")]
     pub base_url: Option<String>,
 }
@@ -65,7 +65,7 @@ pub(crate) struct DatabaseSection {
     pub other: std::collections::BTreeMap<String, serde_json::Value>,
 }
 
-/// Limits; names and meaning as Pyroscope's.
+/// Limits, with Pyroscope's names and meaning.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct LimitsSection {
@@ -73,9 +73,9 @@ pub(crate) struct LimitsSection {
     pub ingestion_body_limit_mb: Option<f64>,
     /// Largest uncompressed profile in bytes.
     pub max_profile_size_bytes: Option<usize>,
-    /// Most samples of a profile.
+    /// Maximum number of samples of a profile.
     pub max_profile_stacktrace_samples: Option<usize>,
-    /// Most labels of a sample.
+    /// Maximum number of labels of a sample.
     pub max_profile_stacktrace_sample_labels: Option<usize>,
     pub max_profile_stacktrace_depth: Option<usize>,
     /// Longest symbol in bytes.
@@ -84,21 +84,21 @@ pub(crate) struct LimitsSection {
     pub max_label_name_length: Option<usize>,
     /// Longest label value in bytes.
     pub max_label_value_length: Option<usize>,
-    /// Most labels of a series.
+    /// Maximum number of labels of a series.
     pub max_label_names_per_series: Option<usize>,
-    /// Oldest profile taken, a duration; 0 for any.
+    /// Age beyond which a profile is refused, a duration; 0 for no limit.
     pub reject_older_than: Option<String>,
-    /// Newest profile taken, a duration from now; 0 for any.
+    /// How far in the future a profile may be, a duration; 0 for no limit.
     pub reject_newer_than: Option<String>,
     /// How long profiles are kept, a duration; 0 for ever.
     pub retention_period: Option<String>,
-    /// The same under its name of Pyroscope 1; `retention_period` wins.
+    /// Name of `retention_period` in Pyroscope 1; `retention_period` wins.
     pub compactor_blocks_retention_period: Option<String>,
-    /// Longest range of a query, a duration; 0 for any.
+    /// Longest time range of a query, a duration; 0 for no limit.
     pub max_query_length: Option<String>,
-    /// Nodes of a flame graph when the question names no number.
+    /// Number of nodes of a flame graph when the request sets none.
     pub max_flamegraph_nodes_default: Option<i64>,
-    /// Most nodes that a question may ask for.
+    /// Maximum number of nodes that a request may ask for.
     pub max_flamegraph_nodes_max: Option<i64>,
     #[serde(flatten)]
     pub other: std::collections::BTreeMap<String, serde_json::Value>,
@@ -110,19 +110,19 @@ pub(crate) struct LimitsSection {
 pub(crate) struct MaintenanceSection {
     /// Whether files are merged.
     pub compaction: Option<bool>,
-    /// Time between searches for work, a duration.
+    /// Time between two searches for maintenance work, a duration.
     pub interval: Option<String>,
-    /// Time between searches for files to delete, a duration.
+    /// Time between two searches for files to delete, a duration.
     pub vacuum_interval: Option<String>,
-    /// Share of one core, above 0 and at most 1.
+    /// CPU limit of maintenance as a share of one core, above 0 and at most 1.
     pub cpu_share: Option<f64>,
-    /// Size in bytes up to which files of a past day are merged.
+    /// Size in bytes up to which the files of a past day are merged.
     pub target_file_size: Option<u64>,
-    /// How long files that left their table stay.
+    /// How long files stay on disk after they were removed from their table, a duration.
     pub deletion_delay: Option<String>,
-    /// `retention_period` by tenant.
+    /// `retention_period` of single tenants.
     pub tenant_retention: std::collections::BTreeMap<String, TenantRetention>,
-    /// `retention_period` by profile type, over that of the tenant.
+    /// `retention_period` of single profile types; wins over that of the tenant.
     pub type_retention: std::collections::BTreeMap<String, String>,
     /// Age after which samples are summed over five minutes.
     pub downsample_5m_after: Option<String>,
@@ -134,13 +134,13 @@ pub(crate) struct MaintenanceSection {
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum TenantRetention {
-    /// All of them, a duration.
+    /// One period for all profile types, a duration.
     Period(String),
-    /// By profile type; `default` is for the others.
+    /// A period for each profile type; `default` applies to the others.
     ByType(std::collections::BTreeMap<String, String>),
 }
 
-/// The routes that change what is stored. These keys are ours.
+/// Configuration of the routes that change stored data. Pyroscope has no such keys.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct AdminSection {
@@ -167,7 +167,7 @@ impl std::fmt::Debug for AdminTokenSection {
     }
 }
 
-/// Limits of SQL, over HTTP and on the PostgreSQL port. These keys are ours.
+/// Limits of SQL, over HTTP and on the PostgreSQL port. Pyroscope has no such keys.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct SqlSection {
@@ -177,7 +177,7 @@ pub(crate) struct SqlSection {
     pub max_memory: Option<String>,
     /// Memory of one query, a size.
     pub max_query_memory: Option<String>,
-    /// Most rows of an answer.
+    /// Maximum number of rows of an answer.
     pub max_rows: Option<usize>,
     /// Largest answer, a size.
     pub max_output: Option<String>,
@@ -185,15 +185,15 @@ pub(crate) struct SqlSection {
     pub max_concurrent_queries: Option<usize>,
 }
 
-/// The port for PostgreSQL clients. These keys are ours.
+/// The port for PostgreSQL clients. Pyroscope has no such keys.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct PostgresSection {
     /// `host:port`; no port without it.
     pub listen: Option<String>,
-    /// Most connections at one time.
+    /// Maximum number of open connections.
     pub max_connections: Option<usize>,
-    /// A connection that asks nothing for so long is closed, a duration.
+    /// Time after which an idle connection is closed, a duration.
     pub idle_timeout: Option<String>,
     pub tls: PostgresTlsSection,
     pub users: Vec<PostgresUserSection>,
@@ -231,7 +231,7 @@ impl std::fmt::Debug for PostgresUserSection {
     }
 }
 
-/// Top-level keys of Pyroscope that have no meaning for us: accepted with a warning.
+/// Top-level keys of Pyroscope that have no effect here: accepted with a warning.
 const WITHOUT_MEANING: &[&str] = &[
     "adaptive_placement",
     "admin_server",

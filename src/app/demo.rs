@@ -1,7 +1,7 @@
 //! The demo: a server and a collector in one process on one data folder.
 //!
-//! The collector runs a real configuration, written for this process and shown in the data folder, and pushes over the
-//! real protocol, so that a demo shows what `serve` and `run` do.
+//! The collector runs a real configuration, which is generated for this process and kept in the data folder, and pushes
+//! over the real protocol, so that the demo works in the same way as `serve` and `run`.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -28,14 +28,14 @@ use crate::store::clock::Clock;
 use crate::store::maintenance::MaintenanceConfig;
 use crate::telemetry::logs::{LogHandle, Settings};
 
-/// What a demo is started with.
+/// Options with which a demo is started.
 #[derive(Debug, Clone)]
 pub(crate) struct DemoOptions {
     /// `host:port` of the server.
     pub listen: String,
-    /// Names of that port besides those of this machine, for browsers.
+    /// Host names of the port that browsers may use, besides the names of this machine.
     pub allowed_hosts: AllowedHosts,
-    /// Data folder of the server; the collector's own files lie in its folder `collector`.
+    /// Data folder of the server; the collector keeps its files in the folder `collector` inside it.
     pub data: PathBuf,
     /// Programs to profile besides this one, `host:port`.
     pub targets: Vec<String>,
@@ -74,7 +74,7 @@ pub(crate) async fn run(
     };
     let prefix = serve.http.prefix.clone();
     let mut server = RunningServer::start(serve, &metrics, &shutdown).await?;
-    // The page and our own collector reach it here even when it listens on all addresses.
+    // The page and our own collector connect to this address even when the server listens on all addresses.
     let mut address = server.local_addr();
     if address.ip().is_unspecified() {
         address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
@@ -118,7 +118,7 @@ pub(crate) async fn run(
     if !options.only_self {
         machine = outcome(&controller, &shutdown).await;
         if matches!(machine, Machine::No(_)) {
-            // Without what does not work here, and with the reason.
+            // Load again without the profiler that does not work, with the reason as a comment.
             load(&machine).await?;
         }
     }
@@ -134,7 +134,7 @@ enum Machine {
     No(String),
 }
 
-/// Waits until the profiler of the configuration runs, or says why it does not.
+/// Waits until the profiler of the configuration is healthy, or returns why it is not.
 async fn outcome(controller: &Controller, shutdown: &Shutdown) -> Machine {
     const POLL: Duration = Duration::from_millis(20);
     loop {
@@ -152,10 +152,10 @@ async fn outcome(controller: &Controller, shutdown: &Shutdown) -> Machine {
     }
 }
 
-/// The profiler's component in [`MACHINE`].
+/// Id of the profiler component in [`MACHINE`].
 const PROFILER: &str = "pyroscope.ebpf.machine";
 
-/// The part of the configuration that profiles all other processes, each as the service of its program's name.
+/// The part of the configuration that profiles all other processes, with the name of the program as the service.
 const MACHINE: &str = r#"discovery.process "machine" { }
 
 discovery.relabel "programs" {
@@ -225,7 +225,7 @@ fn configuration(address: &str, targets: &[String], machine: &Machine) -> String
     text
 }
 
-/// A target goes into the configuration as text, so it may hold only what an address holds.
+/// Checks a target. It is written into the configuration as text, so only characters of an address are allowed.
 fn check_target(target: &str) -> anyhow::Result<()> {
     let port = target
         .rsplit_once(':')

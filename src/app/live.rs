@@ -1,8 +1,8 @@
-//! Joins the engine's live debugging with its routes: entries and flow counts as streams of text that end with the
-//! program.
+//! Connects the engine's live debugging with its routes: debug entries and flow counts as text streams that end when
+//! the program stops.
 //!
-//! In: the controllers. Out: the state of `admin::live`. Writing entries (which may look into profiles) happens off the
-//! runtime's threads.
+//! In: the controllers. Out: the state of `admin::live`. Entries may contain decoded profiles, so they are formatted
+//! off the runtime's threads.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::pipeline::Controller;
 use crate::pipeline::component::live::Batch;
 use crate::pipeline::run::live::WatchError;
 
-/// The routes' view of what runs; streams end at `shutdown`.
+/// The state of the live debugging routes; streams end at `shutdown`.
 pub(crate) fn state(controllers: &Controllers, shutdown: &Shutdown) -> LiveState {
     let (watched, flowing, seen) = (controllers.clone(), controllers.clone(), controllers.own.clone());
     let (until_watched, until_flowing) = (shutdown.clone(), shutdown.clone());
@@ -100,7 +100,7 @@ fn flow(controller: &Controller, module: &str, window: Duration) -> BoxStream<'s
             push_json(&mut text, &serde_json::to_value(rate).unwrap_or_default());
             text.push_str(SEPARATOR);
         }
-        // Nothing flows: an empty entry shows that the stream is open, as Alloy's does.
+        // Without any flow, send an empty entry, as Alloy does, to show that the stream is open.
         if text.is_empty() {
             text.push_str(SEPARATOR);
         }
@@ -109,7 +109,7 @@ fn flow(controller: &Controller, module: &str, window: Duration) -> BoxStream<'s
     texts.boxed()
 }
 
-/// JSON in which the separator cannot occur: inside a string its middle is written as an escape.
+/// Writes JSON without the separator: inside a string its middle character is written as an escape.
 fn push_json(text: &mut String, value: &serde_json::Value) {
     text.push_str(&value.to_string().replace(SEPARATOR, "|\\u003b|"));
 }

@@ -1,8 +1,8 @@
-//! The section `maintenance` of the server's configuration file, and what `limits` and flags say of retention, as
-//! settings of the store.
+//! Converts maintenance and retention settings (section `maintenance` and `limits` of the configuration file, and
+//! flags) to the settings of the store.
 //!
-//! In: texts. Out: settings, or an error that names the key. A value that would do harm in silence (an interval of
-//! nothing, a period of a type that cannot be) is an error.
+//! In: texts. Out: settings, or an error that names the key. A value that would silently do harm (an interval of zero,
+//! the period of an impossible profile type) is an error.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use crate::store::maintenance::{Downsampling, MaintenanceConfig};
 
 /// Shortest time between rounds of maintenance.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
-/// Smallest size to which files are merged: below it a day is more files than merging saves.
+/// Smallest merge target; with smaller files a day has more files than merging saves.
 const SMALLEST_TARGET_BYTES: u64 = 64 << 10;
 
-/// Settings of maintenance: the file's, and over them the flags'.
+/// Settings of maintenance; flags win over the file.
 pub(crate) fn settings(
     file: &MaintenanceSection,
     limits: &LimitsSection,
@@ -119,7 +119,7 @@ pub(crate) fn settings(
     Ok(config)
 }
 
-/// Periods by profile type. A key is a whole id (five parts) or the first part of one.
+/// Retention periods by profile type. A key is a full profile type (five parts) or its first part.
 fn by_type(name: &str, texts: &BTreeMap<String, String>) -> anyhow::Result<BTreeMap<String, Duration>> {
     let mut periods = BTreeMap::new();
     for (kind, text) in texts {

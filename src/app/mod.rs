@@ -1,5 +1,5 @@
-//! The composition root: the only module that sees every layer. It builds what a command needs, joins it, and stops it
-//! in order.
+//! The composition root and the only module that uses every layer. It builds the parts that a command needs, connects
+//! them, and stops them in order.
 
 #[cfg(feature = "server")]
 pub(crate) mod config;

@@ -1,8 +1,8 @@
-//! Reading the configuration again: asked by SIGHUP, by HTTP, or by the files themselves (`--config.watch`).
+//! Reloads the configuration on SIGHUP, over HTTP, or when its files change (`--config.watch`).
 //!
-//! In: the path. Out: a load by the controller, whose outcome is in the log, in the answer and in the metrics. One at a
-//! time from the reading of the files on, so that an older text never follows a newer one. A watch is only a hint to
-//! check: what counts is whether the text is another than the last that was tried.
+//! In: the path. Out: a load by the controller, whose outcome goes to the log, the answer and the metrics. Reading the
+//! files and loading them are one critical section, so that an older text never replaces a newer one. A file event only
+//! triggers a check: a load happens when the text differs from the last one that was tried.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,40 +20,40 @@ use crate::lang::Diagnostics;
 use crate::pipeline::Controller;
 use crate::telemetry::memory;
 
-/// How often the files are checked when no change was reported: some file systems report none.
+/// How often the files are checked without an event, since some file systems report none.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
-/// How long after a load what it has left behind is given back.
+/// How long after a load the memory that it freed is returned to the system.
 const AFTER_LOAD: Duration = Duration::from_millis(500);
-/// Files that change all the time are read after this many settle times at the latest.
+/// Number of settle times after which files that keep changing are read anyway.
 const MOST_SETTLES: u32 = 10;
 
-/// Files with their names; shared with what runs them.
+/// Files with their names, shared with the controller that runs them.
 pub(crate) type Texts = Vec<(Arc<str>, Arc<str>)>;
 
-/// Texts as they were read, to share.
+/// Wraps file names and texts for sharing.
 pub(crate) fn shared(texts: Vec<(String, String)>) -> Texts {
     let shared = |(path, text): (String, String)| (path.into(), text.into());
     texts.into_iter().map(shared).collect()
 }
 
-/// Reads the configuration again and again.
+/// Reloads the configuration on request.
 pub(crate) struct Reloader {
     controller: Controller,
     sources: Sources,
-    /// Held from the reading of the files to the end of the load.
+    /// Held from reading the files to the end of the load.
     working: tokio::sync::Mutex<()>,
     texts: Mutex<LoadedTexts>,
 }
 
 #[derive(Default)]
 struct LoadedTexts {
-    /// What was read last, good or bad.
+    /// The texts that were read last, whether or not they could be loaded.
     tried: Option<Texts>,
     in_force: Texts,
 }
 
 impl Reloader {
-    /// For a configuration that has been read, but not loaded.
+    /// A reloader for a configuration that has been read but not loaded.
     pub(crate) fn new(controller: Controller, sources: Sources) -> Self {
         Self {
             controller,
@@ -67,7 +67,7 @@ impl Reloader {
         self.texts.lock().in_force.clone()
     }
 
-    /// Loads these texts of the path. On an error nothing has changed.
+    /// Loads these texts of the path. On an error the running configuration stays.
     pub(crate) async fn load(&self, texts: Texts) -> Result<(), Diagnostics> {
         self.texts.lock().tried = Some(texts.clone());
         let result = self.controller.load(texts.clone()).await;
@@ -85,7 +85,8 @@ impl Reloader {
         }
     }
 
-    /// Reads the configuration again. On an error, whose text is the answer, nothing has changed.
+    /// Reads and loads the configuration again. On an error the running configuration stays; the error text is the HTTP
+    /// answer.
     pub(crate) async fn reload(&self, asked_by: &'static str) -> Result<(), String> {
         let _working = self.working.lock().await;
         match self.sources.read() {
@@ -131,13 +132,13 @@ impl Reloader {
         })
     }
 
-    /// Reloads when the files have changed and were left alone for `settle`.
+    /// Reloads when the files have changed and then stayed the same for `settle`.
     pub(crate) async fn on_change(self: Arc<Self>, settle: Duration, shutdown: Shutdown) {
         let (changed, mut changes) = mpsc::channel(1);
         let mut watcher = Watch::new(changed);
         loop {
-            // Anew every time: a rename may have put another folder behind a link. Reading comes after it, so that no
-            // change falls between.
+            // Set up the watches again each time, since a rename may have put another folder behind a link. The files
+            // are read afterwards, so no change is missed in between.
             watcher.look_at(self.sources.path());
             self.reload_if_changed().await;
             tokio::select! {
@@ -150,8 +151,8 @@ impl Reloader {
 
     async fn reload_if_changed(&self) {
         let _working = self.working.lock().await;
-        // A file that is just being replaced may be missing for a moment; what stays missing is reported by whatever
-        // reloads.
+        // A file that is being replaced may be missing for a moment; one that stays missing is reported by the next
+        // explicit reload.
         let Ok(texts) = self.sources.read().map(shared) else {
             tracing::debug!(config = %self.sources.path().display(), "the configuration cannot be read at the moment");
             return;
@@ -164,15 +165,15 @@ impl Reloader {
     }
 }
 
-/// A load leaves as much behind as it has made. A moment later, when what it started has started and the caller
-/// has the answer, it is given back.
+/// A load frees about as much memory as it allocates. Returns it to the system a moment later, when the new components
+/// have started and the caller has its answer.
 pub(crate) async fn give_back_later() {
     tokio::time::sleep(AFTER_LOAD).await;
-    // Not awaited.
+    // Detached; the result is not needed.
     drop(tokio::task::spawn_blocking(memory::give_back));
 }
 
-/// Returns when nothing has changed for `settle`, or at last after some times that.
+/// Returns when nothing has changed for `settle`, or after [`MOST_SETTLES`] times that.
 async fn settled(changes: &mut mpsc::Receiver<()>, settle: Duration) {
     let latest = tokio::time::Instant::now() + settle * MOST_SETTLES;
     while tokio::time::Instant::now() < latest
@@ -182,7 +183,7 @@ async fn settled(changes: &mut mpsc::Receiver<()>, settle: Duration) {
     {}
 }
 
-/// The folders in which a change of the configuration shows.
+/// Watches the folders in which a change of the configuration is visible.
 struct Watch {
     watcher: Option<RecommendedWatcher>,
     folders: Vec<PathBuf>,
@@ -191,9 +192,9 @@ struct Watch {
 impl Watch {
     fn new(changed: mpsc::Sender<()>) -> Self {
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            // Being read is no change, and we read.
+            // Ignore read events: our own reads cause them.
             if event.is_ok_and(|event| !event.kind.is_access()) {
-                // When one waits to be seen, another adds nothing.
+                // One pending notification is enough.
                 let _ = changed.try_send(());
             }
         });
@@ -209,7 +210,7 @@ impl Watch {
         }
     }
 
-    /// Watches the folder of the path and, where links lead elsewhere, the folder in which it really lies.
+    /// Watches the folder of the path and, for links, the folder of the real file.
     fn look_at(&mut self, path: &Path) {
         let Some(watcher) = &mut self.watcher else { return };
         let folder = |path: &Path| {
@@ -235,7 +236,7 @@ impl Watch {
             return;
         }
         for gone in self.folders.drain(..) {
-            // It may be gone from the disk, and its watch with it.
+            // The folder may have been deleted, together with its watch.
             let _ = watcher.unwatch(&gone);
         }
         for folder in folders {
@@ -250,7 +251,7 @@ impl Watch {
     }
 }
 
-/// Prints diagnostics for people.
+/// Prints diagnostics to standard error.
 #[expect(
     clippy::print_stderr,
     reason = "diagnostics with excerpts are for people at a terminal"

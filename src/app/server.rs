@@ -1,7 +1,7 @@
-//! The server: store, query engine and routes on one port, with health, metrics and profiles of the process itself.
+//! The server: store, query engine and routes on one port, with health, metrics and profiles of its own process.
 //!
-//! Order of start: port (so that a taken one is known before any data is touched), store (replay), engine, ready. Order
-//! of stop: not ready, requests in work finish, store flushes; five seconds in all.
+//! Start order: port (so that a taken port is reported before any data is touched), store (replay), engine, ready. Stop
+//! order: not ready, requests in progress finish, store flushes; five seconds in total.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,20 +26,20 @@ use crate::store::{Limits, Store, StoreConfig};
 use crate::telemetry::metrics::Scope;
 use crate::telemetry::process::ProcessMetrics;
 
-/// Time for requests in work after the signal to stop.
+/// Time for requests in progress after the signal to stop.
 const REQUEST_GRACE: Duration = Duration::from_secs(2);
-/// Time for the last flush; what it does not reach is in the log and comes back at the next start.
+/// Time for the last flush; profiles that are not flushed by then stay in the log and are replayed at the next start.
 const FLUSH_GRACE: Duration = Duration::from_secs(3);
 
-/// What a server is started with.
+/// Options with which a server is started.
 #[derive(Debug, Clone)]
 pub(crate) struct ServeOptions {
     // `host:port`.
     pub listen: String,
-    /// Names of that port besides those of this machine, for browsers.
+    /// Host names of the port that browsers may use, besides the names of this machine.
     pub allowed_hosts: AllowedHosts,
     pub data: PathBuf,
-    /// A head so old is flushed.
+    /// Age at which a head is flushed.
     pub flush_age: Duration,
     pub limits: Limits,
     /// Merging, retention and deletion of files.
@@ -48,9 +48,9 @@ pub(crate) struct ServeOptions {
     pub http: ServerOptions,
     /// The PostgreSQL port, if there is one.
     pub postgres: Option<PostgresOptions>,
-    /// What time it is for the store.
+    /// Source of the current time for the store.
     pub clock: Clock,
-    /// The bucket of the tables; `None` for local files.
+    /// The bucket that holds the tables; `None` for local files.
     pub bucket: Option<BucketOptions>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct RunningServer {
 }
 
 impl RunningServer {
-    /// Opens the port and the store. The server answers from [`RunningServer::run`] on.
+    /// Opens the port and the store. Requests are served once [`RunningServer::run`] is called.
     pub(crate) async fn start(options: ServeOptions, metrics: &Scope, shutdown: &Shutdown) -> anyhow::Result<Self> {
         let listen = ListenOptions {
             grace: REQUEST_GRACE,
@@ -72,7 +72,7 @@ impl RunningServer {
         };
         let listener = Listener::bind(&options.listen, listen).await?;
         if !is_this_machine(listener.local_addr().ip()) {
-            // The PostgreSQL port has users then, or is not opened.
+            // The PostgreSQL port needs no such warning: without users it is not opened on such an address.
             tracing::warn!(
                 address = %listener.local_addr(),
                 "other machines can reach this port and nobody is asked for a password: put a proxy that asks before \
@@ -130,17 +130,17 @@ impl RunningServer {
         })
     }
 
-    /// Serves other routes, too: of a collector in the same process.
+    /// Adds the routes of a collector in the same process.
     pub(crate) fn add_routes(&mut self, routes: axum::Router) {
         self.routes = std::mem::take(&mut self.routes).merge(routes);
     }
 
-    /// The address with the real port.
+    /// The bound address, with the actual port.
     pub(crate) fn local_addr(&self) -> std::net::SocketAddr {
         self.listener.local_addr()
     }
 
-    /// The address of the PostgreSQL port with the real port.
+    /// The bound address of the PostgreSQL port, with the actual port.
     pub(crate) fn postgres_addr(&self) -> Option<std::net::SocketAddr> {
         self.postgres.as_ref().map(PostgresServer::local_addr)
     }
@@ -153,7 +153,7 @@ impl RunningServer {
             signal.cancelled().await;
             stopping.set_not_ready("the server is stopping");
         });
-        // Half of what the start has touched is not needed again.
+        // About half of the memory that the start used is not needed any more.
         tokio::spawn(give_back_later());
         let sessions = self
             .postgres
@@ -188,7 +188,7 @@ pub(crate) async fn run(options: ServeOptions, shutdown: Shutdown) -> anyhow::Re
     server.run(shutdown).await
 }
 
-/// A registry that has the metrics of the process.
+/// A registry with the metrics of the process.
 pub(crate) fn process_metrics() -> Scope {
     let metrics = Scope::new();
     metrics.register_collector(ProcessMetrics::new());

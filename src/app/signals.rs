@@ -1,4 +1,4 @@
-//! Signals to tokens: SIGINT and SIGTERM ask for a graceful stop; a second one ends the process at once.
+//! Turns signals into a shutdown token: the first SIGINT or SIGTERM starts a graceful stop, the second exits at once.
 
 use tokio::signal::unix::{SignalKind, signal};
 

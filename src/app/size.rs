@@ -1,8 +1,8 @@
-//! Numbers of bytes as flags and configuration files write them.
+//! Parses sizes in bytes from flags and configuration files.
 
 use anyhow::{Context, bail};
 
-/// A number of bytes, or one with a unit: `512MiB`, `2GiB`, `100MB`.
+/// Parses a number of bytes, with or without a unit: `512MiB`, `2GiB`, `100MB`.
 pub(crate) fn bytes(name: &str, text: &str) -> anyhow::Result<usize> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());

@@ -1,4 +1,4 @@
-//! Configuration from disk: one file, or all files of one folder read as one (not its sub-folders, as Alloy does).
+//! Reads a configuration from disk: one file, or all files of one folder (without sub-folders, as in Alloy).
 
 use std::path::{Path, PathBuf};
 
@@ -11,17 +11,17 @@ use crate::lang::{Diagnostics, decode_text};
 /// Extensions of configuration files in a folder.
 const EXTENSIONS: [&str; 3] = ["alloy", "river", "hcl"];
 
-/// Where a configuration comes from, again and again.
+/// The file or folder of a configuration, which can be read repeatedly.
 #[derive(Debug)]
 pub(crate) struct Sources {
     path: PathBuf,
     conversion: Option<Conversion>,
-    /// What was said of the last conversion, so that it is said once.
+    /// Notes of the last conversion; each set of notes is logged once.
     noted: Mutex<Vec<String>>,
 }
 
 impl Sources {
-    /// A file, or a folder of files; with a conversion a file of another format.
+    /// A file or a folder of Alloy text; with a conversion, a file in another format.
     pub(crate) fn new(path: &Path, conversion: Option<Conversion>) -> Self {
         Self {
             path: path.to_owned(),
@@ -30,12 +30,12 @@ impl Sources {
         }
     }
 
-    /// The file or folder that is read.
+    /// The path of the file or folder.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The texts as they are now, in Alloy's language. What a conversion left out is logged when it is new.
+    /// Reads the current texts, converted to Alloy's language. Notes of the conversion are logged when they are new.
     pub(crate) fn read(&self) -> anyhow::Result<Vec<(String, String)>> {
         let Some(conversion) = &self.conversion else {
             return read(&self.path);
@@ -55,7 +55,7 @@ impl Sources {
     }
 }
 
-/// The texts at `path` with their names, in the order of the names. A text that is not UTF-8 is an error that holds
+/// Reads the texts at `path` with their names, sorted by name. For a text that is not UTF-8 the error holds
 /// [`Diagnostics`].
 pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<(String, String)>> {
     let metadata =
@@ -77,8 +77,8 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<(String, String)>> {
         .collect()
 }
 
-/// A file itself, or all configuration files in a folder and below it, sorted. Hidden folders and links to folders are
-/// passed over.
+/// The file itself, or all configuration files in a folder and below it, sorted. Hidden folders and links to folders
+/// are skipped.
 pub(crate) fn files_below(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let metadata = std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
     if !metadata.is_dir() {

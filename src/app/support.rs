@@ -1,8 +1,8 @@
-//! The support bundle: what remote support wants to see, as a zip file.
+//! The support bundle: a zip file with diagnostic data of the collector.
 //!
-//! In: the running collector. Out: its configuration without secrets, its components, metrics before and after, the log
-//! lines and a CPU profile of the time between. Layout as Alloy's, under our name. Nothing in it is secret: see
-//! [`crate::pipeline::redact`]; values of components show secrets as `(secret)`.
+//! In: the running collector. Out: its configuration without secrets, its components, metrics before and after the
+//! collection, and the log lines and a CPU profile of the time between. The layout is Alloy's, under our name. The
+//! bundle contains no secrets: see [`crate::pipeline::redact`]; values of components show secrets as `(secret)`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::telemetry::metrics::Scope;
 /// Most bytes of log lines, 16 MiB.
 const MAX_LOG_BYTES: usize = 16 << 20;
 
-/// Variables of the environment that change what the collector does.
+/// Environment variables that change the behaviour of the collector.
 const ENVIRONMENT: [&str; 13] = [
     "ALLOY_DEPLOY_MODE",
     "ALLUVIUM_LOG_FORMAT",
@@ -40,28 +40,28 @@ const ENVIRONMENT: [&str; 13] = [
     "no_proxy",
 ];
 
-/// Takes bundles, one at a time.
+/// Builds support bundles, one at a time.
 pub(crate) struct SupportBundle {
     pub controllers: Controllers,
-    /// Where the text from a server is.
+    /// Source of the remote configuration text.
     pub remote: Remote,
     pub reloader: Arc<Reloader>,
-    /// Peers and components as the API shows them.
+    /// Peers and components in the form of the API.
     pub web: Arc<dyn Web>,
     pub metrics: Scope,
     /// Profiles of this process.
     pub profiling: Profiling,
-    /// Where lines are listened to.
+    /// Source of the log lines.
     pub logs: LogHandle,
     pub flags: Vec<String>,
     /// When the collector started.
     pub started: Instant,
-    /// Held while one is taken.
+    /// Held while a bundle is built.
     pub taking: tokio::sync::Mutex<()>,
 }
 
 impl SupportBundle {
-    /// Takes a bundle over this long.
+    /// Builds a bundle, with log lines and CPU profile collected for `duration`.
     pub(crate) async fn take(&self, duration: Duration) -> Result<Vec<u8>, SupportError> {
         let _taking = self.taking.try_lock().map_err(|_| SupportError::Busy)?;
         let tap = self.logs.tap(MAX_LOG_BYTES);
@@ -98,7 +98,7 @@ impl SupportBundle {
             (format!("sources/{name}"), path, text)
         });
         let remote = self.remote.in_force();
-        // Alloy's place for it.
+        // The path is the same as in Alloy's bundle.
         let remote = remote.map(|(path, text)| ("sources/remote-config/remote.alloy".to_owned(), path, text));
         for (name, path, text) in texts.chain(remote) {
             files.push((name, redact(&path, &text, components::ALL).into_bytes()));
@@ -122,7 +122,7 @@ impl SupportBundle {
         )
     }
 
-    /// All components with their values, those of modules behind the components that made them.
+    /// All components with their values; the components of a module follow the component that created it.
     fn components(&self) -> serde_json::Value {
         let mut all = Vec::new();
         let mut modules = vec![MODULE.to_owned(), String::new()];

@@ -4,10 +4,10 @@ use std::io::IsTerminal;
 
 use crate::lang::diagnostic::Diagnostics;
 
-/// What the flag `--color` asks for.
+/// Values of the flag `--color`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Colour {
-    /// On a terminal, unless `NO_COLOR` is set to something or `TERM` is `dumb`.
+    /// Coloured on a terminal, unless `NO_COLOR` is not empty or `TERM` is `dumb`.
     #[default]
     Auto,
     Always,
@@ -15,7 +15,7 @@ pub(crate) enum Colour {
 }
 
 impl Colour {
-    /// The text of diagnostics for standard error.
+    /// Formats diagnostics for standard error.
     pub(crate) fn render(self, diagnostics: &Diagnostics) -> String {
         if self.on_stderr() {
             diagnostics.render_coloured()

@@ -1,7 +1,7 @@
-//! The collector's JSON API over its controller: the one place where both are known.
+//! Implements the collector's JSON API on top of its controllers.
 //!
-//! In: a controller and what the program knows of itself. Out: the values that `admin::web` serves. Modules of the
-//! remote configuration have ids that begin with `remotecfg/`.
+//! In: controllers and facts about the program. Out: the values that `admin::web` serves. Modules of the remote
+//! configuration have ids that begin with `remotecfg/`.
 
 use std::net::SocketAddr;
 
@@ -12,18 +12,18 @@ use crate::admin::web::{Answer, Web};
 use crate::app::remote::MODULE;
 use crate::pipeline::Controller;
 
-/// The collector as its API shows it.
+/// The collector's data for its API.
 pub(crate) struct CollectorWeb {
     pub controllers: Controllers,
     pub node_name: String,
     pub address: SocketAddr,
 }
 
-/// The controllers that run components. Clones are handles of the same.
+/// The controllers that run components. Clones share the controllers.
 #[derive(Clone)]
 pub(crate) struct Controllers {
     pub own: Controller,
-    /// Of the configuration from a server, in a program that asks for one.
+    /// Controller of the remote configuration, if the program supports one.
     pub remote: Option<Controller>,
 }
 
@@ -32,7 +32,7 @@ impl Controllers {
         std::iter::once(&self.own).chain(&self.remote)
     }
 
-    /// The controller that runs a component or module of this whole id.
+    /// The controller that runs the component or module with this full id.
     pub(crate) fn of(&self, id: &str) -> &Controller {
         match (&self.remote, id.split('/').next()) {
             (Some(remote), Some(MODULE)) => remote,
@@ -53,7 +53,7 @@ impl Web for CollectorWeb {
     }
 
     fn remote_components(&self, module: &str) -> Option<Value> {
-        // Without a remote configuration its root is there, and empty.
+        // Without a remote configuration, its root module exists and is empty.
         let id = remote(module);
         let found = self.controllers.of(&id).components(&id).map(to_json);
         found.or_else(|| module.is_empty().then(|| json!([])))
@@ -68,7 +68,7 @@ impl Web for CollectorWeb {
         self.controllers.of(&id).component(&id).map(to_json)
     }
 
-    /// A cluster of one, in the shape of Alloy's peers.
+    /// A cluster of one node, in the form of Alloy's peers.
     fn peers(&self) -> Value {
         json!([{
             "name": self.node_name,

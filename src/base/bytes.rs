@@ -1,7 +1,7 @@
-//! A budget of bytes: a semaphore that counts in units of 1 KiB, since it counts in 32 bits.
+//! A memory budget in bytes: a semaphore with units of 1 KiB, since its counter has 32 bits.
 //!
-//! In: how many bytes are wanted. Out: [`HeldBytes`], which count against the budget until they are dropped. Whoever
-//! waits is served in turn.
+//! In: how many bytes are wanted. Out: [`HeldBytes`], which count against the budget until they are dropped. Waiters
+//! are served in order.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 const UNIT_BYTES: usize = 1024;
 
-/// A budget. Clones share it.
+/// A budget in bytes. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct ByteBudget {
     units: Arc<Semaphore>,
     all: u32,
 }
 
-/// Bytes of a budget, given back when dropped.
+/// A share of a budget, released on drop.
 #[derive(Debug)]
 pub(crate) struct HeldBytes(OwnedSemaphorePermit);
 
 impl ByteBudget {
-    /// A budget of so many bytes, rounded up to whole units; at least one.
+    /// A budget of `bytes`, rounded up to whole units; at least one unit.
     pub(crate) fn new(bytes: usize) -> Self {
         let all = units(bytes).max(1);
         Self {
@@ -30,17 +30,17 @@ impl ByteBudget {
         }
     }
 
-    /// Waits for `bytes`, or for the whole budget when they are more.
+    /// Waits for `bytes`, or for the whole budget when `bytes` exceeds it.
     pub(crate) async fn take(&self, bytes: usize) -> HeldBytes {
         let wanted = units(bytes).min(self.all);
         match self.units.clone().acquire_many_owned(wanted).await {
             Ok(permit) => HeldBytes(permit),
-            // Only a semaphore that was closed says no, and nobody closes it.
+            // Only a closed semaphore gives an error, and this one is never closed.
             Err(_) => std::future::pending().await,
         }
     }
 
-    /// Takes `bytes` when they are free, and never more than there are.
+    /// Takes `bytes` if they are free now; `None` otherwise.
     pub(crate) fn try_take(&self, bytes: usize) -> Option<HeldBytes> {
         let permit = self.units.clone().try_acquire_many_owned(units(bytes)).ok()?;
         Some(HeldBytes(permit))
@@ -63,7 +63,7 @@ impl HeldBytes {
         self.0.num_permits() * UNIT_BYTES
     }
 
-    /// Gives back what is held beyond `bytes`.
+    /// Releases the bytes held beyond `bytes`.
     pub(crate) fn keep(&mut self, bytes: usize) {
         let more = self.0.num_permits().saturating_sub(units(bytes) as usize);
         drop(self.0.split(more));

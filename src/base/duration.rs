@@ -1,6 +1,6 @@
-//! Durations as Go writes them: `1h30m`, `1.5s`, `500ms`, `0`. Source: `time.ParseDuration` and `Duration.String` of
-//! Go's documentation. Days (`d`), weeks (`w`) and years (`y`, 365 days) of Prometheus' model are read too, never
-//! written.
+//! Durations in Go's format: `1h30m`, `1.5s`, `500ms`, `0`, by Go's documentation of `time.ParseDuration` and
+//! `Duration.String`. The days (`d`), weeks (`w`) and years (`y`, 365 days) of Prometheus' model are parsed too, but
+//! never written.
 
 use std::time::Duration;
 

@@ -1,6 +1,7 @@
-//! `Content-Encoding`: whether the caller accepts one, and gzip for callers that do.
+//! `Content-Encoding`: which encodings a client accepts, and gzip compression of answers.
 //!
-//! In: headers and bytes. Out: a word, and fewer bytes. Which answers are worth it is the caller's business.
+//! In: headers and bytes. Out: whether an encoding is accepted, and compressed bytes. The caller decides which answers
+//! are compressed.
 
 use std::io::Read;
 
@@ -8,7 +9,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http::header::ACCEPT_ENCODING;
 
-/// Answers shorter than this are not compressed: the gain is less than a packet.
+/// Minimum size of a compressed answer: below it the gain is less than a packet.
 const COMPRESS_FROM_BYTES: usize = 4096;
 
 /// True when `Accept-Encoding` names `encoding` and does not give it the weight 0.
@@ -24,7 +25,7 @@ pub(crate) fn accepts(headers: &HeaderMap, encoding: &str) -> bool {
     })
 }
 
-/// The body compressed by gzip; `None` for one that is too small to gain.
+/// The body compressed with gzip; `None` when it is too small to gain from it.
 pub(crate) fn gzip(body: &[u8]) -> Option<Bytes> {
     if body.len() < COMPRESS_FROM_BYTES {
         return None;

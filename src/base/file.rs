@@ -1,22 +1,22 @@
-//! Files that are there whole or not at all, also when the power fails, and the modes of what we write.
+//! Writes files atomically, also across power failures, and sets the permissions of new files.
 //!
-//! A file that takes the place of another is written beside it under a name of its own, synced, renamed, and its folder
-//! is synced. What is to be done when a step fails is the caller's business.
+//! A file that replaces another is written beside it under a temporary name, synced and renamed, and then its folder is
+//! synced. The caller handles the failure of a step.
 
 use std::fs::{self, File};
 use std::io::{Result, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// Does a step, or fails it: for tests.
+/// Runs a step; tests use it to make a step fail.
 pub(crate) type Run<'a> = &'a mut dyn FnMut(&mut dyn FnMut() -> Result<()>) -> Result<()>;
 
-/// Writes a file of which readers see the old or the new contents, never a part; only its owner may read it.
+/// Writes a file atomically: readers see the old or the new contents. Only its owner may read it.
 pub(crate) fn replace(path: &Path, contents: &[u8]) -> Result<()> {
     replace_by(path, contents, &mut |step| step())
 }
 
-/// As [`replace`]. Each step (write, sync, rename, sync of the folder) is done by `run`.
+/// As [`replace`], with each step (write, sync, rename, sync of the folder) done by `run`.
 pub(crate) fn replace_by(path: &Path, contents: &[u8], run: Run<'_>) -> Result<()> {
     let staged = Staged::new(path);
     let mut file = File::options()
@@ -30,15 +30,15 @@ pub(crate) fn replace_by(path: &Path, contents: &[u8], run: Run<'_>) -> Result<(
     run(&mut || sync_parent(path))
 }
 
-/// A file that is written under a temporary name and gets its own when it is whole. What is left under the temporary
-/// name is removed when this is dropped.
+/// A file that is written under a temporary name and gets its final name when it is complete. Drop removes the
+/// temporary file if it still exists.
 pub(crate) struct Staged {
     path: PathBuf,
     temporary: PathBuf,
 }
 
 impl Staged {
-    /// For the file at `path`; nothing is written yet.
+    /// Prepares the file at `path`; nothing is written yet.
     pub(crate) fn new(path: &Path) -> Self {
         Self {
             temporary: temporary_name(path),
@@ -46,22 +46,22 @@ impl Staged {
         }
     }
 
-    /// Where it is to be written.
+    /// Path of the temporary file.
     pub(crate) fn temporary(&self) -> &Path {
         &self.temporary
     }
 
-    /// Syncs what was written to it.
+    /// Syncs the contents of the temporary file.
     pub(crate) fn sync(&self) -> Result<()> {
         File::open(&self.temporary)?.sync_all()
     }
 
-    /// Gives it its name, in the place of whatever has that.
+    /// Renames the file to its final name, replacing an existing file.
     pub(crate) fn replace(&self) -> Result<()> {
         fs::rename(&self.temporary, &self.path)
     }
 
-    /// Gives it its name; fails when another writer was first.
+    /// Links the file under its final name; fails when a file of that name exists.
     pub(crate) fn link(&self) -> Result<()> {
         fs::hard_link(&self.temporary, &self.path)
     }
@@ -69,38 +69,37 @@ impl Staged {
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        // It is gone when it has been renamed.
+        // After a rename there is nothing to remove.
         let _ = fs::remove_file(&self.temporary);
     }
 }
 
-/// Syncs the folder that holds `path`, and so the name of the file.
+/// Syncs the folder that contains `path`, so that the file's name is durable.
 pub(crate) fn sync_parent(path: &Path) -> Result<()> {
     match path.parent() {
-        // A relative path of one part lies in the current folder.
+        // A relative path with a single part is in the current folder.
         Some(folder) if folder.as_os_str().is_empty() => File::open(".")?.sync_all(),
         Some(folder) => File::open(folder)?.sync_all(),
         None => Ok(()),
     }
 }
 
-/// A name under which a file is written before it gets its own. It starts with a dot, which the readers of tables' logs
-/// skip. No two calls give the same, in any process: another writer of the same file must not write into ours between
-/// its sync and its link.
+/// A temporary name in the folder of `path`. It starts with a dot, which readers of the tables' logs skip. Names are
+/// unique across processes: another writer of the same file must not write to ours between its sync and its link.
 pub(crate) fn temporary_name(path: &Path) -> PathBuf {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     path.with_file_name(format!(".{name}.{}.tmp", uuid::Uuid::new_v4().simple()))
 }
 
-/// From now on this process makes folders and files for its user alone (0700 and 0600), also where a library makes
-/// them. An ACL for new files that a folder has (`setfacl -d`) goes before it.
+/// From now on the process creates folders and files for its user alone (0700 and 0600), including those that libraries
+/// create. A default ACL of a folder (`setfacl -d`) takes precedence.
 #[allow(unsafe_code, reason = "the standard library has no umask(2)")]
 pub(crate) fn keep_new_files_private() {
     // SAFETY: umask(2) takes any number, cannot fail and touches no memory of ours.
     unsafe { libc::umask(0o077) };
 }
 
-/// Warns when other users may read a folder.
+/// Logs a warning when other users may read a folder.
 pub(crate) fn warn_of_open_folder(folder: &Path) -> Result<()> {
     let mode = fs::metadata(folder)?.permissions().mode() & 0o7777;
     if mode & 0o007 != 0 {

@@ -1,7 +1,7 @@
-//! What std lacks and every layer needs: durations, byte sizes, backoff, record files, files replaced as a whole,
+//! Utilities that std lacks and all layers use: durations, byte sizes, backoff, record files, atomic file replacement,
 //! shutdown.
 //!
-//! Nothing here knows of profiles or configuration.
+//! Nothing here depends on profiles or configuration.
 
 pub(crate) mod bytes;
 pub(crate) mod duration;
@@ -10,8 +10,8 @@ pub(crate) mod file;
 pub(crate) mod net;
 pub(crate) mod segment;
 
-/// The signal that asks a task to finish what it holds and return.
+/// The signal that asks a task to finish its work and return.
 pub use tokio_util::sync::CancellationToken as Shutdown;
 
-/// A boxed future, for trait objects at layer borders.
+/// A boxed future, for trait objects between layers.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

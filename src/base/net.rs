@@ -1,11 +1,11 @@
-//! This machine among others: words for what went wrong with a port, which addresses only it reaches, and its name.
+//! Host name, loopback addresses, and messages for errors of listening sockets.
 //!
-//! The server and the collector open one port each; both say the same of one that they cannot have.
+//! The server and the collector share these, so that they report the same errors.
 
 use std::io::{Error, ErrorKind};
 use std::net::IpAddr;
 
-/// Why a port could not be opened, for people.
+/// Why a port could not be opened, as a message.
 pub(crate) fn listen_reason(error: &Error) -> String {
     match error.kind() {
         ErrorKind::AddrInUse => "another program uses the port".to_owned(),
@@ -13,7 +13,7 @@ pub(crate) fn listen_reason(error: &Error) -> String {
     }
 }
 
-/// An address that other machines cannot reach.
+/// True for a loopback address, which other machines cannot reach.
 pub(crate) fn is_this_machine(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }

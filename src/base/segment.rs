@@ -3,8 +3,7 @@
 //!
 //! A record is `length u32 LE | crc32 (IEEE) of payload u32 LE | payload`. A file opens with the 8 bytes [`MAGIC`]. A
 //! torn tail (short record, wrong checksum at the end) ends the file and is reported, never an error; damage in the
-//! middle is told apart from a torn tail by a valid record after it. Holds no policy: when to sync is the
-//! caller's business.
+//! middle is told apart from a torn tail by a valid record after it. The caller decides when to sync.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -24,7 +23,7 @@ pub(crate) fn encode_record(payload: &[u8], out: &mut Vec<u8>) {
     encode_record_parts(&[payload], out);
 }
 
-/// As [`encode_record`] for a payload given in pieces, so that a header and a shared body need no copy before.
+/// As [`encode_record`] for a payload in several parts, which avoids a copy of a header and a shared body.
 pub(crate) fn encode_record_parts(parts: &[&[u8]], out: &mut Vec<u8>) {
     let length: usize = parts.iter().map(|part| part.len()).sum();
     let mut hasher = crc32fast::Hasher::new();
@@ -46,7 +45,7 @@ pub(crate) fn create(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// What a read of a whole segment found.
+/// The result of reading a whole segment.
 #[derive(Debug, Default)]
 pub(crate) struct SegmentContents {
     /// Payloads in the order in which they were written.
@@ -91,7 +90,7 @@ pub(crate) fn parse(data: bytes::Bytes) -> Result<SegmentContents, String> {
             contents.valid_bytes = end as u64;
             continue;
         }
-        // Not a record here: a torn tail, or damage with data after it. Look for the next valid record.
+        // No valid record here: a torn tail, or damage before later records. Search for the next valid record.
         match (position + 1..data.len()).find_map(|start| record_at(&data, start).map(|_| start)) {
             Some(next) => {
                 contents.damaged_bytes += (next - position) as u64;

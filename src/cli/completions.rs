@@ -1,4 +1,4 @@
-//! `alluvium completions`: a script that teaches a shell our commands and flags.
+//! `alluvium completions`: prints a completion script for a shell.
 //!
 //! Writes to standard output and changes nothing.
 

@@ -1,5 +1,5 @@
-//! `alluvium convert`: a configuration from Alloy syntax to HCL and back, comments included; and configurations of
-//! conprof, Parca and Prometheus to either.
+//! `alluvium convert`: converts a configuration from Alloy syntax to HCL and back, with its comments, and
+//! configurations of conprof, Parca and Prometheus to either.
 
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ pub struct ConvertArgs {
     pub diagnostics: DiagnosticArgs,
 }
 
-/// Converts one file; exit code 1 when it has mistakes or something that the other syntax cannot say.
+/// Converts one file; exit code 1 when it has errors or parts that the other syntax cannot express.
 pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
     let name = args.file.display().to_string();
     let bytes = if args.file == Path::new("-") {
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// A file of another program as Alloy text; what is left out is printed.
+/// Converts a file of another program to Alloy text and prints what was left out.
 fn from_other(format: Format, name: &str, text: &str, args: &ConvertArgs) -> anyhow::Result<String> {
     let problems = if args.bypass_errors {
         Problems::Note
@@ -103,7 +103,7 @@ fn from_other(format: Format, name: &str, text: &str, args: &ConvertArgs) -> any
     let converted = conversion.convert(name, text)?;
     let mut errors = std::io::stderr().lock();
     for note in &converted.notes {
-        // Nobody is left to tell that it cannot be written.
+        // An error on standard error cannot be reported anywhere.
         let _ = writeln!(errors, "left out: {note}");
     }
     Ok(converted.text)

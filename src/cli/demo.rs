@@ -1,4 +1,5 @@
-//! `alluvium demo`: server and collector in one process on one data folder, looking at itself and at any target.
+//! `alluvium demo`: server and collector in one process with one data folder, which profile this process and other
+//! targets.
 
 use std::path::PathBuf;
 

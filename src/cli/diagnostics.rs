@@ -24,7 +24,7 @@ impl DiagnosticArgs {
         self.format == "json"
     }
 
-    /// The text that shows all of them, as the flags want it.
+    /// Formats the diagnostics as the flags request.
     pub fn show(&self, diagnostics: &Diagnostics) -> String {
         if self.json() {
             return format!("{}\n", diagnostics.to_json());
@@ -32,7 +32,7 @@ impl DiagnosticArgs {
         self.color.parse::<Colour>().unwrap_or_default().render(diagnostics)
     }
 
-    /// Writes them to standard error; a reader that has gone away is no failure of the command.
+    /// Writes the diagnostics to standard error; a closed pipe does not fail the command.
     pub fn print(&self, diagnostics: &Diagnostics) {
         let _ = std::io::stderr().lock().write_all(self.show(diagnostics).as_bytes());
     }

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use similar::TextDiff;
 
-/// Time for the shortest difference; one that is found later is right, only longer to read.
+/// Time limit for finding the shortest difference; after it the result is correct but may be longer.
 const TIME: Duration = Duration::from_secs(1);
 
-/// The difference in the unified form, with three lines around each change; empty when there is none.
+/// The difference in the unified format, with three lines of context; empty for equal texts.
 pub(crate) fn unified(path: &str, old: &str, new: &str) -> String {
     TextDiff::configure()
         .timeout(TIME)

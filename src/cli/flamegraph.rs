@@ -1,6 +1,6 @@
-//! `alluvium flamegraph`: stored profiles as one SVG file that any browser opens.
+//! `alluvium flamegraph`: draws stored profiles as one SVG file that any browser opens.
 //!
-//! Asks the server for the flame graph with files and lines, draws it here, and writes it whole or not at all.
+//! Requests the flame graph with files and lines from the server, draws it locally, and writes the file atomically.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
-//! `alluvium fmt`: prints configuration in the one canonical form; Alloy's byte for byte as `alloy fmt` does.
+//! `alluvium fmt`: prints configurations in the canonical format; Alloy text byte for byte as `alloy fmt` does.
 //!
-//! Takes standard input, files and folders (all configuration files in them and below). A file is replaced in one step
-//! and keeps its permissions.
+//! Takes standard input, files and folders (all configuration files in them and below). Files are replaced atomically
+//! and keep their permissions.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -43,14 +43,14 @@ pub struct FmtArgs {
     pub diagnostics: DiagnosticArgs,
 }
 
-/// A text and where it is from; no path is standard input.
+/// A text and its path; `None` for standard input.
 struct Input {
     name: String,
     path: Option<PathBuf>,
     bytes: Vec<u8>,
 }
 
-/// Formats every input. What does not parse is reported and left alone, the others are formatted.
+/// Formats every input. Inputs that do not parse are reported and left unchanged; the others are formatted.
 pub(crate) fn run(args: &FmtArgs) -> anyhow::Result<ExitCode> {
     let mut found = Diagnostics::new();
     let mut unformatted = false;
@@ -136,8 +136,7 @@ fn inputs(args: &FmtArgs) -> anyhow::Result<Vec<Input>> {
     Ok(inputs)
 }
 
-/// Puts `text` in the place of a file in one step: a reader sees the old or the new text. Links stay links,
-/// permissions stay.
+/// Replaces a file with `text` atomically: a reader sees the old or the new text. Links and permissions are kept.
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let path = path.canonicalize()?;
     let permissions = std::fs::metadata(&path)?.permissions();

@@ -1,7 +1,7 @@
-//! The command line: parses it, sets up logs, runs one command, and turns its end into an exit code.
+//! The command line: parses it, sets up logs, runs one command, and turns the result into an exit code.
 //!
-//! Exit codes: 0 done; 1 the command failed (one clear line or the diagnostics on standard error); 2 the command line
-//! itself was wrong. Each command has a file; what a command composes of the layers below is in `app`.
+//! Exit codes: 0 success; 1 the command failed (one clear line or the diagnostics on standard error); 2 the command
+//! line itself was wrong. Each command has a file; code that combines the layers below is in `app`.
 
 pub(crate) mod completions;
 pub(crate) mod convert;
@@ -109,7 +109,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// True for those that keep profiles and configurations on the disk for later, which other users may not read.
+    /// True for commands that keep profiles and configurations on disk, which other users must not read.
     fn keeps_data(&self) -> bool {
         match self {
             #[cfg(feature = "server")]
@@ -120,7 +120,7 @@ impl Command {
     }
 }
 
-/// Parses the command line, runs the command, and turns its end into an exit code.
+/// Parses the command line, runs the command, and turns the result into an exit code.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let logs = match logs::init(cli.log.settings()) {
@@ -130,7 +130,7 @@ pub fn main() -> ExitCode {
     if cli.command.keeps_data() {
         keep_new_files_private();
     }
-    // One provider for all TLS of the process; an error means that one is installed already.
+    // One crypto provider for all TLS of the process; an error means that one is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -141,7 +141,7 @@ pub fn main() -> ExitCode {
         Err(error) => return fail(&anyhow::anyhow!("cannot start the async runtime: {error}")),
     };
     let result = runtime.block_on(dispatch(cli.command, logs, cli.log.settings()));
-    // Blocking reads of standard input (the REPL) must not hold up the end.
+    // A blocking read of standard input (the prompt of `sql`) must not delay the exit.
     runtime.shutdown_background();
     match result {
         Ok(code) => code,
@@ -177,7 +177,7 @@ fn fail(error: &anyhow::Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// The error and its causes. A cause that an error's own text has already is not said twice.
+/// The error and its causes, without causes that the text of the error already contains.
 fn joined(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {

@@ -1,6 +1,6 @@
 //! Standard output of commands.
 //!
-//! A reader that has seen enough (`| head`) is no error.
+//! A reader that closes the pipe early (`| head`) is not an error.
 
 use std::io::{ErrorKind, Write};
 

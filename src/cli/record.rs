@@ -1,8 +1,8 @@
-//! `alluvium record`: profiles a command, a process or the whole machine from the terminal, as `perf record` users
-//! expect.
+//! `alluvium record`: profiles a command, a process or the whole machine from the terminal, in the way of
+//! `perf record`.
 //!
-//! No server and no configuration: the profiler of `pyroscope.ebpf` runs here, and one file is written at the end,
-//! whole or not at all.
+//! It needs no server and no configuration: the profiler of `pyroscope.ebpf` runs in this process, and one file is
+//! written atomically at the end.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -84,10 +84,10 @@ fn parse_percent(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "must be a number greater than 0".to_owned())
 }
 
-/// How often it is looked whether to end.
+/// Interval between checks of whether to stop.
 const POLL: Duration = Duration::from_millis(100);
 
-/// Records and writes the file. Answers with the exit status that the command had, if it was not 0.
+/// Records and writes the file. Returns the exit status of the command if it was not 0.
 #[expect(
     clippy::print_stderr,
     reason = "the summary is for people; standard output may be the file"
@@ -130,7 +130,7 @@ pub(crate) async fn run(args: RecordArgs) -> anyhow::Result<()> {
     }
 }
 
-/// What a recording is written as.
+/// Format of the output file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     PprofGzip,
@@ -277,7 +277,7 @@ fn name_all(window: &Window, opener: &Opener, span: Span, args: &RecordArgs) -> 
     namer.profile(&parts, &window.places, span)
 }
 
-/// A few lines that say how many ticks there were and where every one of them went.
+/// A summary of how many ticks there were and how each of them was accounted for.
 fn account_text(window: &Window, wanted: u32, elapsed: Duration) -> String {
     let after = &window.accounts;
     let lost = after.ring_full + after.malformed;
@@ -319,7 +319,7 @@ fn account_text(window: &Window, wanted: u32, elapsed: Duration) -> String {
     text
 }
 
-/// A line that says which files of processes were not read; empty when all were.
+/// A line about files of processes that could not be read; empty when all were read.
 fn refused_text(opener: &Opener) -> String {
     let reasons: Vec<String> = Refusal::ALL
         .iter()
@@ -333,13 +333,13 @@ fn refused_text(opener: &Opener) -> String {
     format!("files of processes that were not read: {}\n", reasons.join(", "))
 }
 
-/// A stack a line, root first, then its value in nanoseconds.
+/// The folded format: one stack a line, root first, then its value in nanoseconds.
 fn folded(tree: &Tree) -> String {
     use std::fmt::Write as _;
     let mut text = String::new();
     tree.for_each_stack(|frames, value| {
         let names: Vec<String> = frames.iter().map(|frame| frame.function.replace(';', ":")).collect();
-        // Writing to a String does not fail.
+        // Writing to a String cannot fail.
         let _ = writeln!(text, "{} {value}", names.join(";"));
     });
     text

@@ -1,6 +1,6 @@
-//! What every client command shares: server, tenant, and which profiles.
+//! Flags and helpers that all client commands share: the server, the tenant, and the selection of profiles.
 //!
-//! Flags in, a caller of the server and a checked question out.
+//! In: flags. Out: a caller of the server and a validated query.
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -13,7 +13,7 @@ use crate::wire::call::{CallError, Caller};
 use crate::wire::client::{ClientOptions, Credential, HttpClient, Secret};
 use crate::wire::querier::Selection;
 
-/// Short names of the profile types that are asked for most.
+/// Short names of the most common profile types.
 const SHORT_TYPES: [(&str, &str); 7] = [
     ("cpu", "process_cpu:cpu:nanoseconds:cpu:nanoseconds"),
     ("wall", "wall:wall:nanoseconds:wall:nanoseconds"),
@@ -46,7 +46,7 @@ pub struct ServerArgs {
 
 impl ServerArgs {
     pub fn base(&self) -> anyhow::Result<Url> {
-        // `localhost:4040` reads as a scheme: say what is missing instead.
+        // `localhost:4040` parses as a URL with the scheme `localhost`, so report the missing scheme.
         match Url::parse(&self.url) {
             Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(url),
             _ => bail!("--url `{}` must start with http:// or https://", self.url),
@@ -77,7 +77,7 @@ impl ServerArgs {
     }
 }
 
-/// A failed call as an error of a command. Its text holds its causes already, so they are not kept beside it.
+/// A failed call as an error of a command. The text already contains the causes, so they are not attached.
 pub(crate) fn call_error(error: CallError) -> anyhow::Error {
     anyhow::anyhow!("{error}")
 }
@@ -96,7 +96,7 @@ pub struct QueryArgs {
     pub range: RangeArgs,
 }
 
-/// What is asked, when the arguments are right.
+/// A validated selection of profiles and a time range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
     pub profile_type: ProfileType,
@@ -104,7 +104,7 @@ pub struct Question {
     pub matchers: Vec<Matcher>,
     /// First millisecond of the range.
     pub start_ms: i64,
-    /// First millisecond after.
+    /// First millisecond after the range.
     pub end_ms: i64,
 }
 

@@ -1,8 +1,8 @@
-//! `alluvium run`: the collector. Alloy's flags and defaults.
+//! `alluvium run`: runs the collector, with Alloy's flags and defaults.
 //!
-//! In: a command line as Alloy takes it. A flag whose feature is here works; one whose feature is not there yet is
-//! taken with its default and refused by name otherwise; one that means nothing for this program (Go's runtime,
-//! Windows) is taken and says so.
+//! In: a command line for Alloy. Flags of supported features work. A flag of an unsupported feature is accepted with
+//! its default value and refused by name otherwise. A flag without a meaning here (Go's runtime, Windows) is accepted
+//! and mentioned in the log.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -241,7 +241,7 @@ pub(crate) async fn run(args: RunArgs, logs: LogHandle, flags: Settings) -> anyh
     collector::run(options, logs, flags, signals::shutdown_signal()?).await
 }
 
-/// How the configuration becomes Alloy text; `None` where it is.
+/// Builds the conversion to Alloy text; `None` when the configuration is Alloy text.
 fn conversion(config: &ConfigArgs) -> anyhow::Result<Option<Conversion>> {
     if config.format == "alloy" {
         return Ok(None);
@@ -261,7 +261,7 @@ fn conversion(config: &ConfigArgs) -> anyhow::Result<Option<Conversion>> {
     conversion.context("--config.extra-args").map(Some)
 }
 
-/// Refuses, by name, flags of features that are not there.
+/// Refuses flags of unsupported features, by name.
 fn check(args: &RunArgs) -> anyhow::Result<()> {
     let (server, cluster, feature) = (&args.server, &args.cluster, &args.feature);
     let absent = [
@@ -296,7 +296,7 @@ fn check(args: &RunArgs) -> anyhow::Result<()> {
             bail!("--{name}: not supported: {reason}; leave the flag out");
         }
     }
-    // Without --cluster.enabled they mean nothing, in Alloy too.
+    // Without --cluster.enabled these flags have no effect, as in Alloy.
     let others = [
         (!cluster.join_addresses.is_empty(), "cluster.join-addresses"),
         (!cluster.discover_peers.is_empty(), "cluster.discover-peers"),
@@ -315,7 +315,7 @@ fn check(args: &RunArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Variables of Alloy's environment that tune Go's runtime.
+/// Environment variables of Alloy that tune Go's runtime.
 const OF_GO: [&str; 4] = [
     "AUTOMEMLIMIT",
     "GOMEMLIMIT",
@@ -323,7 +323,7 @@ const OF_GO: [&str; 4] = [
     "PPROF_MUTEX_PROFILING_PERCENT",
 ];
 
-/// Says what is accepted and has no or less effect than in Alloy.
+/// Logs flags and variables that are accepted but have less effect than in Alloy, or none.
 fn mention(args: &RunArgs, environment: &dyn Fn(&str) -> Option<String>) {
     if args.cluster.enabled {
         tracing::warn!("--cluster.enabled: this is a cluster of one node; `clustering` blocks take all targets");
@@ -336,7 +336,7 @@ fn mention(args: &RunArgs, environment: &dyn Fn(&str) -> Option<String>) {
     }
 }
 
-/// Alloy's form: how it was deployed stands behind the system.
+/// The `User-Agent` in Alloy's format, with the deploy mode after the system.
 fn user_agent(deploy_mode: Option<&str>) -> String {
     match deploy_mode {
         Some(mode @ ("operator" | "helm" | "docker" | "deb" | "rpm" | "brew")) => {
@@ -346,7 +346,7 @@ fn user_agent(deploy_mode: Option<&str>) -> String {
     }
 }
 
-/// The flags in force as `name=value`, for the support bundle. None of them is a secret.
+/// The effective flags as `name=value`, for the support bundle. None of them is a secret.
 fn shown(args: &RunArgs) -> Vec<String> {
     let (server, config, cluster, feature) = (&args.server, &args.config, &args.cluster, &args.feature);
     let duration = |value: Duration| crate::base::duration::format(value);
@@ -400,7 +400,7 @@ fn shown(args: &RunArgs) -> Vec<String> {
     ]
 }
 
-/// What Go's flags take for a bool.
+/// Parses a boolean as Go's flags do.
 fn go_bool(text: &str) -> Result<bool, String> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),

@@ -1,4 +1,4 @@
-//! `alluvium serve`: the server. Flags win over the configuration file, the file over the defaults.
+//! `alluvium serve`: runs the server. Flags win over the configuration file, the file over the defaults.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,9 +20,9 @@ use crate::server::{AdminToken, ServerOptions};
 use crate::store::Limits;
 use crate::store::clock::Clock;
 
-/// Where the server listens when nothing says otherwise.
+/// Default address of the server.
 pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:4040";
-/// Where profiles are kept when nothing says otherwise.
+/// Default data folder of the server.
 pub(crate) const DEFAULT_DATA: &str = "./alluvium-data";
 
 /// Arguments of `alluvium serve`.
@@ -186,7 +186,7 @@ fn admin_tokens(file: AdminSection) -> anyhow::Result<Vec<AdminToken>> {
     Ok(tokens)
 }
 
-/// Ids of tenants; with none named, that of a server with one tenant.
+/// Parses tenant ids; an empty list means the tenant of a single-tenant server.
 fn tenant_ids(texts: &[String]) -> Result<Vec<TenantId>, TenantError> {
     if texts.is_empty() {
         return Ok(vec![TenantId::anonymous()]);
@@ -194,7 +194,7 @@ fn tenant_ids(texts: &[String]) -> Result<Vec<TenantId>, TenantError> {
     texts.iter().map(|text| text.parse()).collect()
 }
 
-/// The limits of SQL from the file.
+/// Sets the limits of SQL from the file.
 fn sql_limits(file: &SqlSection, limits: &mut QueryLimits) -> anyhow::Result<()> {
     if let Some(text) = &file.timeout {
         limits.timeout = parsed("sql.timeout", text)?;
@@ -221,7 +221,7 @@ fn sql_limits(file: &SqlSection, limits: &mut QueryLimits) -> anyhow::Result<()>
     Ok(())
 }
 
-/// The PostgreSQL port from file and flag; none when neither names an address.
+/// Options of the PostgreSQL port from file and flag; `None` when neither gives an address.
 fn postgres_options(
     file: PostgresSection,
     flag: Option<String>,
@@ -311,7 +311,7 @@ fn parsed(name: &str, text: &str) -> anyhow::Result<Duration> {
     duration::parse(text).with_context(|| name.to_owned())
 }
 
-/// A prefix with a `/` before and none after; empty for `/`.
+/// A prefix with a leading `/` and no trailing one; empty for `/`.
 fn normal_prefix(prefix: &str) -> String {
     let trimmed = prefix.trim_matches('/');
     if trimmed.is_empty() {

@@ -1,4 +1,4 @@
-//! Flags of the commands that read a server's configuration only for its storage.
+//! Flags of the commands that use only the storage section of a server's configuration.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ pub struct StorageSource {
 }
 
 impl StorageSource {
-    /// Whether a bucket was asked for.
+    /// True when the configuration file or `--storage.backend` was given.
     pub(crate) fn is_given(&self) -> bool {
         self.config.is_some() || self.flags.backend.is_some()
     }

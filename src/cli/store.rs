@@ -1,8 +1,8 @@
-//! `alluvium store`: a data folder checked, measured, repaired, merged, cleaned, and profiles deleted from it, without
-//! a server.
+//! `alluvium store`: checks, measures, repairs, merges and cleans a data folder and deletes profiles from it, without a
+//! server.
 //!
-//! `check` and `stats` change nothing and work beside a running server; the others need the folder for themselves and
-//! say so when a server holds it.
+//! `check` and `stats` change nothing and may run beside a server; the others need exclusive access and fail with a
+//! message when a server uses the folder.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,9 +26,9 @@ use crate::store::root::At;
 use crate::store::{Store, StoreConfig};
 use crate::telemetry::metrics::Scope;
 
-/// Time for the last flush of a command that writes.
+/// Time limit of the last flush of a command that writes.
 const CLOSE: Duration = Duration::from_mins(1);
-/// No round by itself: the command says what is done.
+/// Interval that disables scheduled maintenance: only the work of the command is done.
 const NEVER: Duration = Duration::from_hours(8760);
 
 /// Arguments of `alluvium store`.
@@ -170,10 +170,10 @@ pub(super) async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Opens the folder for this work alone.
+/// Opens the folder with exclusive access and runs the work.
 async fn maintain(folder: &Folder, work: Work) -> anyhow::Result<Report> {
     let dir = &folder.dir;
-    // A folder that is not there must not be created by a slip of the hand.
+    // A mistyped path must not create a new data folder.
     std::fs::read_dir(dir).with_context(|| format!("cannot read the data folder {}", dir.display()))?;
     let mut config = StoreConfig::new(dir);
     config.maintenance.interval = NEVER;

@@ -1,13 +1,13 @@
-//! Rows of JSON as a table for people: aligned columns, numbers to the right, nothing cut.
+//! Prints JSON rows as a table: aligned columns, numbers to the right, nothing truncated.
 //!
-//! In: an array of objects, or objects one a line. Out: text.
+//! In: an array of objects, or one object a line. Out: text.
 
 use anyhow::Context;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-/// Formats the rows of `json`. Columns stand in the order in which they first occur; a missing value is empty.
+/// Formats the rows of `json`. Columns are in the order of their first occurrence; a missing value is empty.
 pub(super) fn from_json(json: &[u8]) -> anyhow::Result<String> {
     let mut rows: Vec<Row> = Vec::new();
     for item in serde_json::Deserializer::from_slice(json).into_iter::<Item>() {
@@ -36,10 +36,10 @@ pub(super) fn from_json(json: &[u8]) -> anyhow::Result<String> {
     Ok(render(&names, &lines, &right))
 }
 
-/// An object with its members in their order, which `serde_json::Map` does not keep.
+/// An object that keeps the order of its members, unlike `serde_json::Map`.
 type Row = Vec<(String, Value)>;
 
-/// An array of rows, or a row.
+/// An array of rows, or one row.
 enum Item {
     Rows(Vec<Row>),
     Row(Row),
@@ -122,7 +122,7 @@ fn cell(value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    // A line end would break the table; other control characters could command the terminal.
+    // A line end would break the table; other control characters could be interpreted by the terminal.
     text.chars()
         .map(|c| match c {
             '\n' => ' ',

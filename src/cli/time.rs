@@ -1,6 +1,6 @@
-//! Times on the command line: `now-1h`, RFC 3339, Unix times; and the range that commands ask about.
+//! Times on the command line: `now-1h`, RFC 3339, Unix times; and the time range of queries.
 //!
-//! Text in, Unix milliseconds out. Dates and times without a zone are UTC.
+//! In: text. Out: Unix milliseconds. Dates and times without a zone are UTC.
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -34,13 +34,13 @@ impl RangeArgs {
     }
 }
 
-/// Now, in Unix milliseconds.
+/// The current time in Unix milliseconds.
 pub(crate) fn now_ms() -> i64 {
     chrono::Utc::now().timestamp_millis()
 }
 
-/// Reads a time. The unit of a Unix time follows from its digits: up to 11 are seconds, up to 14 milliseconds, up to 17
-/// microseconds, more nanoseconds.
+/// Parses a time. The unit of a Unix time follows from its number of digits: up to 11 are seconds, up to 14
+/// milliseconds, up to 17 microseconds, more nanoseconds.
 pub(crate) fn parse(text: &str, now_ms: i64) -> anyhow::Result<i64> {
     let text = text.trim();
     if let Some(offset) = text.strip_prefix("now") {
@@ -74,7 +74,7 @@ pub(crate) fn parse(text: &str, now_ms: i64) -> anyhow::Result<i64> {
     bail!("`{text}` is no time: write `now-1h`, `2026-01-31T10:00:00Z`, `2026-01-31`, or a Unix time")
 }
 
-/// Writes a Unix time in milliseconds as RFC 3339 in UTC.
+/// Formats a Unix time in milliseconds as RFC 3339 in UTC.
 pub(crate) fn format(ms: i64) -> String {
     chrono::DateTime::from_timestamp_millis(ms).map_or_else(
         || format!("{ms} ms"),

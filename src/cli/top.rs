@@ -1,6 +1,6 @@
-//! `alluvium top`: the functions that use most, as `go tool pprof -top` prints them.
+//! `alluvium top`: prints the functions with the largest values, as `go tool pprof -top` does.
 //!
-//! The merged profile comes from the server, or from a pprof file; the table is exact, no node is folded.
+//! The merged profile comes from the server, or from a pprof file; values are exact, since no node is folded.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use crate::profile::pprof::{self, Profile};
 use crate::profile::top::TopTable;
 use crate::wire::querier::QuerierClient;
 
-/// Largest profile that is opened from a file, uncompressed: 1 GiB.
+/// Maximum uncompressed size of a profile that is read from a file: 1 GiB.
 const MAX_FILE_BYTES: usize = 1 << 30;
 
 /// Arguments of `alluvium top`.
@@ -111,9 +111,9 @@ fn json(table: &TopTable, count: usize, unit: &str) -> String {
     )
 }
 
-/// The merged profile of an answer; one without samples is an error that repeats the question.
+/// The merged profile of an answer; for one without samples an error that repeats the query.
 pub(crate) fn merged<'a>(bytes: &'a [u8], question: &Question) -> anyhow::Result<Profile<'a>> {
-    // Pyroscope answers a question without data by an empty message.
+    // Pyroscope answers a query without matching data with an empty message.
     if bytes.is_empty() {
         return Err(question.nothing_found());
     }
@@ -128,7 +128,7 @@ pub(crate) fn merged<'a>(bytes: &'a [u8], question: &Question) -> anyhow::Result
     Ok(profile)
 }
 
-/// The index of a sample type by name; a profile with a single one needs no right name.
+/// The index of a sample type by name; with a single sample type the name is ignored.
 fn sample_type(profile: &Profile<'_>, name: &str) -> anyhow::Result<usize> {
     let names: Vec<&str> = profile.sample_types.iter().map(|kind| kind.kind).collect();
     match names.iter().position(|kind| *kind == name) {

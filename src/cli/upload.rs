@@ -1,7 +1,7 @@
-//! `alluvium upload`: pprof files to a server, each as a push of its own.
+//! `alluvium upload`: sends pprof files to a server, one push for each file.
 //!
-//! A file is read and checked here first, so that what is wrong with it is said with its name; what the server refuses
-//! is said too, and the other files are still sent. A bar shows the progress on a terminal.
+//! Each file is parsed and checked before it is sent, so that an error names the file. Errors of the server are
+//! reported too, and the other files are still sent. A progress bar is shown on a terminal.
 
 use std::path::{Path, PathBuf};
 
@@ -18,9 +18,9 @@ use crate::profile::pprof::{self, Profile};
 use crate::profile::{Labels, RawProfile};
 use crate::wire::push::PushClient;
 
-/// Largest profile, uncompressed, that is read: 256 MiB. The server has its own, smaller limit.
+/// Maximum uncompressed size of a profile: 256 MiB. The server has its own, smaller limit.
 const MAX_PROFILE_BYTES: usize = 256 << 20;
-/// Files on their way at a time.
+/// Number of concurrent uploads.
 const IN_FLIGHT: usize = 4;
 
 /// Arguments of `alluvium upload`.
@@ -47,10 +47,10 @@ pub struct UploadArgs {
     pub server: ServerArgs,
 }
 
-/// Sends the files; fails when one was not taken.
+/// Sends the files; fails when one was refused.
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "says what became of each file")]
 pub async fn run(args: UploadArgs) -> anyhow::Result<()> {
-    // Hidden when standard error is no terminal.
+    // The bar is hidden when standard error is not a terminal.
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} {wide_msg}")?;
     let bar = ProgressBar::new(args.files.len() as u64).with_style(style);
     let refused = upload(&args, |path| {
@@ -75,7 +75,7 @@ pub async fn run(args: UploadArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Sends the files, calls `done` after each, and gives those that were refused with the reason, in the order of the
+/// Sends the files, calls `done` after each, and returns the refused files with the reason, in the order of the
 /// arguments.
 pub async fn upload(args: &UploadArgs, mut done: impl FnMut(&Path)) -> anyhow::Result<Vec<(PathBuf, anyhow::Error)>> {
     let time_nanos = match &args.override_timestamp {
@@ -110,7 +110,7 @@ pub async fn upload(args: &UploadArgs, mut done: impl FnMut(&Path)) -> anyhow::R
     Ok(refused.into_iter().map(|(_, path, error)| (path, error)).collect())
 }
 
-/// Checks the bytes of a file and gives them labels.
+/// Checks a file's contents and adds labels.
 fn prepare(packed: Bytes, args: &UploadArgs, time_nanos: Option<i64>) -> anyhow::Result<RawProfile> {
     let plain = pprof::gunzip(&packed, MAX_PROFILE_BYTES)?;
     let mut profile = pprof::decode(&plain)?;
@@ -141,8 +141,8 @@ fn prepare(packed: Bytes, args: &UploadArgs, time_nanos: Option<i64>) -> anyhow:
     })
 }
 
-/// The name of a profile by its sample types, as `/ingest` gives it: `wall`, else by the first type that says CPU,
-/// memory, mutex, block or goroutines, else the last type.
+/// The name of a profile from its sample types, by the rules of `/ingest`: `wall`, else the first type that contains
+/// CPU, memory, mutex, block or goroutines, else the last type.
 fn name_of<'a>(profile: &Profile<'a>) -> anyhow::Result<&'a str> {
     let kinds = || profile.sample_types.iter().map(|kind| kind.kind);
     if kinds().any(|kind| kind == "wall") {

@@ -1,4 +1,4 @@
-//! `alluvium validate`: checks configuration without running it, and explains what it reports.
+//! `alluvium validate`: checks configurations without running them, and explains diagnostic codes.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,8 +1,7 @@
-//! The rows of an answer under its limits: time, rows, bytes, and a fault of the engine that ends one query and
-//! nothing else.
+//! The rows of an answer with the limits of a query: time, rows, bytes, and isolation of a panic to its query.
 //!
-//! In: the stream of a running plan. Out: batches of plain types (no views, no dictionaries). Dropping the stream
-//! stops the query; the deadline stops it when nobody reads.
+//! In: the stream of a running plan. Out: batches of plain types (no views, no dictionaries). Dropping the stream stops
+//! the query; so does the deadline, even when nobody reads.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -20,32 +19,32 @@ use tokio::time::Instant;
 use crate::query::stream::BatchStream;
 use crate::query::{QueryError, QueryLimits};
 
-/// Said of a query that panicked.
+/// Error message of a query that panicked.
 const FAULT: &str = "the query ended in a fault of the engine";
 
 /// The answer of a SQL query.
 pub struct SqlResult {
-    /// Columns of the answer, of plain types.
+    /// Schema of the rows, with plain types.
     pub schema: SchemaRef,
-    /// Rows. The last item is an error when the query failed or met a limit after it had begun. At the deadline the
-    /// query gives back its slot and its memory, although nobody may have read so far.
+    /// The rows. The last item is an error when the query failed or exceeded a limit after it had started. At the
+    /// deadline the query releases its slot and its memory, even if its rows have not been read.
     pub stream: BatchStream,
     pub(crate) deadline: Deadline,
 }
 
 impl SqlResult {
-    /// When the stream ends at the latest: what is kept of its rows beyond that is of no use.
+    /// Deadline of the stream: buffered rows are useless after it.
     pub(crate) fn ends_at(&self) -> Instant {
         self.deadline.at
     }
 
-    /// Ends the query and frees all that it holds. A later read fails as if the time limit had passed.
+    /// Ends the query and releases its resources. A later read fails as if the time limit had passed.
     pub fn end(&mut self) {
         let passed = self.deadline.passed();
         self.stream = stream::once(async { Err(passed) }).boxed();
     }
 
-    /// All rows at once, held in memory.
+    /// Collects all rows in memory.
     pub async fn collect(mut self) -> Result<Vec<RecordBatch>, QueryError> {
         let mut batches = Vec::new();
         while let Some(batch) = self.stream.next().await {
@@ -55,7 +54,7 @@ impl SqlResult {
     }
 }
 
-/// When a query began and when it ends at the latest.
+/// The latest end of a query, with the time limit that it follows from.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadline {
     at: Instant,
@@ -63,7 +62,7 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// From now on for `length`.
+    /// A deadline that is `length` from now.
     pub fn after(length: Duration) -> Self {
         Self {
             at: Instant::now() + length,
@@ -71,12 +70,12 @@ impl Deadline {
         }
     }
 
-    /// What is said when it has passed.
+    /// The error for a passed deadline.
     fn passed(self) -> QueryError {
         QueryError::Timeout(self.length)
     }
 
-    /// Waits for `work` until the deadline.
+    /// Waits for `work`, at most until the deadline.
     pub(crate) async fn hold<T>(self, work: impl Future<Output = T>) -> Result<T, QueryError> {
         if Instant::now() >= self.at {
             return Err(self.passed());
@@ -85,9 +84,9 @@ impl Deadline {
     }
 }
 
-/// The items of a stream, made in a task that ends at the deadline. Until somebody takes an item no other is made; at
-/// the deadline what makes them is dropped with all that it holds, whether or not anybody still reads, and the error
-/// comes in the place of the rest.
+/// Runs a stream in a task that ends at the deadline. The next item is made only when one is requested. At the deadline
+/// the source is dropped with its resources, whether or not anybody reads, and the rest of the items is replaced by the
+/// error.
 pub fn until<T: Send + 'static>(
     deadline: Deadline,
     mut items: BoxStream<'static, Result<T, QueryError>>,
@@ -110,7 +109,7 @@ pub fn until<T: Send + 'static>(
             made = deadline.hold(making) => made,
         };
         if let Err(error) = made {
-            // Waits for the reader; nothing of the query is held any more.
+            // Waits for the reader; the resources of the query are already released.
             let _ = sender.send(Err(error)).await;
         }
     });
@@ -120,14 +119,14 @@ pub fn until<T: Send + 'static>(
             Some(Ok(Some(item))) => Some((Ok(item), Some(receiver))),
             Some(Ok(None)) => None,
             Some(Err(error)) => Some((Err(error), None)),
-            // The task says its end: without it there was a panic.
+            // The task always sends an end marker, so without it there was a panic.
             None => Some((Err(QueryError::internal(FAULT)), None)),
         }
     });
     taken.boxed()
 }
 
-/// The answer with its limits. The slot is given back when the stream ends or is dropped, and at the deadline.
+/// Adds the limits to an answer. The slot is released when the stream ends or is dropped, or at the deadline.
 pub(crate) fn guarded(
     schema: &SchemaRef,
     rows: BatchStream,
@@ -193,7 +192,7 @@ impl Guarded {
     }
 }
 
-/// Bytes of the rows of a batch, shared buffers counted as far as the rows reach.
+/// Size of the rows of a batch in bytes; shared buffers count only as far as the rows refer to them.
 pub(crate) fn bytes_of(batch: &RecordBatch) -> usize {
     let of = |column: &ArrayRef| {
         let data = column.to_data();
@@ -202,7 +201,7 @@ pub(crate) fn bytes_of(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(of).sum()
 }
 
-/// The schema with plain types in place of views and dictionaries, which not every client reads.
+/// The schema with plain types instead of views and dictionaries, which some clients cannot read.
 fn plain_schema(schema: &SchemaRef) -> SchemaRef {
     let fields: Vec<Field> = schema
         .fields()

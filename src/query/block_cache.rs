@@ -1,6 +1,6 @@
-//! Blocks of sample rows, kept between questions.
+//! Caches blocks of sample rows between queries.
 //!
-//! Files never change, so what is kept is never stale. Which rows are read into it is decided in `sums`.
+//! Files never change, so cached blocks are never stale. `sums` decides which rows are cached.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::profile::{ProfileTypeId, SeriesId};
 use crate::query::blocks::{BLOCK_BYTES, Block, Chunk};
 use crate::query::cache::{Bytes, Cache};
 
-/// Which rows a block has.
+/// Identifies a chunk of one file and profile type.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) file: Arc<str>,
@@ -19,7 +19,7 @@ pub(crate) struct Key {
     pub(crate) chunk: Chunk,
 }
 
-/// What the cache has of a chunk, and what it lacks.
+/// Cached blocks of a chunk, and the series that the cache lacks.
 pub(crate) struct Found {
     pub(crate) blocks: Vec<Arc<Block>>,
     pub(crate) missing: Missing,
@@ -33,12 +33,12 @@ pub(crate) enum Missing {
     All,
 }
 
-/// The blocks of all tenants: their files have different paths.
+/// The blocks of all tenants, whose files have different paths.
 pub(crate) struct BlockCache(Cache<Key, Series>);
 
 #[derive(Default)]
 struct Series {
-    /// True when series that are not here have no rows.
+    /// True when the entry has all series that have rows.
     complete: bool,
     /// `None` for a series that has no rows.
     blocks: HashMap<SeriesId, Option<Arc<Block>>>,
@@ -52,7 +52,7 @@ impl Bytes for Series {
 }
 
 impl Series {
-    /// The blocks of the series `wanted`, all for `None`.
+    /// The blocks of the series `wanted`; `None` for all series.
     #[expect(
         clippy::iter_over_hash_type,
         reason = "the rows of blocks are summed, in whatever order"
@@ -104,14 +104,14 @@ impl BlockCache {
         self.0.limit()
     }
 
-    /// The blocks of a chunk for the series `wanted`, all for `None`.
+    /// The cached blocks of a chunk for the series `wanted`; `None` for all series.
     pub(crate) fn look(&self, key: &Key, wanted: Option<&HashSet<SeriesId>>) -> Found {
         let found = self.0.with(key, |series| series.look(wanted));
         found.unwrap_or_else(|| Found::nothing(wanted))
     }
 
-    /// Keeps the blocks that were read of a chunk: those of the series `asked`, which have no rows where there is no
-    /// block; all for `None`.
+    /// Caches the blocks that were read for a chunk and the series `asked` (`None` for all). A series without a block
+    /// has no rows.
     pub(crate) fn keep(&self, key: &Key, blocks: Vec<(SeriesId, Arc<Block>)>, asked: Option<&[SeriesId]>) {
         self.0.change(key, |kept| {
             kept.complete |= asked.is_none();
@@ -131,7 +131,7 @@ impl BlockCache {
         self.0.retain(|key| files.contains(&*key.file));
     }
 
-    /// Drops what nobody has asked for lately.
+    /// Drops blocks that were not used for some minutes.
     pub(crate) fn forget_unused(&self) {
         self.0.forget_unused();
     }

@@ -1,19 +1,19 @@
-//! CPU work of a question on threads for blocking work, which ends soon after the question is dropped.
+//! Runs CPU work of a query on blocking threads; the work ends soon after the query is dropped.
 //!
-//! In: a closure that checks its [`Cancellation`] from time to time. Out: its result. A thread that computes cannot be
-//! stopped from outside: without the checks, work of questions that met their time limit would go on without end, each
-//! on a thread of its own.
+//! In: a closure that checks its [`Cancellation`] regularly. Out: its result. A computing thread cannot be stopped from
+//! outside: without the checks, work of queries that exceeded their time limit would continue indefinitely, each on a
+//! thread of its own.
 
 use std::sync::{Arc, Weak};
 
 use crate::base::BoxFuture;
 use crate::query::QueryError;
 
-/// Whether the question of some work was dropped.
+/// Tells work whether its query was dropped.
 pub(crate) struct Cancellation(Weak<()>);
 
 impl Cancellation {
-    /// Fails when nobody waits for the result any more.
+    /// Fails when the query was dropped.
     pub(crate) fn check(&self) -> Result<(), QueryError> {
         if self.0.strong_count() == 0 {
             return Err(QueryError::Cancelled);
@@ -22,7 +22,7 @@ impl Cancellation {
     }
 }
 
-/// Runs `work` on a thread for blocking work.
+/// Runs `work` on a blocking thread.
 pub(crate) fn run<T: Send + 'static>(
     work: impl FnOnce(&Cancellation) -> Result<T, QueryError> + Send + 'static,
 ) -> BoxFuture<'static, Result<T, QueryError>> {

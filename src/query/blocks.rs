@@ -1,7 +1,6 @@
-//! Decoded sample rows of one file, profile type and series, a quarter of an hour at a time.
+//! Decoded sample rows of one file, profile type and series, in chunks of 15 minutes.
 //!
-//! A [`Block`] holds its rows by profile in four to six bytes a row or so, and a question sums those between two times
-//! exactly.
+//! A [`Block`] stores its rows by profile in about four to six bytes a row. Sums over any time range are exact.
 
 use std::ops::Range;
 
@@ -11,34 +10,34 @@ use crate::profile::{StackId, TimeSpan};
 
 /// Length of the time that a block covers, microseconds.
 const CHUNK_US: i64 = 15 * 60 * 1_000_000;
-/// Overhead of a block and its place in the maps.
+/// Estimated overhead of a block and its map entries in bytes.
 pub(crate) const BLOCK_BYTES: usize = 256;
 
-/// A quarter of an hour, counted since 1970.
+/// Index of a 15-minute interval, counted from 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Chunk(pub(crate) i64);
 
 impl Chunk {
-    /// The one that a time in microseconds falls into.
+    /// The chunk that contains a time in microseconds.
     pub(crate) fn of(time_us: i64) -> Self {
         Self(time_us.div_euclid(CHUNK_US))
     }
 
-    /// The time of all chunks up to `last`.
+    /// The time span from this chunk to `last`, both included.
     pub(crate) fn through(self, last: Self) -> TimeSpan {
         let start = |chunk: i64| chunk.saturating_mul(CHUNK_US);
         TimeSpan::new(start(self.0), start(last.0.saturating_add(1)))
     }
 }
 
-/// Rows of one series and type within one chunk of time.
+/// Rows of one series and profile type within one chunk.
 pub(crate) struct Block {
     stacks: Box<[StackId]>,
-    /// Times of the profiles, ascending.
+    /// Times of the profiles, in ascending order.
     times: Box<[i64]>,
-    /// By time: the end of its rows.
+    /// For each time, the end index of its rows.
     ends: Box<[u32]>,
-    /// By row: an index into `stacks`.
+    /// For each row, an index into `stacks`.
     places: Places,
     values: Values,
 }
@@ -54,7 +53,7 @@ enum Values {
     Wide(Box<[i64]>),
 }
 
-/// Rows of one series on their way into blocks.
+/// Collects rows of one series for blocks.
 #[derive(Default)]
 pub(crate) struct Builder {
     stacks: Vec<StackId>,
@@ -71,7 +70,8 @@ impl Block {
         self.rows(time).len()
     }
 
-    /// Adds the values of the rows within `time` by stack. `scratch` is reused from call to call.
+    /// Adds the values of the rows within `time` to the sums by stack. `scratch` is a buffer that is reused between
+    /// calls.
     pub(crate) fn add_to(&self, time: TimeSpan, sums: &mut HashMap<StackId, i64>, scratch: &mut Vec<i64>) {
         let rows = self.rows(time);
         scratch.clear();
@@ -111,7 +111,7 @@ impl Block {
         first..bound(span.end).max(first)
     }
 
-    /// Memory held, estimated.
+    /// Estimated memory in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let places = match &self.places {
             Places::Narrow(places) => places.len() * 2,
@@ -127,7 +127,7 @@ impl Block {
 }
 
 impl Builder {
-    /// Adds a row. Rows may come in any order; neighbours with one stack cost least.
+    /// Adds a row. Rows may come in any order; consecutive rows with the same stack are cheapest.
     pub(crate) fn push(&mut self, time: i64, stack: StackId, value: i64) {
         let place = match self.last {
             Some((last, place)) if last == stack => place,
@@ -146,7 +146,7 @@ impl Builder {
         self.values.push(value);
     }
 
-    /// Adds the rows of another.
+    /// Adds the rows of another builder.
     pub(crate) fn extend(&mut self, other: &Builder) {
         for ((place, time), value) in other.places.iter().zip(&other.times).zip(&other.values) {
             self.push(*time, other.stacks[*place as usize], *value);
@@ -162,7 +162,7 @@ impl Builder {
         let mut times = self.times.clone();
         times.sort_unstable();
         times.dedup();
-        // Counting sort by time: there are few times and many rows.
+        // Counting sort by time, since there are few times and many rows.
         let index: HashMap<i64, u32> = times.iter().zip(0..).map(|(time, at)| (*time, at)).collect();
         let at_time: Vec<u32> = self.times.iter().map(|time| index[time]).collect();
         let mut ends = vec![0u32; times.len()];
@@ -233,10 +233,10 @@ fn block(
     }
 }
 
-/// In the fewest bytes that hold them.
+/// Encodes values in the smallest number of bytes that holds them.
 fn values(rows: &[(u32, i64)]) -> Values {
     let values = || rows.iter().map(|(_, value)| *value);
-    // CPU time comes in multiples of the sampling period.
+    // CPU times are multiples of the sampling period, so a common divisor is stored once.
     let unit = values().fold(0i64, |unit, value| match unit {
         0 => divisor(unit, value),
         unit if value % unit == 0 => unit,

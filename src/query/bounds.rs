@@ -1,7 +1,7 @@
-//! What the conditions of a SQL query say of time, type and series, in the form that chooses files: [`ScanFilter`].
+//! Derives a [`ScanFilter`] on time, type and series, which selects files, from the conditions of a SQL query.
 //!
-//! In: filter expressions as the planner has them. Out: a narrower filter, and for each expression whether the filter
-//! says all of it. What is not understood narrows nothing, so the answer is right in any case.
+//! In: filter expressions of the planner. Out: a narrower filter, and for each expression whether the filter covers it
+//! exactly. Unsupported expressions narrow nothing, so the answer is always correct.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::profile::{SeriesId, TimeSpan};
 use crate::store::schema::column::{PROFILE_TYPE, SERIES, TIME};
 use crate::store::snapshot::ScanFilter;
 
-/// How much of an expression the filter holds.
+/// Whether the filter covers an expression exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Absorbed {
-    /// All: rows that the filter lets through fulfil the expression.
+    /// All rows that pass the filter satisfy the expression.
     Exactly,
-    /// Some of it, or nothing.
+    /// The filter covers only part of the expression, or nothing.
     Loosely,
 }
 
@@ -99,7 +99,7 @@ fn series(filter: &mut ScanFilter, ids: HashSet<SeriesId>) -> Absorbed {
 }
 
 fn time(filter: &mut ScanFilter, op: Operator, value: &ScalarValue) -> Absorbed {
-    // Floor of the value in microseconds, and whether that is all of it.
+    // The value rounded down to microseconds, and whether that was exact.
     let (micros, whole) = match value {
         ScalarValue::TimestampSecond(Some(value), _) => (value.saturating_mul(1_000_000), true),
         ScalarValue::TimestampMillisecond(Some(value), _) => (value.saturating_mul(1000), true),
@@ -109,7 +109,7 @@ fn time(filter: &mut ScanFilter, op: Operator, value: &ScalarValue) -> Absorbed 
     };
     let TimeSpan { start, end } = filter.time.unwrap_or(TimeSpan::ALL);
     let next = micros.saturating_add(1);
-    // Times are whole microseconds: a fraction only moves which whole one is the first that fulfils the condition.
+    // Times are whole microseconds, so a fraction only decides which microsecond is the first to satisfy the condition.
     let narrowed = match op {
         Operator::Gt => TimeSpan::new(start.max(next), end),
         Operator::GtEq => TimeSpan::new(start.max(if whole { micros } else { next }), end),
@@ -122,12 +122,12 @@ fn time(filter: &mut ScanFilter, op: Operator, value: &ScalarValue) -> Absorbed 
     Absorbed::Exactly
 }
 
-/// The column's name, seen through a cast of a time to another resolution.
+/// The name of a column, also through a cast of a time to another resolution.
 fn column(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Column(column) => Some(&column.name),
         Expr::Cast(cast) => match cast.expr.as_ref() {
-            // Nanoseconds hold every microsecond exactly; a coarser type does not.
+            // Nanoseconds represent every microsecond exactly; a coarser type does not.
             Expr::Column(column)
                 if column.name == TIME
                     && matches!(

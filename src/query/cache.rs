@@ -1,8 +1,8 @@
-//! What is kept between questions, bounded by bytes.
+//! A cache between queries, limited in bytes.
 //!
-//! When there is no room, what was asked for only once goes first. A bound in bytes alone would let memory grow to it,
-//! however little of it is still asked about: what nobody has asked for in some minutes goes too
-//! ([`Cache::forget_unused`]).
+//! At the limit, entries that were used only once are evicted first. Entries that have not been used for some minutes
+//! are dropped even below the limit ([`Cache::forget_unused`]), so that memory does not stay at the limit for rarely
+//! used data.
 
 use std::hash::Hash;
 use std::time::Duration;
@@ -11,15 +11,15 @@ use parking_lot::Mutex;
 use quick_cache::unsync::Cache as Entries;
 use quick_cache::{Equivalent, Weighter};
 
-/// How often [`Cache::forget_unused`] is called.
+/// Interval of the calls of [`Cache::forget_unused`].
 pub(crate) const LOOK_INTERVAL: Duration = Duration::from_mins(1);
-/// After so many looks without a use an entry goes.
+/// Number of these calls without a use after which an entry is dropped.
 const LOOKS: u32 = 5;
 const ENTRY_BYTES: usize = 128;
-/// What an entry weighs on average, as a guess that decides how many entries are remembered that have gone.
+/// Estimated average size of an entry in bytes, which determines how many evicted keys are remembered.
 const USUAL_BYTES: usize = 16 << 10;
 
-/// Memory that a value holds, estimated.
+/// A value with an estimate of its memory.
 pub(crate) trait Bytes {
     fn bytes(&self) -> usize;
 }
@@ -37,18 +37,18 @@ pub(crate) struct Cache<K, V> {
 
 struct State<K, V> {
     entries: Entries<K, Entry<V>, Held>,
-    /// Looks for what is unused so far.
+    /// Number of calls of [`Cache::forget_unused`] so far.
     looks: u32,
 }
 
 struct Entry<V> {
     value: V,
     bytes: usize,
-    /// Number of looks before its last use.
+    /// Value of `looks` at the last use.
     used: u32,
 }
 
-/// Weighs an entry by its bytes.
+/// Weight of an entry: its size in bytes.
 struct Held;
 
 impl<K, V> Weighter<K, Entry<V>> for Held {
@@ -58,7 +58,7 @@ impl<K, V> Weighter<K, Entry<V>> for Held {
 }
 
 impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
-    /// A cache that holds `limit` bytes.
+    /// A cache limited to `limit` bytes.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -69,7 +69,7 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
         }
     }
 
-    /// Most bytes that it holds.
+    /// The limit of the cache in bytes.
     pub(crate) fn limit(&self) -> usize {
         self.limit
     }
@@ -82,7 +82,7 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
         self.with(key, V::clone)
     }
 
-    /// What `read` makes of the value of a key.
+    /// Applies `read` to the value of a key, if it is cached.
     pub(crate) fn with<Q, R>(&self, key: &Q, read: impl FnOnce(&V) -> R) -> Option<R>
     where
         Q: Hash + Equivalent<K> + ?Sized,
@@ -94,7 +94,7 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
         Some(read(&entry.value))
     }
 
-    /// Puts a value in the place of what there was. One that is larger than the cache is not kept.
+    /// Inserts or replaces a value. A value larger than the cache is not kept.
     pub(crate) fn put(&self, key: K, value: V) {
         let mut state = self.state.lock();
         let used = state.looks;
@@ -102,7 +102,7 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
         state.entries.insert(key, Entry { value, bytes, used });
     }
 
-    /// Changes the value of a key, which is an empty one if there was none.
+    /// Changes the value of a key, starting from the default if the key is not cached.
     pub(crate) fn change<R>(&self, key: &K, change: impl FnOnce(&mut V) -> R) -> R
     where
         V: Default,
@@ -114,7 +114,7 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
             let result = change(&mut held.value);
             (held.bytes, held.used) = (held.value.bytes(), used);
             drop(entry);
-            // Room is made for what is put, not for what grows.
+            // Only an insertion evicts entries, not the growth of a value.
             if state.entries.weight() > self.limit as u64
                 && let Some((key, entry)) = state.entries.remove(key)
             {
@@ -129,7 +129,7 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
         result
     }
 
-    /// Keeps only the values that `keep` says.
+    /// Keeps only the entries whose key satisfies `keep`.
     pub(crate) fn retain(&self, keep: impl Fn(&K) -> bool) {
         self.state.lock().entries.retain(|key, _| keep(key));
     }
@@ -143,7 +143,7 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
             .for_each(|(_, entry)| each(&entry.value));
     }
 
-    /// Drops what was not used since so many looks ago as make some minutes.
+    /// Drops entries that were not used during the last calls of this function, which are some minutes.
     pub(crate) fn forget_unused(&self) {
         let mut state = self.state.lock();
         state.looks += 1;
@@ -151,7 +151,7 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
         state.entries.retain(|_, entry| looks - entry.used <= LOOKS);
     }
 
-    /// Bytes held, with those of the entries themselves.
+    /// Size of all entries in bytes, with overhead.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> u64 {
         self.state.lock().entries.weight()

@@ -1,8 +1,8 @@
-//! The tables that a SQL session sees: the four tables of the store for one tenant, and `flat`.
+//! The tables of a SQL session: the four tables of the store for one tenant, and `flat`.
 //!
-//! In: the context of a query. Out: a catalog of its own for each query, so that nothing outlives it and no other
-//! tenant is in reach. `stacks` and `series` have one row an id here: the store writes them again for every day and
-//! every flush.
+//! In: the context of a query. Out: a catalog for this query only, so that nothing outlives the query and other tenants
+//! cannot be accessed. `stacks` and `series` have one row for each id here, although the store writes them again for
+//! every day and flush.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ pub(crate) fn tables(context: &Arc<Context>) -> Vec<(String, Arc<dyn TableProvid
     stored.chain([("flat".to_owned(), flat)]).collect()
 }
 
-/// One of the store's tables, cut down to the tenant.
+/// One of the store's tables, restricted to the tenant.
 struct Stored {
     context: Arc<Context>,
     table: Table,
@@ -72,7 +72,7 @@ impl Relation for Stored {
     }
 
     fn pushdown(&self, filters: &[&Expr]) -> Vec<TableProviderFilterPushDown> {
-        // The filter stays in the plan, where the optimiser moves it into the Parquet scan; here it only chooses files.
+        // The filter stays in the plan, where the optimiser moves it into the Parquet scan; here it only selects files.
         vec![TableProviderFilterPushDown::Inexact; filters.len()]
     }
 
@@ -130,7 +130,7 @@ fn plan(
     Ok(Arc::new(Mapped::new(input, output, Arc::new(FirstOfId { at, wanted }))))
 }
 
-/// Keeps the first row of each id, and the first `wanted` columns.
+/// Keeps the first row of each id and the first `wanted` columns.
 #[derive(Debug)]
 struct FirstOfId {
     at: usize,

@@ -1,7 +1,7 @@
-//! Rows of an answer value by value, without any type of Arrow: what a wire protocol of rows needs.
+//! Single values of an answer without Arrow types, for row-based wire protocols.
 //!
-//! In: batches of an answer. Out: [`Kind`] of each column and [`Cell`]s. Lists of simple values stay lists; maps,
-//! structs and lists of those are JSON. Nothing is encoded for a wire here.
+//! In: batches of an answer. Out: the [`Kind`] of each column and [`Cell`]s. Lists of simple values stay lists; maps,
+//! structs and lists of those become JSON. Encoding for a wire protocol is elsewhere.
 
 use std::borrow::Cow;
 
@@ -25,7 +25,7 @@ pub(crate) enum Simple {
     Int8,
     Float4,
     Float8,
-    /// A decimal number of any size.
+    /// A decimal number of any precision.
     Numeric,
     Text,
     Bytes,
@@ -36,14 +36,14 @@ pub(crate) enum Simple {
     /// A point in time in UTC.
     TimestampTz,
     Interval,
-    /// A JSON text: maps, structs, lists of those.
+    /// A JSON text, for maps, structs and lists of those.
     Json,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Kind {
     pub simple: Simple,
-    /// Each value is a list of them.
+    /// True for a list of such values.
     pub is_list: bool,
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn kinds(schema: &SchemaRef) -> Vec<ColumnKind> {
         .collect()
 }
 
-/// The type of values of an Arrow type.
+/// The kind for an Arrow type.
 pub(crate) fn kind(kind: &DataType) -> Kind {
     let plain = |simple| Kind { simple, is_list: false };
     plain(match kind {
@@ -129,7 +129,7 @@ pub(crate) fn kind(kind: &DataType) -> Kind {
     })
 }
 
-/// A batch with its columns brought into the form that cells are taken from.
+/// A batch whose columns are converted for reading cells.
 pub(crate) struct Cells {
     columns: Vec<(Kind, ArrayRef)>,
     rows: usize,
@@ -152,7 +152,7 @@ impl Cells {
         self.rows
     }
 
-    /// The value in a row and a column; null outside of them.
+    /// The value in a row and column; null outside of the batch.
     pub(crate) fn cell(&self, row: usize, column: usize) -> Result<Cell<'_>, QueryError> {
         match self.columns.get(column) {
             Some((kind, array)) if row < array.len() => cell(*kind, array, row),
@@ -161,7 +161,7 @@ impl Cells {
     }
 }
 
-/// The column with one Arrow type for each of ours.
+/// Converts a column to the Arrow type that represents its kind.
 fn uniform(column: &ArrayRef, kind: Kind) -> Result<ArrayRef, QueryError> {
     let column = match column.data_type() {
         DataType::Dictionary(_, value) => cast(column, value)?,
@@ -195,7 +195,7 @@ fn uniform(column: &ArrayRef, kind: Kind) -> Result<ArrayRef, QueryError> {
     if *column.data_type() == wanted {
         return Ok(column);
     }
-    // A time zone says how a moment is shown; the moment stays.
+    // A time zone affects only the display, not the instant.
     if let (DataType::Timestamp(unit, Some(_)), DataType::Timestamp(..)) = (column.data_type(), &wanted) {
         let in_utc = cast(&column, &DataType::Timestamp(*unit, Some("+00:00".into())))?;
         return Ok(cast(&in_utc, &wanted)?);
@@ -215,7 +215,7 @@ fn cell(kind: Kind, array: &ArrayRef, row: usize) -> Result<Cell<'_>, QueryError
         );
         let values = list.values();
         let plain = Kind { is_list: false, ..kind };
-        // Lists are rare and short: the few items are brought into form one list at a time.
+        // Lists are rare and short, so items are converted one list at a time.
         let items = uniform(&values.slice(from, until - from), plain)?;
         let cells: Result<Vec<Cell<'static>>, QueryError> =
             (0..items.len()).map(|at| Ok(owned(cell(plain, &items, at)?))).collect();

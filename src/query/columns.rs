@@ -1,10 +1,10 @@
-//! Columns by their names.
+//! Finds columns by their names.
 
 use arrow::datatypes::SchemaRef;
 
 use crate::query::QueryError;
 
-/// Where the columns of these names stand in a schema.
+/// The indices of these columns in a schema.
 pub(crate) fn indices_of(schema: &SchemaRef, columns: &[&str]) -> Result<Vec<usize>, QueryError> {
     columns
         .iter()

@@ -1,7 +1,6 @@
-//! What one question works with: whose data, as of which moment, with which memory, and what is remembered between
-//! questions.
+//! The context of one query: tenant, snapshot, memory, and caches that queries share.
 //!
-//! In: a [`SnapshotSource`] and [`QueryLimits`]. Out: a [`Context`] for each question. Nothing is answered here.
+//! In: a [`SnapshotSource`] and [`QueryLimits`]. Out: a [`Context`] for each query. Queries are answered elsewhere.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,9 +18,9 @@ use crate::query::totals::{self, Chosen, TotalsCache};
 use crate::query::{QueryError, QueryLimits};
 use crate::store::snapshot::{FileEntry, ScanFilter, Snapshot, SnapshotSource};
 
-/// One question: whose, over which data, with which memory.
+/// The tenant, data, memory and caches of one query.
 pub(crate) struct Context {
-    /// Its memory pool is the question's own.
+    /// Has the memory pool of this query.
     pub(crate) runtime: Arc<Runtime>,
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) tenant: TenantId,
@@ -29,15 +28,15 @@ pub(crate) struct Context {
     caches: Arc<Caches>,
 }
 
-/// What becomes of a question.
+/// The purpose for which a query is planned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Answer,
-    /// Only its columns are described: parameters may still be without values.
+    /// Only its columns are described; parameters may have no values yet.
     Describe,
 }
 
-/// What is remembered between questions.
+/// Caches that queries share.
 struct Caches {
     stacks: Arc<StackCache>,
     series: Arc<SeriesCache>,
@@ -45,13 +44,13 @@ struct Caches {
     totals: Arc<TotalsCache>,
 }
 
-/// Makes the contexts of the questions to one source.
+/// Creates the contexts of queries over one source.
 pub(crate) struct Contexts {
     pub(crate) limits: QueryLimits,
     pub(crate) runtime: Arc<Runtime>,
     source: Arc<dyn SnapshotSource>,
     caches: Arc<Caches>,
-    /// The files of the last question.
+    /// The files of the last query's snapshot.
     files: Mutex<Arc<[FileEntry]>>,
 }
 
@@ -67,7 +66,7 @@ impl Context {
         )
     }
 
-    /// A table that holds the frames of all stacks `ids` that occur on the days of `time`.
+    /// A table with the frames of all stacks `ids` that occur on the days of `time`.
     pub(crate) fn frames(&self, time: TimeSpan, ids: Vec<StackId>) -> BoxFuture<'static, Result<Loaded, QueryError>> {
         stacks::load(
             self.runtime.clone(),
@@ -79,7 +78,7 @@ impl Context {
         )
     }
 
-    /// Times and totals of the profiles that the filter lets through.
+    /// Times and totals of the profiles that pass the filter.
     pub(crate) fn totals(&self, filter: ScanFilter) -> BoxFuture<'static, Result<Chosen, QueryError>> {
         totals::load(
             self.runtime.clone(),
@@ -89,7 +88,7 @@ impl Context {
         )
     }
 
-    /// The blocks that are kept of all tenants.
+    /// The cached blocks of all tenants.
     pub(crate) fn blocks(&self) -> &BlockCache {
         &self.caches.blocks
     }
@@ -111,7 +110,7 @@ impl Contexts {
         })
     }
 
-    /// For a question of a tenant, over the data as it is now.
+    /// The context of a new query of a tenant, over the current data.
     pub(crate) fn of(&self, tenant: &TenantId, purpose: Purpose) -> Arc<Context> {
         let snapshot = self.source.snapshot();
         self.forget_gone(&snapshot);
@@ -124,14 +123,14 @@ impl Contexts {
         })
     }
 
-    /// Drops decoded rows that nobody has asked for lately.
+    /// Drops decoded rows that were not used for some minutes.
     pub(crate) fn forget_unused(&self) {
         self.caches.blocks.forget_unused();
         self.caches.totals.forget_unused();
     }
 
-    /// Drops what is remembered of files that were merged or deleted since the last question: a question that still
-    /// has them reads them again.
+    /// Drops cached data of files that were merged or deleted since the last query. A running query that still uses
+    /// them reads them again.
     fn forget_gone(&self, snapshot: &Snapshot) {
         let mut last = self.files.lock();
         if Arc::ptr_eq(&last, &snapshot.files) {
@@ -144,7 +143,7 @@ impl Contexts {
         self.caches.totals.retain(|path| live.contains(path.as_str()));
         self.caches.series.for_each(|series| series.lock().retain(&live));
         for gone in before.iter().filter(|file| !live.contains(file.path.as_str())) {
-            // A path without a location was never opened.
+            // A path without a valid location was never opened.
             if let Ok(location) = snapshot.root.location(&gone.path) {
                 self.runtime.forget_footer(&location);
             }

@@ -1,7 +1,7 @@
-//! The engine: Pyroscope's questions with a tenant, a time limit and a snapshot each.
+//! The query engine: runs each query with a tenant, a time limit and a snapshot.
 //!
-//! In: a [`SnapshotSource`] and [`QueryLimits`]. Out: answers as plain values. How each question is answered stands in
-//! the module of its name; SQL is in `sql`. Every future may be dropped at any time, which stops its scans.
+//! In: a [`SnapshotSource`] and [`QueryLimits`]. Out: answers as plain values. Each kind of query is implemented in the
+//! module of its name; SQL is in `sql`. Every future may be dropped at any time, which stops its scans.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -25,7 +25,7 @@ use crate::query::{
 };
 use crate::store::snapshot::SnapshotSource;
 
-/// Answers questions about what a source holds. Clones share caches and limits.
+/// Answers queries over a source. Clones share caches and limits.
 #[derive(Clone)]
 pub struct QueryEngine {
     shared: Arc<Shared>,
@@ -34,23 +34,23 @@ pub struct QueryEngine {
 struct Shared {
     contexts: Arc<Contexts>,
     template: Arc<Template>,
-    /// Of questions that are not SQL.
+    /// Slots of queries that are not SQL.
     places: Semaphore,
-    /// Made when the first session begins, because it takes memory that a server without the port need not have.
+    /// Created with the first session, since a server without the PostgreSQL port does not need its memory.
     sessions: OnceLock<Arc<Sessions>>,
 }
 
-/// Parquet files since the start, over all queries.
+/// Numbers of Parquet files since the start, over all queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScanStats {
-    /// Files read, from the disk or from what is remembered of them.
+    /// Files that were read, from disk or from a cache.
     pub files_read: u64,
-    /// Files left out by what the snapshot knows of them, or remembered whole.
+    /// Files that were not read, because of their statistics or because all their rows were cached.
     pub files_pruned: u64,
 }
 
 impl QueryEngine {
-    /// An engine over `source`. Fails when the settings are refused by DataFusion, which would be a fault of ours.
+    /// An engine over `source`. Fails when DataFusion refuses its settings, which would be a bug.
     pub fn new(source: Arc<dyn SnapshotSource>, limits: QueryLimits) -> Result<Self, QueryError> {
         let places = Semaphore::new(limits.max_concurrent_queries.max(1));
         let contexts = Contexts::new(source, limits)?;
@@ -64,9 +64,9 @@ impl QueryEngine {
         })
     }
 
-    /// Runs a question that is not SQL with one of the places of those: it waits for a place as long as a query may
-    /// take, and then has as long for `work`. What reading the question takes (its regular expressions, say) belongs
-    /// into `work`, so that it is bounded as well.
+    /// Runs a query that is not SQL in one of the slots of such queries: waits for a slot for at most the time limit of
+    /// a query, and then runs `work` with the same limit. Parsing of the request (its regular expressions, for example)
+    /// belongs into `work`, so that it is limited too.
     pub async fn admitted<T, E: From<QueryError>>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
         let limits = self.limits();
         let place = Deadline::after(limits.timeout).hold(self.shared.places.acquire()).await;
@@ -81,12 +81,12 @@ impl QueryEngine {
         Deadline::after(limits.timeout).hold(work).await?
     }
 
-    /// The limits it was made with.
+    /// The limits of this engine.
     pub fn limits(&self) -> &QueryLimits {
         &self.shared.contexts.limits
     }
 
-    /// Drops decoded rows that nobody has asked for in some minutes, once a minute until the future is dropped.
+    /// Drops decoded rows that were not used for some minutes; checks once a minute until the future is dropped.
     pub(crate) async fn forget_unused(&self) {
         loop {
             tokio::time::sleep(LOOK_INTERVAL).await;
@@ -94,7 +94,7 @@ impl QueryEngine {
         }
     }
 
-    /// What was read so far, for metrics.
+    /// Counters of scans so far, for metrics.
     pub fn stats(&self) -> ScanStats {
         let runtime = &self.shared.contexts.runtime;
         ScanStats {
@@ -103,7 +103,7 @@ impl QueryEngine {
         }
     }
 
-    /// The types that occur in `range`, or ever, sorted.
+    /// The profile types that occur in `range`, or ever, sorted.
     pub async fn profile_types(
         &self,
         tenant: &TenantId,
@@ -121,7 +121,7 @@ impl QueryEngine {
             .into_iter()
             .map(|pair| pair.profile_type)
             .collect();
-        // They ascend.
+        // The ids are sorted.
         ids.dedup();
         Ok(ids.iter().filter_map(|id| id.parts().ok()).collect())
     }
@@ -134,8 +134,8 @@ impl QueryEngine {
         range: TimeRange,
     ) -> Result<Vec<String>, QueryError> {
         let sets = if matchers.iter().all(Vec::is_empty) {
-            // Without matchers nobody asks which type goes with which series: one series with one type has all names
-            // that types make.
+            // Without matchers the combinations of type and series are not needed: one series for each type has all
+            // names that types add.
             let (mut own, types) = self.occurring(tenant, range).await?;
             if let (Some(first), Some(of_type)) = (own.first_mut(), types.first()) {
                 *first = series::Synthetic::of(of_type).with(first);
@@ -171,7 +171,7 @@ impl QueryEngine {
         Ok(values.into_iter().map(str::to_owned).collect())
     }
 
-    /// Distinct label sets of the series that the matchers select, cut down to `label_names` unless that is empty;
+    /// Distinct label sets of the series that the matchers select, reduced to `label_names` unless that is empty,
     /// sorted.
     pub async fn series(
         &self,
@@ -192,14 +192,14 @@ impl QueryEngine {
         self.limited(timeline::select(self.context(tenant), query)).await
     }
 
-    /// The tree of all stacks that the question is about.
+    /// The tree of all stacks of a query.
     pub async fn merge_stacktraces(&self, tenant: &TenantId, query: StackQuery) -> Result<Tree, QueryError> {
         let merged = self.merged(tenant, query)?;
         let tree = async { Ok(flame::tree(merged.await?).await?.tree) };
         self.limited(tree).await
     }
 
-    /// The flame graph of all stacks that the question is about, with about `max_nodes` nodes (0: all).
+    /// The flame graph of all stacks of a query, with about `max_nodes` nodes (0: all).
     pub async fn flamegraph(
         &self,
         tenant: &TenantId,
@@ -212,8 +212,8 @@ impl QueryEngine {
         self.limited(graph).await
     }
 
-    /// The difference of the stacks of two questions, functions identified by name alone, with about `max_nodes` nodes
-    /// (0: all).
+    /// The difference between the stacks of two queries, with functions identified by name alone and about `max_nodes`
+    /// nodes (0: all).
     pub async fn diff(
         &self,
         tenant: &TenantId,
@@ -229,8 +229,8 @@ impl QueryEngine {
         self.limited(graph).await
     }
 
-    /// The functions of all stacks that the question is about, `max_functions` of them (0: all), and who calls whom.
-    /// Functions are identified by name alone.
+    /// The call graph of all stacks of a query, with `max_functions` functions (0: all). Functions are identified by
+    /// name alone.
     pub(crate) async fn call_graph(
         &self,
         tenant: &TenantId,
@@ -242,7 +242,7 @@ impl QueryEngine {
         self.limited(graph).await
     }
 
-    /// The merged stacks as a pprof profile, in the form that `write` gives it.
+    /// The merged stacks as a pprof profile, converted by `write`.
     pub async fn merge_profile<T: Send + 'static>(
         &self,
         tenant: &TenantId,
@@ -254,8 +254,8 @@ impl QueryEngine {
             .await
     }
 
-    /// Runs one read-only SQL query over the tables of the tenant. The time limit holds until the stream of the answer
-    /// ends.
+    /// Runs one read-only SQL query over the tables of the tenant. The time limit covers the stream of the answer to
+    /// its end.
     pub async fn sql(&self, tenant: &TenantId, text: &str) -> Result<SqlResult, QueryError> {
         let context = self.context(tenant);
         sql::run(&self.shared.template, context, self.limits(), text).await

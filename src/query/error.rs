@@ -1,34 +1,32 @@
-//! What a question can fail at, in kinds that the wire maps to its codes.
+//! Errors of queries, in kinds that the wire layer maps to its codes.
 //!
-//! Faults of DataFusion, Arrow, Parquet and the file system come in; one [`QueryError`] with a text for people goes
-//! out.
+//! In: errors of DataFusion, Arrow, Parquet and the file system. Out: a [`QueryError`] with a message for people.
 
 use std::time::Duration;
 
 use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 
-/// A question was not answered.
+/// Why a query was not answered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QueryError {
-    /// The question is wrong; asked again it fails again. HTTP 400.
+    /// The query is wrong; it would fail again. HTTP 400.
     #[error("{0}")]
     InvalidArgument(String),
-    /// The question asks for more than a limit allows: memory, rows, range. HTTP 400, Connect `resource_exhausted` or
-    /// `invalid_argument`.
+    /// The query exceeds a limit: memory, rows, range. HTTP 400, Connect `resource_exhausted` or `invalid_argument`.
     #[error("{0}")]
     Limit(String),
-    /// As many questions as may be are being answered. The same question may be answered later. HTTP 503.
+    /// All slots of running queries are in use. The same query may succeed later. HTTP 503.
     #[error("{0}")]
     Busy(String),
     /// The time limit of the query passed. HTTP 504.
     #[error("the query took longer than its time limit of {}; narrow its range of time, or raise sql.timeout in the \
         server's configuration", crate::base::duration::format(*.0))]
     Timeout(Duration),
-    /// The caller went away, or the program stops.
+    /// The caller disconnected, or the program stops.
     #[error("the query was cancelled")]
     Cancelled,
-    /// A fault of ours or of the disk. HTTP 500.
+    /// A bug or a failure of the disk. HTTP 500.
     #[error("{0}")]
     Internal(String),
 }
@@ -84,7 +82,7 @@ impl From<DataFusionError> for QueryError {
                 | ArrowError::InvalidArgumentError(_) => Self::InvalidArgument(text),
                 _ => Self::Internal(text),
             },
-            // The engine takes a pattern that does not compile for a fault of its own.
+            // DataFusion reports a pattern that does not compile as an internal error.
             DataFusionError::Internal(_) if text.contains("Regular expression did not compile") => {
                 let end = text.find(".\n").unwrap_or(text.len());
                 Self::InvalidArgument(text[..end].to_owned())

@@ -1,6 +1,6 @@
-//! Conditions of a query evaluated on a batch at hand, before any scan: on distinct series, on distinct stacks.
+//! Evaluates conditions of a query on a batch before any scan: on distinct series, on distinct stacks.
 //!
-//! In: expressions and the batch whose columns they name. Out: a mask.
+//! In: expressions and a batch with the columns that they use. Out: a mask.
 
 use arrow::array::{Array, BooleanArray};
 use arrow::compute::and_kleene;
@@ -13,7 +13,7 @@ use datafusion::physical_expr::create_physical_expr;
 
 use crate::query::QueryError;
 
-/// The rows on which all conditions hold; an unknown (null) does not.
+/// The rows that satisfy all conditions; null counts as false.
 pub(crate) fn conjunction(batch: &RecordBatch, conditions: Vec<Expr>) -> Result<BooleanArray, QueryError> {
     let schema = DFSchema::try_from(batch.schema())?;
     let (props, planning) = (ExecutionProps::new(), PhysicalPlanningContext::default());

@@ -1,8 +1,7 @@
-//! `EXPLAIN` and `EXPLAIN ANALYZE`: how a query is answered, and what it left unread.
+//! `EXPLAIN` and `EXPLAIN ANALYZE`: the plan of a query, and the files and row groups that it skipped.
 //!
-//! In: the plans of a query. Out: rows of `plan_type` and `plan`. `ANALYZE` runs the query under the limits of every
-//! query and gives no rows of it. Places of files are shown as they stand under the data folder: where that folder is,
-//! is nobody's business.
+//! In: the plans of a query. Out: rows of `plan_type` and `plan`. `ANALYZE` runs the query under the usual limits and
+//! discards its rows. Paths of files are shown relative to the data folder, whose location is not disclosed.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -29,13 +28,13 @@ use crate::store::schema::Table;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Explain {
-    /// Run it and show what it took.
+    /// Run the query and show its metrics.
     pub(crate) analyze: bool,
-    /// Show what DataFusion shows with `VERBOSE`.
+    /// Show the additional plans of DataFusion's `VERBOSE`.
     pub(crate) verbose: bool,
 }
 
-/// The rows that explain `plan`.
+/// The rows of the explanation of `plan`.
 pub(crate) fn explain(
     state: SessionState,
     context: Arc<Context>,
@@ -103,7 +102,7 @@ async fn analyzed(
     ])
 }
 
-/// Files of each table that the plan reads and leaves out, then row groups and pages of them, as far as it has run.
+/// Files of each table that the plan reads and skips, then row groups and pages, as far as it has run.
 fn scanned(context: &Context, physical: &Arc<dyn ExecutionPlan>) -> String {
     let mut found = Found::default();
     found.visit(physical);
@@ -135,10 +134,10 @@ fn scanned(context: &Context, physical: &Arc<dyn ExecutionPlan>) -> String {
     lines.join("\n")
 }
 
-/// What the scans of a plan tell of themselves.
+/// Metrics collected from the scans of a plan.
 #[derive(Default)]
 struct Found {
-    /// Paths of the files of each scan, each once although several tasks may share it.
+    /// Paths of the files of each scan, without duplicates, since several tasks may share a file.
     scans: Vec<std::collections::BTreeSet<String>>,
     row_groups: [usize; 2],
     by_bloom_filter: [usize; 2],
@@ -193,7 +192,7 @@ impl Found {
     }
 }
 
-/// The text without the place of the data folder, which plans name with and without the slash before it.
+/// Removes the data folder from paths in the text; plans contain it with and without the leading slash.
 fn without_root(text: &str, root: &Root) -> String {
     let mut text = text.to_owned();
     let root = match root {

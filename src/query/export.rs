@@ -1,7 +1,7 @@
-//! Merged stacks as one pprof profile, with functions, files, lines, binaries and addresses as the store has them.
+//! Merged stacks as one pprof profile, with the functions, files, lines, binaries and addresses in the store.
 //!
-//! In: sums by stack with their frames. Out: what the caller writes of the profile. Frames of inlined functions come
-//! back as lines of one location.
+//! In: sums by stack with their frames. Out: the result of the caller's writer. Frames of inlined functions become
+//! lines of one location.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::query::flame::{self, Merged};
 use crate::query::stacks::{Frame, StackTable};
 use crate::query::{QueryError, StackQuery};
 
-/// Answers the question as `write` writes the profile.
+/// Answers a query with the result of `write`.
 pub(crate) fn merge_profile<T: Send + 'static>(
     context: Arc<Context>,
     query: StackQuery,
@@ -33,7 +33,7 @@ pub(crate) fn merge_profile<T: Send + 'static>(
     })
 }
 
-/// The longest period among the profiles asked for.
+/// The longest period among the profiles of a query.
 fn period(context: &Arc<Context>, query: &StackQuery) -> BoxFuture<'static, Result<i64, QueryError>> {
     let filter = flame::filter(context, query);
     let context = context.clone();
@@ -58,7 +58,7 @@ fn written<T>(merged: &Merged, query: &StackQuery, period: i64, write: fn(&Profi
     write(&profile_of(&table, merged.sums.values.iter().copied(), &about))
 }
 
-/// What a profile says of itself besides its samples.
+/// Metadata of a profile besides its samples.
 pub(crate) struct About<'a> {
     pub(crate) kind: &'a ProfileType,
     pub(crate) period: i64,
@@ -66,7 +66,7 @@ pub(crate) struct About<'a> {
     pub(crate) duration_nanos: i64,
 }
 
-/// Sums by stack as a profile.
+/// Builds a profile from sums by stack.
 pub(crate) fn profile_of<'a>(
     table: &'a StackTable,
     sums: impl Iterator<Item = (StackId, i64)>,
@@ -101,9 +101,9 @@ pub(crate) fn profile_of<'a>(
 struct Export<'a> {
     table: &'a StackTable,
     builder: Builder<'a>,
-    /// A location is the run of frames at one address, innermost first.
+    /// Locations by their frames: the run of frames at one address, innermost first.
     locations: HashMap<&'a [u32], u32>,
-    /// Locations of the sample that is being added.
+    /// Locations of the current sample.
     stack: Vec<u32>,
 }
 
@@ -114,7 +114,7 @@ impl<'a> Export<'a> {
         self.stack.clear();
         for (at, index) in frames.iter().enumerate() {
             let frame = self.table.frame(*index);
-            // An inlined function belongs to the location of the function that it was inlined into, which follows.
+            // An inlined function belongs to the location of the function that it was inlined into, which comes next.
             let ends = !frame.inlined
                 || frames
                     .get(at + 1)

@@ -1,7 +1,7 @@
-//! Merged stacks: `samples` summed by stack id, then the frames of only those stacks, then one tree.
+//! Merged stacks: sums `samples` by stack id, then loads the frames of only those stacks, then builds one tree.
 //!
-//! In: [`StackQuery`]. Out: sums by stack ([`Merged`]) and a [`Tree`]. Integers until the very end: no string is
-//! touched for a row.
+//! In: [`StackQuery`]. Out: sums by stack ([`Merged`]) and a [`Tree`]. Rows are processed as integers: strings are used
+//! only for the final frames.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,28 +22,28 @@ use crate::store::schema::column::{PROFILE_ID, SERIES, SPAN_ID, STACK, TIME, TRA
 use crate::store::schema::{self, Table};
 use crate::store::snapshot::ScanFilter;
 
-/// Sums by stack, and the table that has the frames; all of it charged to the question as long as it is held.
+/// Sums by stack, and the table with the frames; their memory is charged to the query while they are held.
 pub(crate) struct Merged {
     pub(crate) sums: Summed,
     pub(crate) stacks: Loaded,
     runtime: Arc<Runtime>,
 }
 
-/// A tree, charged to the question as long as it is held.
+/// A tree whose memory is charged to the query while it is held.
 pub(crate) struct HeldTree {
     pub(crate) tree: Tree,
     memory: MemoryReservation,
 }
 
-/// What the numbers of a flame graph take for a node of a path: its place, own value and total for two sides, and its
-/// group in a level.
+/// Memory of a flame graph for a node of a path: its position, own value and total for two sides, and its group in a
+/// level.
 const SHOWN_BYTES: usize = 96;
-/// A place among the moments of profiles, with its share of the empty ones.
+/// Memory of an entry in the set of moments of profiles, with its share of the empty slots.
 const MOMENT_BYTES: usize = 24;
-/// Name of a frame in place of a stack that no table has.
+/// Name of the frame that replaces a missing stack.
 const LOST: &str = "[stack not found]";
 
-/// Answers the question up to the sums.
+/// Computes the sums of a query.
 pub(crate) fn merge(context: Arc<Context>, query: StackQuery) -> BoxFuture<'static, Result<Merged, QueryError>> {
     Box::pin(async move {
         let time = query.range.micros();
@@ -74,7 +74,7 @@ pub(crate) fn merge(context: Arc<Context>, query: StackQuery) -> BoxFuture<'stat
     })
 }
 
-/// Which rows of `samples` and `profiles` a question is about.
+/// The filter on `samples` and `profiles` for a query.
 pub(crate) fn filter(context: &Arc<Context>, query: &StackQuery) -> BoxFuture<'static, Result<ScanFilter, QueryError>> {
     let (context, matchers) = (context.clone(), query.matchers.clone());
     let (profile_type, time) = (query.profile_type.clone(), query.range.micros());
@@ -111,11 +111,11 @@ pub(crate) fn graph(
     })
 }
 
-/// The difference of merged stacks by name.
+/// The difference of merged stacks, with functions identified by name.
 pub(crate) fn diff(left: Merged, right: Merged, max_nodes: usize) -> BoxFuture<'static, Result<DiffGraph, QueryError>> {
     blocking::run(move |cancellation| {
         if !Arc::ptr_eq(&left.stacks.table, &right.stacks.table) {
-            // The table was renewed between the two.
+            // The table was replaced between the two queries.
             let [left, right] = [&left, &right].map(|side| tree_by(side, Detail::Names, cancellation));
             return Ok(flamegraph::diff(&left?.tree, &right?.tree, max_nodes));
         }
@@ -125,11 +125,11 @@ pub(crate) fn diff(left: Merged, right: Merged, max_nodes: usize) -> BoxFuture<'
     })
 }
 
-/// The functions of merged stacks by name, `max_functions` of them (0: all), and who calls whom.
+/// The call graph of merged stacks by name, with `max_functions` functions (0: all).
 pub(crate) fn call_graph(merged: Merged, max_functions: usize) -> BoxFuture<'static, Result<CallGraph, QueryError>> {
     blocking::run(move |cancellation| {
         let held = tree_by(&merged, Detail::Names, cancellation)?;
-        // A graph has a function a frame and a call a node at most.
+        // A graph has at most one function for each frame and one call for each node.
         held.memory.try_grow(held.tree.bytes())?;
         cancellation.check()?;
         Ok(held.tree.call_graph(max_functions))
@@ -141,7 +141,7 @@ pub(crate) fn tree(merged: Merged) -> BoxFuture<'static, Result<HeldTree, QueryE
     blocking::run(move |cancellation| tree_by(&merged, Detail::Files, cancellation))
 }
 
-/// Values at the ends of the paths that the stacks are.
+/// Values at the ends of the paths of stacks.
 struct Leaves {
     values: Vec<(u32, i64)>,
     _memory: MemoryReservation,
@@ -174,7 +174,7 @@ fn tree_by(merged: &Merged, detail: Detail, cancellation: &Cancellation) -> Resu
         Detail::Names => Tree::by_name(),
         Detail::Files => Tree::by_file(),
     };
-    // Frames are looked up in the tree once each, not once a stack.
+    // Each frame is looked up in the tree once, not once for each stack.
     let mut known: Vec<Option<FrameId>> = vec![None; table.frame_count()];
     let mut path = Vec::new();
     let mut lost = 0i64;
@@ -257,10 +257,10 @@ fn sum_stacks(
     })
 }
 
-/// Series and time of profiles.
+/// Series and time of profiles, which identify their samples.
 type Moments = HashSet<(SeriesId, i64)>;
 
-/// Those of the profiles with these ids: samples do not carry the id.
+/// The moments of the profiles with these ids, since samples do not carry the profile id.
 fn moments(
     context: &Arc<Context>,
     filter: &ScanFilter,
@@ -288,7 +288,7 @@ fn moments(
     })
 }
 
-/// Only the stacks that begin, at the root, with these functions.
+/// Keeps only the stacks that begin, at the root, with these functions.
 fn below(table: &StackTable, sums: &mut Vec<(StackId, i64)>, call_site: &[String]) {
     sums.retain(|(stack, _)| {
         let Some(frames) = table.stack(*stack) else {

@@ -1,8 +1,7 @@
-//! `flat`: one row a sample with its series' labels and its stack's leaf frame, without a join.
+//! `flat`: one row for each sample with its series' labels and its stack's leaf frame, without a join.
 //!
-//! Conditions on labels become a set of series and conditions on frames a set of stacks before `samples` is read;
-//! names are put beside the numbers by index, and only those columns that a query reads. A query of values alone
-//! decodes no frame.
+//! Conditions on labels become a set of series and conditions on frames a set of stacks before `samples` is read. Names
+//! are added by index, and only for the columns that a query reads. A query of values alone decodes no frames.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,12 +25,12 @@ use crate::store::schema::column::{
 use crate::store::schema::{self, Table};
 use crate::store::snapshot::ScanFilter;
 
-/// Columns made of the series.
+/// Columns that come from the series.
 const OF_SERIES: [&str; 2] = [SERVICE_NAME, LABELS];
-/// Columns made of the stack.
+/// Columns that come from the stack.
 const OF_STACK: [&str; 5] = ["function", "file", "line", "mapping", FRAMES];
 
-/// The relation, perhaps narrowed beforehand by a selector.
+/// The relation `flat`, optionally restricted by a selector.
 pub(crate) struct Flat {
     context: Arc<Context>,
     schema: SchemaRef,
@@ -39,7 +38,7 @@ pub(crate) struct Flat {
     time: Option<TimeSpan>,
 }
 
-/// Where a column comes from.
+/// The table that a column comes from.
 enum Origin {
     Sample,
     Series,
@@ -57,7 +56,7 @@ impl Flat {
         }
     }
 
-    /// The samples of one type that matchers select, in a span of time.
+    /// The samples of one type that match all matchers, in a time span.
     pub(crate) fn selected(
         context: Arc<Context>,
         profile_type: ProfileType,
@@ -208,7 +207,7 @@ async fn plan(request: Request) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
     Ok(Arc::new(Mapped::new(input, output, Arc::new(map))))
 }
 
-/// The ids of the series that fulfil all conditions.
+/// The ids of the series that satisfy all conditions.
 fn matching_series(
     labels: &HashMap<SeriesId, Labels>,
     columns: &lookup::SeriesColumns,
@@ -230,7 +229,7 @@ fn matching_series(
     ))
 }
 
-/// The ids of the stacks among `ids` that fulfil all conditions.
+/// The ids of the stacks among `ids` that satisfy all conditions.
 fn matching_stacks(
     context: &Arc<Context>,
     time: TimeSpan,
@@ -242,7 +241,7 @@ fn matching_stacks(
     Box::pin(async move {
         let loaded = loaded.await?;
         let mut found = HashSet::new();
-        // In pieces, since all frames of a piece stand in memory at once.
+        // In parts, since all frames of a part are in memory at once.
         let pieces = lookup::pieces(&loaded.table.read(), &ids);
         for piece in pieces {
             let columns = lookup::StackColumns::new(&runtime, &loaded.table.read(), piece, lookup::Frames::All)?;
@@ -267,7 +266,8 @@ fn narrow(set: &mut Option<Arc<HashSet<SeriesId>>>, by: Option<Arc<HashSet<Serie
     });
 }
 
-/// Whether all columns of an expression, which gives the same for the same input, are of one origin.
+/// The origin of an expression's columns, `Sample` for mixed ones; `None` for a volatile expression or one without
+/// columns.
 fn reads_only(expr: &Expr) -> Option<Origin> {
     let columns = expr.column_refs();
     if columns.is_empty() || expr.is_volatile() {

@@ -1,8 +1,8 @@
-//! Answers of SQL as bytes: JSON, CSV, Arrow, Parquet, pprof.
+//! Encodes SQL answers: JSON, CSV, Arrow, Parquet, pprof.
 //!
-//! In: [`SqlResult`]. Out: a stream of pieces, so that a server need not hold an answer; at the query's deadline all
-//! but the piece on its way is given back. An error after the first piece ends the stream with that error; the bytes
-//! before it are then not a whole document.
+//! In: [`SqlResult`]. Out: a stream of pieces, so that the server need not hold the whole answer; at the query's
+//! deadline everything but the current piece is released. An error after the first piece ends the stream; the bytes
+//! before it are then an incomplete document.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -16,7 +16,7 @@ use arrow::ipc::writer::StreamWriter;
 use arrow::record_batch::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use bytes::Bytes;
-// The engine's own copy: an answer as a Parquet file is no table of the store.
+// DataFusion's version of Parquet: an answer as a Parquet file is not a table of the store.
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::basic::{Compression, ZstdLevel};
 use datafusion::parquet::errors::ParquetError;
@@ -27,11 +27,11 @@ use parking_lot::Mutex;
 
 use crate::query::{QueryError, SqlResult, answer};
 
-/// How an answer is written.
+/// How an answer is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// An array of objects, one a row, keys in the order of the columns. Whole numbers beyond 2^53 are strings, since
-    /// a JavaScript number cannot hold them; times are RFC 3339 in UTC; maps are objects; not-a-number and infinities
+    /// An array of objects, one for each row, with keys in the order of the columns. Integers beyond 2^53 are strings,
+    /// since a JavaScript number cannot represent them; times are RFC 3339 in UTC; maps are objects; NaN and infinities
     /// are null.
     Json,
     /// RFC 4180 with a header line. Lists and maps are written as JSON.
@@ -40,18 +40,18 @@ pub enum Format {
     Arrow,
     /// A Parquet file, compressed with zstd.
     Parquet,
-    /// A pprof profile as it is in the one row and column of the answer.
+    /// The pprof profile in the only row and column of the answer.
     Pprof,
 }
 
-/// About the bytes of a chunk, as columns in memory.
+/// Approximate size of a chunk in bytes, as columns in memory.
 const CHUNK_BYTES: usize = 4 << 20;
-/// Bytes of a piece of an answer.
+/// Size of a piece of an answer in bytes.
 const PIECE_BYTES: usize = 64 << 10;
-/// Bytes of a row group of Parquet.
+/// Size of a row group of Parquet in bytes.
 const ROW_GROUP_BYTES: usize = 32 << 20;
 
-/// Largest whole number that every double holds exactly.
+/// Largest integer up to which a double represents all integers exactly.
 const MAX_EXACT: u64 = 1 << 53;
 
 impl FromStr for Format {
@@ -71,14 +71,14 @@ impl FromStr for Format {
     }
 }
 
-/// The answer as pieces of bytes, each with memory of its own.
+/// Encodes the answer as pieces of bytes, each with its own memory.
 pub fn encode(result: SqlResult, format: Format) -> BoxStream<'static, Result<Bytes, QueryError>> {
     let deadline = result.deadline;
     let pieces = chunks(result, format).map_ok(|chunk| stream::iter(pieces(chunk).map(Ok)));
     answer::until(deadline, pieces.try_flatten().boxed())
 }
 
-/// Pieces that share no memory: one that waits for a slow reader holds its own bytes only.
+/// Splits a chunk into pieces that share no memory: a piece that waits for a slow reader holds only its own bytes.
 fn pieces(chunk: Bytes) -> impl Iterator<Item = Bytes> {
     let starts = (0..chunk.len()).step_by(PIECE_BYTES);
     starts.map(move |start| Bytes::copy_from_slice(&chunk[start..chunk.len().min(start + PIECE_BYTES)]))
@@ -108,13 +108,13 @@ fn chunks(result: SqlResult, format: Format) -> BoxStream<'static, Result<Bytes,
                 Ok(Some((chunk, (rows, None, parts))))
             }
         })
-        // Some formats keep what they have until there is more of it.
+        // Some formats buffer and give no bytes for a batch.
         .try_filter(|chunk| std::future::ready(!chunk.is_empty()))
         .boxed(),
     }
 }
 
-/// The batch in parts that are small enough to be written as one chunk each.
+/// Splits a batch into parts that are small enough for one chunk each.
 fn split(batch: &RecordBatch) -> VecDeque<RecordBatch> {
     let (rows, bytes) = (batch.num_rows(), answer::bytes_of(batch));
     let parts = bytes.div_ceil(CHUNK_BYTES).clamp(1, rows.max(1));
@@ -123,7 +123,7 @@ fn split(batch: &RecordBatch) -> VecDeque<RecordBatch> {
     starts.map(|start| batch.slice(start, each.min(rows - start))).collect()
 }
 
-/// The whole answer as one buffer.
+/// Encodes the whole answer into one buffer.
 pub async fn encode_all(result: SqlResult, format: Format) -> Result<Vec<u8>, QueryError> {
     let mut chunks = encode(result, format);
     let mut all = Vec::new();
@@ -154,7 +154,7 @@ enum Encoder {
     },
 }
 
-/// Bytes that a writer has given up, to be taken from outside of it.
+/// Output of a writer, shared so that it can be taken while the writer is in use.
 #[derive(Clone, Default)]
 struct Written(Arc<Mutex<Vec<u8>>>);
 
@@ -246,7 +246,7 @@ impl Encoder {
             Encoder::Parquet { writer, .. } => {
                 if let Some(writer) = writer {
                     writer.write(batch).map_err(parquet_error)?;
-                    // What is gathered for a row group is memory: a large one is written early.
+                    // A row group is buffered in memory, so a large one is written early.
                     if writer.in_progress_size() > ROW_GROUP_BYTES {
                         writer.flush().map_err(parquet_error)?;
                     }
@@ -300,7 +300,7 @@ fn parquet_error(error: ParquetError) -> QueryError {
     QueryError::internal(format!("writing Parquet: {error}"))
 }
 
-/// A column ready to be written value by value.
+/// A column prepared for writing value by value.
 pub(crate) enum Column<'a> {
     Null,
     Int(&'a arrow::array::Int64Array),
@@ -311,7 +311,7 @@ pub(crate) enum Column<'a> {
     List(&'a arrow::array::ListArray, Box<Column<'a>>),
     Struct(&'a arrow::array::StructArray, Vec<(String, Column<'a>)>),
     Map(&'a arrow::array::MapArray, Box<Column<'a>>, Box<Column<'a>>),
-    /// Numbers that need no quotes.
+    /// Numbers that are written without quotes.
     Number(&'a dyn Array, ArrayFormatter<'a>),
     Text(&'a dyn Array, ArrayFormatter<'a>),
 }
@@ -437,7 +437,7 @@ impl<'a> Column<'a> {
         Ok(())
     }
 
-    /// The value as text: no quotes, nothing for null.
+    /// Writes the value as text, without quotes; nothing for null.
     pub(crate) fn write_plain(&self, row: usize, out: &mut Vec<u8>) -> Result<(), QueryError> {
         match self {
             Column::Null => Ok(()),
@@ -457,7 +457,7 @@ impl<'a> Column<'a> {
 }
 
 fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
-    // Writing to a vector does not fail.
+    // Writing to a vector cannot fail.
     let _ = out.write_fmt(text);
 }
 

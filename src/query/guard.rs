@@ -1,9 +1,8 @@
-//! What the text of a query may be, looked at before it is planned: its size, what kind of statement it is, and how
-//! far it would unfold.
+//! Checks the text of a query before it is planned: its size, the kind of statement, and how far it would expand.
 //!
-//! In: text and statement. Out: leave, or an error that says what is wrong. Planning recurses over operators, writes
-//! out every `WITH` as often as it is used, and puts the definition of a column in the place of its name: each of
-//! these can turn a short text into a plan without end.
+//! In: text and statement. Out: success, or an error that says what is wrong. Planning recurses over operators, expands
+//! every `WITH` at each use, and replaces column names with their definitions: each of these can turn a short text into
+//! an enormous plan.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -16,14 +15,15 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 use crate::query::QueryError;
 
-/// Longest text of a query.
+/// Maximum size of the text of a query in bytes.
 const MAX_TEXT_BYTES: usize = 256 << 10;
-/// Most operators and joining words in a query. Each may deepen the plan by one, and planning recurses over it.
+/// Maximum number of operators and joining words in a query. Each may deepen the plan by one level, over which planning
+/// recurses.
 const MAX_OPERATORS: usize = 400;
-/// Most tables that are read once every `WITH` is written out.
+/// Maximum number of tables that are read once every `WITH` is expanded.
 const MAX_RELATIONS: u64 = 200;
-/// How often a column's definition may be written out at most: the product over all parts of the query of how often an
-/// expression names one column.
+/// Maximum expansion of a column's definition: the product over all parts of the query of how often an expression uses
+/// one column.
 const MAX_REPEATS: u64 = 1 << 16;
 
 /// Refuses texts that are too long or too deep to plan.
@@ -31,7 +31,7 @@ pub(crate) fn check_size(text: &str) -> Result<(), QueryError> {
     check_size_in(text, &GenericDialect {})
 }
 
-/// The same for another dialect.
+/// As [`check_size`], for another dialect.
 pub(crate) fn check_size_in(text: &str, dialect: &dyn Dialect) -> Result<(), QueryError> {
     if text.len() > MAX_TEXT_BYTES {
         return Err(QueryError::Limit(format!(
@@ -50,7 +50,7 @@ pub(crate) fn check_size_in(text: &str, dialect: &dyn Dialect) -> Result<(), Que
     Ok(())
 }
 
-/// Refuses whatever is not a question.
+/// Refuses statements that are not queries.
 pub(crate) fn check_statement(statement: &Statement) -> Result<(), QueryError> {
     match statement {
         Statement::Statement(inner) => match inner.as_ref() {
@@ -122,7 +122,7 @@ fn deepens(token: &Token) -> bool {
     }
 }
 
-/// Refuses queries that unfold without end.
+/// Refuses queries that would expand too far.
 fn check_shape(query: &Query) -> Result<(), QueryError> {
     let mut shape = Shape::default();
     if let ControlFlow::Break(error) = query.visit(&mut shape) {
@@ -144,11 +144,11 @@ fn check_shape(query: &Query) -> Result<(), QueryError> {
     Ok(())
 }
 
-/// What is found on a walk over a query.
+/// State of a walk over a query.
 struct Shape {
-    /// Bodies of the `WITH` parts by name in lower case.
+    /// Bodies of the `WITH` parts, by lower-case name.
     parts: HashMap<String, Query>,
-    /// Tables of each part once it is written out.
+    /// Number of tables of each part after expansion.
     known: HashMap<String, u64>,
     repeats: u64,
 }
@@ -164,7 +164,7 @@ impl Default for Shape {
 }
 
 impl Shape {
-    /// Upper bound of the tables that `query` reads with every part written out: the parts' own texts are counted, too.
+    /// Upper bound of the tables that `query` reads with every part expanded. The definitions of parts are counted too.
     fn unfolded(&mut self, query: &Query, depth: usize) -> Result<u64, QueryError> {
         if depth > self.parts.len() {
             return Err(QueryError::invalid(
@@ -215,7 +215,7 @@ impl Visitor for Shape {
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<QueryError> {
-        // DataFusion compiles its pattern without a bound.
+        // DataFusion compiles the pattern of SIMILAR TO without a limit.
         if matches!(expr, Expr::SimilarTo { .. }) {
             return ControlFlow::Break(QueryError::invalid(
                 "SIMILAR TO is not offered here: use ~ or regexp_like",
@@ -235,7 +235,7 @@ impl Visitor for Shape {
     }
 }
 
-/// How often the expression names the column that it names most often.
+/// The number of uses of the column that the expression uses most.
 fn most_repeated(expr: &Expr) -> u64 {
     let mut counts: HashMap<String, u64> = HashMap::new();
     let _ = ast::visit_expressions(expr, |part| {

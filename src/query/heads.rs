@@ -1,7 +1,7 @@
-//! Rows that are in no file yet: those of the heads.
+//! Reads rows of heads, which are in no file yet.
 //!
-//! In: [`Snapshot`], [`ScanFilter`], column names. Out: a stream of batches, or a plan for SQL, that holds exactly the
-//! rows asked for. What is built is charged to the question, which ends with its limit when it has no memory for it.
+//! In: [`Snapshot`], [`ScanFilter`], column names. Out: a stream of batches, or a plan for SQL, with exactly the
+//! requested rows. Their memory is charged to the query, which fails when it exceeds its limit.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -27,8 +27,8 @@ use crate::store::schema::Table;
 use crate::store::schema::column::{DAY, PROFILE_TYPE, SERIES, STACK, TENANT, TIME};
 use crate::store::snapshot::{HeadScan, ScanFilter, Snapshot};
 
-/// The rows of the heads, filtered to the letter. Those of a head are built when its turn comes, and charged to the
-/// question until the last of them is taken.
+/// The rows of the heads that pass the filter exactly. The rows of each head are built when it is its turn, and charged
+/// to the query until the last of them is taken.
 pub(crate) fn head_stream(
     runtime: &Arc<Runtime>,
     snapshot: &Snapshot,
@@ -36,7 +36,7 @@ pub(crate) fn head_stream(
     filter: &ScanFilter,
     columns: &[&str],
 ) -> Result<BatchStream, QueryError> {
-    // Faults of the arguments are found here and not in the stream.
+    // Report wrong arguments here instead of in the stream.
     indices_of(&table.schema(), columns)?;
     let wanted = Wanted {
         table,
@@ -62,8 +62,8 @@ pub(crate) fn one_head_stream(
     head_stream(runtime, &snapshot, table, filter, columns)
 }
 
-/// The rows of the heads as a plan with the columns of `schema`. They are built when it runs, not when it is planned.
-/// `asked` is what the heads may leave out, `checked` what is checked here row by row.
+/// The rows of the heads as a plan with the columns of `schema`. They are built when the plan runs, not when it is
+/// made. Heads may omit rows that do not pass `asked`; each row is checked against `checked`.
 pub(crate) fn head_plan(
     runtime: &Arc<Runtime>,
     snapshot: &Snapshot,
@@ -87,17 +87,17 @@ pub(crate) fn head_plan(
     Arc::new(Mapped::new(nothing, schema, Arc::new(rows)))
 }
 
-/// Which rows of a head, and which columns of them.
+/// The rows and columns to read from a head.
 struct Wanted {
     table: Table,
-    /// What the head may leave out.
+    /// Filter that the head may apply.
     asked: ScanFilter,
-    /// What is checked row by row.
+    /// Filter that is checked for each row.
     checked: ScanFilter,
     columns: Vec<String>,
 }
 
-/// Rows of heads in a plan.
+/// Adds the rows of heads to a plan.
 struct HeadRows {
     runtime: Arc<Runtime>,
     heads: Vec<Arc<dyn HeadScan>>,
@@ -119,21 +119,21 @@ impl RowMap for HeadRows {
     fn apply(&self, _input: BatchStream) -> BatchStream {
         let schema = self.schema.clone();
         let rows = stream_of(self.runtime.clone(), self.heads.clone(), self.wanted.clone());
-        // In batches as they come from files: the limits of functions are by the call.
+        // In batches of the same size as those of files, since the limits of functions apply to each call.
         let rows =
             rows.flat_map(|batch| stream::iter(batch.map_or_else(|error| vec![Err(error)], |batch| split(&batch))));
         rows.map(move |batch| with_types(&batch?, &schema)).boxed()
     }
 }
 
-/// The batch in parts of as many rows as those of files have.
+/// Splits a batch into parts of the same number of rows as batches of files.
 fn split(batch: &RecordBatch) -> Vec<Result<RecordBatch, QueryError>> {
     let starts = (0..batch.num_rows()).step_by(BATCH_ROWS);
     let part = |start| batch.slice(start, BATCH_ROWS.min(batch.num_rows() - start));
     starts.map(|start| Ok(part(start))).collect()
 }
 
-/// The batch with the columns of `schema`, whose types may differ in how text is held.
+/// Casts a batch to the columns of `schema`, whose string types may differ.
 fn with_types(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, QueryError> {
     let columns =
         std::iter::zip(batch.columns(), schema.fields()).map(|(column, field)| cast(column, field.data_type()));
@@ -153,7 +153,7 @@ fn stream_of(runtime: Arc<Runtime>, heads: Vec<Arc<dyn HeadScan>>, wanted: Arc<W
             Err(error) => vec![Err(error)],
         };
         stream::iter(batches).map(move |batch| {
-            // Held as long as this part of the stream.
+            // Keeps the charge for as long as this part of the stream.
             let _charged = &memory;
             batch
         })
@@ -161,10 +161,10 @@ fn stream_of(runtime: Arc<Runtime>, heads: Vec<Arc<dyn HeadScan>>, wanted: Arc<W
     rows.boxed()
 }
 
-/// The rows of one head. Ends at the first batch that the question has no memory for.
+/// The rows of one head. Fails at the first batch that exceeds the query's memory.
 fn one_head(head: &dyn HeadScan, wanted: &Wanted, memory: &MemoryReservation) -> Result<Vec<RecordBatch>, QueryError> {
     let columns: Vec<&str> = wanted.columns.iter().map(String::as_str).collect();
-    // What the head applies to the letter needs no second look, and no column for it.
+    // A head that applies the filter exactly needs no second check, and no columns for it.
     let checked = if head.is_exact() {
         ScanFilter {
             stacks: wanted.checked.stacks.clone(),
@@ -198,7 +198,7 @@ fn one_head(head: &dyn HeadScan, wanted: &Wanted, memory: &MemoryReservation) ->
     taken.map(|()| batches)
 }
 
-/// What to ask a head for: the columns wanted and those that the filter is checked on.
+/// The columns to request from a head: the wanted ones and those that the filter is checked on.
 fn head_columns(schema: &SchemaRef, filter: &ScanFilter, columns: &[&str]) -> Result<Arc<[usize]>, QueryError> {
     let mut indices = indices_of(schema, columns)?;
     let checked = [
@@ -210,7 +210,7 @@ fn head_columns(schema: &SchemaRef, filter: &ScanFilter, columns: &[&str]) -> Re
         (STACK, filter.stacks.is_some()),
     ];
     for (name, needed) in checked {
-        // The day is checked only where there is no time.
+        // The day is checked only in tables without a time.
         let needed = needed && !(name == DAY && schema.index_of(TIME).is_ok());
         if let Ok(index) = schema.index_of(name)
             && needed
@@ -222,7 +222,7 @@ fn head_columns(schema: &SchemaRef, filter: &ScanFilter, columns: &[&str]) -> Re
     Ok(indices.into())
 }
 
-/// The rows of a head's batch that the filter lets through, with these columns.
+/// The rows of a batch that pass the filter, with these columns.
 fn select(batch: &RecordBatch, filter: &ScanFilter, columns: &[&str]) -> Result<RecordBatch, QueryError> {
     let rows = batch.num_rows();
     let mut keep: Option<BooleanBuffer> = None;

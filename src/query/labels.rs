@@ -1,5 +1,5 @@
-//! Labels of series, kept between questions. Labels of a series id never change, and neither do files: a warm question
-//! reads no Parquet for them.
+//! Caches labels of series between queries. Neither the labels of a series id nor files ever change: a warm query reads
+//! no Parquet for them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,25 +19,25 @@ use crate::store::schema::column::{LABELS, SERIES};
 use crate::store::schema::{self, Table};
 use crate::store::snapshot::{FileEntry, ScanFilter, Snapshot};
 
-/// The series of all tenants.
+/// The cached series of all tenants.
 pub(crate) type SeriesCache = Cache<TenantId, Arc<Mutex<TenantSeries>>>;
 
-/// What was read of the `series` table of a tenant.
+/// Cached rows of the `series` table for one tenant.
 #[derive(Default)]
 pub(crate) struct TenantSeries {
     labels: HashMap<SeriesId, Labels>,
     /// Ids in a file, by path.
     files: HashMap<String, Arc<[SeriesId]>>,
     strings: HashSet<Arc<str>>,
-    /// Memory of labels and strings, estimated.
+    /// Estimated memory of labels and strings in bytes.
     bytes: usize,
 }
 
-/// Overhead of a map entry and an allocation, for the accounting.
+/// Estimated overhead of a map entry and an allocation in bytes.
 const ENTRY_BYTES: usize = 64;
 
 impl Bytes for Mutex<TenantSeries> {
-    /// Nothing of what a question is filling right now: it is weighed when that is done.
+    /// 0 while a query fills the value; it is weighed again when that is done.
     fn bytes(&self) -> usize {
         self.try_lock().map_or(0, |series| {
             let ids: usize = series
@@ -51,7 +51,7 @@ impl Bytes for Mutex<TenantSeries> {
 }
 
 impl TenantSeries {
-    /// Keeps of what each file has only that of these.
+    /// Drops the ids of all other files.
     pub(crate) fn retain(&mut self, files: &HashSet<&str>) {
         self.files.retain(|path, _| files.contains(path.as_str()));
     }
@@ -73,7 +73,7 @@ pub(crate) fn load(
         };
         let known = cache.change(&tenant, |series| series.clone());
         let mut missing: Vec<&FileEntry> = Vec::new();
-        // Taken along now: a question that has a newer snapshot may drop them from the cache meanwhile.
+        // Clone the ids now: a query with a newer snapshot may drop them from the cache meanwhile.
         let mut ids: Vec<Arc<[SeriesId]>> = Vec::new();
         {
             let known = known.lock();
@@ -121,14 +121,14 @@ pub(crate) fn load(
             }
         }
         drop(series);
-        // It has grown. When it is over the limit the next question begins anew.
+        // Weighs the grown value again. Above the limit it is evicted, and the next query starts with an empty one.
         cache.change(&tenant, |_| ());
         Ok(found)
     })
 }
 
 impl TenantSeries {
-    /// Takes in a batch of the columns `series` and `labels` and notes the ids in it.
+    /// Adds a batch of the columns `series` and `labels`, and collects its ids.
     fn insert(&mut self, batch: &RecordBatch, ids: &mut Vec<SeriesId>) -> Result<(), QueryError> {
         let column = schema::integers(batch, SERIES)?.iter().map(|id| SeriesId(*id));
         let (maps, keys, values) = schema::maps(batch, LABELS)?;

@@ -1,7 +1,7 @@
-//! Names beside numbers: the columns of `flat` that come from series and stacks, put to samples by index.
+//! Adds the columns of `flat` that come from series and stacks to samples, by index.
 //!
 //! In: batches of `samples`. Out: the same rows with labels and frames. The columns of distinct series and stacks are
-//! built once a query; a row then costs one hash probe, and its text is a view of shared bytes.
+//! built once for each query; a row then costs one hash probe, and its text is a view of shared bytes.
 
 use std::sync::Arc;
 
@@ -31,16 +31,16 @@ use crate::store::schema;
 use crate::store::schema::column::{SERIES, STACK};
 use crate::store::snapshot::ScanFilter;
 
-/// Numbers and offsets of a frame as a row.
+/// Memory of the numbers and offsets of a frame, as a row.
 const ROW_BYTES: usize = 40;
-/// Bytes of frames in one batch, unless a single row has more.
+/// Maximum size of the frames in one batch in bytes, unless a single row has more.
 const PART_BYTES: usize = 16 << 20;
-/// Stacks whose frames are looked at together.
+/// Number of stacks whose frames are processed together.
 const PIECE_STACKS: usize = 4096;
-/// Offsets of a column have 31 bits.
+/// Maximum size of a column, whose offsets have 31 bits.
 const MAX_COLUMN_BYTES: usize = i32::MAX as usize;
 
-/// Labels of distinct series as columns.
+/// Labels of distinct series as columns, built once for each query.
 #[derive(Debug)]
 pub(crate) struct SeriesColumns {
     pub(crate) ids: Vec<SeriesId>,
@@ -49,7 +49,7 @@ pub(crate) struct SeriesColumns {
     index: HashMap<SeriesId, u32>,
 }
 
-/// Leaf frames, and if asked all frames, of distinct stacks as columns.
+/// Leaf frames, and optionally all frames, of distinct stacks as columns.
 #[derive(Debug)]
 pub(crate) struct StackColumns {
     function: ArrayRef,
@@ -57,13 +57,13 @@ pub(crate) struct StackColumns {
     line: ArrayRef,
     mapping: ArrayRef,
     frames: Option<ArrayRef>,
-    /// Bytes of the frames of each stack; empty without frames.
+    /// Size of the frames of each stack in bytes; empty without frames.
     frame_bytes: Vec<usize>,
     index: HashMap<StackId, u32>,
     _memory: MemoryReservation,
 }
 
-/// Which frames [`StackColumns`] have.
+/// The frames that [`StackColumns`] contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Frames {
     /// The leaf's function, file, line and binary.
@@ -72,7 +72,7 @@ pub(crate) enum Frames {
     All,
 }
 
-/// The step that widens samples.
+/// Adds the columns to batches of samples.
 pub(crate) struct Widen(Arc<Inner>);
 
 struct Inner {
@@ -81,9 +81,9 @@ struct Inner {
     time: TimeSpan,
     series: Option<SeriesColumns>,
     output: SchemaRef,
-    /// What is wanted of stacks, if anything.
+    /// The columns of stacks to add, if any.
     frames: Option<Frames>,
-    /// Filled by the first partition that runs; the others wait for it.
+    /// Computed by the first partition that runs; the others wait for it.
     stacks: OnceCell<StackColumns>,
 }
 
@@ -104,7 +104,7 @@ impl SeriesColumns {
                 labels.keys().append_value(name);
                 labels.values().append_value(value);
             }
-            // The lengths of keys and values agree by construction, which is all that this can fail at.
+            // This fails only if the numbers of keys and values differ, which cannot happen here.
             let _ = labels.append(true);
             services.push(own.get(SERVICE_NAME).map(str::to_owned));
         }
@@ -119,8 +119,8 @@ impl SeriesColumns {
 }
 
 impl StackColumns {
-    /// The columns of the stacks `ids`, charged to the question; a stack that the table does not have gets no function
-    /// and no frames.
+    /// The columns of the stacks `ids`, charged to the query; a stack that is missing in the table gets no function and
+    /// no frames.
     pub(crate) fn new(
         runtime: &Runtime,
         table: &StackTable,
@@ -142,7 +142,7 @@ impl StackColumns {
                 MAX_COLUMN_BYTES >> 20
             )));
         }
-        // Distinct frames first: their texts stand in memory once, stacks refer to them.
+        // Distinct frames first: their texts are in memory once, and stacks refer to them.
         let count = table.frame_count() as u32;
         let texts = |text: fn(&StackTable, u32) -> &str| -> ArrayRef {
             Arc::new(StringViewArray::from_iter_values(
@@ -172,7 +172,7 @@ impl StackColumns {
         })
     }
 
-    /// The columns as rows, one a stack.
+    /// The columns as a batch with one row for each stack.
     pub(crate) fn batch(&self) -> Result<RecordBatch, QueryError> {
         let mut fields = vec![
             Field::new("function", DataType::Utf8View, true),
@@ -252,7 +252,7 @@ impl Inner {
         Ok(columns)
     }
 
-    /// The batch in parts, none of which gets more than [`PART_BYTES`] of frames unless one row has them.
+    /// Splits a batch so that no part has more than [`PART_BYTES`] of frames, unless a single row has.
     fn parts(&self, batch: &RecordBatch) -> Vec<RecordBatch> {
         let columns = self.stacks.get().filter(|columns| !columns.frame_bytes.is_empty());
         let Some((columns, rows)) =
@@ -315,7 +315,7 @@ impl Inner {
     }
 }
 
-/// The ids in pieces, the frames of each of which take about as much as a batch may.
+/// Splits the ids so that the frames of each part take about as much memory as a batch may.
 pub(crate) fn pieces<'a>(table: &StackTable, ids: &'a [StackId]) -> Vec<&'a [StackId]> {
     let (mut pieces, mut start, mut size) = (Vec::new(), 0, 0);
     for (at, id) in ids.iter().enumerate() {
@@ -330,12 +330,12 @@ pub(crate) fn pieces<'a>(table: &StackTable, ids: &'a [StackId]) -> Vec<&'a [Sta
     pieces
 }
 
-/// Bytes of the frames of a stack as a list.
+/// Size of the frames of a stack as a list, in bytes.
 fn bytes_of(table: &StackTable, id: StackId) -> usize {
     table.stack(id).map_or(0, <[u32]>::len) * ROW_BYTES + table.text_bytes(id)
 }
 
-/// For each row where its id stands in the columns of distinct ids.
+/// For each row, the index of its id in the columns of distinct ids.
 fn rows<T: Id>(batch: &RecordBatch, name: &str, index: Option<&HashMap<T, u32>>) -> Option<UInt32Array> {
     let ids = batch.column_by_name(name)?.as_primitive_opt::<Int64Type>()?.values();
     let index = index?;

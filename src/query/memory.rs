@@ -1,7 +1,7 @@
-//! The memory of one query: its own bound, inside of the bound of all queries together.
+//! The memory limit of one query, within the limit of all queries together.
 //!
-//! In: reservations of DataFusion's operators. Out: leave, or an error that names the limit and how to raise it. What
-//! operators do not reserve (a batch on its way, a function's result) is bounded elsewhere.
+//! In: reservations of DataFusion's operators. Out: success, or an error that names the limit and how to raise it.
+//! Memory that operators do not reserve (a batch in transit, the result of a function) is limited elsewhere.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use datafusion::common::{Result, resources_datafusion_err};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation};
 use datafusion::execution::runtime_env::RuntimeEnv;
 
-/// The environment for one query: `all` with a pool that bounds this query to `bytes`.
+/// The environment of one query: as `all`, with a pool that limits this query to `bytes`.
 pub(crate) fn for_one_query(all: &Arc<RuntimeEnv>, bytes: usize) -> Arc<RuntimeEnv> {
     let mut own = all.as_ref().clone();
     own.memory_pool = Arc::new(OneQuery {

@@ -1,8 +1,8 @@
-//! Questions to the store: Pyroscope's fixed questions and read-only SQL, answered by DataFusion over a snapshot.
+//! Queries over the store: Pyroscope's fixed queries and read-only SQL, answered by DataFusion over a snapshot.
 //!
 //! In: a [`SnapshotSource`](crate::store::snapshot::SnapshotSource). Out: label sets, time series, flame graph trees,
-//! pprof bytes and record batches. The only user of DataFusion. Every question has a tenant, a time limit and a memory
-//! limit, and stops when its future is dropped. It knows nothing of HTTP and writes nothing to disk.
+//! pprof bytes and record batches. No other layer runs DataFusion. Every query has a tenant, a time limit and a memory
+//! limit, and stops when its future is dropped. This layer does not depend on HTTP and writes nothing to disk.
 
 mod answer;
 mod block_cache;

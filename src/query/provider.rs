@@ -1,8 +1,8 @@
-//! The implementations of DataFusion traits over plans: id-set expression, table providers and the one
-//! execution node.
+//! Implementations of DataFusion traits over plans: an expression for id sets, table providers, and the one execution
+//! node.
 //!
-//! They stand together, and their bodies are plain functions elsewhere, because each async method over plan types
-//! costs the compiler seconds. Nothing is decided here.
+//! They are together in one file, with their bodies as plain functions elsewhere, because each async method over plan
+//! types costs seconds of compile time. There is no logic here.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -36,19 +36,18 @@ use crate::query::QueryError;
 use crate::query::stream::BatchStream;
 use crate::store::schema::PARTITION_COLUMNS;
 
-/// `column IN (set)` over 64-bit ids, for sets of any size: one hash probe a row, and one node for the planner however
-/// large the set.
+/// `column IN (set)` over 64-bit ids, for sets of any size: one hash probe for each row, and a single node in the plan.
 #[derive(Debug, Clone)]
 pub(crate) struct IdSet<T> {
     column: Arc<dyn PhysicalExpr>,
     ids: Arc<HashSet<T>>,
 }
 
-/// Largest set that is written as a list, which Parquet statistics and bloom filters can be tested against.
+/// Maximum size of a set that is written as a list, which can be tested against Parquet statistics and bloom filters.
 const LIST_IDS: usize = 16;
 
 impl<T: Id> IdSet<T> {
-    /// The expression for `ids`: a list when it is short, a set otherwise.
+    /// The expression for `ids`: a list when the set is small, else an [`IdSet`].
     pub(crate) fn expression(
         column: Arc<dyn PhysicalExpr>,
         ids: Arc<HashSet<T>>,
@@ -59,7 +58,7 @@ impl<T: Id> IdSet<T> {
         }
         let mut sorted: Vec<i64> = ids.iter().map(|id| id.bits()).collect();
         sorted.sort_unstable();
-        // The schema of the scan has the partition columns last; only the type matters here.
+        // The schema of the scan has the partition columns last; here only the type matters.
         let fields: Vec<_> = schema.fields().iter().skip(PARTITION_COLUMNS).cloned().collect();
         let array: ArrayRef = Arc::new(Int64Array::from(sorted));
         let list = InListExpr::try_new_from_array(column, array, false, &Schema::new(fields))?;
@@ -131,7 +130,7 @@ impl<T: Id> PhysicalExpr for IdSet<T> {
     }
 }
 
-/// A table of a SQL session, in terms of our own.
+/// A table of a SQL session, without DataFusion's traits.
 pub(crate) trait Relation: fmt::Debug + Send + Sync + 'static {
     fn schema(&self) -> SchemaRef;
 
@@ -145,7 +144,7 @@ pub(crate) trait Relation: fmt::Debug + Send + Sync + 'static {
     ) -> BoxFuture<'static, Result<Arc<dyn ExecutionPlan>, QueryError>>;
 }
 
-/// [`Relation`] as DataFusion wants it.
+/// Implements DataFusion's table provider for a [`Relation`].
 #[derive(Debug)]
 pub(crate) struct Provided(pub(crate) Arc<dyn Relation>);
 
@@ -158,7 +157,7 @@ impl TableProvider for Provided {
         TableType::Base
     }
 
-    // Written out as `async_trait` would write it: the body must not be an async block over plan types.
+    // Written out in the way of `async_trait`: the body must not be an async block over plan types.
     fn scan<'life0, 'life1, 'life2, 'life3, 'async_trait>(
         &'life0 self,
         _state: &'life1 dyn Session,
@@ -182,7 +181,7 @@ impl TableProvider for Provided {
     }
 }
 
-/// Makes a relation of the arguments of a table function.
+/// Creates a relation from the arguments of a table function.
 pub(crate) type MakeRelation = dyn Fn(&[Expr], &dyn Session) -> Result<Arc<dyn Relation>, QueryError> + Send + Sync;
 
 pub(crate) struct Called {
@@ -203,21 +202,21 @@ impl TableFunctionImpl for Called {
     }
 }
 
-/// What [`Mapped`] does to the rows of its input.
+/// The function that [`Mapped`] applies to the rows of its input.
 pub(crate) trait RowMap: fmt::Debug + Send + Sync + 'static {
-    /// How `EXPLAIN` names it.
+    /// Name of the node in `EXPLAIN`.
     fn name(&self) -> &'static str;
 
-    /// True when one stream must see all rows: the planner then joins the partitions of the input.
+    /// True when a single stream must see all rows: the planner then merges the partitions of the input.
     fn needs_all_rows(&self) -> bool {
         false
     }
 
-    /// The rows out for the rows in, with the columns that the node was made with.
+    /// Maps input rows to output rows, with the columns of the node.
     fn apply(&self, input: BatchStream) -> BatchStream;
 }
 
-/// The one execution node: its input's rows, changed partition by partition.
+/// The one execution node: applies a [`RowMap`] to each partition of its input.
 #[derive(Debug)]
 pub(crate) struct Mapped {
     input: Arc<dyn ExecutionPlan>,
@@ -270,7 +269,7 @@ impl ExecutionPlan for Mapped {
         }])
     }
 
-    // Rows spread over more partitions would be the same work, or for computed rows the same rows twice.
+    // More partitions would not reduce the work, and would duplicate computed rows.
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
         vec![false]
     }

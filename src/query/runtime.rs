@@ -1,8 +1,8 @@
-//! What all queries of an engine share: the memory pool, the footer cache, the one object store and the session's
-//! settings.
+//! State that all queries of an engine share: the memory pool, the footer cache, the one object store, and the settings
+//! of sessions.
 //!
-//! It gives no way to any file but the store's: the registry knows one store, the disk manager is off (nothing
-//! spills), and the session has no listing tables and no external tables.
+//! It gives access to no files but those of the store: the registry has one store, the disk manager is off (nothing is
+//! spilled), and the session has no listing tables and no external tables.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,14 +22,14 @@ use url::Url;
 
 use crate::query::{QueryError, QueryLimits, memory};
 
-/// The address of the store inside of plans; not a URL that a user can give.
+/// The address of the store in plans; users cannot use it as a URL.
 pub(crate) const STORE_URL: &str = "alluvium://store";
 
-/// Rows of a batch. Larger batches cost cache misses in the fold, smaller ones calls.
+/// Rows of a batch. Larger batches cause cache misses in the fold, smaller ones more calls.
 pub(crate) const BATCH_ROWS: usize = 8192;
 
-/// Shared by all queries of one engine, but for the memory pool of the environment once it is [for one
-/// query](Runtime::for_one_query).
+/// State that all queries of one engine share, except for the memory pool of [a query's own
+/// runtime](Runtime::for_one_query).
 pub(crate) struct Runtime {
     pub(crate) environment: Arc<RuntimeEnv>,
     pub(crate) task: Arc<TaskContext>,
@@ -42,7 +42,7 @@ pub(crate) struct Runtime {
 }
 
 impl Runtime {
-    /// For files of `store`, or of the local disk without one.
+    /// A runtime for files of `store`, or of the local disk for `None`.
     pub(crate) fn new(limits: &QueryLimits, store: Option<Arc<dyn ObjectStore>>) -> Result<Self, QueryError> {
         let store = store.unwrap_or_else(|| Arc::new(LocalFileSystem::new()));
         let environment = RuntimeEnvBuilder::new()
@@ -64,7 +64,7 @@ impl Runtime {
         let options = config.options_mut();
         options.execution.parquet.pushdown_filters = true;
         options.execution.parquet.reorder_filters = true;
-        // Answers go to clients that may not know view types.
+        // Clients may not support view types.
         options.optimizer.expand_views_at_output = true;
         options.execution.time_zone = Some("+00:00".to_owned());
         let task = Arc::new(TaskContext::new(
@@ -93,8 +93,8 @@ impl Runtime {
         })
     }
 
-    /// The same with a memory pool of its own: whatever one query holds is charged to it, up to `bytes`, and to that of
-    /// all.
+    /// The same runtime with a memory pool of its own: the memory of a query is charged to it, up to `bytes`, and to
+    /// the pool of all queries.
     pub(crate) fn for_one_query(&self, bytes: usize) -> Arc<Self> {
         Arc::new(Self {
             environment: memory::for_one_query(&self.environment, bytes),
@@ -108,12 +108,12 @@ impl Runtime {
         })
     }
 
-    /// A reservation of the memory pool, empty at first; `name` is for the pool's errors.
+    /// An empty reservation in the memory pool; `name` is used in the pool's errors.
     pub(crate) fn reservation(&self, name: &str) -> MemoryReservation {
         MemoryConsumer::new(name).register(&self.environment.memory_pool)
     }
 
-    /// Drops the footer of a file that is gone, or will be.
+    /// Drops the footer of a deleted file from the cache.
     pub(crate) fn forget_footer(&self, location: &Path) {
         self.environment
             .cache_manager
@@ -121,15 +121,14 @@ impl Runtime {
             .remove(location);
     }
 
-    /// Counts what a scan left out and what it reads.
+    /// Counts the files that a scan skipped and those that it reads.
     pub(crate) fn count_files(&self, pruned: usize, read: usize) {
         self.files_pruned.fetch_add(pruned as u64, Ordering::Relaxed);
         self.files_read.fetch_add(read as u64, Ordering::Relaxed);
     }
 }
 
-/// The registry that knows our store and nothing else, so that no plan can reach a file or an address of a user's
-/// choice.
+/// A registry that has only our store, so that no plan can reach a file or address of a user's choice.
 #[derive(Debug)]
 struct OnlyStore(Arc<dyn ObjectStore>);
 

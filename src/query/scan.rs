@@ -1,8 +1,8 @@
-//! From a snapshot and a filter to rows: files are chosen by what the snapshot knows of them, read as a plain Parquet
-//! scan, and united with the heads.
+//! Reads rows by a snapshot and a filter: selects files by their statistics in the snapshot, reads them with a plain
+//! Parquet scan, and adds the rows of heads.
 //!
-//! In: [`Snapshot`], [`ScanFilter`], column names. Out: streams of batches that hold exactly the rows asked for, or a
-//! physical plan for SQL. The fixed questions fold these streams themselves, which saves planning. No merging of rows
+//! In: [`Snapshot`], [`ScanFilter`], column names. Out: streams of batches with exactly the requested rows, or a
+//! physical plan for SQL. The fixed queries fold these streams themselves, which saves planning. Rows are not merged
 //! here.
 
 use std::collections::HashSet;
@@ -33,14 +33,14 @@ use crate::store::schema::{PARTITION_COLUMNS, Table};
 use crate::store::snapshot::{FileEntry, ScanFilter, Snapshot};
 use crate::store::stats::{Bounds, extend};
 
-/// Files below this size together are read by one task.
+/// Files whose total size is below this are read by one task.
 const MIN_SPLIT_BYTES: usize = 1 << 20;
-/// A set of series up to this size is compared with the bounds of a file one by one.
+/// Maximum size of a set of series whose ids are compared with the bounds of a file one by one.
 const FEW_SERIES: usize = 64;
-/// Rows of a batch of stacks, each of which holds some dozens of frames with their texts.
+/// Rows of a batch of stacks, each of which has some dozens of frames with their texts.
 const STACK_ROWS: usize = 256;
 
-/// The files of a table that may hold rows that the filter lets through.
+/// The files of a table that may contain rows that pass the filter.
 pub(crate) fn live_files<'a>(snapshot: &'a Snapshot, table: Table, filter: &ScanFilter) -> Vec<&'a FileEntry> {
     let wanted = filter.series.as_ref().map(|series| {
         let mut bounds = None;
@@ -54,8 +54,8 @@ pub(crate) fn live_files<'a>(snapshot: &'a Snapshot, table: Table, filter: &Scan
         .collect()
 }
 
-/// The columns of a table as SQL sees them. Text of samples and profiles repeats: it is read as views of the files'
-/// dictionaries, without a copy a row.
+/// The columns of a table in SQL. Text of samples and profiles is repetitive, so it is read as views of the files'
+/// dictionaries, without a copy for each row.
 pub(crate) fn sql_schema(table: Table) -> SchemaRef {
     let schema = table.schema();
     if !matches!(table, Table::Samples | Table::Profiles) {
@@ -116,8 +116,9 @@ fn parquet_plan(
     Ok(DataSourceExec::from_data_source(config))
 }
 
-/// Files and heads as one plan for SQL. Files are exact as to the tenant and pruned by the rest of the filter, heads
-/// likewise; the conditions themselves are left to the filter above, which the optimiser moves into the Parquet scan.
+/// Files and heads as one plan for SQL. The tenant is filtered exactly, and files and heads are pruned by the rest of
+/// the filter. The conditions themselves stay in the filter node above, which the optimiser moves into the Parquet
+/// scan.
 pub(crate) fn union_plan(
     runtime: &Arc<Runtime>,
     snapshot: &Snapshot,
@@ -154,8 +155,7 @@ pub(crate) fn union_plan(
     }
 }
 
-/// Files and heads as one plan whose rows are exactly those that the filter lets through, with `columns` in the order
-/// given.
+/// Files and heads as one plan with exactly the rows that pass the filter, and `columns` in the given order.
 pub(crate) fn exact_plan(
     runtime: &Arc<Runtime>,
     snapshot: &Snapshot,
@@ -188,7 +188,7 @@ pub(crate) fn exact_plan(
     }
 }
 
-/// Streams that together hold exactly the rows that the filter lets through, with `columns` in the order given.
+/// Streams that together have exactly the rows that pass the filter, with `columns` in the given order.
 pub(crate) fn open(
     runtime: &Arc<Runtime>,
     snapshot: &Arc<Snapshot>,
@@ -205,7 +205,7 @@ pub(crate) fn open(
     })
 }
 
-/// As [`open`] for these files only, without heads.
+/// As [`open`], for these files only and without heads.
 pub(crate) fn open_files(
     runtime: &Arc<Runtime>,
     snapshot: &Snapshot,
@@ -230,7 +230,7 @@ pub(crate) fn open_files(
     Ok(streams)
 }
 
-/// The files of a table to read, counted.
+/// Selects the files of a table to read, and counts them.
 pub(crate) fn choose<'a>(
     runtime: &Runtime,
     snapshot: &'a Snapshot,
@@ -243,17 +243,17 @@ pub(crate) fn choose<'a>(
     files
 }
 
-/// Series that are asked for, and between which they lie; `None` for no series.
+/// Requested series and their bounds; `None` for an empty set.
 struct Wanted<'a> {
     series: &'a HashSet<SeriesId>,
     bounds: Option<Bounds<SeriesId>>,
 }
 
 impl Wanted<'_> {
-    /// Whether a file whose series lie between these may have one of them.
+    /// Whether a file with series in these bounds may contain one of the requested ones.
     fn may_be_in(&self, file: Bounds<SeriesId>) -> bool {
         let overlap = |wanted: Bounds<SeriesId>| wanted.least <= file.most && file.least <= wanted.most;
-        // Ids are hashes: only a small set can miss a whole span.
+        // Ids are hashes, so only a small set can be disjoint from a wide range.
         self.bounds.is_some_and(overlap)
             && (self.series.len() > FEW_SERIES || self.series.iter().any(|id| file.contains(id)))
     }
@@ -282,7 +282,7 @@ fn may_match(file: &FileEntry, filter: &ScanFilter, wanted: Option<&Wanted<'_>>)
     })
 }
 
-/// The conditions that the chosen files do not fulfil as a whole, as an expression over the scan's columns.
+/// The conditions that the selected files do not satisfy as a whole, as an expression over the scan's columns.
 fn predicate(
     table: Table,
     files: &[&FileEntry],
@@ -303,7 +303,7 @@ fn predicate(
             bounds.and_then(Bounds::single) == Some(wanted)
         })
     {
-        // As `scan_schema` has the column.
+        // With the column's type in `scan_schema`.
         let text = Some(wanted.to_string());
         let value = if projection.contains(&schema.index_of(PROFILE_TYPE)?) {
             ScalarValue::Utf8(text)
@@ -353,8 +353,8 @@ fn partitioned(snapshot: &Snapshot, file: &FileEntry) -> Result<PartitionedFile,
     ]))
 }
 
-/// The columns of the files, then the partition's. Text that is only compared is read as views of its dictionary,
-/// without a copy a row.
+/// The columns of the files, then those of the partition. Text that is only compared is read as views of its
+/// dictionary, without a copy for each row.
 fn scan_schema(schema: &SchemaRef, projection: &[usize]) -> TableSchema {
     let (partition, in_file) = schema.fields().split_at(PARTITION_COLUMNS);
     let fields: Vec<FieldRef> = in_file

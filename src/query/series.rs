@@ -1,7 +1,7 @@
-//! Which series a matcher selects, and the questions for label names, label values, series and profile types.
+//! Selects series by matchers, and answers queries for label names, label values, series and profile types.
 //!
-//! In: matchers and a range. Out: id sets and label sets. The synthetic labels of Pyroscope (`__profile_type__`, ...)
-//! are made here.
+//! In: matchers and a range. Out: sets of ids and label sets. The synthetic labels of Pyroscope (`__profile_type__`,
+//! ...) are added here.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -19,17 +19,17 @@ use crate::query::runtime::Runtime;
 use crate::query::{QueryError, TimeRange};
 use crate::store::snapshot::ScanFilter;
 
-/// Synthetic label: the whole type.
+/// Synthetic label with the full profile type.
 pub(crate) const PROFILE_TYPE: &str = "__profile_type__";
 
-/// A series that occurs with a type.
+/// A series that occurs with a profile type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Active {
     pub(crate) series: SeriesId,
     pub(crate) profile_type: ProfileTypeId,
 }
 
-/// Which series occur with which type in `time`, ascending by type.
+/// The series that occur with each type in `time`, ascending by type.
 pub(crate) fn active(
     context: Arc<Context>,
     time: Option<TimeSpan>,
@@ -41,7 +41,7 @@ pub(crate) fn active(
             ..ScanFilter::default()
         };
         let chosen = context.totals(filter).await?;
-        // Runs of a file stand type by type, and types are few.
+        // The runs of a file are grouped by type, and there are few types.
         let mut found: Vec<(ProfileTypeId, FastSet<SeriesId>)> = Vec::new();
         let mut last = 0;
         for run in chosen.runs().filter(|run| run.occurs(time)) {
@@ -70,7 +70,7 @@ pub(crate) fn active(
     })
 }
 
-/// The ids of the series whose labels, with those made of the type, every matcher accepts; `None` when there are no
+/// The ids of the series that match all matchers, with the labels of the type included; `None` when there are no
 /// matchers.
 pub(crate) fn select(
     labels: Arc<HashMap<SeriesId, Labels>>,
@@ -96,7 +96,7 @@ pub(crate) fn select(
     })
 }
 
-/// The labels that Pyroscope makes of a profile type and the service.
+/// The synthetic labels for a profile type and the service.
 pub(crate) struct Synthetic {
     of_type: Labels,
     service: Arc<str>,
@@ -118,7 +118,7 @@ impl Synthetic {
         }
     }
 
-    /// Labels with those of the type and the service.
+    /// Adds the labels of the type and the service.
     pub(crate) fn with(&self, labels: &Labels) -> Labels {
         let pairs = labels.pairs();
         let service = pairs.iter().find(|(name, _)| name.as_ref() == SERVICE_NAME);
@@ -127,11 +127,11 @@ impl Synthetic {
     }
 }
 
-/// Labels of series, and profile types.
+/// Labels of series, and the profile types that occur.
 type Occurring = (Vec<Labels>, Vec<ProfileType>);
 
-/// The labels of the series that occur in the range, each once and without synthetic ones, and the types they occur
-/// with, ascending.
+/// The labels of the series that occur in the range, each once and without synthetic ones, and the types that they
+/// occur with, ascending.
 pub(crate) fn occurring(context: Arc<Context>, range: TimeRange) -> BoxFuture<'static, Result<Occurring, QueryError>> {
     Box::pin(async move {
         let time = range.micros();
@@ -147,8 +147,8 @@ pub(crate) fn occurring(context: Arc<Context>, range: TimeRange) -> BoxFuture<'s
     })
 }
 
-/// All label sets, synthetic labels included, of series that occur in the range and that at least one group of
-/// matchers accepts.
+/// All label sets, synthetic labels included, of series that occur in the range and match at least one group of
+/// matchers.
 pub(crate) fn label_sets(
     context: Arc<Context>,
     groups: Vec<Vec<Matcher>>,
@@ -182,7 +182,7 @@ fn sets_of(
         }
         let Some((_, synthetic)) = &last else { continue };
         let all = synthetic.with(own);
-        // Several selector strings narrow each other, as Pyroscope has it.
+        // Several selector strings are combined with AND, as in Pyroscope.
         cancellation.check()?;
         if groups.iter().flatten().all(|matcher| matcher.matches(&all)) {
             memory.try_grow(size_of::<Labels>() + size_of_val(all.pairs()))?;
@@ -192,8 +192,8 @@ fn sets_of(
     Ok(sets)
 }
 
-/// Fails when the texts of label sets, each set with texts of its own, are more than a question may hold: an answer
-/// repeats what we keep once.
+/// Fails when the texts of label sets exceed the memory of a query. Each set counts with its own texts: an answer
+/// repeats texts that we store once.
 pub(crate) fn check_texts(runtime: &Runtime, sets: &[Labels]) -> Result<(), QueryError> {
     let of = |labels: &Labels| {
         labels
@@ -206,7 +206,7 @@ pub(crate) fn check_texts(runtime: &Runtime, sets: &[Labels]) -> Result<(), Quer
         .try_grow(sets.iter().map(of).sum())?)
 }
 
-/// Distinct label sets cut down to `names` (all for none), sorted.
+/// Distinct label sets reduced to `names` (empty: all), sorted.
 pub(crate) fn narrowed(sets: Vec<Labels>, names: &[String]) -> Vec<Labels> {
     let distinct: BTreeSet<Labels> = if names.is_empty() {
         sets.into_iter().collect()

@@ -1,9 +1,9 @@
-//! A session of one client of one tenant in PostgreSQL's dialect: prepared statements with parameters, and the
-//! catalogs that its tools read.
+//! A SQL session of one client and tenant in PostgreSQL's dialect: prepared statements with parameters, and the
+//! catalogs that PostgreSQL tools read.
 //!
-//! In: text, parameters. Out: [`Prepared`] with the kinds of its parameters and columns, and [`SqlResult`]s. Each
-//! statement is planned anew over the tables as they are when it runs. The same refusals and limits hold as for every
-//! query; there is no protocol here.
+//! In: text, parameters. Out: [`Prepared`] with the types of its parameters and columns, and [`SqlResult`]s. Each
+//! statement is planned again when it runs, over the current tables. The same checks and limits apply as for every
+//! query; the protocol is elsewhere.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
@@ -32,11 +32,11 @@ use crate::query::context::{Context, Contexts, Purpose};
 use crate::query::sql::{self, Template};
 use crate::query::{QueryError, QueryLimits, catalog, functions, guard};
 
-/// Name of the one catalog.
+/// Name of the only catalog.
 const CATALOG: &str = "alluvium";
 
-/// What all sessions of an engine share: PostgreSQL's fixed catalogs, its functions, and the rewriting of its tools'
-/// queries.
+/// State that all sessions of an engine share: PostgreSQL's fixed catalogs, its functions, and the rewriting of its
+/// tools' queries.
 pub(crate) struct Sessions {
     contexts: Arc<Contexts>,
     template: Arc<Template>,
@@ -63,7 +63,7 @@ impl Sessions {
     }
 }
 
-/// A session. Its statements run one after the other.
+/// A session, which runs one statement at a time.
 pub(crate) struct SqlSession {
     shared: Arc<Sessions>,
     tenant: TenantId,
@@ -75,13 +75,13 @@ pub(crate) struct SqlSession {
 #[derive(Debug, Clone)]
 pub(crate) struct Prepared {
     statement: ast::Statement,
-    /// Kinds of `$1`, `$2` and so on; none where nothing tells it.
+    /// Kinds of `$1`, `$2` and so on; `None` where the kind is unknown.
     pub parameters: Vec<Option<Kind>>,
-    /// Columns of the answer, empty for what is run at once.
+    /// Columns of the answer; empty for a statement that is run without preparation.
     pub columns: Vec<ColumnKind>,
 }
 
-/// The value of a parameter.
+/// The value of a statement parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum SqlValue {
     /// SQL's null, of any type.
@@ -92,7 +92,7 @@ pub(crate) enum SqlValue {
     Int(i64),
     /// A number of double precision.
     Float(f64),
-    /// Text, or a value as text of the kind that is asked for.
+    /// Text, or a value of the expected kind in text form.
     Text(String),
     /// Microseconds since 1970.
     Timestamp(i64),
@@ -120,12 +120,12 @@ impl SqlSession {
             state,
             public,
         };
-        // The catalogs have numbers for the tables from the first question on.
+        // Binds once, so that the catalogs have OIDs for the tables before the first query.
         session.bind(&session.context(Purpose::Answer))?;
         Ok(session)
     }
 
-    /// Checks and plans a statement. `given` are the kinds of parameters that the client names.
+    /// Checks and plans a statement. `given` are the kinds of parameters that the client specified.
     pub(crate) async fn prepare(&self, text: &str, given: &[Option<Kind>]) -> Result<Prepared, QueryError> {
         guard::check_size_in(text, &PostgreSqlDialect {})?;
         let context = self.context(Purpose::Describe);
@@ -143,7 +143,7 @@ impl SqlSession {
             .map_err(|_| QueryError::Timeout(timeout))?
     }
 
-    /// Runs a statement. `timeout` shortens the time limit of every query, it cannot make it longer.
+    /// Runs a statement. `timeout` can shorten the general time limit, but not extend it.
     pub(crate) async fn run(
         &self,
         prepared: &Prepared,
@@ -176,7 +176,7 @@ impl SqlSession {
         guard::check_size_in(text, &PostgreSqlDialect {})?;
         let (parser, text) = (self.shared.parser.clone(), text.to_owned());
         let slot = self.shared.template.slot(self.limits()).await?;
-        // Reading recurses, too.
+        // Parsing recurses too, so it runs on the planning thread.
         let read = Box::pin(async move { read(&parser, &text) });
         let statement = sql::on_planning_thread(slot, read).await?;
         let prepared = Prepared {
@@ -200,7 +200,7 @@ impl SqlSession {
         self.shared.contexts.of(&self.tenant, purpose)
     }
 
-    /// The session's state over the tables as `context` has them.
+    /// The state of the session, over the tables of `context`.
     fn bound(&self, context: &Arc<Context>) -> Result<SessionState, QueryError> {
         self.bind(context)?;
         let mut state = sql::with_memory_of(context, &self.state);
@@ -219,7 +219,7 @@ impl SqlSession {
     }
 }
 
-/// Reads one statement and refuses what is no question.
+/// Parses one statement and refuses statements that are not queries.
 fn read(parser: &PostgresCompatibilityParser, text: &str) -> Result<ast::Statement, QueryError> {
     let mut statements = parser
         .parse(text)
@@ -242,7 +242,7 @@ fn prepare<'a>(
         let whole = Statement::Statement(Box::new(statement.clone()));
         let (inner, explained) = sql::split_explain(whole);
         let plan = state.statement_to_plan(inner).await?;
-        // Sorted, so that of several wrong ones the error names the same each time.
+        // Sorted, so that the error is the same each time when several are wrong.
         let names: BTreeMap<_, _> = plan.get_parameter_types()?.into_iter().collect();
         let mut parameters = given;
         for (name, kind) in &names {
@@ -258,7 +258,7 @@ fn prepare<'a>(
                 parameters[index - 1] = kind.as_ref().map(cells::kind);
             }
         }
-        // Arguments of table functions are no part of the plan any more.
+        // The arguments of table functions are not in the plan any more.
         let written = count_parameters(&statement);
         if parameters.len() < written {
             parameters.resize(written, None);
@@ -301,7 +301,7 @@ fn count_parameters(statement: &ast::Statement) -> usize {
     most.min(1000)
 }
 
-/// Puts literals in the places of the parameters. They are put into the tree, not into the text: no value can be read
+/// Replaces the parameters with literals. The syntax tree is changed and not the text, so that no value can be parsed
 /// as SQL.
 fn put_values(statement: &mut ast::Statement, kinds: &[Option<Kind>], values: &[SqlValue]) -> Result<(), QueryError> {
     let mut literals: HashMap<usize, Expr> = HashMap::new();

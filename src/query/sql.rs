@@ -1,9 +1,8 @@
 //! Read-only SQL: one `SELECT` (or `DESCRIBE`, or `EXPLAIN` of them) over the tables of one tenant, with limits on
 //! size, time, rows and memory.
 //!
-//! In: text. Out: [`SqlResult`]. Refused before planning: every statement that is not a query (`guard`). Refused by
-//! construction: files, addresses, settings, other tenants, for none of them is in the session. Limits on what comes
-//! out are in `answer`.
+//! In: text. Out: [`SqlResult`]. Statements that are not queries are refused before planning (`guard`). Files,
+//! addresses, settings and other tenants do not exist in the session. Limits on the output are in `answer`.
 
 use std::sync::Arc;
 
@@ -26,10 +25,11 @@ use crate::query::runtime::Runtime;
 use crate::query::stream::BatchStream;
 use crate::query::{QueryError, QueryLimits, catalog, functions, guard};
 
-/// Stack of the thread that plans; only what is touched takes memory. Enough for the most operators in a debug build.
+/// Stack size of the thread that plans, enough for the maximum number of operators in a debug build. Untouched pages
+/// take no memory.
 const PLANNING_STACK_BYTES: usize = 64 << 20;
 
-/// The session's settings and functions, made once.
+/// The session's settings and functions, built once.
 pub(crate) struct Template {
     state: SessionState,
     slots: Arc<Semaphore>,
@@ -47,7 +47,7 @@ impl Template {
         planners.extend(SessionStateDefaults::default_expr_planners());
         let mut config = runtime.config.clone();
         config.options_mut().execution.enable_recursive_ctes = false;
-        // No table factories, no file formats, no table functions but ours: nothing that could open a file.
+        // No table factories, no file formats, and no table functions except ours: nothing that could open a file.
         let state = SessionStateBuilder::new()
             .with_config(config)
             .with_runtime_env(runtime.environment.clone())
@@ -63,12 +63,12 @@ impl Template {
         }
     }
 
-    /// The settings and functions of all queries.
+    /// The settings and functions that all queries share.
     pub(crate) fn state(&self) -> &SessionState {
         &self.state
     }
 
-    /// Waits for one of the slots of running queries.
+    /// Waits for one of the slots of running SQL queries.
     pub(crate) fn slot(
         &self,
         limits: &QueryLimits,
@@ -87,7 +87,7 @@ impl Template {
     }
 }
 
-/// `state` with the memory of one query.
+/// `state` with the memory pool of one query.
 pub(crate) fn with_memory_of(context: &Context, state: &SessionState) -> SessionState {
     SessionStateBuilder::new_from_existing(state.clone())
         .with_runtime_env(context.runtime.environment.clone())
@@ -111,7 +111,7 @@ pub(crate) fn run(
     })
 }
 
-/// From a checked statement to the answer under its limits.
+/// Runs a checked statement and adds the limits to the answer.
 pub(crate) fn answer(
     state: SessionState,
     statement: Statement,
@@ -142,7 +142,7 @@ fn prepare(template: &Template, context: &Arc<Context>, text: &str) -> Result<(S
     Ok((state, statement))
 }
 
-/// From the statement to running streams.
+/// Plans a statement and starts its streams.
 fn start(
     state: SessionState,
     statement: Statement,
@@ -166,7 +166,7 @@ fn start(
     })
 }
 
-/// The statement that is explained, and how; or the statement itself.
+/// Splits an EXPLAIN into the explained statement and its options; other statements are returned unchanged.
 pub(crate) fn split_explain(statement: Statement) -> (Statement, Option<Explain>) {
     match statement {
         Statement::Explain(explain) => {
@@ -189,8 +189,9 @@ pub(crate) fn split_explain(statement: Statement) -> (Statement, Option<Explain>
     }
 }
 
-/// Runs a future on a thread of its own with a deep stack; dropping the returned future ends it at its next rest. The
-/// thread keeps the slot of its query until then, so that plans without end cannot take all threads of the machine.
+/// Runs a future on a separate thread with a large stack; dropping the returned future ends it at its next await point.
+/// The thread keeps the slot of its query until then, so that endless planning cannot occupy all threads of the
+/// machine.
 pub(crate) async fn on_planning_thread<T: Send + 'static>(
     slot: Arc<OwnedSemaphorePermit>,
     work: BoxFuture<'static, Result<T, QueryError>>,

@@ -1,8 +1,8 @@
-//! Decoded stacks, kept between queries: stack id to frames. Ids are content hashes, so what is kept is never stale;
-//! it is bounded by bytes.
+//! Caches decoded stacks between queries: stack id to frames. Ids are content hashes, so cached stacks are never stale.
+//! The cache is limited in bytes.
 //!
-//! In: ids that a query met. Out: a [`StackTable`] that holds their frames, each distinct frame and string once. A
-//! table only grows; when there is no room for it in the cache the next query begins a new one.
+//! In: stack ids of a query. Out: a [`StackTable`] with their frames, each distinct frame and string once. A table only
+//! grows; when it does not fit into the cache, the next query starts a new one.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::store::schema::column::{FRAMES, STACK};
 use crate::store::schema::{self, Table};
 use crate::store::snapshot::{ScanFilter, Snapshot};
 
-/// A frame as the `stacks` table has it.
+/// A frame as stored in the `stacks` table.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Frame {
     pub(crate) function: Arc<str>,
@@ -48,35 +48,35 @@ impl Frame {
 pub(crate) struct StackTable {
     strings: FastSet<Arc<str>>,
     frames: Vec<Frame>,
-    /// What people read for a frame: its function, or binary and address where the function is unknown.
+    /// Display name of each frame: its function, or binary and address where the function is unknown.
     names: Vec<Arc<str>>,
     index: HashMap<Frame, u32>,
     stacks: HashMap<StackId, Stack>,
-    /// The stacks as paths of names, as far as a flame graph by name asked for them.
+    /// The stacks as paths of names, as far as flame graphs by name needed them.
     paths: Paths,
     bytes: usize,
 }
 
 struct Stack {
-    /// Numbers of its frames, leaf first.
+    /// Indices of its frames, leaf first.
     frames: Box<[u32]>,
-    /// Its end among the paths; [`NO_PATH`] before it was asked for.
+    /// End of its path in `paths`; [`NO_PATH`] before it is needed.
     leaf: u32,
 }
 
 const NO_PATH: u32 = u32::MAX;
 
-/// The tables of all tenants.
+/// The cached tables of all tenants.
 pub(crate) type StackCache = Cache<TenantId, Arc<RwLock<StackTable>>>;
 
 impl Bytes for RwLock<StackTable> {
-    /// Nothing of a table that a question is filling right now: it is weighed when that is done.
+    /// 0 while a query fills the table; it is weighed again when that is done.
     fn bytes(&self) -> usize {
         self.try_read().map_or(0, |table| table.bytes())
     }
 }
 
-/// Overhead of a map entry and an allocation, for the accounting.
+/// Estimated overhead of a map entry and an allocation in bytes.
 const ENTRY_BYTES: usize = 64;
 
 impl StackTable {
@@ -85,24 +85,24 @@ impl StackTable {
         self.stacks.get(&id).map(|stack| stack.frames.as_ref())
     }
 
-    /// The frame at an index that [`StackTable::stack`] gave.
+    /// The frame at an index from [`StackTable::stack`].
     pub(crate) fn frame(&self, index: u32) -> &Frame {
         &self.frames[index as usize]
     }
 
-    /// Name to show for the frame at an index: never empty.
+    /// Display name of the frame at an index; never empty.
     pub(crate) fn name(&self, index: u32) -> &Arc<str> {
         &self.names[index as usize]
     }
 
-    /// Bytes of the texts of a stack's frames, as often as they occur in it.
+    /// Total size of the texts of a stack's frames in bytes, repeated texts included.
     pub(crate) fn text_bytes(&self, id: StackId) -> usize {
         let frames = self.stack(id).unwrap_or_default();
         let of = |index: &u32| self.frame(*index).text_bytes();
         frames.iter().map(of).sum()
     }
 
-    /// Bytes of the texts of all distinct frames, as often as they occur in them.
+    /// Total size of the texts of all distinct frames in bytes, repeated texts included.
     pub(crate) fn all_text_bytes(&self) -> usize {
         self.frames.iter().map(Frame::text_bytes).sum()
     }
@@ -117,18 +117,18 @@ impl StackTable {
         &self.paths
     }
 
-    /// Memory held, estimated.
+    /// Estimated memory in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes + self.paths.bytes()
     }
 
-    /// The end of the path that has one name.
+    /// The end of a path with a single name.
     pub(crate) fn single(&mut self, name: &str) -> u32 {
         let name = self.paths.name(&name.into());
         self.paths.insert([name])
     }
 
-    /// Makes the path of a stack.
+    /// Adds the path of a stack.
     fn lay(&mut self, id: StackId) {
         let Some(stack) = self.stacks.get_mut(&id) else { return };
         let (paths, names) = (&mut self.paths, &self.names);
@@ -168,17 +168,18 @@ impl StackTable {
         index
     }
 
-    /// True when the frames of the stack are here.
+    /// True when the table has the frames of the stack.
     pub(crate) fn has(&self, id: StackId) -> bool {
         self.stacks.contains_key(&id)
     }
 
-    /// Takes in a batch of the columns `stack` and `frames`.
+    /// Adds a batch of the columns `stack` and `frames`.
     pub(crate) fn insert(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
         let ids = schema::integers(batch, STACK)?;
         let lists = schema::lists(batch, FRAMES)?;
         let columns = FrameColumns::new(lists.values().as_ref())?;
-        // Within a batch a string of the dictionary repeats often in a row: the last one of each column is tried first.
+        // Within a batch a string of the dictionary often repeats in succession, so the last one of each column is
+        // tried first.
         let mut recent: [Option<Arc<str>>; 4] = [const { None }; 4];
         let offsets = lists.value_offsets();
         for (row, id) in ids.iter().map(|id| StackId(*id)).enumerate() {
@@ -219,8 +220,8 @@ impl StackTable {
     }
 }
 
-/// The ends of the paths of stacks, with their values; those that the table has not are added to `lost`. The memory of
-/// new paths is charged to `memory` as they are made.
+/// The ends of the paths of stacks, with their values; the values of missing stacks are added to `lost`. The memory of
+/// new paths is charged to `memory`.
 pub(crate) fn leaves(
     table: &RwLock<StackTable>,
     sums: &[(StackId, i64)],
@@ -250,14 +251,14 @@ pub(crate) fn leaves(
     Ok(leaves)
 }
 
-/// A table that holds the frames of stacks, and the charge for what was read into it: as long as a question holds the
-/// table, the cache cannot give its memory back.
+/// A table with the frames of stacks, and the charge for the frames that were read for this query: while the query
+/// holds the table, the cache cannot release its memory.
 pub(crate) struct Loaded {
     pub(crate) table: Arc<RwLock<StackTable>>,
     _memory: Arc<MemoryReservation>,
 }
 
-/// A table that holds the frames of all `ids` that occur in the snapshot on the days of `time`.
+/// Loads a table with the frames of all `ids` that occur in the snapshot on the days of `time`.
 pub(crate) fn load(
     runtime: Arc<Runtime>,
     cache: Arc<StackCache>,
@@ -299,15 +300,15 @@ pub(crate) fn load(
             },
         )
         .await?;
-        // It has grown. When it is over the limit the next question begins a new one.
+        // Weighs the grown table again. Above the limit it is evicted, and the next query starts a new one.
         cache.change(&tenant, |_| ());
         Ok(loaded)
     })
 }
 
-/// The children of a list of frames, by name.
+/// The child arrays of a list of frames.
 pub(crate) struct FrameColumns<'a> {
-    /// function, file, mapping, build id.
+    /// Function, file, mapping and build id.
     pub(crate) texts: [&'a StringArray; 4],
     pub(crate) line: &'a Int64Array,
     pub(crate) address: &'a Int64Array,
@@ -345,7 +346,7 @@ impl<'a> FrameColumns<'a> {
     }
 }
 
-/// A name for a frame without a function; `None` when the function is known.
+/// Display name for a frame without a function; `None` when the function is known.
 fn display_name(frame: &Frame) -> Option<String> {
     if !frame.function.is_empty() {
         return None;

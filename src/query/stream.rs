@@ -1,4 +1,4 @@
-//! Rows on their way: streams of batches, and what is made of them.
+//! Streams of batches, and folds over them.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use futures::stream::BoxStream;
 use crate::base::BoxFuture;
 use crate::query::QueryError;
 
-/// Batches of rows, or the error that ends them.
+/// A stream of batches that may end with an error.
 pub(crate) type BatchStream = BoxStream<'static, Result<RecordBatch, QueryError>>;
 
-/// Runs every stream to its end, each in a task of its own, and folds its batches. Dropping the future stops the tasks.
+/// Runs each stream in its own task and folds its batches. Dropping the future stops the tasks.
 pub(crate) fn fold<A: Send + 'static>(
     mut streams: Vec<BatchStream>,
     make: impl Fn() -> A,

@@ -1,8 +1,8 @@
-//! The sum of values by stack: the heart of every flame graph.
+//! Sums values by stack, the basis of every flame graph.
 //!
-//! In: a filter. Out: stacks with their sums, in no order. Rows of files come from the blocks that are kept between
-//! questions (`blocks`); what is missing there is read and kept when it is small enough to stay, and only summed when
-//! it is not. Heads sum their own rows. Integers only: no string is touched for a row.
+//! In: a filter. Out: stacks with their sums, unordered. Rows of files come from cached blocks (`blocks`). Missing rows
+//! are read, and cached if they are few enough to stay in the cache; otherwise they are only summed. Heads sum their
+//! own rows. Rows are processed as integers, without strings.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,30 +26,31 @@ use crate::store::stats::Bounds;
 
 type StackSums = HashMap<StackId, i64>;
 
-/// A map entry with its share of the empty places.
+/// Memory of a map entry with its share of the empty slots, in bytes.
 const SUM_BYTES: usize = 24;
-/// Bytes of a kept row, about.
+/// Approximate size of a cached row in bytes.
 const ROW_BYTES: u64 = 7;
-/// Kept rows are summed whenever so many bytes of them are gathered: those of a long range would fill the memory.
+/// Blocks are summed whenever this many bytes of them are collected: the blocks of a long range could exhaust the
+/// memory.
 const GATHERED_BYTES: usize = 64 << 20;
-/// Rows that one thread sums in about a millisecond.
+/// Number of rows that one thread sums in about a millisecond.
 const ROWS_OF_A_TASK: usize = 500_000;
-/// A set of series up to this size is taken for a small part of a file.
+/// Maximum size of a set of series that counts as a small part of a file.
 const FEW_SERIES: usize = 64;
 
-/// Sums on their way, charged to the question.
+/// Sums in progress, charged to the query.
 pub(crate) struct Sums {
     values: StackSums,
     memory: MemoryReservation,
 }
 
-/// Sums ascending by stack, charged to the question as long as they are held.
+/// Sums in ascending order of stack, charged to the query while they are held.
 pub(crate) struct Summed {
     pub(crate) values: Vec<(StackId, i64)>,
     _memory: MemoryReservation,
 }
 
-/// The sum of values by stack over all rows of `samples` that the filter lets through, ascending by stack.
+/// The sum of values by stack over all rows of `samples` that pass the filter, ascending by stack.
 pub(crate) fn sorted_by_stack(
     context: &Arc<Context>,
     filter: &ScanFilter,
@@ -97,7 +98,7 @@ fn by_stack(context: &Arc<Context>, filter: &ScanFilter) -> BoxFuture<'static, R
     })
 }
 
-/// The same by a scan of `files`, or of all that the filter lets through and of the heads.
+/// Sums by a scan of `files`, or for `None` of all files that pass the filter and of the heads.
 fn by_scan(
     context: &Arc<Context>,
     filter: &ScanFilter,
@@ -116,7 +117,7 @@ fn by_scan(
     Box::pin(async move { fold(&context, streams?, Sums::add).await })
 }
 
-/// Sums the rows of streams, each batch by `step`.
+/// Folds the batches of streams into sums with `step`.
 pub(crate) async fn fold(
     context: &Context,
     streams: Vec<BatchStream>,
@@ -131,7 +132,7 @@ pub(crate) async fn fold(
     Ok(all)
 }
 
-/// Adds sums to sums; takes the larger as the start.
+/// Adds sums to sums, starting from the larger of the two.
 fn add(all: &mut StackSums, more: impl IntoIterator<Item = (StackId, i64)>) {
     for (stack, value) in more {
         let sum = all.entry(stack).or_default();
@@ -147,7 +148,7 @@ impl Sums {
         }
     }
 
-    /// Adds the rows of a batch that `keep` lets through.
+    /// Adds the rows of a batch for which `keep` is true.
     pub(crate) fn add_where(&mut self, batch: &RecordBatch, keep: impl Fn(usize) -> bool) -> Result<(), QueryError> {
         let stacks = schema::integers(batch, STACK)?;
         let values = schema::integers(batch, VALUE)?;
@@ -155,7 +156,7 @@ impl Sums {
         self.merge(rows.map(|row| (StackId(stacks[row]), values[row])))
     }
 
-    /// One order for one question, so that trees and pprof bytes come out the same each time.
+    /// Sorted by stack, so that the same query always gives the same trees and pprof bytes.
     pub(crate) fn sorted(self) -> Result<Summed, QueryError> {
         let memory = self.memory;
         memory.try_grow(self.values.len() * size_of::<(StackId, i64)>())?;
@@ -180,7 +181,7 @@ impl Sums {
     fn add(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
         let stacks = schema::integers(batch, STACK)?.iter().map(|id| StackId(*id));
         let values = schema::integers(batch, VALUE)?;
-        // Files sorted by stack have runs of one stack: one probe a run.
+        // Files sorted by stack have runs of one stack, each of which costs one hash probe.
         let mut run: Option<(StackId, i64)> = None;
         for (stack, value) in stacks.zip(values) {
             match &mut run {
@@ -193,7 +194,7 @@ impl Sums {
     }
 }
 
-/// Whether what a question needs of a file may be kept: it must not push out everything else.
+/// True when the rows of a file for this query may be cached without evicting everything else.
 fn is_small(context: &Context, file: &FileEntry, bounds: Bounds<i64>, time: TimeSpan, filter: &ScanFilter) -> bool {
     let length = (bounds.most - bounds.least).max(0) as u64 + 1;
     let read = chunks(bounds, time).map_or(0, |(first, last)| {
@@ -201,7 +202,7 @@ fn is_small(context: &Context, file: &FileEntry, bounds: Bounds<i64>, time: Time
         (span.end.saturating_sub(span.start) as u64).min(length)
     });
     let rows = (u128::from(file.rows) * u128::from(read) / u128::from(length)) as u64;
-    // A file has several types, of which one is asked for.
+    // A file has several types, of which one is requested.
     let rows = match &filter.series {
         Some(series) if series.len() <= FEW_SERIES => rows / 8,
         _ => rows / 2,
@@ -209,14 +210,15 @@ fn is_small(context: &Context, file: &FileEntry, bounds: Bounds<i64>, time: Time
     rows * ROW_BYTES <= context.blocks().limit() as u64 / 2
 }
 
-/// First and last chunk of a file that a question touches.
+/// First and last chunk of a file within a time span.
 fn chunks(bounds: Bounds<i64>, time: TimeSpan) -> Option<(Chunk, Chunk)> {
     let first = Chunk::of(bounds.least.max(time.start));
     let last = Chunk::of(bounds.most.min(time.end.saturating_sub(1)));
     (first <= last).then_some((first, last))
 }
 
-/// The blocks of a file with rows that the filter lets through, and others' rows of their chunks.
+/// The blocks of a file with rows that pass the filter. The blocks may also contain rows of the same chunks at other
+/// times.
 async fn blocks_of(
     context: &Arc<Context>,
     file: &FileEntry,
@@ -246,7 +248,7 @@ async fn blocks_of(
     let (Some((first, _)), Some((last, _))) = (missing.first(), missing.last()) else {
         return Ok(blocks);
     };
-    // One read for all that is missing: neighbours in time, the same series in nearly every case.
+    // One read for all that is missing: adjacent chunks, and nearly always the same series.
     let mut series: Option<HashSet<SeriesId>> = Some(HashSet::new());
     for (_, lacking) in &missing {
         match (lacking, &mut series) {
@@ -282,7 +284,7 @@ async fn blocks_of(
     Ok(blocks)
 }
 
-/// Series, chunk and block of all rows of a file that the filter lets through.
+/// Series, chunk and block of all rows of a file that pass the filter.
 async fn read(
     context: &Arc<Context>,
     file: &FileEntry,
@@ -350,7 +352,7 @@ impl Rows {
     }
 }
 
-/// Sums by stack of the rows of blocks between two times, one map a task.
+/// Sums the rows of blocks within a time span by stack; one map for each task.
 async fn sum_blocks(blocks: Vec<Arc<Block>>, time: TimeSpan) -> Result<Vec<StackSums>, QueryError> {
     let sum = move |blocks: Vec<Arc<Block>>| {
         let (mut sums, mut scratch) = (StackSums::new(), Vec::new());

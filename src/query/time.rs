@@ -1,12 +1,12 @@
-//! Points in time as people write them: `now`, `now-1h30m`, RFC 3339, or a number since 1970.
+//! Parses points in time: `now`, `now-1h30m`, RFC 3339, or a number since 1970.
 //!
-//! In: text and the present moment. Out: microseconds since 1970. Numbers are seconds, milliseconds, microseconds or
-//! nanoseconds by their size.
+//! In: text and the current time. Out: microseconds since 1970. The size of a number determines its unit: seconds,
+//! milliseconds, microseconds or nanoseconds.
 
 use crate::base::duration;
 use crate::query::QueryError;
 
-/// Reads a point in time; `now_us` is the present in microseconds.
+/// Parses a point in time; `now_us` is the current time in microseconds.
 pub(crate) fn parse(text: &str, now_us: i64) -> Result<i64, QueryError> {
     let wrong = || {
         QueryError::invalid(format!(
@@ -48,8 +48,8 @@ pub(crate) fn parse(text: &str, now_us: i64) -> Result<i64, QueryError> {
     Err(wrong())
 }
 
-/// Seconds, milliseconds, microseconds or nanoseconds since 1970, which one by the size of the number: a limit is 5138
-/// in the coarser unit and 1973 in the finer one.
+/// Converts a number of seconds, milliseconds, microseconds or nanoseconds since 1970; its size determines the unit.
+/// Each limit is the year 5138 in the coarser unit and 1973 in the finer one.
 pub(crate) fn number_to_micros(number: i64) -> Option<i64> {
     match number.unsigned_abs() {
         0..100_000_000_000 => number.checked_mul(1_000_000),

@@ -1,8 +1,8 @@
-//! Time lines: the totals of `profiles` put into steps, by labels. No sample is read.
+//! Time lines: totals of `profiles` aggregated into steps, grouped by labels. No samples are read.
 //!
-//! In: [`SeriesQuery`]. Out: points at the right edge of their step: the point at `t` holds the profiles of `(t -
-//! step, t]`, and the first point is at the start of the range, so profiles from one step before it count (as
-//! Pyroscope has it).
+//! In: [`SeriesQuery`]. Out: points at the right edge of their step: the point at `t` covers the profiles in
+//! `(t - step, t]`. The first point is at the start of the range, so that it includes profiles of one step before the
+//! range, as in Pyroscope.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::query::series::Synthetic;
 use crate::query::{Aggregation, QueryError, SeriesPoints, SeriesQuery, series};
 use crate::store::snapshot::ScanFilter;
 
-/// Most points of an answer: a step of a millisecond over a month must not fill the memory.
+/// Maximum number of points of an answer: a step of a millisecond over a month must not exhaust the memory.
 const MAX_POINTS: usize = 1_000_000;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -36,7 +36,7 @@ pub(crate) fn select(
         }
         let step_us = (step_ms.round() * 1000.0) as i64;
         let TimeSpan { start, end } = query.range.micros();
-        // From start - step on: the left edge of the first step does not belong to it.
+        // Starts after start - step: the left edge does not belong to the first step.
         let time = TimeSpan::new(start.saturating_sub(step_us).saturating_add(1), end);
         let needs_labels = !query.matchers.is_empty() || !query.group_by.is_empty();
         let labels = if needs_labels {
@@ -59,7 +59,7 @@ pub(crate) fn select(
         for run in chosen.runs() {
             let group = groups.by_series.get(&run.series).copied().unwrap_or(0);
             let mut profiles = run.between(chosen.time()).peekable();
-            // A line without points is no line.
+            // Lines without points are omitted.
             if profiles.peek().is_none() {
                 continue;
             }
@@ -99,7 +99,7 @@ pub(crate) fn select(
     })
 }
 
-/// Which line a series belongs to. Line 0 has no labels.
+/// Maps series to lines. Line 0 has no labels.
 struct Groups {
     by_series: HashMap<SeriesId, u32>,
     labels: Vec<Labels>,
@@ -133,7 +133,7 @@ impl Groups {
     }
 }
 
-/// How many steps after `start` the right edge of the step lies into which `time` falls.
+/// The number of steps from `start` to the right edge of the step that contains `time`.
 fn steps_after(start: i64, time: i64, step: i64) -> i64 {
     let distance = time.saturating_sub(start);
     let whole = distance.div_euclid(step);

@@ -1,9 +1,9 @@
-//! The `profiles` table kept decoded between questions, a file at a time: for each profile type and series the times
-//! and totals of its profiles.
+//! Caches the decoded `profiles` table between queries, by file: the times and totals of the profiles of each profile
+//! type and series.
 //!
-//! In: a filter. Out: runs of profiles of one type and series ([`Run`]), those of files from the cache, those of heads
-//! as they are now. Files never change, so what is kept is never stale. Time lines, label questions and periods are
-//! answered from runs; profile ids are read from the table.
+//! In: a filter. Out: runs of profiles of one type and series ([`Run`]), from the cache for files, and read each time
+//! for heads. Files never change, so cached runs are never stale. Time lines, label queries and periods are computed
+//! from runs; profile ids are read from the table.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,18 +25,19 @@ use crate::store::stats::Bounds;
 pub(crate) struct Run {
     pub(crate) profile_type: ProfileTypeId,
     pub(crate) series: SeriesId,
-    /// Time of the first and of the last, beside what is looked at first; `None` for no profiles.
+    /// Time of the first and of the last profile, stored near the fields that are checked first; `None` without
+    /// profiles.
     bounds: Option<Bounds<i64>>,
     times: Vec<i64>,
     totals: Vec<i64>,
-    /// One for all, or one a profile.
+    /// One period for all profiles, or one for each.
     periods: Vec<i64>,
 }
 
 /// All runs of a file or head.
 pub(crate) type Runs = Arc<[Run]>;
 
-/// The runs of files, by path.
+/// The cached runs of files, by path.
 pub(crate) type TotalsCache = Cache<String, Runs>;
 
 impl Bytes for [Run] {
@@ -59,7 +60,7 @@ impl Run {
         }
     }
 
-    /// Whether there is a profile in `time`; its ends nearly always say so without a search.
+    /// Whether there is a profile in `time`; comparing the bounds nearly always avoids a search.
     pub(crate) fn occurs(&self, time: Option<TimeSpan>) -> bool {
         let Some(Bounds { least, most }) = self.bounds else {
             return false;
@@ -78,7 +79,7 @@ impl Run {
         times.zip(self.totals[rows].iter().copied())
     }
 
-    /// The longest period of those.
+    /// The longest period of the profiles in `time`.
     pub(crate) fn longest_period(&self, time: Option<TimeSpan>) -> Option<i64> {
         let rows = self.rows(time);
         if self.periods.len() == self.times.len() {
@@ -121,8 +122,8 @@ impl Run {
     }
 }
 
-/// The runs that may hold profiles that the filter lets through: all that match its type and series, at any time; ask
-/// a run for the time.
+/// The runs that may contain profiles that pass the filter: all runs of its type and series. The time is not checked;
+/// use the methods of [`Run`].
 pub(crate) fn load(
     runtime: Arc<Runtime>,
     cache: Arc<TotalsCache>,
@@ -157,7 +158,7 @@ pub(crate) fn load(
     })
 }
 
-/// Runs with the filter that chose them.
+/// Runs with the filter that selected them.
 pub(crate) struct Chosen {
     runs: Vec<Runs>,
     filter: ScanFilter,
@@ -174,13 +175,13 @@ impl Chosen {
         })
     }
 
-    /// The time that was asked for.
+    /// The time span of the filter.
     pub(crate) fn time(&self) -> Option<TimeSpan> {
         self.filter.time
     }
 }
 
-/// All runs of a file, whatever the question: the next one may be another.
+/// All runs of a file, regardless of the filter, since the next query may need others.
 fn read_file(
     runtime: &Arc<Runtime>,
     snapshot: &Snapshot,
@@ -235,7 +236,7 @@ impl Builder {
     }
 
     fn run(&mut self, profile_type: &str, series: SeriesId) -> usize {
-        // There are few types, and equal ids that share their text are compared faster.
+        // There are few types, and equal ids that share their text compare faster.
         let profile_type = if let Some(known) = self.types.iter().find(|known| known.as_str() == profile_type) {
             known.clone()
         } else {

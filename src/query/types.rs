@@ -1,6 +1,6 @@
-//! Questions and answers as plain values, without any type of DataFusion.
+//! Queries and answers as plain values, without DataFusion types.
 //!
-//! The server and the command line fill these in; limits come from the configuration.
+//! The server and the command line create queries; limits come from the configuration.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use crate::profile::selector::Matcher;
 use crate::profile::{Labels, ProfileType, TimeSpan};
 use crate::query::QueryError;
 
-/// A span of time, start included, end not, in milliseconds since 1970.
+/// A time range in milliseconds since 1970, start included, end excluded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeRange {
-    /// First millisecond that is in it.
+    /// First millisecond of the range.
     pub start_ms: i64,
-    /// First millisecond after.
+    /// First millisecond after the range.
     pub end_ms: i64,
 }
 
-/// How profiles that fall into one step are put together.
+/// How profiles in one step are combined.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Aggregation {
     /// The sum of the totals of the profiles.
@@ -27,31 +27,31 @@ pub enum Aggregation {
     Average,
 }
 
-/// A question for time lines.
+/// A query for time lines.
 #[derive(Debug, Clone)]
 pub struct SeriesQuery {
-    /// The one type that is asked for.
+    /// The profile type of the query.
     pub profile_type: ProfileType,
-    /// Conditions on the labels, all of which hold.
+    /// Matchers on labels; all must match.
     pub matchers: Vec<Matcher>,
     /// Only profiles that start in this range.
     pub range: TimeRange,
     /// Length of a step in seconds, at least a millisecond.
     pub step: f64,
-    /// Labels by which profiles are kept apart; none gives one series without labels.
+    /// Labels by which profiles are grouped; an empty list gives one series without labels.
     pub group_by: Vec<String>,
-    /// How profiles of one step are put together.
+    /// How profiles in one step are combined.
     pub aggregation: Aggregation,
-    /// Only so many series, those with the largest sum; 0 for all.
+    /// Maximum number of series, those with the largest sum; 0 for all.
     pub limit: usize,
 }
 
-/// A question for stacks and their values.
+/// A query for stacks and their values.
 #[derive(Debug, Clone)]
 pub struct StackQuery {
-    /// The one type that is asked for.
+    /// The profile type of the query.
     pub profile_type: ProfileType,
-    /// Conditions on the labels, all of which hold.
+    /// Matchers on labels; all must match.
     pub matchers: Vec<Matcher>,
     /// Only profiles that start in this range.
     pub range: TimeRange,
@@ -65,41 +65,42 @@ pub struct StackQuery {
     pub trace_ids: Vec<String>,
 }
 
-/// What tells the functions of a flame graph apart.
+/// How functions of a flame graph are identified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// Names alone: two files with one name are one function.
+    /// By name alone: functions with one name in two files are the same.
     Names,
-    /// Name, file and binary; each has its line.
+    /// By name, file and binary; each node has its line.
     Files,
 }
 
-/// One time line of the answer.
+/// One time line of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeriesPoints {
-    /// The labels asked for by `group_by` as far as the series have them.
+    /// The labels of `group_by` that the series have.
     pub labels: Labels,
     /// Right edge of the step in milliseconds, and the value. Steps without profiles have no point.
     pub points: Vec<(i64, f64)>,
 }
 
-/// Bounds on time, memory and answers of queries.
+/// Limits on time, memory and answers of queries.
 #[derive(Debug, Clone)]
 pub struct QueryLimits {
     /// Time limit of each query.
     pub timeout: Duration,
     /// Memory of all running queries together, in bytes. Nothing is spilled to disk.
     pub memory_bytes: usize,
-    /// Memory of one question, in bytes, within that of all.
+    /// Memory of one query in bytes, within that of all queries.
     pub max_query_memory_bytes: usize,
-    /// SQL queries that run at the same time, and as many other questions beside them: those of a page must not wait
-    /// for those of a report, nor the other way round. More wait, for as long as a query may take.
+    /// Maximum number of concurrent SQL queries, and also of concurrent other queries, so that the requests of a page
+    /// do not wait for those of a report, nor the other way round. Further queries wait for at most the time limit of a
+    /// query.
     pub max_concurrent_queries: usize,
-    /// Most rows of a SQL answer.
+    /// Maximum number of rows of a SQL answer.
     pub max_rows: usize,
-    /// Most bytes of a SQL answer, as columns in memory.
+    /// Maximum size of a SQL answer in bytes, as columns in memory.
     pub max_output_bytes: usize,
-    /// Longest range of a Pyroscope question; zero for no limit. Pyroscope's default is 24 h.
+    /// Maximum time range of a Pyroscope query; zero for no limit. Pyroscope's default is 24 h.
     pub max_query_length: Duration,
     /// Bytes of decoded stack frames kept between queries.
     pub stack_cache_bytes: usize,
@@ -111,18 +112,18 @@ pub struct QueryLimits {
     pub totals_cache_bytes: usize,
     /// Bytes of Parquet footers kept between queries.
     pub footer_cache_bytes: usize,
-    /// Tasks of one query that run at the same time; 0 for the number of cores.
+    /// Number of concurrent tasks of one query; 0 for the number of cores.
     pub parallelism: usize,
 }
 
 impl TimeRange {
-    /// All of time that microseconds can count.
+    /// The whole range of time in microseconds.
     pub const ALL: TimeRange = TimeRange {
         start_ms: i64::MIN / 1000,
         end_ms: i64::MAX / 1000,
     };
 
-    /// The range from `start_ms` up to but not including `end_ms`.
+    /// The range from `start_ms` (included) to `end_ms` (excluded).
     pub const fn new(start_ms: i64, end_ms: i64) -> Self {
         Self { start_ms, end_ms }
     }
@@ -132,8 +133,8 @@ impl TimeRange {
         TimeSpan::new(self.start_ms.saturating_mul(1000), self.end_ms.saturating_mul(1000))
     }
 
-    /// Fails when the range is absent, turned round, or longer than `max` (zero: any length). Texts are those that
-    /// Pyroscope's clients know.
+    /// Fails when the range is absent, reversed, or longer than `max` (zero: any length). The error texts are those
+    /// that Pyroscope's clients know.
     pub fn check(self, max: Duration) -> Result<(), QueryError> {
         if self.start_ms == 0 && self.end_ms == 0 {
             return Err(QueryError::invalid("missing time range in the query"));
@@ -154,7 +155,7 @@ impl TimeRange {
 }
 
 impl StackQuery {
-    /// A question for all stacks of a type in a range.
+    /// A query for all stacks of a type in a range.
     pub fn new(profile_type: ProfileType, matchers: Vec<Matcher>, range: TimeRange) -> Self {
         Self {
             profile_type,

@@ -1,9 +1,8 @@
-//! Bodies of requests, from the wire to what is made of them, within limits: of size, of time, and of the memory of all
-//! requests together.
+//! Reads and decodes request bodies, within limits on size, time, and the memory of all requests together.
 //!
-//! In: a body. Out: its bytes without their compression, or the message made of them, and a [`Charge`] that counts its
-//! memory until it is dropped; or 408, 413, 503. How memory is shared out is the business of `budget`, on which threads
-//! work is done that of `workers`.
+//! In: a body. Out: its decompressed bytes, or the message decoded from them, with a [`Charge`] that counts its memory
+//! until it is dropped; or 408, 413, 503. The shares of the memory are in `budget`, the threads for the work in
+//! `workers`.
 
 use std::time::Duration;
 
@@ -21,7 +20,7 @@ use crate::server::workers::{AT_ONCE_BYTES, Workers};
 use crate::wire::connect::{Code, Compression, ConnectError};
 use crate::wire::grpc::{PREFIX_BYTES, Prefix};
 
-/// Takes in the bodies of requests.
+/// Reads and decodes the bodies of requests.
 #[derive(Debug)]
 pub(crate) struct Intake {
     budget: Budget,
@@ -29,20 +28,20 @@ pub(crate) struct Intake {
     body_timeout: Duration,
 }
 
-/// The memory of a request, counted until this is dropped.
+/// The memory charged for a request, released on drop.
 #[derive(Debug, Default)]
 pub(crate) struct Charge(Vec<HeldBytes>);
 
-/// A body that is all there.
+/// A body that was read completely.
 #[derive(Debug)]
 pub(crate) struct TakenBody {
     pub bytes: Bytes,
-    /// The memory of the bytes.
+    /// The memory charged for the bytes.
     pub charge: Charge,
 }
 
 impl Intake {
-    /// An intake of these limits, whose work is done by `workers`.
+    /// An intake with these limits that works on `workers`.
     pub(crate) fn new(limits: &ServerLimits, workers: Workers) -> Self {
         Self {
             budget: Budget::new(limits),
@@ -51,7 +50,7 @@ impl Intake {
         }
     }
 
-    /// Reads a body and undoes its compression.
+    /// Reads a body and decompresses it.
     pub(crate) async fn read(
         &self,
         headers: &HeaderMap,
@@ -63,8 +62,9 @@ impl Intake {
         self.unpack(compression, body, limit.unpacked_bytes).await
     }
 
-    /// Makes something of a body, or of what it has become. `weigh` tells before how much memory that will take at
-    /// most, and may refuse; `make` does it. `work_bytes`: how many bytes either may touch.
+    /// Builds a value from a body, or from a value made of the body before. `weigh` computes the memory that this takes
+    /// at most, and may refuse; `make` builds the value. `work_bytes` is the maximum number of bytes that either
+    /// processes.
     pub(crate) async fn make<Source: Send + 'static, Weighed: Send + 'static, Made: Send + 'static>(
         &self,
         (source, charge): (Source, Charge),
@@ -79,8 +79,8 @@ impl Intake {
         made.await
     }
 
-    /// Reads the one message of a gRPC call and undoes its compression. How long it is stands before it, so exactly
-    /// that is taken of the budget.
+    /// Reads the one message of a gRPC call and decompresses it. The length precedes the message, so exactly that many
+    /// bytes of the budget are taken.
     pub(crate) async fn read_message(
         &self,
         compression: Compression,
@@ -113,7 +113,7 @@ impl Intake {
         self.in_time(self.collect(stream, held, expected, max_bytes)).await
     }
 
-    /// The message, and whether it is compressed.
+    /// Reads the message; true if it is compressed.
     async fn arrive_message(&self, body: Body, max_bytes: usize) -> Result<(TakenBody, bool), ConnectError> {
         let mut stream = body.into_data_stream();
         let mut start = BytesMut::new();
@@ -142,7 +142,7 @@ impl Intake {
         Ok((body, prefix.is_compressed))
     }
 
-    /// Runs the reading of a body within the time that there is for it.
+    /// Reads a body within the time limit for bodies.
     async fn in_time<T>(&self, read: impl Future<Output = Result<T, ConnectError>>) -> Result<T, ConnectError> {
         tokio::time::timeout(self.body_timeout, read).await.unwrap_or_else(|_| {
             Err(ConnectError::new(
@@ -162,7 +162,7 @@ impl Intake {
         max_bytes: usize,
     ) -> Result<TakenBody, ConnectError> {
         let mut charge = Charge(vec![held]);
-        // Memory that nothing is written to is not used.
+        // Capacity that is not written to takes no physical memory.
         let mut bytes = Vec::with_capacity(expected);
         while let Some(chunk) = stream.next().await {
             let chunk = chunk.map_err(broken)?;
@@ -173,7 +173,7 @@ impl Intake {
                 return Err(too_large(max_bytes));
             }
             if length > bytes.capacity() {
-                // Of unknown length, and no small one: all that it may become.
+                // The length is unknown and not small: charge the maximum length.
                 charge.0.push(self.budget.arriving.take(max_bytes).await?);
                 bytes.reserve_exact(max_bytes - bytes.len());
                 charge.0.swap_remove(0);
@@ -200,7 +200,7 @@ impl Intake {
             let charge = Charge(vec![stage.take(bytes.len()).await?]);
             return Ok(TakenBody::new(bytes, charge));
         }
-        // Most bodies are small when unpacked; that one is not shows when it is tried.
+        // Most bodies are small when decompressed; try that first.
         let small = stage.small_bytes().min(max_bytes);
         let mut most = if length < small { small } else { max_bytes };
         loop {
@@ -225,21 +225,21 @@ impl Intake {
 }
 
 impl Charge {
-    /// Gives back what [`Intake::make`] took beyond `bytes`.
+    /// Releases the memory charged by [`Intake::make`] beyond `bytes`.
     pub(crate) fn keep(&mut self, bytes: usize) {
         if let Some(made) = self.0.last_mut() {
             made.keep(bytes);
         }
     }
 
-    /// Gives back all that [`Intake::make`] took.
+    /// Releases all memory charged by [`Intake::make`].
     pub(crate) fn give_back(&mut self) {
         self.0.pop();
     }
 }
 
 impl TakenBody {
-    /// Bytes in memory that was held for more of them.
+    /// A body, with its charge reduced to its actual length.
     fn new(mut bytes: Vec<u8>, mut charge: Charge) -> Self {
         bytes.shrink_to_fit();
         charge.0.iter_mut().for_each(|held| held.keep(bytes.len()));

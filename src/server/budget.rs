@@ -1,24 +1,23 @@
-//! One budget in bytes for what requests bring: bodies as they come, bodies when unpacked, messages when decoded.
+//! The memory budget of requests: bodies as received, bodies decompressed, messages decoded.
 //!
 //! In: how many bytes are wanted, and for which stage. Out: [`HeldBytes`] that count until they are dropped, or 503
-//! after a wait. What is counted is memory, not the length on the wire: half a megabyte of gzip may be 64 MiB, and an
+//! after a wait. The budget counts memory, not the length on the wire: half a megabyte of gzip may be 64 MiB, and an
 //! empty message of two bytes 72.
 //!
-//! Why nobody waits for ever, and an honest client not long:
+//! Why no request waits for ever, and small requests do not wait long:
 //!
-//! - A request goes through the stages in order: it arrives, it is unpacked, it is decoded. While it holds bytes of a
-//!   stage it never waits for the same share of that stage nor for an earlier stage. A request that has all that
-//!   it needs waits for nothing of the budget and gives back in the end, so the last stage always moves, hence the one
-//!   before it, hence the first.
-//! - All that may be needed in a stage is taken in one step, before the work: a body of unknown length takes the most
-//!   that it may have, and gives back what it did not need. So two requests never hold a half each and wait for the
-//!   other half.
-//! - Each stage has two shares, for small and for large requests. However many large ones wait, small ones have a share
-//!   that is theirs. In a share the first to come is the first served (tokio's semaphore is fair).
-//! - A wait ends after a time, with 503 and `Retry-After`. It is longer for an earlier stage, so that a request
-//!   that waits there sees those before it served or sent away.
+//! - A request passes the stages in order: received, decompressed, decoded. While it holds bytes of a stage it never
+//!   waits for the same share of that stage or for an earlier stage. A request at the last stage waits for nothing and
+//!   releases its bytes in the end, so the last stage always makes progress, hence also the one before it, and the
+//!   first.
+//! - A request takes all bytes of a stage in one step, before the work: a body of unknown length takes the maximum and
+//!   releases what it did not need. So two requests never each hold a half and wait for the other half.
+//! - Each stage has separate shares for small and for large requests, so waiting large requests do not block small
+//!   ones. Within a share requests are served in order of arrival (tokio's semaphore is fair).
+//! - A wait ends after a time limit with 503 and `Retry-After`. The limit is longer at earlier stages, so that the
+//!   requests ahead are served or refused before it ends.
 //!
-//! A large body that comes slowly keeps its bytes until the time for a body is over. That delays other large ones only.
+//! A large body that arrives slowly holds its bytes until the time limit for bodies. That delays only other large ones.
 
 use std::time::Duration;
 
@@ -26,28 +25,28 @@ use crate::base::bytes::{ByteBudget, HeldBytes};
 use crate::server::limits::ServerLimits;
 use crate::wire::connect::{Code, ConnectError};
 
-/// Parts of the whole, for small and large requests, of each stage. Together they are [`PARTS`].
+/// Shares of the small and of the large requests of each stage, in units of 1/[`PARTS`] of the whole.
 const ARRIVING: [usize; 2] = [2, 4];
 const UNPACKED: [usize; 2] = [2, 4];
 const DECODED: [usize; 2] = [1, 3];
 const PARTS: usize = 16;
 
-/// A request is small in a stage when so many of its kind fit into the share of the small ones.
+/// A request is small in a stage when this number of such requests fit into the share of the small ones.
 const SMALL_ONES: usize = 16;
 
 /// The budget of a server.
 #[derive(Debug)]
 pub(super) struct Budget {
-    /// Bodies as they come over the wire.
+    /// Bodies as received over the wire.
     pub arriving: Stage,
-    /// Bodies whose compression is undone.
+    /// Bodies after decompression.
     pub unpacked: Stage,
-    /// Messages and profiles made of them.
+    /// Messages and profiles decoded from bodies.
     pub decoded: Stage,
 }
 
 impl Budget {
-    /// The budget of these limits. A share that is smaller than one request may be is made as large as that.
+    /// The budget for these limits. A share smaller than one maximum request is enlarged to that size.
     pub(super) fn new(limits: &ServerLimits) -> Self {
         let (all, wait) = (limits.memory_bytes, limits.memory_wait);
         Self {
@@ -81,7 +80,7 @@ impl Stage {
         self.small.total() / SMALL_ONES
     }
 
-    /// Takes bytes, waiting for them in line. A request for more than the whole waits until it is alone.
+    /// Takes bytes, waiting in line. A request for more than the whole share waits until it can have all of it.
     pub(super) async fn take(&self, bytes: usize) -> Result<HeldBytes, ConnectError> {
         let share = if bytes <= self.small_bytes() {
             &self.small

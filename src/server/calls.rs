@@ -1,7 +1,7 @@
-//! Calls of services, whatever protocol they come by: the way from a body to the method of a service, and back.
+//! Calls of services over any protocol: from a request body to the method of a service, and back.
 //!
-//! In: services ([`Routes`] is how they name their calls). Out: routes. Connect (`connect`) and gRPC (`grpc`) differ in
-//! headers and frames only; limits, budgets, deadlines and encodings are here (`perform`) and the same for all.
+//! In: services, which register their calls through [`Routes`]. Out: HTTP routes. Connect (`connect`) and gRPC (`grpc`)
+//! differ only in headers and framing; limits, budgets, deadlines and encodings are shared (`perform`).
 
 use axum::body::Body;
 use axum::extract::State;
@@ -22,7 +22,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Routes of a service with these bounds; none yet.
+    /// An empty set of routes for a service with these bounds.
     pub(super) fn new(bounds: Bounds) -> Self {
         Self {
             bounds,
@@ -61,8 +61,8 @@ impl Routes for Calls {
     }
 }
 
-/// Routes whose calls wait for a place among the questions before they begin, so that what they make of their message
-/// is bounded together with the rest.
+/// Routes whose calls wait for one of the slots of running queries first, so that the work on their message is bounded
+/// by the same limit.
 pub(super) struct Admitted<'a, R> {
     pub(super) engine: QueryEngine,
     pub(super) routes: &'a mut R,

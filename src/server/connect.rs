@@ -1,4 +1,4 @@
-//! The frame of a Connect call: a request's headers and body in, an answer with status and headers out.
+//! Connect framing: reads a call from a request, writes its answer with status and headers.
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -11,7 +11,7 @@ use crate::server::tenant::tenant;
 use crate::wire::connect::{CallHeaders, ConnectError};
 use crate::wire::service::{Call, CallResult, ReplyMessage, RequestMessage};
 
-/// Answers a Connect call, by a message or by an error as JSON.
+/// Answers a Connect call with a message, or with an error as JSON.
 pub(super) async fn answer<Message, Reply, Work>(
     state: &ServerState,
     bounds: Bounds,

@@ -1,8 +1,8 @@
-//! `POST /api/v1/admin/delete`: profiles of the caller's tenant are deleted by selector and time.
+//! `POST /api/v1/admin/delete`: deletes profiles of the caller's tenant by selector and time range.
 //!
-//! In: a bearer token, the tenant as everywhere, and `{"selector", "from", "to"}`. Out: what was done, when it is
-//! durable. Without a configured token the route is off: reaching the port is not enough for what cannot be undone.
-//! A token is for named tenants.
+//! In: a bearer token, the tenant as for other routes, and `{"selector", "from", "to"}`. Out: a report, once the
+//! deletion is durable. Without a configured token the route is off, because a deletion cannot be undone. A token is
+//! valid only for its tenants.
 
 use axum::Json;
 use axum::body::Body;
@@ -80,7 +80,7 @@ async fn run(state: ServerState, request: Request<Body>) -> Result<Response, Con
     );
     let report = state.store.delete(deletion).await.map_err(|error| match error {
         StoreError::Request(message) => ConnectError::invalid(message),
-        // What is written down already is finished by a later round; to ask again does no harm.
+        // A deletion that is already recorded is finished by a later round; repeating the request does no harm.
         error => ConnectError::new(Code::Unavailable, format!("the deletion is not done yet: {error}")),
     })?;
     let answer = json!({
@@ -91,7 +91,7 @@ async fn run(state: ServerState, request: Request<Body>) -> Result<Response, Con
     Ok(Json(answer).into_response())
 }
 
-/// The token that the request carries.
+/// The configured token that matches the bearer token of the request.
 fn allowed<'a>(tokens: &'a [AdminToken], headers: &HeaderMap) -> Result<&'a AdminToken, ConnectError> {
     if tokens.is_empty() {
         return Err(ConnectError::new(

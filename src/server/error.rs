@@ -1,7 +1,7 @@
-//! Errors of the layers below as Connect errors and HTTP answers.
+//! Converts errors of the layers below to Connect errors and HTTP answers.
 //!
-//! In: errors of the query engine and codecs; those of sinks are in `wire::sink_error`. Out: status, `{"code",
-//! "message", "details"}`, and `Retry-After` where waiting helps. The one place where that is written.
+//! In: errors of the query engine and codecs; those of sinks are in `wire::sink_error`. Out: status,
+//! `{"code", "message", "details"}`, and `Retry-After` where a retry may succeed. No other module does this mapping.
 
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
@@ -17,7 +17,7 @@ impl From<QueryError> for ConnectError {
     fn from(error: QueryError) -> Self {
         let message = error.to_string();
         match error {
-            // More memory, rows or time range than allowed: the same question fails again, so not `resource_exhausted`.
+            // Too much memory, rows or time range: the same query fails again, so this is not `resource_exhausted`.
             QueryError::InvalidArgument(_) | QueryError::Limit(_) => ConnectError::invalid(message),
             QueryError::Timeout(_) => ConnectError::new(Code::DeadlineExceeded, message),
             QueryError::Busy(_) | QueryError::Cancelled => ConnectError::new(Code::Unavailable, message),
@@ -26,7 +26,7 @@ impl From<QueryError> for ConnectError {
     }
 }
 
-/// Says that a request was not answered: loudly when that is the server's fault.
+/// Logs a failed request: faults of the server as warnings, others at debug level.
 pub(super) fn log(error: &ConnectError) {
     if error.status >= 500 {
         tracing::warn!(status = error.status, error = %error, "request failed");

@@ -1,8 +1,8 @@
-//! The frame of a gRPC call, and of a gRPC-Web call by way of `tonic-web`.
+//! gRPC framing, and gRPC-Web with `tonic-web`.
 //!
-//! In: a request. Out: an answer whose status is in its trailers, or in its headers when there is no message. Statuses
-//! are tonic's. Messages are read and written here and not by tonic's codec: that one holds a message before anything
-//! can be charged for it, and undoes compression on the thread that serves connections (docs/adr/0007-grpc.md).
+//! In: a request. Out: an answer with its status in the trailers, or in the headers when there is no message. Statuses
+//! are tonic's. Messages are read and written here instead of by tonic's codec, which buffers a message before its
+//! memory can be charged and decompresses on the thread that serves connections (docs/adr/0007-grpc.md).
 
 use std::convert::Infallible;
 
@@ -25,11 +25,11 @@ use crate::wire::grpc::{Prefix, call_headers};
 use crate::wire::grpc_status;
 use crate::wire::service::{Call, CallResult, ReplyMessage, RequestMessage};
 
-/// Longest message of an error in bytes. It goes out as a header, where a byte may take three, and some clients (hyper)
-/// take 16 KiB of headers.
+/// Maximum length of an error message in bytes. It is sent as a header, where a byte may take three, and some clients
+/// (hyper) accept 16 KiB of headers.
 const MESSAGE_BYTES: usize = 2 << 10;
 
-/// Longest status with details in bytes, which go out in base64. Longer ones are left out.
+/// Maximum length of a status with details in bytes, before base64. Longer ones are omitted.
 const STATUS_BYTES: usize = 6 << 10;
 
 /// Answers a call over HTTP/2.
@@ -53,8 +53,7 @@ where
         .unwrap_or_else(|error| refusal(&error))
 }
 
-/// Answers a gRPC-Web call: the same call, with its trailers in the body, and all of it in base64 where that is asked
-/// for.
+/// Answers a gRPC-Web call: as for gRPC, with the trailers in the body, and the whole body in base64 if requested.
 pub(super) async fn answer_web<Message, Reply, Work>(
     state: &ServerState,
     bounds: Bounds,
@@ -71,7 +70,8 @@ where
         Ok::<_, Infallible>(answered.unwrap_or_else(|error| refusal(&error)))
     });
     let Ok(response) = GrpcWebLayer::new().layer(service).oneshot(request).await;
-    // Its trailers are data now. The length that tonic-web still tells is that without them: hyper would cut them off.
+    // The trailers are now part of the body, but the length that tonic-web reports does not include them, and hyper
+    // would cut them off. A stream has no such length.
     response.map(|body| Body::from_stream(body.into_data_stream()))
 }
 

@@ -1,7 +1,7 @@
 //! `/ingest` and `/pyroscope/ingest`.
 //!
-//! In: a request of an SDK. Out: decoded profiles to the store. Reading the formats is `wire::ingest`; a profile that
-//! is no pprof is 400 and one that is too large 413, where Pyroscope says 422 for both.
+//! In: a request of an SDK. Out: decoded profiles to the store. `wire::ingest` reads the formats. A profile that is not
+//! valid pprof gives 400 and one that is too large 413, where Pyroscope answers 422 for both.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -19,7 +19,7 @@ use crate::server::tenant::tenant;
 use crate::wire::connect::ConnectError;
 use crate::wire::ingest::{self, IngestQuery, Opening, ReadError, Upload};
 
-/// `POST /ingest`: answers when the profile is durable.
+/// `POST /ingest`: answers once the profile is durable.
 pub(super) async fn ingest(State(state): State<ServerState>, request: Request<Body>) -> Response {
     match take(state, request).await {
         Ok(()) => StatusCode::OK.into_response(),
@@ -71,13 +71,14 @@ async fn take(state: ServerState, request: Request<Body>) -> Result<(), ConnectE
     }
 }
 
-/// What became of an upload.
+/// The outcome of reading an upload.
 enum Read {
     Profiles(Vec<DecodedProfile>),
     LargerThanAnnounced(Upload),
 }
 
-/// Reads the profiles of an upload, with the memory that this takes charged before, and what they take after.
+/// Reads the profiles of an upload. The memory for reading is charged first and then reduced to the memory of the
+/// profiles.
 async fn open<Source: Send + 'static>(
     state: &ServerState,
     source: (Source, Charge),
@@ -104,7 +105,7 @@ async fn open<Source: Send + 'static>(
     Ok((read, charge))
 }
 
-/// Now, in Unix nanoseconds.
+/// The current time in Unix nanoseconds.
 pub(super) fn now_nanos() -> i64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)

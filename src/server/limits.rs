@@ -1,32 +1,33 @@
-//! Sizes and times of the HTTP side.
+//! Size and time limits of the HTTP side.
 
 use std::time::Duration;
 
-/// Sizes and times of the HTTP side. Limits of profiles and series are the store's, those of questions the engine's.
+/// Size and time limits of the HTTP side. Limits of profiles and series belong to the store, those of queries to the
+/// engine.
 #[derive(Debug, Clone)]
 pub struct ServerLimits {
-    /// Largest push as it comes over the wire; 413 beyond it. Pyroscope's `ingestion_body_limit_mb` is 256.
+    /// Maximum size of a push on the wire; larger ones give 413. Pyroscope's `ingestion_body_limit_mb` is 256.
     pub body_bytes: usize,
-    /// Largest push after `Content-Encoding` is undone; 413 beyond it.
+    /// Maximum size of a push after decompression; larger ones give 413.
     pub unpacked_body_bytes: usize,
-    /// Largest question, as it comes and after `Content-Encoding` is undone; 413 beyond it.
+    /// Maximum size of a query request, on the wire and after decompression; larger ones give 413.
     pub question_bytes: usize,
-    /// Largest single profile when uncompressed; 413 beyond it, 0 for none of its own. Only `/ingest` looks at it here,
-    /// the store looks again.
+    /// Maximum uncompressed size of a profile; larger ones give 413, 0 for no limit. Only `/ingest` checks it here; the
+    /// store checks it again.
     pub profile_bytes: usize,
-    /// Memory of bodies, unpacked bodies and decoded messages of all requests together, in bytes; more wait, and get
-    /// 503 in the end.
+    /// Memory of bodies, decompressed bodies and decoded messages of all requests together, in bytes; further requests
+    /// wait, and get 503 after the wait.
     pub memory_bytes: usize,
-    /// How long a request waits for memory at its last stage; at the one before it twice as long, at the first three
-    /// times.
+    /// How long a request waits for memory at the last stage; twice as long at the one before it, three times at the
+    /// first.
     pub memory_wait: Duration,
-    /// Bytes of all answers that clients have not read yet; 503 beyond it.
+    /// Total size of answers that clients have not read yet, in bytes; beyond it requests get 503.
     pub answers_bytes: usize,
-    /// Time within which a body must have come; 408 after it.
+    /// Time limit for receiving a body; 408 after it.
     pub body_timeout: Duration,
-    /// Nodes of a flame graph when the question does not say. Pyroscope: 8192.
+    /// Default number of nodes of a flame graph. Pyroscope: 8192.
     pub flamegraph_nodes: i64,
-    /// Most nodes of a flame graph that a question may ask for. Pyroscope: 1048576.
+    /// Maximum number of nodes that a request may ask for. Pyroscope: 1048576.
     pub max_flamegraph_nodes: i64,
 }
 
@@ -48,7 +49,7 @@ impl Default for ServerLimits {
 }
 
 impl ServerLimits {
-    /// Of a body with profiles.
+    /// Limit of a body with profiles.
     pub(crate) fn push(&self) -> BodyLimit {
         BodyLimit {
             bytes: self.body_bytes,
@@ -56,7 +57,7 @@ impl ServerLimits {
         }
     }
 
-    /// Of a body with a question.
+    /// Limit of a body with a query.
     pub(crate) fn question(&self) -> BodyLimit {
         BodyLimit {
             bytes: self.question_bytes,
@@ -65,11 +66,11 @@ impl ServerLimits {
     }
 }
 
-/// How large a body may be.
+/// Maximum size of a body in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BodyLimit {
-    /// As it comes over the wire.
+    /// Size as received over the wire.
     pub bytes: usize,
-    /// After `Content-Encoding` is undone.
+    /// Size after decompression.
     pub unpacked_bytes: usize,
 }

@@ -1,4 +1,4 @@
-//! Metrics of the HTTP side: requests by route and status, their times, and those in work.
+//! Metrics of the HTTP side: requests by route and status, their duration, and requests in progress.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -8,7 +8,7 @@ use prometheus_client::metrics::histogram::Histogram;
 
 use crate::telemetry::metrics::Scope;
 
-/// Bounds of the time histogram in seconds: from a label look-up to the longest query.
+/// Buckets of the duration histogram in seconds: from a label look-up to the longest query.
 const SECONDS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 15.0, 60.0];
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]

@@ -1,4 +1,4 @@
-//! URLs: routes and status codes only. Protocols are in `wire`, data in `store`, answers in `query`.
+//! The HTTP routes of the server and their status codes. Protocols are in `wire`, data in `store`, queries in `query`.
 //!
 //! In: HTTP requests on one port. Out: calls of the store and the query engine, and their results as HTTP answers.
 //! [`router`] builds the routes, at `/` and under a prefix; `admin::listen` serves them. `docs/http-api.md` describes

@@ -1,8 +1,7 @@
-//! What the server says about its requests: metrics by route and status, a log line each at debug level; and what
-//! happens when a handler panics.
+//! Observes requests: metrics by route and status, a log line for each at debug level, and the handling of panics.
 //!
 //! In: every request. Out: counters and histograms in the given scope. Routes are labelled by their template, never by
-//! the path that came.
+//! the path of the request.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Instant;
@@ -19,11 +18,11 @@ use crate::server::ServerState;
 use crate::server::metrics::{RouteLabels, TimeLabels};
 use crate::wire::connect::{Code, ConnectError};
 
-/// The HTTP status that a call would have had, on an answer whose protocol has statuses of its own.
+/// The HTTP status that corresponds to the outcome of a call, for protocols that have statuses of their own.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CallStatus(pub(super) u16);
 
-/// Counts a request in flight until dropped, also when the client goes away and the handler's future is dropped.
+/// Counts a request in progress until it is dropped, also when the client disconnects and the handler is dropped.
 struct InFlight<'a>(&'a Gauge);
 
 impl<'a> InFlight<'a> {
@@ -39,7 +38,7 @@ impl Drop for InFlight<'_> {
     }
 }
 
-/// Counts a request and its time, and answers 500 for a handler that panicked.
+/// Counts a request, measures its duration, and answers 500 when the handler panics.
 pub(crate) async fn observe(State(state): State<ServerState>, request: Request<Body>, next: Next) -> Response {
     let started = Instant::now();
     let route = route(&request, &state.options.prefix);
@@ -53,7 +52,7 @@ pub(crate) async fn observe(State(state): State<ServerState>, request: Request<B
             ConnectError::new(Code::Internal, "the request made the server fail").into_response()
         });
     let elapsed = started.elapsed();
-    // gRPC answers 200 to everything: its own status counts.
+    // gRPC answers always have HTTP status 200, so the call's own status is counted.
     let status = match response.extensions().get::<CallStatus>() {
         Some(CallStatus(status)) => *status,
         None => response.status().as_u16(),
@@ -79,7 +78,7 @@ pub(crate) async fn observe(State(state): State<ServerState>, request: Request<B
     response
 }
 
-/// Template of the route without the prefix; what no template matched is the page or nothing.
+/// Template of the route without the prefix. A path without a template is the page or not found.
 fn route(request: &Request<Body>, prefix: &str) -> String {
     match request.extensions().get::<MatchedPath>() {
         Some(path) => {

@@ -1,7 +1,6 @@
-//! The server's page: the files of `ui/dist/server`, embedded.
+//! The server's page: the embedded files of `ui/dist/server`.
 //!
-//! In debug builds they are read from the source tree at run time. How they are served is the business of
-//! `admin::page`.
+//! In debug builds they are read from the source tree at run time. `admin::page` serves them.
 
 use rust_embed::RustEmbed;
 
@@ -12,17 +11,17 @@ use crate::admin::page::{Page, PageSource};
 #[allow_missing = true]
 struct Files;
 
-/// Written by the build of the page: the paths of its views.
+/// File with the paths of the views, written by the build of the page.
 const VIEWS: &str = "views.json";
 
-/// Views that need a collector in this process.
+/// Views that require a collector in this process.
 const COLLECTOR_VIEWS: [&str; 2] = ["pipeline", "graph"];
 
-/// Says in the document whether a collector runs in this process, whose components the page can show.
+/// Attribute of the document that tells the page whether a collector runs in this process.
 const NO_COLLECTOR: &str = "data-collector=\"no\"";
 const COLLECTOR: &str = "data-collector=\"yes\"";
 
-/// The page of a process that is a server alone.
+/// The page of a process that runs only the server.
 pub(super) fn page() -> Page {
     let mut views = views();
     views.retain(|view| !COLLECTOR_VIEWS.contains(&view.as_str()));
@@ -34,7 +33,7 @@ pub(super) fn page() -> Page {
     })
 }
 
-/// The page of a process that is a collector too: with the views of the pipeline.
+/// The page of a process that also runs a collector, with the pipeline views.
 pub(super) fn page_with_collector() -> Page {
     Page::new(PageSource {
         file: Files::get,
@@ -44,7 +43,7 @@ pub(super) fn page_with_collector() -> Page {
     })
 }
 
-/// Paths of all views. Without a built page it is the root alone, which says so.
+/// Paths of all views. Without a built page only the root, which shows a message.
 fn views() -> Vec<String> {
     let listed = Files::get(VIEWS).and_then(|file| serde_json::from_slice(&file.data).ok());
     listed.unwrap_or_else(|| vec![String::new()])

@@ -1,7 +1,7 @@
-//! What happens to a call between its body and the body of its answer, the same for all protocols.
+//! Executes a call, from its complete body to the encoded answer, in the same way for all protocols.
 //!
-//! In: a body that is all there, the method of a service. Out: the encoded answer. The message is weighed before it is
-//! decoded, the method has the time that the caller gave, and long work is done on threads of its own.
+//! In: a complete body, the method of a service. Out: the encoded answer. The message is weighed before it is decoded,
+//! the method runs within the caller's timeout, and long work runs on threads of its own.
 
 use std::time::Duration;
 
@@ -15,16 +15,16 @@ use crate::server::state::ServerState;
 use crate::wire::connect::{CallHeaders, Code, Codec, ConnectError, decode, encode};
 use crate::wire::service::{Answer, Call, CallResult, ReplyMessage, RequestMessage};
 
-/// What the calls of a service may take.
+/// Limits of the calls of a service.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {
-    /// Size of a message on the wire and after its compression is undone.
+    /// Maximum size of a message, on the wire and after decompression.
     pub(super) limit: BodyLimit,
-    /// How much memory a message will take when it is decoded.
+    /// Computes the memory that a message will take when it is decoded.
     pub(super) weigh: fn(Codec, &[u8]) -> Result<usize, ConnectError>,
 }
 
-/// Decodes the message, has the method work on it, and encodes the answer.
+/// Decodes the message, runs the method, and encodes the answer.
 pub(super) async fn perform<Message, Reply, Work>(
     state: &ServerState,
     bounds: Bounds,
@@ -59,7 +59,7 @@ where
     write(state, headers, answer).await
 }
 
-/// Runs work within the time that its caller gave, if any.
+/// Runs work within the caller's timeout, if any.
 async fn in_time<T>(
     timeout: Option<Duration>,
     work: impl Future<Output = Result<T, ConnectError>>,
@@ -78,7 +78,7 @@ async fn in_time<T>(
     })
 }
 
-/// Encodes an answer as its caller wants it.
+/// Encodes an answer with the codec and compression that the caller accepts.
 async fn write<Reply>(state: &ServerState, headers: CallHeaders, answer: Answer<Reply>) -> Result<Written, ConnectError>
 where
     Reply: ReplyMessage,

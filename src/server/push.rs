@@ -1,14 +1,14 @@
 //! `push.v1.PusherService`.
 //!
-//! In: profiles. Out: to the store; the store's errors, joined, to the caller. Valid profiles of a call stay stored
-//! when others are refused.
+//! In: profiles. Out: profiles to the store, and the store's errors, joined, to the caller. Valid profiles of a call
+//! stay stored when others are refused.
 
 use crate::server::state::ServerState;
 use crate::wire::proto::push::{PushRequest, PushResponse, PusherService};
 use crate::wire::push::PushBatch;
 use crate::wire::service::{Call, CallResult};
 
-/// Hands pushed profiles to the store.
+/// Passes pushed profiles to the store.
 #[derive(Clone)]
 pub(super) struct Pusher(pub(super) ServerState);
 

@@ -1,7 +1,7 @@
 //! `querier.v1.QuerierService`.
 //!
-//! In: messages. Out: questions to the query engine, its answers as messages. What a message may say is checked here
-//! (node limits, ids, formats); what it means is the engine's business. Calls that are not here answer `unimplemented`.
+//! In: messages. Out: queries to the engine, and its answers as messages. Limits on messages (nodes, ids, formats) are
+//! checked here; the engine interprets the queries. Calls that are not listed here answer `unimplemented`.
 
 use crate::profile::pprof::encode;
 use crate::profile::selector::{self, Matcher};
@@ -17,19 +17,19 @@ use crate::wire::push::pairs;
 use crate::wire::querier::{detailed_flamegraph_message, diff_message, flamegraph_message, type_message};
 use crate::wire::service::{Answer, Call, CallResult};
 
-/// Characters of a selector that an error repeats.
+/// Maximum number of characters of a selector in an error.
 const SHOWN_CHARS: usize = 1000;
-/// Most selectors, ids or names in one list of a question.
+/// Maximum number of selectors, ids or names in one list of a request.
 const MAX_LISTED: usize = 1000;
-/// Shortest step of a time line in seconds: points have times in milliseconds.
+/// Shortest step of a time line in seconds, since the times of points are in milliseconds.
 const MIN_STEP: f64 = 0.001;
 
-/// Answers questions by the query engine.
+/// Answers calls with the query engine.
 #[derive(Clone)]
 pub(super) struct Querier(pub(super) ServerState);
 
 impl QuerierService for Querier {
-    /// Without a range: all that there ever were.
+    /// Without a range: all types ever seen.
     async fn profile_types(
         &self,
         call: Call<querier::ProfileTypesRequest>,
@@ -76,7 +76,7 @@ impl QuerierService for Querier {
         Ok(querier::SeriesResponse { labels_set }.into())
     }
 
-    /// As a flame graph or as pprof.
+    /// Answers as a flame graph or as pprof.
     async fn select_merge_stacktraces(
         &self,
         call: Call<querier::SelectMergeStacktracesRequest>,
@@ -113,7 +113,7 @@ impl QuerierService for Querier {
         }
     }
 
-    /// What older clients use for what `SelectMergeStacktraces` does with `span_selector`.
+    /// Older clients use this call instead of `SelectMergeStacktraces` with `span_selector`.
     async fn select_merge_span_profile(
         &self,
         call: Call<querier::SelectMergeSpanProfileRequest>,
@@ -145,7 +145,7 @@ impl QuerierService for Querier {
         .into())
     }
 
-    /// The merged profile itself is the answer. `max_nodes` changes nothing, as in Pyroscope.
+    /// Answers with the merged profile. `max_nodes` has no effect, as in Pyroscope.
     async fn select_merge_profile(&self, call: Call<querier::SelectMergeProfileRequest>) -> CallResult<Profile> {
         let (tenant, request) = (&call.tenant, call.request);
         let mut query = stack_query(
@@ -169,7 +169,7 @@ impl QuerierService for Querier {
         }
     }
 
-    /// As in Pyroscope 2, `stack_trace_selector` and `exemplar_type` change nothing.
+    /// `stack_trace_selector` and `exemplar_type` have no effect, as in Pyroscope 2.
     async fn select_series(
         &self,
         call: Call<querier::SelectSeriesRequest>,
@@ -205,7 +205,7 @@ impl QuerierService for Querier {
         Ok(querier::SelectSeriesResponse { series }.into())
     }
 
-    /// Both sides are of one type and differ in selector or range. The larger of the two node limits counts.
+    /// Both sides have the same type and differ in selector or range. The larger of the two node limits applies.
     async fn diff(&self, call: Call<querier::DiffRequest>) -> CallResult<querier::DiffResponse> {
         let (tenant, request) = (&call.tenant, call.request);
         let (Some(left), Some(right)) = (request.left, request.right) else {
@@ -267,15 +267,15 @@ pub(super) fn profile_type(id: &str) -> Result<ProfileType, ConnectError> {
         .map_err(|error: crate::profile::profile_type::ProfileTypeError| ConnectError::invalid(error.to_string()))
 }
 
-/// A regular expression counts as work on so many bytes: it takes milliseconds to compile, however short.
+/// A regular expression counts as this many bytes of work: it takes milliseconds to compile, however short it is.
 const COMPILE_BYTES: usize = 1 << 20;
 
-/// The matchers of one selector in braces.
+/// Parses the matchers of one selector in braces.
 pub(super) async fn matchers(state: &ServerState, text: String) -> Result<Vec<Matcher>, ConnectError> {
     Ok(all_matchers(state, vec![text]).await?.concat())
 }
 
-/// The matchers of selectors that must all hold: together they may be no more than one selector may.
+/// Parses selectors that must all match. The limits of one selector apply to them together.
 async fn all_matchers(state: &ServerState, texts: Vec<String>) -> Result<Vec<Vec<Matcher>>, ConnectError> {
     at_most("selectors", texts.len())?;
     let bytes = texts.iter().map(String::len).sum();
@@ -302,7 +302,7 @@ async fn all_matchers(state: &ServerState, texts: Vec<String>) -> Result<Vec<Vec
     state.workers.run(cost, read).await
 }
 
-/// Refuses lists that are longer than any question needs.
+/// Refuses lists that are longer than any query needs.
 fn at_most(what: &str, count: usize) -> Result<(), ConnectError> {
     if count > MAX_LISTED {
         return Err(ConnectError::invalid(format!(
@@ -346,7 +346,7 @@ fn hexadecimal(what: &str, length: usize, ids: Vec<String>) -> Result<Vec<String
     Ok(ids.into_iter().map(|id| id.to_ascii_lowercase()).collect())
 }
 
-/// How many nodes an answer may have: the default for `None` and 0, 400 for more than the limit.
+/// The node limit of a request: the default for `None` and 0, an error (400) above the maximum.
 pub(super) fn max_nodes(asked: Option<i64>, limits: &ServerLimits) -> Result<usize, ConnectError> {
     let (asked, max) = (asked.unwrap_or(0), limits.max_flamegraph_nodes);
     if asked < 0 {
@@ -363,7 +363,7 @@ pub(super) fn max_nodes(asked: Option<i64>, limits: &ServerLimits) -> Result<usi
     Ok(usize::try_from(nodes).unwrap_or_default())
 }
 
-/// A flame graph as the message. A client that did not request for files and lines knows functions by name only.
+/// Converts a flame graph to a message. Without `frame_details` functions are identified by name only.
 async fn graph(
     state: &ServerState,
     tenant: &TenantId,

@@ -1,23 +1,23 @@
-//! Whether the server is ready to work, and the reason while it is not.
+//! Readiness of the server, with the reason while it is not ready.
 //!
-//! The composition root holds a clone and says when replay is done and when the program stops; `/ready` tells load
-//! balancers.
+//! The composition root holds a clone and sets it when replay is done and when the program stops; `/ready` reports it
+//! to load balancers.
 
 use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-/// A shared answer to "ready?".
+/// The shared readiness state.
 #[derive(Clone, Debug)]
 pub struct Readiness(Arc<RwLock<Option<String>>>);
 
 impl Readiness {
-    /// A server that is ready from the start.
+    /// The state of a server that is ready.
     pub fn ready() -> Self {
         Self(Arc::new(RwLock::new(None)))
     }
 
-    /// From now on not ready, for `reason`.
+    /// Sets the state to not ready, for `reason`.
     pub fn set_not_ready(&self, reason: &str) {
         *self.0.write() = Some(reason.to_owned());
     }

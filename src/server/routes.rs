@@ -1,7 +1,8 @@
-//! The table of routes: every one at `/` and once more under the prefix.
+//! The table of routes, each served at `/` and under the prefix.
 //!
-//! In: a [`ServerState`]. Out: a router. What is no route of the API is looked for among the files of the page. `GET
-//! /profile` is a view of the page although `/profile` is the usual prefix: the API has no route with an empty rest.
+//! In: a [`ServerState`]. Out: a router. Paths that are not routes of the API are looked up among the files of the
+//! page. `GET /profile` is a view of the page although `/profile` is the usual prefix: the API has no route with an
+//! empty rest.
 
 use axum::Router;
 use axum::body::Body;
@@ -91,8 +92,8 @@ async fn wrong_method(request: Request<Body>) -> Response {
     response
 }
 
-/// What is no route of the API: a file of the page, or nothing. An unknown call of a service is `unimplemented`, as
-/// Connect wants it.
+/// Answers paths that are not routes of the API: a file of the page, or not found. An unknown call of a service is
+/// `unimplemented`, as Connect requires.
 async fn page(State(state): State<ServerState>, request: Request<Body>) -> Response {
     let whole = request.uri().path();
     let path = whole
@@ -103,7 +104,7 @@ async fn page(State(state): State<ServerState>, request: Request<Body>) -> Respo
         if let Some(response) = state.page.get(path, request.headers()) {
             return response;
         }
-        // A person sees the page and that there is no such view; a program gets an error that it can read.
+        // A browser gets the page, which shows that the view does not exist; a program gets an error that it can parse.
         if is_for_a_person(request.headers()) && !path.contains('/') {
             return state.page.not_found(request.headers());
         }
@@ -125,7 +126,7 @@ async fn page(State(state): State<ServerState>, request: Request<Body>) -> Respo
     response
 }
 
-/// Browsers that are led somewhere want HTML; what a page loads, and programs, do not say so.
+/// True for browser navigation, which asks for HTML; resources of a page and programs do not.
 fn is_for_a_person(headers: &HeaderMap) -> bool {
     let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
     accepted.is_some_and(|kinds| kinds.contains("text/html"))

@@ -1,8 +1,8 @@
-//! Bodies of answers that a client may take its time to read: they count against a budget, and are given back at the
-//! time limit of a query.
+//! Bodies of answers that clients may read slowly: they count against a budget, and are released at the time limit of a
+//! query.
 //!
-//! In: the bytes. Out: a body, or 503 when the answers that nobody has read yet are too many. Small ones are not
-//! counted: a connection has buffers of that size in any case.
+//! In: the bytes. Out: a body, or 503 when too many bytes of answers are unread. Small answers are not counted, since a
+//! connection has buffers of that size in any case.
 
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ use crate::base::bytes::{ByteBudget, HeldBytes};
 use crate::query::{Deadline, QueryError, until};
 use crate::wire::connect::{Code, ConnectError, gzip};
 
-/// Bytes that are sent at a time, and that a slow client may hold for longer than the time limit.
+/// Size of a piece that is sent at once. A slow client may hold one piece beyond the time limit.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// The budget of all answers on their way.
+/// The budget of all answers that are being sent.
 pub(crate) struct Answers(ByteBudget);
 
 impl Answers {
-    /// A budget of so many bytes.
+    /// A budget with this size in bytes.
     pub(crate) fn new(bytes: usize) -> Self {
         Self(ByteBudget::new(bytes))
     }
@@ -39,7 +39,7 @@ impl Answers {
     }
 }
 
-/// An answer as it goes out.
+/// An encoded answer that is ready to be sent.
 pub(crate) struct Written {
     pub bytes: Bytes,
     /// True when the bytes are gzip.
@@ -47,7 +47,7 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// An answer that is sent as it is.
+    /// An answer without compression.
     pub(crate) fn plain(bytes: Bytes) -> Self {
         Self {
             bytes,
@@ -55,7 +55,7 @@ impl Written {
         }
     }
 
-    /// An answer for a caller that takes gzip, compressed if that is worth it.
+    /// An answer for a client that accepts gzip, compressed if it is large enough.
     pub(crate) fn packed(bytes: Bytes) -> Self {
         match gzip(&bytes) {
             Some(bytes) => Self {
@@ -67,7 +67,7 @@ impl Written {
     }
 }
 
-/// A successful answer of one piece. What a client has not read at the end of `time` is given up.
+/// A successful answer with one body. After `time` the unread rest is dropped and the body ends with an error.
 pub(crate) fn respond(
     answers: &Answers,
     time: Duration,
@@ -86,7 +86,7 @@ pub(crate) fn respond(
     Ok(response)
 }
 
-/// A body of `start` and `rest`. What a client has not read at the end of `time` is given up.
+/// A body of `start` and `rest`. After `time` the unread rest is dropped and the body ends with an error.
 pub(crate) fn sending(answers: &Answers, time: Duration, start: &[u8], rest: Bytes) -> Result<Body, ConnectError> {
     if rest.len() <= PIECE_BYTES {
         let whole = if start.is_empty() {
@@ -100,10 +100,10 @@ pub(crate) fn sending(answers: &Answers, time: Duration, start: &[u8], rest: Byt
     let length = rest.len();
     let first = Bytes::copy_from_slice(start);
     let pieces = (0..length).step_by(PIECE_BYTES).map(move |start| {
-        // Held as long as there are pieces to come: a closure takes along only what it names.
+        // Keeps the charge while pieces remain: a closure captures only variables that it uses.
         let _held = &held;
         let end = length.min(start + PIECE_BYTES);
-        // A copy: a slice would keep all of the body as long as it is on its way.
+        // A copy, since a slice would keep the whole body alive while it is sent.
         Bytes::copy_from_slice(&rest[start..end])
     });
     let pieces = (!first.is_empty()).then_some(first).into_iter().chain(pieces);

@@ -1,7 +1,8 @@
 //! `POST /api/v1/sql`: a query in, rows out while it runs.
 //!
-//! In: text or JSON. Out: JSON, CSV, Arrow, Parquet or pprof as `query::format` writes them. An error before the first
-//! row is an ordinary error answer; after it the connection is broken off, so that nobody takes a part for the whole.
+//! In: text or JSON. Out: JSON, CSV, Arrow, Parquet or pprof, written by `query::format`. An error before the first row
+//! gives an ordinary error answer; a later one breaks the connection, so that a partial answer is not taken for a
+//! complete one.
 
 use axum::body::Body;
 use axum::extract::State;
@@ -19,7 +20,7 @@ use crate::server::tenant::tenant;
 use crate::wire::connect::{CallHeaders, Code, ConnectError};
 use crate::wire::sql::{self, SqlFormat};
 
-/// `POST /api/v1/sql`: rows while the query runs.
+/// `POST /api/v1/sql`: streams rows while the query runs.
 pub(super) async fn sql(State(state): State<ServerState>, request: Request<Body>) -> Response {
     run(state, request).await.unwrap_or_else(IntoResponse::into_response)
 }
@@ -58,7 +59,7 @@ async fn run(state: ServerState, request: Request<Body>) -> Result<Response, Con
     Ok(response)
 }
 
-/// Waits for the first chunk, so that its error still can be an error answer.
+/// Waits for the first chunk, so that an error before it can still become an error answer.
 async fn first_rows(
     mut chunks: BoxStream<'static, Result<Bytes, QueryError>>,
 ) -> Result<BoxStream<'static, Result<Bytes, QueryError>>, ConnectError> {

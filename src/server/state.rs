@@ -1,6 +1,6 @@
-//! What the routes need: where profiles go, who answers questions, limits and options.
+//! Shared state of the routes: the store, the query engine, limits and options.
 //!
-//! The composition root fills this in; tests fill in their own. Nothing here is process-wide.
+//! The composition root creates it; tests create their own. Nothing here is process-wide.
 
 use std::sync::Arc;
 
@@ -22,20 +22,20 @@ use crate::store::{Store, StoreError};
 use crate::wire::connect::{Code, ConnectError};
 use crate::wire::service::Memory;
 
-/// Where the profiles of all tenants are kept. The store is one; tests have others.
+/// Stores the profiles of all tenants. Implemented by the store and by tests.
 pub trait ProfileStore: Send + Sync + 'static {
-    /// Where the profiles of one tenant go. What it takes is durable.
+    /// The receiver for profiles of one tenant. Accepted profiles are durable.
     fn sink(self: Arc<Self>, tenant: &TenantId) -> Receiver;
 
-    /// Writes what is in memory to files.
+    /// Flushes all profiles in memory to files.
     fn flush(&self) -> BoxFuture<'_, Result<(), SinkError>>;
 
-    /// Why no profiles are taken at the moment, if so.
+    /// The reason why no profiles are accepted at the moment, if any.
     fn unavailable(&self) -> Option<String> {
         None
     }
 
-    /// Deletes profiles; durable when it returns. A store that cannot says so.
+    /// Deletes profiles; durable when it returns. The default is an error.
     fn delete(&self, _deletion: Deletion) -> BoxFuture<'_, Result<Report, StoreError>> {
         Box::pin(async {
             Err(StoreError::Request(
@@ -68,16 +68,16 @@ impl ProfileStore for Store {
     }
 }
 
-/// How the server presents itself.
+/// Options of the HTTP side.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
-    /// Path under which every route answers once more, without a `/` at its end; empty for none.
+    /// Path prefix under which every route is also served, without a trailing `/`; empty for none.
     pub prefix: String,
-    /// True: the tenant is read from `X-Scope-OrgID` and must be there. False: everything belongs to `anonymous`.
+    /// True: the tenant is read from the required header `X-Scope-OrgID`. False: all data belongs to `anonymous`.
     pub multi_tenant: bool,
-    /// A collector runs in this process, and its routes are served beside these: the page shows it.
+    /// True when a collector runs in this process and its routes are served beside these: the page then shows it.
     pub with_collector: bool,
-    /// Who may delete profiles; with none the route is off.
+    /// Tokens that allow deletion; without any the route is off.
     pub admin: Vec<AdminToken>,
     /// Sizes and times of the HTTP side.
     pub limits: ServerLimits,
@@ -95,15 +95,15 @@ impl Default for ServerOptions {
     }
 }
 
-/// Shared by all routes; cheap to clone.
+/// State that all routes share; cheap to clone.
 #[derive(Clone)]
 pub struct ServerState(Arc<Inner>);
 
 /// The parts of a [`ServerState`].
 pub struct Inner {
-    /// Keeps the profiles of all tenants.
+    /// Stores the profiles of all tenants.
     pub store: Arc<dyn ProfileStore>,
-    /// Answers questions about the store's profiles.
+    /// Answers queries over the stored profiles.
     pub engine: QueryEngine,
     /// How the server presents itself, and its limits.
     pub options: ServerOptions,
@@ -112,14 +112,14 @@ pub struct Inner {
     pub(crate) metrics: ServerMetrics,
     pub(crate) intake: Intake,
     pub(crate) workers: Workers,
-    /// Memory of answers on their way. Counted apart from requests: a client that does not read its answer must not
-    /// keep profiles out.
+    /// Memory of answers that are being sent. Counted separately from requests: a client that does not read its answer
+    /// must not block ingestion.
     pub(crate) answers: Answers,
     pub(crate) page: crate::admin::page::Page,
 }
 
 impl ServerState {
-    /// Puts the parts together.
+    /// Creates the state from its parts.
     pub fn new(
         store: Arc<dyn ProfileStore>,
         engine: QueryEngine,
@@ -148,8 +148,7 @@ impl ServerState {
 }
 
 impl ServerState {
-    /// Hands profiles to the store. Their memory counts until the store has them, also when the caller does not wait so
-    /// long.
+    /// Passes profiles to the store. Their memory is charged until the store has them, even if the caller disconnects.
     pub(crate) async fn append(
         &self,
         tenant: TenantId,
@@ -160,7 +159,7 @@ impl ServerState {
         finished(async move { sink.append(profiles).await }, memory).await
     }
 
-    /// As `append`, of decoded profiles.
+    /// As `append`, for decoded profiles.
     pub(crate) async fn append_decoded(
         &self,
         tenant: TenantId,
@@ -172,7 +171,7 @@ impl ServerState {
     }
 }
 
-/// Runs work to its end, also when nobody waits for it, and holds its memory so long.
+/// Runs work to its end even if the caller is dropped, and holds its memory until then.
 async fn finished<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
     memory: Memory,
@@ -186,8 +185,8 @@ async fn finished<T: Send + 'static>(
         .map_err(|error| ConnectError::new(Code::Internal, format!("the request made the store fail: {error}")))
 }
 
-/// A prefix with a `/` before it and none after it. Characters that mean something in a route's template (or in a URL)
-/// make no prefix.
+/// A prefix with a leading `/` and no trailing one. A prefix with special characters of route templates or URLs is
+/// ignored.
 fn usable_prefix(prefix: &str) -> String {
     let path = prefix.trim_matches('/');
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~/".contains(&byte);

@@ -1,4 +1,4 @@
-//! Small routes about the server itself: ready or not, which build, write to files now.
+//! Routes about the server itself: readiness, build information, flush.
 //!
 //! In: plain GETs and one POST. Out: text or JSON.
 
@@ -19,7 +19,7 @@ pub(super) async fn ready(State(state): State<ServerState>) -> Response {
     }
 }
 
-/// `GET /api/v1/status/buildinfo`, in the shape of Prometheus' route of that name.
+/// `GET /api/v1/status/buildinfo`, in the format of the Prometheus route with that name.
 pub(super) async fn buildinfo() -> Response {
     Json(json!({
         "status": "success",
@@ -36,7 +36,7 @@ pub(super) async fn buildinfo() -> Response {
     .into_response()
 }
 
-/// `POST /flush`: returns when everything taken so far is in files.
+/// `POST /flush`: returns when all profiles accepted so far are in files.
 pub(super) async fn flush(State(state): State<ServerState>) -> Response {
     match state.store.flush().await {
         Ok(()) => StatusCode::NO_CONTENT.into_response(),

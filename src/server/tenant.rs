@@ -1,7 +1,7 @@
-//! Whose data a request is about: the header `X-Scope-OrgID`.
+//! The tenant of a request, from the header `X-Scope-OrgID`.
 //!
-//! In: headers. Out: a tenant id. Whether the caller may speak for that tenant is a proxy's business: there is no
-//! authentication here, as in Pyroscope.
+//! In: headers. Out: a tenant id. There is no authentication here, as in Pyroscope: a proxy decides whether the caller
+//! may use the tenant.
 
 use http::HeaderMap;
 
@@ -10,7 +10,7 @@ use crate::server::state::ServerOptions;
 use crate::wire::call::TENANT_HEADER;
 use crate::wire::connect::{Code, ConnectError};
 
-/// The tenant that a request speaks for. On a server of one tenant the header is not read.
+/// The tenant of a request. On a single-tenant server the header is not read.
 pub(super) fn tenant(headers: &HeaderMap, options: &ServerOptions) -> Result<TenantId, ConnectError> {
     if !options.multi_tenant {
         return Ok(TenantId::anonymous());

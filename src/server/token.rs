@@ -1,25 +1,25 @@
-//! Tokens that allow deleting profiles, kept as hashes, each for named tenants.
+//! Tokens that allow deletion of profiles, kept as hashes; each is valid for named tenants.
 
 use sha2::{Digest, Sha256};
 
 use crate::profile::TenantId;
 
-/// Shortest token, in bytes: what can be guessed is no protection.
+/// Minimum length of a token in bytes, so that it cannot be guessed.
 pub(crate) const SHORTEST_TOKEN_BYTES: usize = 16;
 
-/// A token that lets its bearer delete profiles of some tenants.
+/// A token that allows its bearer to delete profiles of some tenants.
 #[derive(Clone)]
 pub struct AdminToken {
-    /// Name of the token in the log.
+    /// Name of the token in logs.
     pub name: String,
-    /// SHA-256 of the token: compared instead of it, so that the time of a comparison says nothing.
+    /// SHA-256 of the token, compared instead of the token so that the timing of a comparison reveals nothing.
     pub(super) digest: [u8; 32],
     /// Tenants whose profiles may be deleted.
     pub tenants: Vec<TenantId>,
 }
 
 impl AdminToken {
-    /// A token for some tenants; an error when it is too short or has characters that no header can carry.
+    /// A token for some tenants; an error when it is too short or has characters that are not allowed in a header.
     pub fn new(name: &str, token: &str, tenants: Vec<TenantId>) -> Result<Self, String> {
         if token.len() < SHORTEST_TOKEN_BYTES || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(format!(

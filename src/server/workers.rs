@@ -1,9 +1,9 @@
-//! Work on bodies and answers that takes longer than an async thread may be held up: on threads of its own, a bounded
-//! number at a time.
+//! Runs work on bodies and answers that would block an async thread for too long: on separate threads, with a limit on
+//! their number.
 //!
-//! In: how many bytes the work reads and writes at most, and the work. Out: its result. Small is judged by the larger
-//! of the two: a few kilobytes of gzip may be many megabytes. Long work has few threads, so that there are always some
-//! for what is soon done.
+//! In: the maximum number of bytes that the work reads or writes, and the work. Out: its result. The larger of input
+//! and output decides, since a few kilobytes of gzip may be many megabytes. Long work has its own, lower limit, so that
+//! threads always remain for short work.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use tokio::sync::Semaphore;
 
 use crate::wire::connect::{Code, ConnectError};
 
-/// Work on so many bytes is done at once: it takes less than the half millisecond that a change of threads is worth.
+/// Work on up to this many bytes runs inline: it takes less than the half millisecond that a thread switch costs.
 pub(crate) const AT_ONCE_BYTES: usize = 64 << 10;
 
-/// Work on so many bytes is soon done: some milliseconds.
+/// Work on up to this many bytes is short: it takes some milliseconds.
 const SOON_BYTES: usize = 4 << 20;
 
-/// Threads for work, as places. Clones share them.
+/// Limits on the number of threads. Clones share them.
 #[derive(Debug, Clone)]
 pub(crate) struct Workers {
     soon: Arc<Semaphore>,
@@ -25,7 +25,7 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// As many places for short work as there are CPUs, half as many for long work.
+    /// As many threads for short work as there are CPUs, half as many for long work.
     pub(crate) fn new() -> Self {
         let cpus = std::thread::available_parallelism().map_or(2, usize::from);
         Self {
@@ -34,8 +34,8 @@ impl Workers {
         }
     }
 
-    /// Runs work on at most `bytes` bytes. It owns what it works on and the share of the budget for that: when the
-    /// caller goes away, it still runs to its end.
+    /// Runs work on at most `bytes` bytes. The closure owns its input and its charge, so it runs to its end even when
+    /// the caller is dropped.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         bytes: usize,

@@ -1,8 +1,8 @@
 //! Our own log lines: logfmt or JSON on standard error, level and format changeable while the program runs.
 //!
-//! In: events of `tracing` (and of libraries that use `log`), with the fields of the spans around them. Out: one line
-//! an event, `ts`, `level`, `msg`, then the fields. User and password in a URL are cut out of every value; other
-//! secrets never reach a log, because `lang` prints them as `(secret)`. Does not rotate, ship or drop lines.
+//! In: events of `tracing` (and of libraries that use `log`), with the fields of the enclosing spans. Out: one line for
+//! each event, `ts`, `level`, `msg`, then the fields. User and password in a URL are removed from every value; other
+//! secrets never reach a log, because `lang` prints them as `(secret)`. Lines are not rotated, forwarded or dropped.
 
 use std::fmt::{self, Debug, Write as _};
 use std::io::Write as _;
@@ -20,7 +20,7 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, reload};
 
-/// Libraries that say at `info` what only their authors want to know, once a scrape or more.
+/// Libraries whose `info` events are of no interest to operators and come with every scrape.
 const QUIET_TARGETS: [&str; 8] = [
     "pyroscope",
     "jemalloc_pprof",
@@ -32,7 +32,7 @@ const QUIET_TARGETS: [&str; 8] = [
     "object_store",
 ];
 
-/// Which lines and in which form. The defaults are Alloy's: `info`, `logfmt`.
+/// Level and format of the logs. The defaults are Alloy's: `info`, `logfmt`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Settings {
     /// The least severe level that is written.
@@ -44,7 +44,7 @@ pub struct Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Level {
     Debug,
-    /// What an operator wants to know of a healthy program.
+    /// Events that an operator wants to see when all is well.
     #[default]
     Info,
     Warn,
@@ -59,14 +59,14 @@ pub enum Format {
     Json,
 }
 
-/// A setting that is not one of the known words, or logs that could not be set up.
+/// Why a setting is not valid or logs could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     #[error("unrecognized log level `{0}`: use one of debug, info, warn, error")]
     Level(String),
     #[error("unrecognized log format `{0}`: use one of logfmt, json")]
     Format(String),
-    /// There is a subscriber already, or it is gone.
+    /// A global subscriber is already installed, or it is gone.
     #[error("logs cannot be set up: {0}")]
     Setup(String),
 }
@@ -97,10 +97,10 @@ impl FromStr for Format {
     }
 }
 
-/// Sets up the logs of this process, on standard error. Once a process.
+/// Sets up the logs of this process, on standard error. May be called once.
 pub(crate) fn init(settings: Settings) -> Result<LogHandle, LogError> {
     let (subscriber, handle) = subscriber(settings, |line| {
-        // A closed standard error is no reason to stop working.
+        // A closed standard error must not stop the program.
         let _ = std::io::stderr().lock().write_all(line.as_bytes());
     });
     subscriber
@@ -109,7 +109,7 @@ pub(crate) fn init(settings: Settings) -> Result<LogHandle, LogError> {
     Ok(handle)
 }
 
-/// Changes the logs while the program runs: for the `logging` block of a configuration.
+/// Changes the log settings at run time, for the `logging` block of a configuration.
 #[derive(Clone)]
 pub(crate) struct LogHandle {
     json: Arc<AtomicBool>,
@@ -117,7 +117,7 @@ pub(crate) struct LogHandle {
     taps: Arc<Taps>,
 }
 
-/// Listeners to the lines. The flag keeps the usual case, none, at the cost of one load.
+/// Receivers of log lines. The flag makes the usual case, no receiver, cost one atomic load.
 #[derive(Default)]
 struct Taps {
     any: AtomicBool,
@@ -130,13 +130,13 @@ struct Kept {
     left_out: u64,
 }
 
-/// Keeps a copy of the lines written while it lives, up to its limit.
+/// Collects the lines that are logged during its lifetime, up to a limit in bytes.
 pub(crate) struct LogTap {
     kept: Arc<Mutex<Kept>>,
 }
 
 impl LogTap {
-    /// The lines so far; how many did not fit is said at the end.
+    /// The lines so far, with a note of how many were dropped at the limit.
     pub(crate) fn text(&self) -> String {
         let kept = self.kept.lock();
         match kept.left_out {
@@ -164,7 +164,7 @@ impl Taps {
 }
 
 impl LogHandle {
-    /// Puts these settings in force from the next event on.
+    /// Applies these settings from the next event on.
     pub(crate) fn apply(&self, settings: Settings) -> Result<(), LogError> {
         self.filter
             .reload(filter(settings.level))
@@ -173,7 +173,7 @@ impl LogHandle {
         Ok(())
     }
 
-    /// Copies the lines written from now on, at most `limit` bytes.
+    /// Starts to collect log lines, at most `limit` bytes.
     pub(crate) fn tap(&self, limit: usize) -> LogTap {
         let kept = Arc::new(Mutex::new(Kept {
             text: String::new(),
@@ -187,7 +187,7 @@ impl LogHandle {
     }
 }
 
-/// A subscriber that hands finished lines (with their newline) to `write`, and the handle to change it.
+/// A subscriber that passes finished lines (with their newline) to `write`, and a handle to change its settings.
 pub(crate) fn subscriber(
     settings: Settings,
     write: impl Fn(&str) + Send + Sync + 'static,
@@ -221,14 +221,14 @@ fn filter(level: Level) -> Targets {
         .with_targets(QUIET_TARGETS.map(|target| (target, quiet)))
 }
 
-/// The layer that makes lines of events.
+/// The layer that turns events into lines.
 struct Lines {
     json: Arc<AtomicBool>,
     taps: Arc<Taps>,
     write: Box<dyn Fn(&str) + Send + Sync>,
 }
 
-/// The fields of a span, kept with it.
+/// The fields of a span, stored in its extensions.
 struct SpanFields(Fields);
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
@@ -275,20 +275,20 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
     }
 }
 
-/// Names and values in the order in which they were given; the message is the field `message`.
+/// Fields in the order in which they were given; the message is the field `message`.
 #[derive(Default)]
 struct Fields(Vec<(&'static str, Scalar)>);
 
 #[derive(Clone)]
 enum Scalar {
-    /// A number or a boolean, as written in both formats.
+    /// A number or a boolean, written without quotes in both formats.
     Bare(String),
     Text(String),
 }
 
 impl Fields {
     fn put(&mut self, field: &Field, value: Scalar) {
-        // `log.target`, `log.line` and so on come with every line of a library that uses `log`.
+        // Events of libraries that use `log` all carry `log.target`, `log.line` and so on.
         if field.name().starts_with("log.") {
             return;
         }
@@ -305,7 +305,7 @@ impl Fields {
         }
     }
 
-    /// All but the message; of a name given twice the innermost.
+    /// All fields but the message; for a repeated name the innermost one.
     fn others(&self) -> impl Iterator<Item = (&'static str, &Scalar)> {
         let all = &self.0;
         all.iter().enumerate().filter_map(move |(place, (name, value))| {
@@ -337,7 +337,7 @@ impl Visit for Fields {
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
-        // JSON has no word for these.
+        // JSON cannot represent infinities and NaN as numbers.
         let scalar = if value.is_finite() { Scalar::Bare } else { Scalar::Text };
         self.put(field, scalar(value.to_string()));
     }
@@ -369,7 +369,7 @@ fn logfmt_line(time: &str, level: &str, fields: &Fields) -> String {
     line
 }
 
-/// A character that needs no quotes in logfmt.
+/// True for a character that needs no quotes in logfmt.
 fn is_plain(c: char) -> bool {
     c > ' ' && c != '=' && c != '"' && c != '\\' && !c.is_control() && !c.is_whitespace()
 }
@@ -386,7 +386,7 @@ fn json_line(time: &str, level: &str, fields: &Fields) -> String {
     let mut line = format!("{{\"ts\":\"{time}\",\"level\":\"{level}\",\"msg\":");
     push_json_string(&mut line, fields.message());
     for (name, value) in fields.others() {
-        // The three names above are taken.
+        // `ts`, `level` and `msg` are already used.
         let name = match name {
             "ts" | "level" | "msg" => &format!("{name}_"),
             other => other,
@@ -421,7 +421,7 @@ fn push_json_string(line: &mut String, value: &str) {
     line.push('"');
 }
 
-/// Cuts `user:password@` out of every `scheme://user:password@host` in a text.
+/// Removes `user:password@` from every `scheme://user:password@host` in a text.
 pub(crate) fn without_userinfo(text: String) -> String {
     if !text.contains("://") {
         return text;

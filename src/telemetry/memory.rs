@@ -1,9 +1,9 @@
-//! Memory of the allocator that nobody uses any more, given back to the system.
+//! Returns unused memory of the allocator to the system.
 //!
-//! jemalloc gives pages back when they have been unused for ten seconds, but looks at its clock only when somebody
-//! allocates: a program that has just done something large and then rests would keep them. To be called after such
-//! work, off the async threads: it takes milliseconds. Pages of the program's own file are left alone: mapped or not,
-//! they stay in the system's cache of files, and the system takes them when it lacks memory.
+//! jemalloc returns pages that have been unused for ten seconds, but checks the time only during allocations: a program
+//! that becomes idle after a large task would keep them. Call this after such a task, off the async threads, since it
+//! takes milliseconds. Pages of the executable are not touched: they are part of the system's page cache, which the
+//! system reclaims when it is short of memory.
 
 #![allow(
     unsafe_code,
@@ -12,18 +12,18 @@
 
 use tikv_jemalloc_ctl::{arenas, raw};
 
-/// Gives back unused pages of the allocator. Without jemalloc nothing happens.
+/// Returns unused pages of the allocator to the system. Without jemalloc it does nothing.
 pub(crate) fn give_back() {
     let Ok(count) = arenas::narenas::read() else { return };
     for arena in 0..count {
         let name = format!("arena.{arena}.dirty_decay_ms\0");
-        // SAFETY: the name ends in NUL and the value behind it is an `ssize_t`, as jemalloc's manual says; an arena
-        // that does not exist yet is an error and no more.
+        // SAFETY: the name ends in NUL and the value has the type `ssize_t`, as jemalloc's manual says; an arena that
+        // does not exist yet only gives an error.
         let Ok(before) = (unsafe { raw::read::<isize>(name.as_bytes()) }) else {
             continue;
         };
         for milliseconds in [0, before] {
-            // SAFETY: as above. At 0 unused pages are given back at once.
+            // SAFETY: as above. With a decay time of 0 unused pages are returned at once.
             let _ = unsafe { raw::write::<isize>(name.as_bytes(), milliseconds) };
         }
     }

@@ -1,9 +1,9 @@
-//! Metric handles: one tree of registries for the process, handed down in scopes.
+//! Metric handles: one tree of registries for the process, accessed through scopes.
 //!
 //! In: handles of `prometheus-client`, registered under a name without the `_total` of counters. Out: Prometheus text
-//! of all scopes together, each family once. The maker of a child scope keeps it for as long as its metrics shall be
-//! seen (a component does by keeping its context); a removed component therefore leaves nothing behind. No metric is
-//! process-wide.
+//! of all scopes together, each family once. The owner of a child scope keeps it as long as its metrics should be
+//! visible (a component keeps it in its context), so a removed component leaves no metrics behind. No metric is a
+//! process-wide static.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -19,9 +19,8 @@ pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8"
 
 type Label = (&'static str, Arc<str>);
 
-/// A place in the registry with labels that every metric registered here carries. Clones share the registry. When the
-/// last clone of a scope that was made by [`Scope::child`] is dropped, its metrics leave the registry, so a component
-/// that is removed leaves nothing behind.
+/// A registry with labels that every metric registered here carries. Clones share the registry. When the last clone of
+/// a scope made by [`Scope::child`] is dropped, its metrics are removed.
 #[derive(Clone)]
 pub struct Scope {
     tree: Arc<Tree>,
@@ -30,16 +29,16 @@ pub struct Scope {
 
 struct Place {
     labels: Box<[Label]>,
-    /// Made when something is registered: most components of a large configuration have no metrics of their own.
+    /// Created on first registration: most components of a large configuration have no metrics of their own.
     registry: OnceLock<Arc<Mutex<Registry>>>,
 }
 
-/// What all scopes of one root share. The root's own registry lives as long as any scope does; a child's as long as
-/// that child.
+/// State that all scopes of one root share. The root's own registry lives as long as any scope, and a child's registry
+/// as long as that child.
 struct Tree {
     root: Arc<Mutex<Registry>>,
     children: Mutex<Children>,
-    /// Name, type and help of everything that was registered: metrics without a value yet are not in the text.
+    /// Name, type and help of every registered metric, since metrics without a value are not in the text.
     #[cfg(test)]
     described: Mutex<Vec<(&'static str, prometheus_client::metrics::MetricType, &'static str)>>,
 }
@@ -47,13 +46,13 @@ struct Tree {
 #[derive(Default)]
 struct Children {
     list: Vec<Weak<Mutex<Registry>>>,
-    /// At this length the list is searched for those that are gone.
+    /// Length at which the list is cleared of dropped children.
     sweep_at: usize,
 }
 
 impl Children {
     fn add(&mut self, child: Weak<Mutex<Registry>>) {
-        // Not at every child: that would visit each for each.
+        // Sweeping for every child would take quadratic time.
         if self.list.len() >= self.sweep_at {
             self.list.retain(|child| child.strong_count() > 0);
             self.sweep_at = (self.list.len() * 2).max(64);
@@ -86,12 +85,12 @@ impl Scope {
         }
     }
 
-    /// A scope whose metrics carry the labels of this one and these.
+    /// A child scope whose metrics carry the labels of this one and `labels`.
     pub fn child(&self, labels: impl IntoIterator<Item = (&'static str, String)>) -> Self {
         self.child_of(labels.into_iter().map(|(name, value)| (name, Arc::from(value))))
     }
 
-    /// As [`Scope::child`], with values that are shared.
+    /// As [`Scope::child`], with shared values.
     pub(crate) fn child_of(&self, labels: impl IntoIterator<Item = (&'static str, Arc<str>)>) -> Self {
         Self {
             tree: self.tree.clone(),
@@ -112,8 +111,8 @@ impl Scope {
         })
     }
 
-    /// Registers a metric. `name` is without the `_total` suffix of counters, which the text form adds; `help` is a
-    /// sentence; it gets its full stop if it has none.
+    /// Registers a metric. `name` is without the `_total` suffix of counters, which the text format adds; `help` is a
+    /// sentence, whose full stop is added if it is missing.
     pub fn register(&self, name: &'static str, help: &'static str, metric: impl Metric) {
         #[cfg(test)]
         self.tree.described.lock().push((name, metric.metric_type(), help));
@@ -122,7 +121,7 @@ impl Scope {
             .register(name, help.trim_end_matches('.'), metric);
     }
 
-    /// Name as it is read, type and help of everything that was registered, in that order.
+    /// Every registered metric as its name in the text format, type and help.
     #[cfg(test)]
     pub(crate) fn described(&self) -> Vec<(String, String, &'static str)> {
         let described = self.tree.described.lock();
@@ -134,14 +133,14 @@ impl Scope {
         as_read.collect()
     }
 
-    /// Registers a source of metrics that are read when they are asked for.
+    /// Registers a source of metrics that are computed at every scrape.
     pub fn register_collector(&self, collector: impl Collector) {
         self.registry().lock().register_collector(Box::new(collector));
     }
 
     /// The metrics of every living scope of this root in Prometheus' text format 0.0.4, families sorted by name and
-    /// each under one `HELP` and `TYPE`. Two metrics of one name and the same labels give one line: the younger
-    /// scope's.
+    /// each under one `HELP` and `TYPE`. For two metrics with the same name and labels, one line is written: the one of
+    /// the younger scope.
     pub fn encode(&self) -> String {
         let mut merged = Merged::default();
         merged.add(&self.tree.root);
@@ -160,7 +159,7 @@ impl Scope {
     }
 }
 
-/// Families of several registries, joined by name.
+/// Families of several registries, merged by name.
 #[derive(Default)]
 struct Merged {
     families: BTreeMap<String, Family>,
@@ -171,7 +170,7 @@ struct Family {
     help: String,
     kind: String,
     lines: Vec<String>,
-    /// Series (name and labels) to its place in `lines`.
+    /// Maps a series (name and labels) to its index in `lines`.
     seen: HashMap<String, usize>,
 }
 
@@ -185,8 +184,8 @@ impl Merged {
         self.parse(&text);
     }
 
-    /// Reads OpenMetrics text as `prometheus-client` writes it: `HELP`, `TYPE`, perhaps `UNIT`, then the samples of one
-    /// family.
+    /// Parses OpenMetrics text as written by `prometheus-client`: `HELP`, `TYPE`, optionally `UNIT`, then the samples
+    /// of one family.
     fn parse(&mut self, text: &str) {
         let mut help = "";
         let mut current: Option<String> = None;
@@ -197,17 +196,17 @@ impl Merged {
                 let (name, kind) = rest.split_once(' ').unwrap_or((rest, "unknown"));
                 current = self.family(name, kind, help);
             } else if line.starts_with('#') || line.is_empty() {
-                // UNIT and EOF have no meaning in this format.
+                // UNIT and EOF do not exist in this format.
             } else if let Some(family) = current.as_ref().and_then(|name| self.families.get_mut(name)) {
                 family.add(line);
             }
         }
     }
 
-    /// The key of the family to which the next samples go; `None` when a family of that name has another type, which no
-    /// reader would accept.
+    /// The key of the family of the samples that follow; `None` when a family of that name has another type, which
+    /// readers would refuse.
     fn family(&mut self, name: &str, kind: &str, help: &str) -> Option<String> {
-        // In this format a family has the name of its samples, and knows fewer types.
+        // In this format a family is named after its samples, and there are fewer types.
         let (name, kind) = match kind {
             "counter" => (format!("{name}_total"), "counter"),
             "info" => (format!("{name}_info"), "gauge"),
@@ -249,7 +248,7 @@ impl Family {
         // A label value may hold ` # ` or `} `: the series ends at the brace outside quotes.
         let end = series_end(line);
         let (series, rest) = line.split_at(end);
-        // Exemplars exist in OpenMetrics only.
+        // Exemplars exist only in OpenMetrics.
         let value = rest.split(" # ").next().unwrap_or(rest);
         let line = format!("{series}{value}");
         if let Some(&place) = self.seen.get(series) {
@@ -261,7 +260,7 @@ impl Family {
     }
 }
 
-/// Where the name and labels of a sample line end and ` value` begins.
+/// The offset where name and labels of a sample line end and ` value` begins.
 fn series_end(line: &str) -> usize {
     let (mut quoted, mut escaped) = (false, false);
     for (at, byte) in line.bytes().enumerate() {

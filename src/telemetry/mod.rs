@@ -1,6 +1,6 @@
-//! Our own logs and metrics. Knows no other layer but `base`.
+//! Logs and metrics of the program itself. Depends on no other layer but `base`.
 //!
-//! `logs` writes lines, `metrics` and `process` give numbers. The routes that serve them are in `admin`.
+//! `logs` writes lines; `metrics` and `process` provide metrics. The routes that serve them are in `admin`.
 
 pub(crate) mod logs;
 pub(crate) mod memory;

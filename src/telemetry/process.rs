@@ -1,7 +1,8 @@
-//! Metrics of the process itself, read from `/proc/self` when they are asked for.
+//! Metrics of the process itself, read from `/proc/self` at every scrape.
 //!
-//! Out: `process_*` under the names that every Prometheus client library uses, what the allocator holds, and the
-//! version. What cannot be read (no `/proc`) is left out; nothing here fails. Knows nothing of profiles.
+//! Out: `process_*` metrics with the names that every Prometheus client library uses, the memory of the allocator, and
+//! the version. Values that cannot be read (no `/proc`) are omitted; nothing here fails. This module does not depend on
+//! profiles.
 
 use std::fmt;
 use std::fs;
@@ -87,7 +88,7 @@ impl Collector for ProcessMetrics {
     }
 }
 
-/// The same and the traffic of the machine under Alloy's names, for alerts that use them.
+/// Metrics of the process and of the machine's network traffic under Alloy's names, for alerts that use them.
 #[derive(Debug)]
 pub struct ResourceMetrics {
     start_time: Option<f64>,
@@ -165,7 +166,7 @@ impl Collector for ResourceMetrics {
 fn traffic() -> Option<(f64, f64)> {
     let text = fs::read_to_string("/proc/net/dev").ok()?;
     let mut sums = (0.0, 0.0);
-    // Two lines of headings; then the name, eight numbers of receiving, eight of sending.
+    // Two heading lines; then for each interface the name, eight numbers for receiving and eight for sending.
     for line in text.lines().skip(2) {
         let (_, numbers) = line.split_once(':')?;
         let mut numbers = numbers.split_whitespace();
@@ -175,15 +176,15 @@ fn traffic() -> Option<(f64, f64)> {
     Some(sums)
 }
 
-/// CPU time of all threads, living and ended, in seconds.
+/// CPU time of all threads, running and ended, in seconds.
 pub fn cpu_seconds() -> Option<f64> {
     let fields = stat_fields()?;
-    // proc(5): utime and stime are fields 14 and 15; the first two are cut off.
+    // proc(5): utime and stime are fields 14 and 15; the first two fields are already removed.
     let ticks: u64 = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
     Some(ticks as f64 / TICKS_PER_SECOND)
 }
 
-/// `/proc/self/stat` behind the command's name, which may itself hold spaces and parentheses.
+/// Fields of `/proc/self/stat` after the command name, which may contain spaces and parentheses.
 fn stat_fields() -> Option<Vec<String>> {
     let text = fs::read_to_string("/proc/self/stat").ok()?;
     let (_, rest) = text.rsplit_once(')')?;
@@ -212,7 +213,7 @@ fn status_kib(key: &str) -> Option<f64> {
 }
 
 fn open_fds() -> Option<f64> {
-    // One of them is the directory that is being read.
+    // One of the descriptors is that of the directory itself.
     Some(fs::read_dir("/proc/self/fd").ok()?.count().saturating_sub(1) as f64)
 }
 

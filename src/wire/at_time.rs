@@ -1,8 +1,8 @@
-//! Times in the parameters of Pyroscope's plain routes, as Graphite writes them: a Unix time, a day, `now-1h`.
+//! Parses times in the parameters of Pyroscope's plain routes, in Graphite's format: a Unix time, a day, `now-1h`.
 //!
-//! In: text and the time now. Out: Unix nanoseconds. The unit of a Unix time follows from its digits: 13 are
-//! milliseconds, 16 microseconds, 19 nanoseconds, all else seconds; 8 are a day. Pyroscope takes what it cannot read
-//! for now; here it is an error.
+//! In: text and the current time. Out: Unix nanoseconds. The unit of a Unix time follows from its number of digits: 13
+//! are milliseconds, 16 microseconds, 19 nanoseconds, others seconds; 8 digits are a day. Pyroscope treats an invalid
+//! time as now; here it is an error.
 
 use chrono::{NaiveDate, NaiveTime};
 
@@ -31,8 +31,8 @@ const UNITS: [(&str, i64); 17] = [
     ("year", 31_536_000),
 ];
 
-/// Unix nanoseconds of the value of a parameter; no text is now. 400 with the name of the parameter for what is no
-/// time.
+/// Parses the value of a parameter to Unix nanoseconds; an empty text is now. An invalid time is 400 with the name of
+/// the parameter.
 pub(crate) fn read(parameter: &str, text: &str, now_nanos: i64) -> Result<i64, ConnectError> {
     parse(text, now_nanos).ok_or_else(|| {
         ConnectError::invalid(format!(
@@ -43,7 +43,7 @@ pub(crate) fn read(parameter: &str, text: &str, now_nanos: i64) -> Result<i64, C
 }
 
 fn parse(text: &str, now_nanos: i64) -> Option<i64> {
-    // As Graphite has it, these only make a time easier to read.
+    // As in Graphite, these characters only make a time easier to read.
     let text: String = text.trim().chars().filter(|c| !matches!(c, ' ' | '_' | ',')).collect();
     if text.is_empty() {
         return Some(now_nanos);
@@ -72,7 +72,7 @@ fn parse(text: &str, now_nanos: i64) -> Option<i64> {
     }
 }
 
-/// Nanoseconds of `1h30min`.
+/// Parses an offset such as `1h30min` to nanoseconds.
 fn parse_offset(text: &str) -> Option<i64> {
     if text.is_empty() {
         return None;

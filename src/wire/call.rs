@@ -1,8 +1,7 @@
-//! The calling side of unary Connect: one message out, one message or one error back.
+//! The client side of unary Connect: sends one message and receives one message or one error.
 //!
-//! In: a `reqwest` client that the caller configured (TLS, proxy, pool), a base URL with an optional path prefix,
-//! headers. Retries are the caller's business: [`CallError::is_retryable`] and [`CallError::retry_after`] say what is
-//! worth it.
+//! In: a configured `reqwest` client (TLS, proxy, pool), a base URL with an optional path prefix, headers. The caller
+//! does retries: [`CallError::is_retryable`] and [`CallError::retry_after`] tell when they make sense.
 
 use std::time::Duration;
 
@@ -18,13 +17,14 @@ use crate::wire::error_detail::ErrorDetail;
 /// Header that names the tenant.
 pub(crate) const TENANT_HEADER: &str = "x-scope-orgid";
 
-/// Largest answer that a client takes: a merged profile of a large fleet is below it, a runaway server is not.
+/// Maximum size of an answer in bytes: large enough for a merged profile of a large fleet, and a bound against a faulty
+/// server.
 const MAX_ANSWER_BYTES: usize = 1 << 30;
 
-/// Longest timeout that the protocol can tell: ten digits.
+/// Longest timeout that the protocol can express: ten digits of milliseconds.
 const MAX_TIMEOUT_MS: u64 = 9_999_999_999;
 
-/// A call did not give an answer.
+/// Why a call gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// The server could not be reached or the connection broke.
@@ -44,12 +44,12 @@ pub enum CallError {
         code: Option<Code>,
         /// The server's text, or the start of its answer.
         message: String,
-        /// What it says for programs.
+        /// Details of the error that programs can read.
         details: Vec<ErrorDetail>,
         /// How long the server asks to wait.
         retry_after: Option<Duration>,
     },
-    /// The server answered with something else than the message.
+    /// The server's answer is not the expected message.
     #[error("cannot read the answer of {url}: {message}")]
     Answer {
         url: String,
@@ -79,7 +79,7 @@ impl CallError {
     }
 }
 
-/// `reqwest` says only "error sending request"; the reason is in its sources.
+/// The error with its sources, since `reqwest` itself says only "error sending request".
 fn chain(error: &reqwest::Error) -> String {
     let mut text = String::new();
     let mut source = std::error::Error::source(error);
@@ -93,7 +93,7 @@ fn chain(error: &reqwest::Error) -> String {
     if text.is_empty() { error.to_string() } else { text }
 }
 
-/// A server, and what goes along with every call of it.
+/// A server with the settings of all calls to it.
 #[derive(Clone, Debug)]
 pub struct Caller {
     client: reqwest::Client,
@@ -103,7 +103,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// A caller of the server at `base`; a path in it is kept as the prefix of all routes.
+    /// A caller of the server at `base`; its path is kept as the prefix of all routes.
     pub fn new(client: reqwest::Client, base: Url) -> Self {
         Self {
             client,
@@ -120,8 +120,8 @@ impl Caller {
         self
     }
 
-    /// Names the tenant in every call. Text that cannot stand in a header is left out, and the server then says that
-    /// the tenant is missing.
+    /// Sends the tenant in every call. A tenant that is not valid in a header is omitted; the server then reports that
+    /// it is missing.
     #[must_use]
     pub fn with_tenant(mut self, tenant: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(tenant) {
@@ -130,7 +130,7 @@ impl Caller {
         self
     }
 
-    /// Limits each call; the server is told.
+    /// Limits the duration of each call; the limit is sent to the server.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
@@ -165,7 +165,7 @@ impl Caller {
         })
     }
 
-    /// As [`Caller::call`], with the bytes of both messages.
+    /// As [`Caller::call`], with encoded messages.
     pub(crate) async fn call_raw(&self, route: &str, body: Bytes) -> Result<Bytes, CallError> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(Codec::Proto.content_type()));
@@ -178,7 +178,7 @@ impl Caller {
         read(response).await
     }
 
-    /// Posts `body` to `route` and returns the answer as soon as its headers are there, when they say success.
+    /// Posts `body` to `route` and returns the answer once its headers have arrived, if its status is a success.
     pub async fn post(&self, route: &str, headers: HeaderMap, body: Bytes) -> Result<reqwest::Response, CallError> {
         let url = self.url(route);
         let mut request = self
@@ -203,7 +203,7 @@ impl Caller {
             .get(RETRY_AFTER)
             .and_then(|value| value.to_str().ok()?.parse().ok())
             .map(Duration::from_secs);
-        // Who cannot read the reason still has the status.
+        // If the body cannot be read, the status alone is reported.
         let body = read(response).await.unwrap_or_default();
         let error = ConnectError::from_json(status, &body);
         let code = error.as_ref().map(|error| error.code);
@@ -232,7 +232,7 @@ async fn read(response: reqwest::Response) -> Result<Bytes, CallError> {
     })
 }
 
-/// The start of a body that is not ours, as one line.
+/// The start of a body that is not a Connect error, as one line.
 fn excerpt(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(200)]);
     text.split_whitespace().collect::<Vec<_>>().join(" ")

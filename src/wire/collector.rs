@@ -1,7 +1,7 @@
-//! `collector.v1`: how a collector gets its configuration from a server. The calling side.
+//! `collector.v1`: how a collector gets its configuration from a server. This is the client side.
 //!
-//! In: a [`Caller`] of the server. Out: what the server says. Keeps nothing between calls and knows nothing of what a
-//! configuration means.
+//! In: a [`Caller`] of the server. Out: the server's answers. No state is kept between calls, and the configuration is
+//! not interpreted.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use crate::wire::proto::collector::{
     RemoteConfigStatuses, UnregisterCollectorRequest, UnregisterCollectorResponse,
 };
 
-/// The collector that asks for its configuration.
+/// The identity of a collector for the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity {
     /// Id of the collector; never empty.
     pub id: Arc<str>,
     /// Name of the collector for people.
     pub name: Arc<str>,
-    /// What the server chooses by.
+    /// Attributes by which the server chooses a configuration.
     pub attributes: BTreeMap<Arc<str>, Arc<str>>,
 }
 
-/// What became of the configuration that the server sent.
+/// Status of the configuration that the server sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Status {
     /// The configuration runs.
@@ -32,21 +32,21 @@ pub(crate) enum Status {
     Failed(String),
 }
 
-/// What a server answers to who asks for a configuration.
+/// The server's answer to a request for the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// What came with this hash is still right.
+    /// The configuration of the given hash is still current.
     NotModified,
     /// A configuration to run.
     Config {
         /// Text of the configuration.
         content: String,
-        /// What to send next time, so that the same does not come again; may be empty.
+        /// Hash to send with the next request, so that the server need not send the same again; may be empty.
         hash: String,
     },
 }
 
-/// Tells the server who we are; again when that is another.
+/// Registers the collector; repeated when the identity changes.
 pub(crate) async fn register(caller: &Caller, identity: &Identity) -> Result<(), CallError> {
     let request = RegisterCollectorRequest {
         id: identity.id.to_string(),
@@ -59,7 +59,7 @@ pub(crate) async fn register(caller: &Caller, identity: &Identity) -> Result<(),
     Ok(())
 }
 
-/// Tells the server that we are gone.
+/// Removes the registration of the collector.
 pub(crate) async fn unregister(caller: &Caller, id: &str) -> Result<(), CallError> {
     let request = UnregisterCollectorRequest { id: id.to_owned() };
     let route = "collector.v1.CollectorService/UnregisterCollector";
@@ -67,8 +67,8 @@ pub(crate) async fn unregister(caller: &Caller, id: &str) -> Result<(), CallErro
     Ok(())
 }
 
-/// Asks for the configuration. `hash` is that of the last answer, empty for none; `status` only when it is another than
-/// the last one sent.
+/// Requests the configuration. `hash` is that of the last answer, empty for none; `status` is set only when it differs
+/// from the last one sent.
 pub(crate) async fn get_config(
     caller: &Caller,
     identity: &Identity,

@@ -1,7 +1,7 @@
-//! What an error says besides its code and its sentence: messages that a program can read.
+//! Details of an error besides code and text: messages that programs can read.
 //!
 //! Connect puts them into the JSON of the error, gRPC into `grpc-status-details-bin` ([`crate::wire::grpc_status`]).
-//! Who does not know the type of a detail passes it over.
+//! Clients ignore details of unknown types.
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
@@ -9,7 +9,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Connect writes base64 without padding, and reads it with or without.
+/// Connect writes base64 without padding, and accepts it with or without.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new()
@@ -37,7 +37,7 @@ impl ErrorDetail {
         }
     }
 
-    /// The message, when it is of the type with this name and can be read.
+    /// The message, when it has the type with this name and can be decoded.
     pub fn read<M: prost::Message + Default>(&self, type_name: &str) -> Option<M> {
         if self.type_name == type_name {
             M::decode(self.value.clone()).ok()

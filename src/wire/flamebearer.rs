@@ -1,7 +1,7 @@
-//! Flamebearer, version 1: the JSON of Pyroscope's plain routes, with a flame graph and what stands around it.
+//! Flamebearer, version 1: the JSON of Pyroscope's plain routes, with a flame graph and its metadata.
 //!
-//! In: flame graphs and differences as `profile` has them. Out: values that serde writes with exactly Pyroscope's
-//! fields. Numbers are JSON numbers, not texts as in protobuf's JSON. What a time line holds is its maker's business.
+//! In: flame graphs and differences as in `profile`. Out: values that serde writes with exactly Pyroscope's fields.
+//! Numbers are JSON numbers, not strings as in protobuf's JSON. The caller fills in time lines.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,9 @@ use serde::Serialize;
 use crate::profile::ProfileType;
 use crate::profile::flamegraph::{DiffGraph, FlameGraph};
 
-/// Samples a second of types that are not about CPU time.
+/// Sample rate reported for types other than CPU time.
 const SAMPLE_RATE: u32 = 100;
-/// A second of CPU time in nanoseconds: the values of such types stand for samples of a nanosecond.
+/// Sample rate reported for CPU time, whose values are nanoseconds: one sample stands for a nanosecond.
 const CPU_SAMPLE_RATE: u32 = 1_000_000_000;
 
 /// An answer of `/pyroscope/render` or `/pyroscope/render-diff`.
@@ -22,11 +22,11 @@ pub(crate) struct FlamebearerProfile {
     version: u32,
     flamebearer: Flamebearer,
     metadata: Metadata,
-    /// Absent from a difference.
+    /// `None` for a difference.
     pub timeline: Option<Timeline>,
-    /// By value of the label that was asked for.
+    /// Time lines by value of the `group_by` label.
     pub groups: Option<BTreeMap<String, Timeline>>,
-    /// Always `null`, as in Pyroscope: heat maps are a call of their own.
+    /// Always `null`, as in Pyroscope: heat maps have their own call.
     heatmap: Option<()>,
     #[serde(skip_serializing_if = "Option::is_none")]
     left_ticks: Option<i64>,
@@ -38,7 +38,7 @@ pub(crate) struct FlamebearerProfile {
 #[serde(rename_all = "camelCase")]
 struct Flamebearer {
     names: Vec<String>,
-    /// Groups of four numbers a node, of seven in a difference.
+    /// The numbers of all nodes: four for each node, seven in a difference.
     levels: Vec<Vec<i64>>,
     num_ticks: i64,
     max_self: i64,
@@ -48,20 +48,20 @@ struct Flamebearer {
 #[serde(rename_all = "camelCase")]
 struct Metadata {
     format: &'static str,
-    /// Always empty: a question may be about profiles of several agents.
+    /// Always empty, since an answer may cover profiles of several agents.
     spy_name: &'static str,
     sample_rate: u32,
     units: String,
     name: String,
 }
 
-/// Values at equal distances.
+/// Values at equal intervals.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Timeline {
     /// Time of the first value in Unix seconds.
     pub start_time: i64,
-    /// One value a step; 0 where there is nothing.
+    /// One value for each step; 0 for a step without profiles.
     pub samples: Vec<u64>,
     /// Length of a step in seconds.
     pub duration_delta: i64,
@@ -70,7 +70,7 @@ pub(crate) struct Timeline {
 }
 
 impl FlamebearerProfile {
-    /// A flame graph of values of a type, without time lines.
+    /// A flame graph of one profile type, without time lines.
     pub(crate) fn single(graph: FlameGraph, profile_type: &ProfileType) -> Self {
         Self {
             version: 1,
@@ -89,7 +89,7 @@ impl FlamebearerProfile {
         }
     }
 
-    /// A difference of values of a type.
+    /// A difference of two sides of one profile type.
     pub(crate) fn double(graph: DiffGraph, profile_type: &ProfileType) -> Self {
         Self {
             version: 1,

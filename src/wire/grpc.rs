@@ -1,8 +1,8 @@
-//! Unary gRPC and gRPC-Web: which of the protocols a request speaks, what its headers say, and the five bytes before a
+//! Unary gRPC and gRPC-Web: detects the protocol of a request and parses its headers and the five bytes before a
 //! message.
 //!
-//! In: headers and bytes. Out: the same [`CallHeaders`] as of Connect, so that all protocols are one from there on.
-//! Protocol: <https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md>.
+//! In: headers and bytes. Out: the same [`CallHeaders`] as for Connect, so that later steps do not depend on the
+//! protocol. Protocol: <https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md>.
 
 use std::time::Duration;
 
@@ -14,16 +14,16 @@ use crate::wire::connect::{CallHeaders, Codec, Compression, ConnectError};
 /// Content type of requests and answers.
 const CONTENT: &str = "application/grpc";
 
-/// Most digits of a timeout.
+/// Maximum number of digits of a timeout.
 const TIMEOUT_DIGITS: usize = 8;
 
-/// Bytes before a message: one of flags, four of length.
+/// Length of the prefix of a message: one byte of flags, four of length.
 pub(crate) const PREFIX_BYTES: usize = 5;
 
 /// The protocol of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Protocol {
-    /// Connect, or what is no call at all.
+    /// Connect, or a request that is not a call.
     Connect,
     /// gRPC, which needs HTTP/2.
     Grpc,
@@ -44,7 +44,7 @@ impl Protocol {
     }
 }
 
-/// Reads the headers of a gRPC call. Errors: 415 for messages that are not protobuf, 400 for a wrong timeout,
+/// Parses the headers of a gRPC call. Errors: 415 for messages that are not protobuf, 400 for a wrong timeout,
 /// `unimplemented` for an unknown compression.
 pub(crate) fn call_headers(headers: &HeaderMap) -> Result<CallHeaders, ConnectError> {
     let kind = content_type(headers);
@@ -70,7 +70,7 @@ fn content_type(headers: &HeaderMap) -> &str {
     value.and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
-/// The time that the caller gives, from `grpc-timeout`.
+/// The caller's timeout, from `grpc-timeout`.
 fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, ConnectError> {
     let Some(value) = headers.get("grpc-timeout") else {
         return Ok(None);
@@ -100,17 +100,17 @@ fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, ConnectError> {
     })
 }
 
-/// What stands before a message.
+/// The prefix of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Prefix {
-    /// The message is compressed as `grpc-encoding` says.
+    /// True when the message is compressed as `grpc-encoding` says.
     pub is_compressed: bool,
-    /// Bytes of the message as it is on the wire.
+    /// Length of the message on the wire in bytes.
     pub length: u32,
 }
 
 impl Prefix {
-    /// Reads the bytes before a message.
+    /// Parses the prefix of a message.
     pub(crate) fn read(bytes: [u8; PREFIX_BYTES]) -> Result<Self, ConnectError> {
         let [flags, length @ ..] = bytes;
         let is_compressed = match flags {

@@ -1,6 +1,6 @@
 //! `google.rpc.Status`, which gRPC sends as `grpc-status-details-bin`: code, message and details of an error.
 //!
-//! In: a [`ConnectError`]. Out: the bytes of the header before base64, and back. gRPC's codes are Connect's, numbered.
+//! In: a [`ConnectError`]. Out: the bytes of the header before base64, and back. gRPC uses Connect's codes as numbers.
 
 use bytes::Bytes;
 use prost::Message;
@@ -8,7 +8,7 @@ use prost::Message;
 use crate::wire::connect::{Code, ConnectError};
 use crate::wire::error_detail::ErrorDetail;
 
-/// What stands before a type's name in the URL of an `Any`.
+/// Prefix of a type's name in the URL of an `Any`.
 const TYPE_URL: &str = "type.googleapis.com/";
 
 /// The message `google.rpc.Status`.
@@ -31,7 +31,7 @@ struct Any {
     value: Bytes,
 }
 
-/// The status of an error.
+/// Encodes an error as a status.
 pub fn encode(error: &ConnectError) -> Bytes {
     let details = error.details.iter().map(|detail| Any {
         type_url: format!("{TYPE_URL}{}", detail.type_name),
@@ -45,7 +45,7 @@ pub fn encode(error: &ConnectError) -> Bytes {
     status.encode_to_vec().into()
 }
 
-/// The error of a status; `None` when the bytes are none, or one of success.
+/// Decodes the error of a status; `None` when the bytes are invalid or the status is a success.
 pub fn decode(status: &[u8]) -> Option<ConnectError> {
     let status = Status::decode(status).ok()?;
     let mut error = ConnectError::new(Code::from_grpc_number(status.code)?, status.message);

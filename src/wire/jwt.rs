@@ -1,4 +1,4 @@
-//! Signed claims (JSON Web Tokens, RFC 7519) by which a service account shows who it is.
+//! Signs JSON Web Tokens (RFC 7519), with which a service account authenticates.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,7 +8,7 @@ use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::pki_types::pem::PemObject as _;
 use serde_json::{Value, json};
 
-/// Signs claims with an RSA key in PEM (PKCS #8), by RS256. The error does not show the key.
+/// Signs claims with an RSA key in PEM (PKCS #8), by RS256. The error does not contain the key.
 pub(crate) fn sign_rs256(key: &str, key_id: Option<&str>, claims: &Value) -> Result<String, String> {
     let der = PrivatePkcs8KeyDer::from_pem_slice(key.as_bytes());
     let der = der.map_err(|error| format!("the private key is not PEM: {error}"))?;

@@ -1,7 +1,7 @@
-//! The wire: protocols as plain types and functions, both directions, one protocol a file.
+//! Wire protocols as plain types and functions, for both directions, one protocol for each file.
 //!
-//! In: bytes and headers. Out: profiles, questions, answers, errors with their codes. No sockets but those of the
-//! clients, no routes (`server` has them), no storage.
+//! In: bytes and headers. Out: profiles, queries, answers, errors with their codes. It has no sockets except those of
+//! the clients, no routes (they are in `server`), and no storage.
 
 pub(crate) mod at_time;
 pub mod call;

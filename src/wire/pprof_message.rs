@@ -1,9 +1,9 @@
-//! A profile in memory as the message that answers carry, without its bytes in between.
+//! Converts a profile in memory to the message in answers, without encoding it in between.
 
 use crate::profile::pprof::{Location, Profile, SampleLabel, Strings, ValueType};
 use crate::wire::proto::google;
 
-/// The message of a profile: ids are indices plus one, the strings those of `pprof::encode`.
+/// The message of a profile: ids are indices plus one, the strings are the same as in `pprof::encode`.
 pub(crate) fn message(profile: &Profile<'_>) -> google::Profile {
     let mut strings = Strings::default();
     let sample_type = profile
@@ -82,7 +82,7 @@ pub(crate) fn message(profile: &Profile<'_>) -> google::Profile {
         period_type: (profile.period_type != ValueType::default())
             .then(|| value_type(&profile.period_type, &mut strings)),
         period: profile.period,
-        // Last: the others add to it.
+        // Last, because the other fields add strings.
         string_table: strings.into_texts(),
     }
 }

@@ -1,7 +1,7 @@
-//! push.v1: how profiles arrive and how we send them.
+//! push.v1: parses and sends pushes of profiles.
 //!
-//! In: a [`PushRequest`]. Out: [`RawProfile`]s, whose bytes are slices of the request's body, and back. Contents of the
-//! profiles are not looked at here: the sink does that.
+//! In: a [`PushRequest`]. Out: [`RawProfile`]s, whose bytes are slices of the request's body, and back. The contents of
+//! the profiles are checked by the sink, not here.
 
 use std::sync::Arc;
 
@@ -13,35 +13,35 @@ use crate::wire::proto::types::LabelPair;
 use crate::wire::refusals::{self, Place};
 use crate::wire::weight::MAX_PROFILES;
 
-/// Longest part of a client's text, and of a refusal, that an error repeats, in bytes: there may be as many refusals as
+/// Maximum length in bytes of a client's text, and of a refusal, in an error: there may be as many refusals as
 /// profiles.
 const EXCERPT_BYTES: usize = 400;
 
 /// Route of the call that pushes profiles.
 pub(crate) const PUSH_ROUTE: &str = "push.v1.PusherService/Push";
 
-/// A push taken apart into its profiles.
+/// A push request split into its profiles.
 #[derive(Debug, Default)]
 pub struct PushBatch {
-    /// Profiles that can go to a sink.
+    /// Profiles to pass to a sink.
     pub profiles: Vec<RawProfile>,
-    /// Where in the request each profile stood.
+    /// Origin of each profile in the request.
     origins: Vec<Origin>,
-    /// Profiles that can go nowhere, and why.
+    /// Profiles that cannot be accepted, with the reason.
     refused: Vec<(Origin, SinkError)>,
 }
 
-/// What a refusal says of the profile that it is about.
+/// Place and id of a profile, for errors.
 #[derive(Debug, Clone)]
 struct Origin {
     place: Place,
-    /// Id that the sender gave.
+    /// Id that the sender gave the profile.
     id: Arc<str>,
 }
 
 impl PushBatch {
-    /// Takes a request apart: each sample of each series is a profile. Wrong labels refuse a series, empty bytes a
-    /// sample; the others stay. A request without any sample, or with more than [`MAX_PROFILES`], is an error.
+    /// Splits a request: each sample of each series is a profile. Invalid labels refuse a series, empty bytes a sample;
+    /// the others stay. A request without any sample, or with more than [`MAX_PROFILES`], is an error.
     pub fn from_request(request: PushRequest) -> Result<Self, SinkError> {
         let mut batch = Self::default();
         let profiles: usize = request.series.iter().map(|series| series.samples.len()).sum();
@@ -84,7 +84,7 @@ impl PushBatch {
             .push((origin, SinkError::new(SinkErrorKind::Invalid, message)));
     }
 
-    /// Hands the profiles over for [`crate::profile::ProfileSink::append`] and keeps what the answer needs.
+    /// Returns the profiles for [`crate::profile::ProfileSink::append`] and the data needed for the answer.
     pub fn split(self) -> (Vec<RawProfile>, PushOutcome) {
         let outcome = PushOutcome {
             origins: self.origins,
@@ -105,14 +105,14 @@ pub struct PushOutcome {
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct PushRefused {
-    /// A line for each, with its series and its id. Of kinds the one that most wants a retry.
+    /// One line for each refused profile, with its series and its id. The kind is the most retryable of all.
     pub error: SinkError,
-    /// The same as a message, for programs.
+    /// The refusals as a message for programs.
     pub detail: ErrorDetail,
 }
 
 impl PushOutcome {
-    /// `Ok` when everything was taken; `refused` is what the sink refused.
+    /// `Ok` when all profiles were accepted; `refused` are those that the sink refused.
     pub fn finish(mut self, refused: Vec<RefusedProfile>) -> Result<(), PushRefused> {
         let refused = refused
             .into_iter()
@@ -143,13 +143,13 @@ impl PushOutcome {
     }
 }
 
-/// The beginning of a text.
+/// The beginning of a text, cut at [`EXCERPT_BYTES`].
 fn excerpt(text: &str) -> &str {
     &text[..text.floor_char_boundary(EXCERPT_BYTES)]
 }
 
-/// Profiles as a request. Each has a series of its own, also where labels are equal: servers name the series that they
-/// refuse. The bytes are shared, not copied.
+/// Builds a request. Each profile gets a series of its own, even with equal labels, because servers name the series in
+/// a refusal. The bytes are shared, not copied.
 pub fn to_request(profiles: &[RawProfile]) -> PushRequest {
     let series = profiles
         .iter()
@@ -165,7 +165,7 @@ pub fn to_request(profiles: &[RawProfile]) -> PushRequest {
     PushRequest { series }
 }
 
-/// Labels as the wire has them.
+/// Labels as messages for the wire.
 pub fn pairs(labels: &Labels) -> Vec<LabelPair> {
     labels
         .iter()
@@ -176,7 +176,7 @@ pub fn pairs(labels: &Labels) -> Vec<LabelPair> {
         .collect()
 }
 
-/// Sends profiles to a server that speaks push.v1.
+/// Sends profiles to a server over push.v1.
 #[derive(Clone, Debug)]
 pub struct PushClient {
     caller: Caller,
@@ -188,8 +188,8 @@ impl PushClient {
         Self { caller }
     }
 
-    /// Sends one batch. An error may stand for some of the profiles only, which [`refusals::of_error`] finds: the
-    /// others are stored then.
+    /// Sends one batch. An error may concern only some of the profiles, which [`refusals::of_error`] finds; the others
+    /// are then stored.
     pub async fn push(&self, profiles: &[RawProfile]) -> Result<(), CallError> {
         let _: PushResponse = self.caller.call(PUSH_ROUTE, &to_request(profiles)).await?;
         Ok(())

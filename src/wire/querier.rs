@@ -1,7 +1,7 @@
-//! querier.v1: messages from and to plain values, and a client.
+//! querier.v1: converts between messages and plain values, and a client.
 //!
-//! In: flame graphs, labels and types as `profile` has them. Out: messages, and back. What a question means is the
-//! query engine's business; which questions there are stands in `proto/querier/v1/querier.proto`.
+//! In: flame graphs, labels and types as in `profile`. Out: messages, and back. The query engine interprets the
+//! requests; the calls are listed in `proto/querier/v1/querier.proto`.
 
 use bytes::Bytes;
 
@@ -11,7 +11,7 @@ use crate::wire::call::{CallError, Caller};
 use crate::wire::proto::types::LabelPair;
 use crate::wire::proto::{querier, types};
 
-/// Name of the service; a route is `querier.v1.QuerierService/` and the name of the call.
+/// Name of the service; a route is `querier.v1.QuerierService/` followed by the name of the call.
 pub const SERVICE: &str = "querier.v1.QuerierService";
 
 /// A profile type as a message.
@@ -71,7 +71,7 @@ pub(crate) fn diff_message(graph: DiffGraph) -> querier::FlameGraphDiff {
     }
 }
 
-/// A flame graph out of a message; what a server did not tell (files, binaries, lines) is empty.
+/// A flame graph from a message; data that the server did not send (files, binaries, lines) is empty.
 pub fn flamegraph(message: querier::FlameGraph) -> FlameGraph {
     let values = |levels: Vec<querier::Level>| levels.into_iter().map(|level| level.values).collect();
     let mut graph = FlameGraph {
@@ -92,7 +92,7 @@ pub fn flamegraph(message: querier::FlameGraph) -> FlameGraph {
     graph
 }
 
-/// What a question is about: a type, a selector in braces, and [start, end) in Unix milliseconds.
+/// The profiles of a request: a type, a selector in braces, and [start, end) in Unix milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
     /// Five-part id of the profile type.
@@ -101,20 +101,20 @@ pub struct Selection {
     pub selector: String,
     /// First millisecond of the range.
     pub start_ms: i64,
-    /// First millisecond after.
+    /// First millisecond after the range.
     pub end_ms: i64,
 }
 
-/// A time line that a server answered.
+/// A time line in a server's answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimeLine {
-    /// Labels of the series, those that were grouped by.
+    /// The labels of the series that it was grouped by.
     pub labels: Labels,
-    /// Milliseconds and value.
+    /// Time in Unix milliseconds, and value.
     pub points: Vec<(i64, f64)>,
 }
 
-/// Asks a server that speaks querier.v1.
+/// A client of a querier.v1 server.
 #[derive(Clone, Debug)]
 pub struct QuerierClient {
     caller: Caller,
@@ -140,7 +140,7 @@ impl QuerierClient {
             .collect())
     }
 
-    /// Names of labels in a range, of the series that all `matchers` (selectors in braces) select.
+    /// Names of labels in a range, of the series that match all `matchers` (selectors in braces).
     pub async fn label_names(
         &self,
         matchers: Vec<String>,
@@ -156,7 +156,7 @@ impl QuerierClient {
         Ok(answer.names)
     }
 
-    /// Values of one label in a range, of the series that all `matchers` select.
+    /// Values of one label in a range, of the series that match all `matchers`.
     pub async fn label_values(
         &self,
         name: &str,
@@ -174,7 +174,7 @@ impl QuerierClient {
         Ok(answer.names)
     }
 
-    /// Label sets in a range, cut down to `label_names` unless that is empty.
+    /// Label sets in a range, reduced to `label_names` unless that is empty.
     pub async fn series(
         &self,
         matchers: Vec<String>,
@@ -192,7 +192,7 @@ impl QuerierClient {
         Ok(answer.labels_set.into_iter().map(|set| labels(set.labels)).collect())
     }
 
-    /// Time lines with a point every `step_seconds`, one a combination of the labels `group_by`.
+    /// Time lines with a point every `step_seconds`, one for each combination of the labels `group_by`.
     pub async fn select_series(
         &self,
         selection: Selection,
@@ -223,8 +223,8 @@ impl QuerierClient {
             .collect())
     }
 
-    /// The flame graph of at most about `max_nodes` nodes (0: the server's default), with files and lines if the server
-    /// knows how.
+    /// The flame graph with about `max_nodes` nodes (0: the server's default), with files and lines if the server
+    /// supports them.
     pub async fn merge_stacktraces(&self, selection: Selection, max_nodes: i64) -> Result<FlameGraph, CallError> {
         let request = querier::SelectMergeStacktracesRequest {
             profile_type_id: selection.profile_type,

@@ -1,7 +1,7 @@
-//! Which profiles of a push were refused, and why: a detail of the error of the call, both ways.
+//! Error detail with the refused profiles of a push and the reasons, for both directions.
 //!
-//! In: refusals by their place in the request. Out: an [`ErrorDetail`], and back from a failed call. Servers that are
-//! not ours send a sentence at most; then it is known who was refused, but not why.
+//! In: refusals by their place in the request. Out: an [`ErrorDetail`], and back from a failed call. Other servers send
+//! at most an error message, from which the refused profiles are found, but not the reasons.
 
 use prost::{Enumeration, Message};
 
@@ -9,13 +9,14 @@ use crate::profile::{RawProfile, SinkError, SinkErrorKind};
 use crate::wire::call::CallError;
 use crate::wire::error_detail::ErrorDetail;
 
-/// Name of the detail's type. It is ours: Pyroscope has none.
+/// Name of the detail's type. Pyroscope has no such detail.
 const TYPE_NAME: &str = "push.v1.PushRefusals";
 
-/// Bytes of all messages in a detail: gRPC sends it as a header. The sentence of the error has the others, too.
+/// Maximum total length of the messages in a detail, in bytes, since gRPC sends it as a header. The error text contains
+/// all messages.
 const MAX_MESSAGE_BYTES: usize = 4 << 10;
 
-/// Profiles that were refused, in the order of the request. All others were stored.
+/// The refused profiles in the order of the request. All others were stored.
 #[derive(Clone, PartialEq, Message)]
 struct PushRefusals {
     #[prost(message, repeated, tag = "1")]
@@ -32,12 +33,12 @@ struct PushRefusal {
     sample: u32,
     #[prost(enumeration = "Reason", tag = "3")]
     reason: i32,
-    /// For people; may be empty.
+    /// Message for people; may be empty.
     #[prost(string, tag = "4")]
     message: String,
 }
 
-/// Why a profile was refused; numbers are on the wire.
+/// Why a profile was refused; the numbers are part of the wire format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
 enum Reason {
@@ -49,7 +50,7 @@ enum Reason {
     Internal = 5,
 }
 
-/// Where in a request a profile stands.
+/// The place of a profile in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     /// Index of the series in the request.
@@ -58,16 +59,16 @@ pub(crate) struct Place {
     pub sample: usize,
 }
 
-/// A profile of a push that failed.
+/// A refused profile of a push.
 #[derive(Debug)]
 pub(crate) struct Refused {
     /// Index among the profiles that were pushed.
     pub index: usize,
-    /// Why, when the server says so.
+    /// The reason, when the server gives one.
     pub error: Option<SinkError>,
 }
 
-/// The detail that says what was refused.
+/// Builds the detail for refused profiles.
 pub(crate) fn to_detail<'a>(refused: impl IntoIterator<Item = (Place, &'a SinkError)>) -> ErrorDetail {
     let mut room = MAX_MESSAGE_BYTES;
     let refused = refused.into_iter().map(|(place, error)| {
@@ -84,8 +85,8 @@ pub(crate) fn to_detail<'a>(refused: impl IntoIterator<Item = (Place, &'a SinkEr
     ErrorDetail::new(TYPE_NAME, &PushRefusals { refused })
 }
 
-/// Who was refused when pushing `profiles` failed, each in a series of its own; all others were taken. `None` when the
-/// error is about the push as a whole.
+/// The refused profiles of a failed push of `profiles`, where each had a series of its own; all others were accepted.
+/// `None` when the error concerns the push as a whole.
 pub(crate) fn of_error(error: &CallError, profiles: &[RawProfile]) -> Option<Vec<Refused>> {
     let CallError::Refused { message, details, .. } = error else {
         return None;
@@ -112,7 +113,7 @@ fn of_detail(detail: PushRefusals, count: usize) -> Option<Vec<Refused>> {
     (!refused.is_empty()).then_some(refused)
 }
 
-/// The profiles whose ids stand in lines about a series. `None` when there are none, or all.
+/// The profiles whose ids occur in lines about a series. `None` when there are none, or when all occur.
 fn of_sentence(message: &str, profiles: &[RawProfile]) -> Option<Vec<Refused>> {
     let lines: Vec<&str> = message.lines().filter(|line| line.contains("series")).collect();
     let is_named =

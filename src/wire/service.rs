@@ -1,7 +1,8 @@
-//! Services as Rust traits: the generated code has one a service of the proto files, with a method for each call.
+//! Services as Rust traits: the generated code has one for each service of the proto files, with a method for each
+//! call.
 //!
-//! In: a call whose message is there. Out: its answer. Nothing here knows a protocol: Connect, gRPC and gRPC-Web end in
-//! the same method ([`Routes`] brings them there).
+//! In: a call with its decoded message. Out: its answer. This module does not depend on a protocol: Connect, gRPC and
+//! gRPC-Web all call the same method through [`Routes`].
 
 use bytes::Bytes;
 
@@ -9,30 +10,30 @@ use crate::profile::TenantId;
 use crate::wire::connect::{Codec, ConnectError};
 use crate::wire::json::{FromJson, ToJson};
 
-/// A call whose message is there.
+/// A call with its decoded message.
 pub struct Call<Message> {
-    /// Whose data it is about.
+    /// The tenant of the request.
     pub tenant: TenantId,
     /// The message that came in.
     pub request: Message,
-    /// The form that the answer will have, for methods that can write it themselves.
+    /// Encoding of the answer, for methods that can encode it themselves.
     pub codec: Codec,
-    /// Counts the memory of the message until it is dropped.
+    /// Charge for the memory of the message, released on drop.
     pub memory: Memory,
 }
 
-/// A claim on a budget of memory, given back when it is dropped.
+/// A charge on a memory budget, released on drop.
 pub(crate) type Memory = Box<dyn Send>;
 
-/// An answer: a message, or bytes that already are one in protobuf's binary form.
+/// An answer: a message, or bytes that are already encoded in protobuf's binary form.
 pub enum Answer<Reply> {
     /// A message that is to be encoded.
     Message(Reply),
-    /// Encoded; decoded only for a caller that wants JSON.
+    /// Already encoded; decoded again only for a caller that wants JSON.
     Encoded(Bytes),
 }
 
-/// What a call gives in the end.
+/// The outcome of a call: an answer or an error.
 pub(crate) type CallResult<Reply> = Result<Answer<Reply>, ConnectError>;
 
 impl<Reply> From<Reply> for Answer<Reply> {
@@ -41,19 +42,19 @@ impl<Reply> From<Reply> for Answer<Reply> {
     }
 }
 
-/// A message that a call may bring, in any form.
+/// A request message, decodable from all encodings.
 pub trait RequestMessage: prost::Message + Default + FromJson + 'static {}
 
 impl<T: prost::Message + Default + FromJson + 'static> RequestMessage for T {}
 
-/// A message that may be an answer, in any form.
+/// An answer message, encodable in all encodings.
 pub trait ReplyMessage: prost::Message + Default + ToJson + 'static {}
 
 impl<T: prost::Message + Default + ToJson + 'static> ReplyMessage for T {}
 
-/// Where a service hands its calls over, each with its route, such as `push.v1.PusherService/Push`.
+/// Receives the calls of a service, each with its route, such as `push.v1.PusherService/Push`.
 pub trait Routes {
-    /// A call of one message that has one message as its answer.
+    /// Registers a call with one message as the request and one as the answer.
     fn unary<Message, Reply, Work>(
         &mut self,
         route: &'static str,

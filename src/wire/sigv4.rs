@@ -1,7 +1,7 @@
-//! Signatures of requests to Amazon's services, and to those that speak like them (AWS Signature Version 4).
+//! Signs requests to AWS and compatible services (AWS Signature Version 4).
 //!
-//! In: a request that is whole. Out: the same with its time, its token and its signature as headers. All headers that
-//! it has by then are signed, so that headers of the connection and of proxies may follow.
+//! In: a complete request. Out: the same request with time, session token and signature as headers. All headers present
+//! at that point are signed; headers of the connection and of proxies may be added later.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -13,32 +13,32 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use ring::{digest, hmac};
 use url::{Position, Url};
 
-/// What stands for itself in a path or query that is signed: letters, digits and these.
+/// Characters that are not escaped in a signed path or query: letters, digits and these.
 const STRICT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// The same with the slash, which parts the segments of a path.
+/// The same with the slash, which separates the segments of a path.
 const STRICT_PATH: &AsciiSet = &STRICT.remove(b'/');
-/// How requests are signed: the name that services know it by.
+/// Name of the signature algorithm in the `Authorization` header.
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
-/// What a request is signed with.
+/// Credentials for signing requests to AWS.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Credentials {
-    /// Id of the key, which is sent.
+    /// Access key id, which is sent with the request.
     pub access_key: Arc<str>,
-    /// The key, which is never sent.
+    /// Secret access key, which is never sent.
     pub secret_key: Arc<str>,
-    /// Token of credentials that end, which is sent.
+    /// Session token of temporary credentials, which is sent with the request.
     pub session_token: Option<Arc<str>>,
 }
 
-/// Shows which key it is, nothing more.
+/// Prints the access key id and no secrets.
 impl fmt::Debug for Credentials {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "Credentials({})", self.access_key)
     }
 }
 
-/// Whom a signature is for.
+/// Service and region for which a request is signed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scope<'a> {
     /// Name of the service, such as `ec2`.
@@ -47,7 +47,7 @@ pub(crate) struct Scope<'a> {
     pub region: &'a str,
 }
 
-/// Signs a request as of `now`. Fails when the credentials cannot stand in a header.
+/// Signs a request with the time `now`. Fails when the credentials contain characters that are not allowed in a header.
 pub(crate) fn sign(
     request: &mut reqwest::Request,
     credentials: &Credentials,
@@ -73,7 +73,7 @@ pub(crate) fn sign(
     let names: Vec<&str> = signed.keys().map(String::as_str).collect();
     let names = names.join(";");
     let lines: String = signed.iter().map(|(name, value)| format!("{name}:{value}\n")).collect();
-    // S3 encodes a path once, all others encode what was sent once more.
+    // S3 escapes the path once; all other services escape the path as sent a second time.
     let path = match request.url().path() {
         path if is_s3 => percent_decode_str(path).decode_utf8_lossy().into_owned(),
         path => path.to_owned(),
@@ -99,7 +99,7 @@ pub(crate) fn sign(
     Ok(())
 }
 
-/// Headers by name, with the host; blanks of their values are made single.
+/// Headers by name, with the host; runs of blanks in their values become one blank.
 fn signed_headers(request: &reqwest::Request) -> BTreeMap<String, String> {
     let url = request.url();
     let host = url[Position::BeforeHost..Position::AfterPort].to_owned();
@@ -112,7 +112,7 @@ fn signed_headers(request: &reqwest::Request) -> BTreeMap<String, String> {
     signed
 }
 
-/// The pairs of the query, encoded strictly and in order.
+/// The query pairs, strictly escaped and sorted.
 fn canonical_query(url: &Url) -> String {
     let encode = |text: &str| utf8_percent_encode(text, STRICT).to_string();
     let pairs = url.query_pairs().map(|(name, value)| (encode(&name), encode(&value)));

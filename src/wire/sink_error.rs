@@ -1,4 +1,4 @@
-//! Errors of sinks as Connect errors: the one place where that mapping is written.
+//! Maps errors of sinks to Connect errors; no other module does this mapping.
 
 use crate::profile::{SinkError, SinkErrorKind};
 use crate::wire::connect::{Code, ConnectError};

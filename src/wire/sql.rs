@@ -1,7 +1,6 @@
-//! SQL over HTTP: the request's forms, the answer's formats, and a client.
+//! SQL over HTTP: forms of the request, formats of the answer, and a client.
 //!
-//! In: headers and body of a request. Out: query text and format. Rows are not looked at here: the engine makes them
-//! and writes them.
+//! In: headers and body of a request. Out: query text and format. The query engine produces and encodes the rows.
 
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue};
@@ -47,7 +46,7 @@ impl SqlFormat {
         FORMATS.iter().find(|row| row.0 == self).unwrap_or(&FORMATS[0])
     }
 
-    /// The format that a request wants: `?format=` before `Accept` before JSON.
+    /// The format of the answer: from `?format=`, else from `Accept`, else JSON.
     pub(crate) fn wanted(query: Option<&str>, headers: &HeaderMap) -> Result<Self, ConnectError> {
         let named = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes())
             .find(|(key, _)| key == "format")
@@ -83,7 +82,7 @@ struct SqlBody {
     query: String,
 }
 
-/// The query of a body: `{"query": "..."}` as `application/json`, else the text itself.
+/// The query text of a body: `{"query": "..."}` for `application/json`, else the whole body.
 pub(crate) fn read_query(headers: &HeaderMap, body: &[u8]) -> Result<String, ConnectError> {
     let is_json = headers
         .get(CONTENT_TYPE)
@@ -116,7 +115,7 @@ impl SqlClient {
         Self { caller }
     }
 
-    /// Runs a query. The answer's body comes while the query runs: read it by `chunk`.
+    /// Runs a query. The body of the answer is streamed while the query runs: read it with `chunk`.
     pub(crate) async fn query(&self, query: &str, format: SqlFormat) -> Result<reqwest::Response, CallError> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));

@@ -1,8 +1,8 @@
-//! How much memory a message will take, told before it is made.
+//! Computes an upper bound of the memory of a message before it is decoded.
 //!
-//! In: the body of a call. Out: an upper bound in bytes, or the limit that the body is beyond. An empty message inside
-//! another is two bytes on the wire and up to a hundred in memory, so what repeats is counted first: in a push, whose
-//! bodies are large, field by field; in a question, whose bodies are small, by a factor.
+//! In: the body of a call. Out: an upper bound in bytes, or an error when a limit is exceeded. An empty message inside
+//! another takes two bytes on the wire and up to a hundred in memory, so repeated elements are counted: in a push,
+//! whose bodies are large, field by field; in a query, whose bodies are small, by a factor.
 
 use prost::DecodeError;
 use prost::bytes::Buf as _;
@@ -10,33 +10,33 @@ use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_f
 
 use crate::wire::connect::{Codec, ConnectError};
 
-/// Most profiles of one push, and most series. Senders put tens or hundreds into one: ours 256, Alloy one. Each has an
-/// entry in several lists until it is stored.
+/// Maximum number of profiles, and of series, in one push. Senders put tens or hundreds into one: our own 256, Alloy
+/// one. Each has entries in several lists until it is stored.
 pub(crate) const MAX_PROFILES: usize = 10_000;
 
-/// Most labels of one push, those of all series together: 30 a series, as many as a series may have, for more than a
-/// thousand series.
+/// Maximum number of labels in one push, over all series: more than a thousand series with 30 labels, the maximum of a
+/// series.
 pub(crate) const MAX_LABELS: usize = 50_000;
 
-/// Most bytes of names, values and ids of one push: 160 for each of its labels. They are copied, while profiles are
-/// parts of the body.
+/// Maximum total length of names, values and ids in one push, in bytes: 160 for each of its labels. They are copied,
+/// while profiles are slices of the body.
 pub(crate) const MAX_TEXT_BYTES: usize = 8 << 20;
 
-/// Largest push as JSON, where profiles are copied, too. Programs push in binary.
+/// Maximum size of a push as JSON, where profiles are copied too. Programs push in binary.
 pub(crate) const MAX_JSON_BYTES: usize = 32 << 20;
 
-/// A series, a profile or a label as message, and as what is made of it. The messages have at most 72 bytes; lists that
-/// grow have room for twice as many.
+/// Memory of a series, a profile or a label, as a message and in later forms. The messages have at most 72 bytes;
+/// growing lists have room for twice as many.
 const ENTRY_BYTES: usize = 256;
 
-/// A text is there as field of the message, shared, and for a moment in an error.
+/// Copies of a text: in the message, shared, and for a short time in an error.
 const TEXT_COPIES: usize = 3;
 
-/// Bytes in memory for one of a question: the worst is an empty text of two bytes, which has 24, in a list that has
-/// room for twice as many.
+/// Memory for each byte of a query: at worst an empty string of two bytes takes 24, in a list with room for twice as
+/// many.
 const QUESTION_FACTOR: usize = 40;
 
-/// Memory of a `PushRequest` in bytes, at most.
+/// Maximum memory of a `PushRequest` in bytes.
 pub(crate) fn push(codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
     let counts = match codec {
         Codec::Proto => Counts::of(body)
@@ -47,12 +47,13 @@ pub(crate) fn push(codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
     Ok((counts.profiles + counts.series + counts.labels) * ENTRY_BYTES + counts.text_bytes * TEXT_COPIES)
 }
 
-/// Memory of a question of any kind in bytes, at most.
+/// Maximum memory of any query request in bytes.
 pub(crate) fn question(_codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
     Ok(body.len().saturating_mul(QUESTION_FACTOR))
 }
 
-/// Every message of JSON begins with a brace. What braces in texts add does no harm: limits are far from what is usual.
+/// Counts braces, with which every JSON message begins. Braces in texts only raise the count, and the limits are far
+/// above usual values.
 fn json_push(body: &[u8]) -> Result<usize, ConnectError> {
     if body.len() > MAX_JSON_BYTES {
         return Err(ConnectError::too_large(format!(
@@ -70,18 +71,18 @@ fn json_push(body: &[u8]) -> Result<usize, ConnectError> {
     Ok(messages * ENTRY_BYTES + body.len())
 }
 
-/// What repeats in a `PushRequest`.
+/// Numbers of repeated elements in a `PushRequest`.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Counts {
     series: usize,
     profiles: usize,
-    /// Annotations, which are read and not used, among them.
+    /// Includes annotations, which are decoded but not used.
     labels: usize,
     text_bytes: usize,
 }
 
 impl Counts {
-    /// Counts until the end or until there is too much of anything.
+    /// Counts until the end of the body, or until a limit is exceeded.
     fn of(body: &[u8]) -> Result<Self, DecodeError> {
         let mut counts = Self::default();
         fields(body, &mut |tag, series| {
@@ -128,10 +129,10 @@ impl Counts {
     }
 }
 
-/// Takes a field; false for no more of them.
+/// Handles a field; returns false to stop.
 type EachField<'a> = dyn FnMut(u32, Option<&[u8]>) -> Result<bool, DecodeError> + 'a;
 
-/// Calls `each` with the number and, where it has a length, the content of every field until it wants no more.
+/// Calls `each` with the number of every field and, for length-delimited fields, the content, until it returns false.
 fn fields(mut message: &[u8], each: &mut EachField<'_>) -> Result<(), DecodeError> {
     while message.has_remaining() {
         let (tag, wire) = decode_key(&mut message)?;

@@ -1,9 +1,9 @@
-//! CPU samples of this process, by the backend of the `pyroscope` crate: SIGPROF by CPU time, stacks unwound with
+//! CPU profiles of this process with the backend of the `pyroscope` crate: SIGPROF by CPU time, stacks unwound with
 //! framehop.
 //!
-//! Out: gzip pprof with `samples/count` and `cpu/nanoseconds`. The crate's own encoder is not used: it knows neither
-//! the count nor full file names. The backend keeps about 20 MB from its first use on (its table of stacks). Not here:
-//! who may start it.
+//! Out: gzip pprof with `samples/count` and `cpu/nanoseconds`. The crate's own encoder is not used, because it lacks
+//! the sample count and full file names. The backend keeps about 20 MB (its table of stacks) from its first use on.
+//! Access control is elsewhere.
 
 use std::time::{Instant, SystemTime};
 
@@ -13,10 +13,10 @@ use super::error::ProfilingError;
 use super::samples::{Frame, Samples, program};
 use crate::profile::pprof::{Profile, ValueType};
 
-/// Rate of sampling: Go's.
+/// Sampling rate in Hz, as in Go.
 pub(crate) const SAMPLES_PER_SECOND: u32 = 100;
 
-/// A running profile; dropping it stops the sampling.
+/// A running profile; dropping it stops sampling.
 pub(crate) struct Sampling {
     backend: Pprof<'static>,
     started: SystemTime,
@@ -37,7 +37,7 @@ impl Sampling {
         })
     }
 
-    /// Stops the sampling and writes what it found as gzip pprof.
+    /// Stops sampling and returns the samples as gzip pprof.
     pub(super) fn finish(mut self) -> Result<Vec<u8>, ProfilingError> {
         let duration = self.clock.elapsed();
         let batch = self.backend.report().map_err(failed)?;
@@ -65,7 +65,7 @@ impl Sampling {
         let mut samples = Samples::new(&program, about);
         for report in &reports {
             for (trace, &count) in report.iter() {
-                // Inlined frames come as frames of their own, innermost first.
+                // Inlined functions are separate frames, innermost first.
                 let frames = trace.frames.iter();
                 let stack = frames.map(|frame| samples.location(0, [name(frame)])).collect();
                 let count = i64::try_from(count).unwrap_or(i64::MAX);
@@ -79,7 +79,7 @@ impl Sampling {
 fn name(frame: &StackFrame) -> Frame<'_> {
     Frame {
         function: frame.name.as_deref().unwrap_or("[unknown]"),
-        // The crate puts the whole path here and only the last part into `filename`.
+        // The crate has the whole path here and only its last part in `filename`.
         file: frame.relative_path.as_deref().unwrap_or_default(),
         line: frame.line.unwrap_or(0),
     }
@@ -87,7 +87,7 @@ fn name(frame: &StackFrame) -> Frame<'_> {
 
 fn failed(reason: impl ToString) -> ProfilingError {
     let reason = reason.to_string();
-    // The crate's word for a sampling that another part of this process started.
+    // The crate's message when another part of this process is already sampling.
     if reason.contains("start running cpu profiler") {
         return ProfilingError::Busy;
     }

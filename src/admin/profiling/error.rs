@@ -1,11 +1,11 @@
-//! Why there is no profile, a panic of the work on it included.
+//! Errors of profiling, including a panic of the profiling task.
 
 use std::time::Duration;
 
-/// The longest CPU profile that is taken.
+/// Maximum length of a CPU profile.
 pub(crate) const LONGEST: Duration = Duration::from_mins(5);
 
-/// Why there is no profile.
+/// Why no profile could be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfilingError {
     /// Another CPU profile is being taken.
@@ -14,10 +14,10 @@ pub enum ProfilingError {
     /// The duration is zero or too long.
     #[error("a CPU profile takes from 1 to {longest} seconds, not {asked}", longest = LONGEST.as_secs())]
     Duration {
-        /// What was asked for, in seconds.
+        /// Duration in seconds that was requested.
         asked: u64,
     },
-    /// This program was built or started without it.
+    /// This program was built or started without support for the profile.
     #[error("{0}")]
     Unavailable(&'static str),
     /// The profiler failed although nothing forbids it.
@@ -30,7 +30,7 @@ pub enum ProfilingError {
     },
 }
 
-/// Does work off the async threads.
+/// Runs work off the async threads; a panic becomes an error.
 pub(super) async fn blocking<T: Send + 'static>(
     what: &'static str,
     work: impl FnOnce() -> Result<T, ProfilingError> + Send + 'static,

@@ -1,8 +1,9 @@
-//! The heap of this process as jemalloc samples it.
+//! Heap profile of this process from the samples of jemalloc.
 //!
 //! In: jemalloc's dump (`heap_v2` text: return addresses, sampled objects and bytes). Out: gzip pprof with
-//! `inuse_objects/count` and `inuse_space/bytes`, scaled up from the sample as `jeprof` does. Needs jemalloc as the
-//! allocator, started with `prof:true` (`main.rs` says so). Not here: what was freed, which jemalloc does not count.
+//! `inuse_objects/count` and `inuse_space/bytes`, scaled up from the sample as `jeprof` does. Requires jemalloc as the
+//! allocator, started with `prof:true` (set in `main.rs`). Freed memory is not included, because jemalloc does not
+//! count it.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use super::samples::{Samples, program};
 use super::symbols::{Named, Symbols};
 use crate::profile::pprof::{Profile, ValueType};
 
-/// Asks jemalloc for its dump, through a temporary file.
+/// Requests a dump from jemalloc, through a temporary file.
 pub(crate) async fn dump() -> Result<String, ProfilingError> {
     let Some(control) = jemalloc_pprof::PROF_CTL.as_ref() else {
         return Err(ProfilingError::Unavailable(
@@ -35,7 +36,7 @@ pub(crate) async fn dump() -> Result<String, ProfilingError> {
     .await
 }
 
-/// Turns a dump into pprof.
+/// Converts a dump to pprof.
 pub(crate) fn to_pprof(dump: &str, symbols: &mut Symbols) -> Result<Vec<u8>, ProfilingError> {
     let mut lines = dump.lines();
     let interval: f64 = lines
@@ -50,7 +51,7 @@ pub(crate) fn to_pprof(dump: &str, symbols: &mut Symbols) -> Result<Vec<u8>, Pro
         if let Some(addresses) = line.strip_prefix("@ ") {
             stack = Some(addresses.split_whitespace().filter_map(address).collect());
         } else if let Some(counts) = line.strip_prefix("t*:") {
-            // The first such line is the sum of all stacks, and no stack stands before it.
+            // The first such line is the sum of all stacks and follows no stack.
             let Some(addresses) = stack.take() else { continue };
             let Some((objects, bytes)) = live(counts) else {
                 return Err(failed(format!("jemalloc's dump has the line `{line}`")));
@@ -66,7 +67,7 @@ pub(crate) fn to_pprof(dump: &str, symbols: &mut Symbols) -> Result<Vec<u8>, Pro
     Ok(encode(&allocations, interval as i64))
 }
 
-/// What one stack has allocated and not freed.
+/// Live allocations of one stack.
 struct Allocations {
     /// Return addresses with their names, leaf first.
     stack: Vec<(u64, Arc<[Named]>)>,
@@ -98,15 +99,15 @@ fn address(word: &str) -> Option<u64> {
     u64::from_str_radix(word.strip_prefix("0x").unwrap_or(word), 16).ok()
 }
 
-/// Objects and bytes of ` 12: 3456 [0: 0]`; what stands in brackets is only counted with `prof_accum`.
+/// Parses objects and bytes from ` 12: 3456 [0: 0]`; the numbers in brackets are counted only with `prof_accum`.
 fn live(counts: &str) -> Option<(f64, f64)> {
     let mut words = counts.split_whitespace();
     let objects = words.next()?.strip_suffix(':')?.parse().ok()?;
     Some((objects, words.next()?.parse().ok()?))
 }
 
-/// From what was sampled to what there is: an allocation of `n` bytes is sampled with probability `1 - exp(-n /
-/// interval)`.
+/// Scales sampled numbers up to estimates: an allocation of `n` bytes is sampled with probability
+/// `1 - exp(-n / interval)`.
 fn unsampled(objects: f64, bytes: f64, interval: f64) -> Option<(i64, i64)> {
     if objects <= 0.0 || bytes <= 0.0 {
         return None;

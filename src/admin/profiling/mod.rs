@@ -1,8 +1,8 @@
-//! Profiles of our own process as gzip pprof: CPU time by sampling, heap by jemalloc.
+//! Profiles of the own process as gzip pprof: CPU time by sampling, heap by jemalloc.
 //!
-//! In: a duration. Out: bytes as Go's `net/http/pprof` would give them, with function names. One CPU profile at a time:
-//! a process has one signal handler for it. Symbols are looked up off the async threads and remembered.
-//! Nothing here knows HTTP.
+//! In: a duration. Out: bytes in the format of Go's `net/http/pprof`, with function names. Only one CPU profile runs at
+//! a time, since a process has one handler of the signal. Symbols are resolved off the async threads and cached. This
+//! module does not depend on HTTP.
 
 mod cpu;
 mod error;
@@ -22,7 +22,7 @@ pub(crate) use error::ProfilingError;
 
 use error::blocking;
 
-/// Takes profiles of this process. Clones share the memory of symbols and the lock.
+/// Takes profiles of this process. Clones share the symbol cache and the lock.
 #[derive(Clone)]
 pub struct Profiling {
     process: Arc<ProcessLocks>,
@@ -36,7 +36,7 @@ struct ProcessLocks {
 }
 
 impl Profiling {
-    /// A profiler; when `shutdown` is cancelled a CPU profile ends early with what it has.
+    /// A profiler. When `shutdown` is cancelled, a running CPU profile ends early and returns its samples so far.
     pub fn new(shutdown: Shutdown) -> Self {
         Self {
             process: Arc::default(),
@@ -44,8 +44,8 @@ impl Profiling {
         }
     }
 
-    /// Samples the CPU time of all threads for this long. Sample types `samples/count` and `cpu/nanoseconds`, as Go.
-    /// The sampling stops when the future is dropped.
+    /// Samples the CPU time of all threads for this duration. Sample types are `samples/count` and `cpu/nanoseconds`,
+    /// as in Go. Sampling stops when the future is dropped.
     pub async fn cpu(&self, duration: Duration) -> Result<Vec<u8>, ProfilingError> {
         if duration < Duration::from_secs(1) || duration > LONGEST {
             return Err(ProfilingError::Duration {
@@ -61,8 +61,8 @@ impl Profiling {
         blocking("CPU", move || sampling.finish()).await
     }
 
-    /// What is allocated now, by the stack that allocated it. Sample types `inuse_objects/count` and
-    /// `inuse_space/bytes`: the last two of Go's four, because jemalloc does not count what was freed.
+    /// Live allocations by the stack that allocated them. Sample types are `inuse_objects/count` and
+    /// `inuse_space/bytes`, the last two of Go's four, because jemalloc does not count freed memory.
     pub async fn heap(&self) -> Result<Vec<u8>, ProfilingError> {
         let dump = heap::dump().await?;
         let process = self.process.clone();

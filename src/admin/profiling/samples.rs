@@ -1,11 +1,12 @@
-//! Samples of our own process as gzip pprof: frames by name, equal stacks joined, the program as the one mapping.
+//! Builds gzip pprof from samples of the own process: frames by name, equal stacks merged, the program as the only
+//! mapping.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::profile::pprof::{Builder, Function, Line, Mapping, Profile, encode, gzip};
 
-/// A frame with its names; the file may be empty, the line 0.
+/// A frame with its names; the file may be empty and the line 0.
 #[derive(Clone, Copy)]
 pub(super) struct Frame<'a> {
     pub function: &'a str,
@@ -30,7 +31,7 @@ pub(super) fn program() -> String {
 }
 
 impl<'a> Samples<'a> {
-    /// No samples yet; `about` has the types and the period.
+    /// An empty set of samples; `about` has the sample types and the period.
     pub(super) fn new(program: &'a str, about: Profile<'a>) -> Self {
         let mut builder = Builder::new(about);
         let mapping = builder.mapping(Mapping {
@@ -60,7 +61,7 @@ impl<'a> Samples<'a> {
         self.builder.location(self.mapping, address, &lines)
     }
 
-    /// Adds values to a stack, leaf first; one value a sample type.
+    /// Adds values to a stack, leaf first; one value for each sample type.
     pub(super) fn add(&mut self, stack: Vec<u32>, values: &[i64]) {
         let sums = self.sums.entry(stack).or_insert_with(|| vec![0; values.len()]);
         for (sum, value) in sums.iter_mut().zip(values) {
@@ -68,7 +69,7 @@ impl<'a> Samples<'a> {
         }
     }
 
-    /// The profile as gzip pprof, with when it was taken and for how long.
+    /// The profile as gzip pprof, with its start time and duration.
     pub(super) fn finish(mut self, started: SystemTime, duration: Duration) -> Vec<u8> {
         for (stack, values) in self.sums {
             self.builder.sample(stack, [], &values);
@@ -82,8 +83,7 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// A path without what depends on the machine that built the program: `tokio-1.0.0/src/lib.rs`,
-/// `library/std/src/rt.rs`.
+/// A path without the part that depends on the build machine: `tokio-1.0.0/src/lib.rs`, `library/std/src/rt.rs`.
 fn short_path(path: &str) -> &str {
     for (before, parts) in [("/registry/src/", 1), ("/rustc/", 1)] {
         if let Some(at) = path.find(before) {

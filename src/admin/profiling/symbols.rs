@@ -1,21 +1,21 @@
-//! Names of our own code addresses, remembered between profiles.
+//! Resolves code addresses of the own process to names, with a cache between profiles.
 //!
-//! In: a return address. Out: its frames. A look-up reads the debug information of the program and costs tens of
-//! microseconds; a scrape every few seconds asks for the same addresses again and again. The memory is bounded and
-//! forgets all at once.
+//! In: a return address. Out: its frames. A look-up reads the program's debug information and costs tens of
+//! microseconds, and a scraper asks for the same addresses every few seconds. The cache is bounded; when it is full it
+//! is cleared.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::samples::Frame;
 
-/// Addresses remembered; a large program has a few ten thousand call sites that allocate.
+/// Maximum number of cached addresses; a large program has a few tens of thousands of call sites that allocate.
 const CAPACITY: usize = 1 << 16;
 
-/// How deep the allocator's own frames may reach: jemalloc's sampling, its entry, and Rust's shims around it.
+/// Maximum depth of allocator frames at the leaf: jemalloc's sampling, its entry points, and Rust's shims around it.
 const ALLOCATOR_DEPTH: usize = 12;
 
-/// The frames at the addresses that were looked up.
+/// Cache of the frames at resolved addresses.
 #[derive(Default)]
 pub(super) struct Symbols {
     known: HashMap<u64, Arc<[Named]>>,
@@ -39,12 +39,12 @@ impl Named {
 }
 
 impl Symbols {
-    /// A stack of return addresses without the frames of the allocator at its leaf: who asked for memory comes first,
-    /// as in Go's profiles.
+    /// A stack of return addresses without the allocator's frames at its leaf, so that the function that allocated
+    /// comes first, as in Go's profiles.
     pub(crate) fn without_allocator<'a>(&mut self, stack: &'a [u64]) -> &'a [u64] {
         let leaves = &stack[..stack.len().min(ALLOCATOR_DEPTH)];
         let last = leaves.iter().rposition(|&address| {
-            // The outermost function of inlined ones decides.
+            // The outermost of the inlined functions decides.
             self.named(address)
                 .last()
                 .is_some_and(|named| is_allocator(&named.function))
@@ -61,7 +61,7 @@ impl Symbols {
     }
 }
 
-/// Functions between the caller that wants memory and the sampling of it.
+/// True for functions between the allocating caller and jemalloc's sampling.
 fn is_allocator(function: &str) -> bool {
     let exact = [
         "malloc",
@@ -93,7 +93,7 @@ fn is_allocator(function: &str) -> bool {
 
 fn resolve(address: u64) -> Arc<[Named]> {
     let mut frames = Vec::new();
-    // The crate itself steps back from the return address to the call.
+    // The crate itself adjusts the return address to the call.
     backtrace::resolve(address as usize as *mut std::ffi::c_void, |symbol| {
         let Some(name) = symbol.name() else { return };
         frames.push(Named {

@@ -1,6 +1,6 @@
-//! A YAML mapping as the body of a block, by the schema of the block: a key is an attribute or an inner block.
+//! Converts a YAML mapping to the body of a block: by the schema of the block, a key becomes an attribute or a block.
 //!
-//! Alloy's components took the names of Prometheus' keys; the few that differ are in [`RENAMED`].
+//! Alloy's components use the names of Prometheus' keys; the few that differ are in [`RENAMED`].
 
 use serde_json::{Map, Value};
 
@@ -8,7 +8,7 @@ use crate::app::foreign::findings::Findings;
 use crate::app::foreign::text::{Writer, expression, quote};
 use crate::lang::schema::{Attribute, Block, Kind, Schema};
 
-/// Keys whose attribute or block has another name: the block they stand in, the key, the name.
+/// Keys whose attribute or block has another name: the enclosing block, the key, and its name in Alloy.
 const RENAMED: [(&str, &str, &str); 7] = [
     ("tls_config", "ca", "ca_pem"),
     ("tls_config", "cert", "cert_pem"),
@@ -19,7 +19,7 @@ const RENAMED: [(&str, &str, &str); 7] = [
     ("discovery.lightsail", "filters", "filter"),
 ];
 
-/// Writes what `mapping`, found at `path`, says of a block `name` with this schema.
+/// Writes the contents of `mapping`, found at `path`, as the body of the block `name` with this schema.
 pub(super) fn body(
     name: &str,
     schema: &Schema,
@@ -53,7 +53,7 @@ pub(super) fn body(
     }
 }
 
-/// An inner block, or one for each item of a list.
+/// Writes an inner block, or one block for each item of a list.
 fn inner(block: &Block, (path, value): (&str, &Value), out: &mut Writer, found: &mut Findings) {
     let mut one = |path: &str, value: &Value| match value {
         Value::Object(mapping) => {
@@ -74,10 +74,10 @@ fn inner(block: &Block, (path, value): (&str, &Value), out: &mut Writer, found: 
     }
 }
 
-/// The value of an attribute as an expression, or why it cannot be one.
+/// The value of an attribute as an expression, or the reason why it cannot be converted.
 fn attribute_value(attribute: &Attribute, value: &Value) -> Result<String, String> {
     match (attribute.name, value) {
-        // Prometheus has lists of values under a key of their own.
+        // Prometheus keeps the list of values in a nested key.
         ("http_headers", Value::Object(headers)) => {
             let mut lists = Map::new();
             for (name, header) in headers {
@@ -102,7 +102,7 @@ fn of_kind(kind: Kind, value: &Value) -> Result<String, String> {
             Ok(expression(value))
         }
         (Kind::String | Kind::Secret | Kind::OptionalSecret, Value::String(text)) => Ok(quote(text)),
-        // YAML takes what looks like a number for one.
+        // YAML parses text that looks like a number as a number.
         (Kind::String | Kind::Secret | Kind::OptionalSecret, Value::Number(_) | Value::Bool(_)) => {
             Ok(quote(&value.to_string()))
         }
@@ -126,7 +126,7 @@ fn of_kind(kind: Kind, value: &Value) -> Result<String, String> {
     }
 }
 
-/// A duration of Prometheus as one of Go's, which has no unit above the hour: `1d12h` is `36h`.
+/// Converts a Prometheus duration to a Go duration, which has no unit above the hour: `1d12h` becomes `36h`.
 pub(super) fn duration(text: &str) -> Result<String, String> {
     let wrong = || format!("`{text}` is no duration");
     let (mut out, mut hours, mut rest) = (String::new(), 0_u64, text);
@@ -167,7 +167,7 @@ pub(super) fn duration(text: &str) -> Result<String, String> {
     })
 }
 
-/// Whole milliseconds of a duration of Prometheus.
+/// A Prometheus duration in whole milliseconds.
 pub(super) fn milliseconds(text: &str) -> Option<u64> {
     let text = duration(text).ok()?;
     crate::base::duration::parse(&text)

@@ -1,23 +1,23 @@
-//! What a conversion finds on its way: problems and notes, each with the path of its key.
+//! Problems and notes that a conversion collects, each with the path of its key.
 
 use std::fmt;
 
-/// What is said of keys on the way.
+/// Messages about keys of the configuration.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
-    /// What cannot be said, each with its path.
+    /// Keys that cannot be converted, each with its path and the reason.
     pub(super) problems: Vec<String>,
-    /// What is left out, each with its path.
+    /// Keys that are left out, each with its path and the reason.
     pub(super) notes: Vec<String>,
 }
 
 impl Findings {
-    /// What cannot be said in Alloy's language.
+    /// Records a key that cannot be expressed in Alloy's language.
     pub(super) fn problem(&mut self, path: &str, message: impl fmt::Display) {
         self.problems.push(format!("{path}: {message}"));
     }
 
-    /// What is left out without changing which profiles are taken.
+    /// Records a key that is left out without a change to which profiles are taken.
     pub(super) fn note(&mut self, path: &str, message: impl fmt::Display) {
         self.notes.push(format!("{path}: {message}"));
     }

@@ -10,7 +10,7 @@ pub(crate) enum Format {
     Conprof,
     /// Parca's `parca.yaml`, whose jobs are like conprof's.
     Parca,
-    /// Prometheus' `prometheus.yml`: its jobs say what is profiled.
+    /// Prometheus' `prometheus.yml`; its scrape jobs are converted to jobs for profiles.
     Prometheus,
 }
 

@@ -1,4 +1,4 @@
-//! Scrape jobs: each becomes discoveries, a `discovery.relabel` when it has rules, and a `pyroscope.scrape`.
+//! Converts scrape jobs: each becomes discoveries, a `discovery.relabel` when it has rules, and a `pyroscope.scrape`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::app::foreign::text::{Writer, expression, identifier, quote};
 use crate::components;
 use crate::lang::schema::Schema;
 
-/// Keys of Prometheus' file that say nothing about targets.
+/// Top-level keys of Prometheus' file that do not concern targets.
 const NOT_OF_PROFILES: [&str; 9] = [
     "alerting",
     "otlp",
@@ -25,7 +25,7 @@ const NOT_OF_PROFILES: [&str; 9] = [
     "storage",
     "tracing",
 ];
-/// Keys of a job of Prometheus that are about metrics; those with the prefixes below, too.
+/// Keys of a Prometheus job that concern only metrics; the prefixes below belong to them too.
 const OF_METRICS: [&str; 14] = [
     "always_scrape_classic_histograms",
     "body_size_limit",
@@ -43,9 +43,9 @@ const OF_METRICS: [&str; 14] = [
     "track_timestamps_staleness",
 ];
 const OF_METRICS_PREFIXES: [&str; 4] = ["label_", "metric_name_", "native_histogram_", "scrape_classic_"];
-/// Most bytes that static targets may take when they are written, all in all.
+/// Maximum size of all static targets together, written as Alloy text.
 const MAX_TARGET_BYTES: usize = 32 << 20;
-/// Labels that conprof and Parca give a target for each of its profiles before the rules.
+/// Labels that conprof and Parca add to a target for each of its profiles before the rules are applied.
 const OF_PROFILES: [&str; 2] = ["__name__", "__profile_path__"];
 
 /// Converts the jobs of a file.
@@ -54,15 +54,15 @@ pub(super) struct Jobs<'a> {
     folder: &'a Path,
     out: &'a mut Writer,
     found: &'a mut Findings,
-    /// Names and labels of the components that are written.
+    /// Names and labels of the components that were written.
     used: BTreeSet<(String, String)>,
-    /// Bytes of the static targets that are written.
+    /// Total size of the static targets that were written, in bytes.
     target_bytes: usize,
     interval: String,
     timeout: Option<String>,
 }
 
-/// What a mapping is and where it stands.
+/// A mapping with its path.
 type Place<'a> = (&'a str, &'a Map<String, Value>);
 
 impl<'a> Jobs<'a> {
@@ -74,7 +74,7 @@ impl<'a> Jobs<'a> {
         let timeout = match format {
             Format::Conprof => Some("1m"),
             Format::Prometheus => Some("10s"),
-            // Longer than the interval by three seconds.
+            // Parca's default is the scrape interval plus three seconds.
             Format::Parca => None,
         };
         Self {
@@ -108,7 +108,7 @@ impl<'a> Jobs<'a> {
                 ("scrape_configs", Value::Null) => {}
                 ("scrape_configs", _) => self.found.problem(key, "must be a list"),
                 ("global", _) if self.format == Format::Prometheus => {}
-                // Earlier versions said it for debug information.
+                // Earlier versions of Parca used this key for debug information only.
                 ("object_storage" | "debug_info", _) if self.format == Format::Parca => {
                     let message = "says where Parca stores profiles; here the server that they are pushed to does";
                     self.found.note(key, message);
@@ -162,7 +162,7 @@ impl<'a> Jobs<'a> {
         self.scrape(name, (path, job), &targets);
     }
 
-    /// The targets of `static_configs`, as an expression.
+    /// The targets of `static_configs` as an expression.
     fn static_targets(&mut self, (path, value): (&str, &Value)) -> Option<String> {
         let Value::Array(groups) = value else {
             self.found.problem(path, "must be a list");
@@ -180,7 +180,7 @@ impl<'a> Jobs<'a> {
                         .map(|(name, value)| (name.clone(), Value::String(text(value)))),
                 );
             }
-            // Every target has all labels of its group: a short file may mean a long list.
+            // Each target repeats all labels of its group, so a short file may expand to a long list.
             let label_bytes = expression(&Value::Object(labels.clone())).len();
             for address in group.get("targets").and_then(Value::as_array).into_iter().flatten() {
                 self.target_bytes += label_bytes + address.as_str().map_or(0, str::len);
@@ -206,7 +206,7 @@ impl<'a> Jobs<'a> {
         (!targets.is_empty()).then(|| format!("[\n{lines}]"))
     }
 
-    /// Writes the discoveries of one kind, and adds what they export to `lists`.
+    /// Writes the discovery components of one kind and appends their exports to `lists`.
     fn discoveries(&mut self, kind: &str, job: &str, (path, value): (&str, &Value), lists: &mut Vec<String>) {
         let component = format!("discovery.{kind}");
         let Some(definition) = components::find(&component) else {
@@ -232,7 +232,8 @@ impl<'a> Jobs<'a> {
         }
     }
 
-    /// A `file_sd_configs` whose relative paths begin at the folder of the configuration, as Prometheus reads them.
+    /// The `file_sd_configs` item with relative paths resolved against the folder of the configuration, as in
+    /// Prometheus.
     fn with_whole_paths(&self, kind: &str, item: &Map<String, Value>) -> Map<String, Value> {
         let mut item = item.clone();
         if let Some(Value::Array(files)) = item.get_mut("files").filter(|_| kind == "file") {
@@ -245,7 +246,7 @@ impl<'a> Jobs<'a> {
         item
     }
 
-    /// Writes a `discovery.relabel`, and gives the expression of what it exports.
+    /// Writes a `discovery.relabel` and returns the expression of its output.
     fn relabel(&mut self, job: &str, (path, rules): (&str, &Value), targets: &str) -> String {
         let (label, schema) = (self.label("discovery.relabel", job), schema_of("discovery.relabel"));
         let sources = |rule: &Value| rule.get("source_labels").and_then(Value::as_array).cloned();
@@ -289,7 +290,7 @@ impl<'a> Jobs<'a> {
         self.out.attribute("scrape_interval", &quote(&interval));
         self.out.attribute("scrape_timeout", &quote(&timeout));
         let schema = schema_of("pyroscope.scrape");
-        // The attributes first, then the kinds, whose first line may be an attribute.
+        // Attributes go first, then the kinds of profiles, which may begin with an attribute.
         let is_attribute = |key: &String| schema.attributes.iter().any(|known| known.name == *key);
         let (attributes, inner): (Map<_, _>, Map<_, _>) = rest.into_iter().partition(|(key, _)| is_attribute(key));
         blocks::body("pyroscope.scrape", schema, (path, &attributes), self.out, self.found);
@@ -298,7 +299,7 @@ impl<'a> Jobs<'a> {
         self.out.close();
     }
 
-    /// The keys of a job that are arguments of `pyroscope.scrape` by the same name.
+    /// The keys of a job that have the same name as an argument of `pyroscope.scrape`.
     fn rest(&mut self, path: &str, job: &Map<String, Value>) -> Map<String, Value> {
         let mut rest = Map::new();
         for (key, value) in job {
@@ -340,7 +341,7 @@ impl<'a> Jobs<'a> {
         }
     }
 
-    /// A label for a component of a job that no other of its kind has.
+    /// A label for a component of a job, unique among the components of that name.
     fn label(&mut self, component: &str, job: &str) -> String {
         let base = identifier(job);
         let mut label = base.clone();

@@ -10,24 +10,23 @@ use crate::app::foreign::text::{Writer, quote};
 
 /// Go's execution traces, which are no profiles.
 const TRACE: &str = "trace";
-/// Shortest interval at which a profile can be taken over a time, in milliseconds.
+/// Shortest scrape interval for profiles that are taken over a time span, in milliseconds.
 const MIN_INTERVAL: u64 = 2_000;
-/// Time that is left between two profiles that are taken over a time, in milliseconds.
+/// Pause between two profiles that are taken over a time span, in milliseconds.
 const GAP: u64 = 1_000;
 
 /// A kind of profile that one of the formats knows.
 struct Known {
     /// Its name in the format.
     name: &'static str,
-    /// The block of `pyroscope.scrape` for it; without one it is a custom profile.
+    /// The block of `pyroscope.scrape` for this kind; `None` for a custom profile.
     block: Option<&'static str>,
     path: &'static str,
-    /// Whether it is taken over a time.
+    /// Whether the profile is taken over a time span.
     delta: bool,
 }
 
-/// The kinds that have a block of their own, or that conprof takes when nothing is said. Those of the CPU are taken
-/// over a time.
+/// The kinds that have a block of their own or that conprof takes by default. The CPU kinds are taken over a time span.
 const KNOWN: [Known; 9] = [
     known("allocs", Some("memory"), "/debug/pprof/allocs"),
     known("memory", Some("memory"), "/debug/pprof/allocs"),
@@ -45,15 +44,16 @@ const KNOWN: [Known; 9] = [
         ..known("process_cpu", Some("process_cpu"), "/debug/pprof/profile")
     },
 ];
-/// Blocks of `pyroscope.scrape` that are on when nothing is said.
+/// Blocks of `pyroscope.scrape` that are enabled by default.
 const ON: [&str; 5] = ["block", "goroutine", "memory", "mutex", "process_cpu"];
 
 /// The profiles that a job takes.
 pub(super) struct Kinds {
     path_prefix: Option<String>,
-    /// Kinds by their names in the format.
+    /// Kinds by their names in the foreign format.
     taken: BTreeMap<String, Kind>,
-    /// How long profiles over a time are to be taken, in milliseconds; `None` for as long as the interval allows.
+    /// Requested length of profiles that are taken over a time span, in milliseconds; `None` for the longest that the
+    /// interval allows.
     wanted: Option<u64>,
 }
 
@@ -72,7 +72,7 @@ const fn known(name: &'static str, block: Option<&'static str>, path: &'static s
 }
 
 impl Kinds {
-    /// What the format takes when nothing is said, changed by the job's `profiling_config` at `path`.
+    /// The default kinds of the format, changed by the job's `profiling_config` at `path`.
     pub(super) fn new(format: Format, (path, given): (&str, Option<&Value>), found: &mut Findings) -> Self {
         let (names, wanted): (&[&str], _) = match format {
             Format::Conprof => (
@@ -161,7 +161,7 @@ impl Kinds {
         }
     }
 
-    /// Writes what is taken each `interval` milliseconds by a job at `path`.
+    /// Writes the `profiling_config` of a job at `path` with the given scrape interval in milliseconds.
     pub(super) fn write(mut self, interval: u64, path: &str, out: &mut Writer, found: &mut Findings) {
         if interval < MIN_INTERVAL {
             let timed: Vec<String> = self
@@ -184,7 +184,7 @@ impl Kinds {
         let longest = interval.saturating_sub(GAP);
         let has_timed = self.taken.values().any(|kind| kind.delta);
         match self.wanted {
-            // Not given, the attribute means the longest.
+            // The attribute defaults to the longest duration, so it is written only for a shorter one.
             Some(wanted) if has_timed && wanted < longest => {
                 out.attribute("delta_profiling_duration", &quote(&format!("{wanted}ms")));
             }
@@ -209,7 +209,7 @@ impl Kinds {
 }
 
 impl Kind {
-    /// A kind that is given by name only.
+    /// The kind of this name with the default path.
     fn named(name: &str) -> Self {
         let known = KNOWN.iter().find(|known| known.name == name);
         Self {
@@ -222,7 +222,7 @@ impl Kind {
         let block = block_of(name);
         let is_on = |known: &&Known| known.name == name && known.block.is_some_and(|block| ON.contains(&block));
         let known = KNOWN.iter().find(is_on);
-        // What is on by itself, and taken as it is by itself, needs no word.
+        // A kind that is enabled by default and keeps its defaults is not written.
         if known.is_some_and(|known| known.path == self.path && known.delta == self.delta) {
             return;
         }
@@ -237,7 +237,7 @@ impl Kind {
     }
 }
 
-/// The block of `pyroscope.scrape` for a kind of this name.
+/// The block of `pyroscope.scrape` for a kind with this name.
 fn block_of(name: &str) -> Option<&'static str> {
     if name == "fgprof" {
         return Some("fgprof");

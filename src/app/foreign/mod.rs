@@ -1,8 +1,8 @@
-//! Configurations of other profilers and of Prometheus, as Alloy text: conprof's, Parca's, Prometheus' YAML.
+//! Converts configurations of conprof, Parca and Prometheus (YAML) to Alloy text.
 //!
-//! In: YAML. Out: components that do the same, and notes on what has no meaning here. What would change which profiles
-//! are taken and cannot be said is a problem; each has the path of its key. Nothing is asked of the network, and files
-//! that the configuration names are not opened.
+//! In: YAML. Out: equivalent components, and notes on keys that have no effect here. A key that changes which profiles
+//! are taken but cannot be expressed is a problem. Each note and problem has the path of its key. The conversion makes
+//! no network requests and does not open files that the configuration names.
 
 mod blocks;
 mod findings;
@@ -21,37 +21,37 @@ use crate::app::foreign::job::Jobs;
 use crate::app::foreign::text::Writer;
 use crate::lang;
 
-/// Largest configuration that is read, in bytes.
+/// Maximum size of a configuration, in bytes.
 const MAX_BYTES: usize = 16 << 20;
-/// Where profiles go when nothing else is said: our server on this machine.
+/// Default URL that profiles are pushed to: our server on this machine.
 const DEFAULT_URL: &str = "http://localhost:4040";
 
-/// How a configuration is converted.
+/// Options of a conversion.
 #[derive(Debug, Clone)]
 pub(crate) struct Conversion {
-    /// The format that is read.
+    /// Format of the configuration to convert.
     pub(crate) format: Format,
     /// URL of the server that profiles are pushed to.
     pub(crate) push_url: String,
-    /// What becomes of problems.
+    /// How problems are handled.
     pub(crate) problems: Problems,
 }
 
-/// What becomes of a key that cannot be said in Alloy's language.
+/// How a key that cannot be expressed in Alloy's language is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Problems {
-    /// The conversion fails with all of them.
+    /// The conversion fails and reports all of them.
     Refuse,
-    /// The key is left out, and a note says so.
+    /// The key is left out and recorded as a note.
     Note,
 }
 
-/// A configuration in Alloy's language.
+/// The result of a conversion.
 #[derive(Debug)]
 pub(crate) struct Converted {
-    /// The configuration as Alloy text, formatted.
+    /// The configuration as formatted Alloy text.
     pub(crate) text: String,
-    /// What was left out, each with the path of its key.
+    /// Keys that were left out, each with its path and the reason.
     pub(crate) notes: Vec<String>,
 }
 
@@ -65,8 +65,7 @@ pub(crate) struct Refused {
 }
 
 impl Conversion {
-    /// A conversion by the arguments that a converter gets on the command line (`--config.extra-args`), separated by
-    /// blanks: `push-url=URL`.
+    /// Builds a conversion from the arguments of `--config.extra-args`, separated by blanks: `push-url=URL`.
     pub(crate) fn with_arguments(format: Format, arguments: &str, problems: Problems) -> anyhow::Result<Self> {
         let mut push_url = DEFAULT_URL.to_owned();
         for argument in arguments.split_whitespace() {
@@ -82,7 +81,7 @@ impl Conversion {
         })
     }
 
-    /// Converts the file `name`; relative paths in it begin at the file's folder.
+    /// Converts the file `name`; relative paths in it are resolved against the folder of the file.
     pub(crate) fn convert(&self, name: &str, yaml: &str) -> Result<Converted, Refused> {
         let refused = |problems| Refused {
             format: self.format,
@@ -102,7 +101,7 @@ impl Conversion {
         Ok(Converted { text, notes })
     }
 
-    /// The configuration as text, or why there is none at all.
+    /// The converted configuration, or an error when the YAML cannot be read at all.
     fn text(&self, folder: &Path, yaml: &str, found: &mut Findings) -> Result<String, String> {
         let root = read(yaml)?;
         let mut writer = Writer::default();
@@ -116,7 +115,7 @@ impl Conversion {
     }
 }
 
-/// The mapping that a configuration is.
+/// Parses the YAML, whose root must be a mapping.
 fn read(yaml: &str) -> Result<Map<String, Value>, String> {
     if yaml.len() > MAX_BYTES {
         return Err(format!("the file is longer than {} MiB", MAX_BYTES >> 20));

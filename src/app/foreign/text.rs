@@ -1,4 +1,4 @@
-//! Writes Alloy text: blocks and attributes, without care for layout, which the formatter gives.
+//! Writes Alloy text, blocks and attributes, without layout; the formatter adds it afterwards.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::components::common::meta_labels::label_name;
 pub(super) use crate::lang::literal::quote;
 
-/// A text that grows by blocks and attributes.
+/// Builds a text from blocks and attributes.
 #[derive(Debug, Default)]
 pub(super) struct Writer {
     text: String,
@@ -15,7 +15,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Begins a block; blocks at the top stand apart by an empty line.
+    /// Opens a block; an empty line separates blocks at the top level.
     pub(super) fn open(&mut self, name: &str, label: Option<&str>) {
         if self.depth == 0 && !self.text.is_empty() {
             self.text.push('\n');
@@ -25,24 +25,24 @@ impl Writer {
         self.depth += 1;
     }
 
-    /// Ends the block that was begun last.
+    /// Closes the innermost open block.
     pub(super) fn close(&mut self) {
         self.text.push_str("}\n");
         self.depth = self.depth.saturating_sub(1);
     }
 
-    /// Writes an attribute, whose value is an expression.
+    /// Writes an attribute with an expression as its value.
     pub(super) fn attribute(&mut self, name: &str, expression: &str) {
         let _ = writeln!(self.text, "{name} = {expression}");
     }
 
-    /// The text as it has grown.
+    /// Returns the text that was written.
     pub(super) fn finish(self) -> String {
         self.text
     }
 }
 
-/// A value as an expression; `null` for what has no counterpart.
+/// Writes a value as an expression; `null` for a value without a counterpart in Alloy.
 pub(super) fn expression(value: &Value) -> String {
     match value {
         Value::String(text) => quote(text),
@@ -55,7 +55,7 @@ pub(super) fn expression(value: &Value) -> String {
     }
 }
 
-/// The text as a label of a block: letters, digits and `_`, no digit first.
+/// Turns a text into the label of a block: letters, digits and `_`, without a leading digit.
 pub(super) fn identifier(text: &str) -> String {
     let mut name = label_name(text);
     if name.is_empty() || name.starts_with(|letter: char| letter.is_ascii_digit()) {

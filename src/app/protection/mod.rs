@@ -1,10 +1,10 @@
-//! The protection of the collector's port as the `http` block sets it: TLS and basic authentication, changed by a
-//! reload while it is open.
+//! Protection of the collector's port by the `http` block: TLS and basic authentication, which a reload can change
+//! while the port is open.
 //!
-//! In: settings, prepared while a configuration is loaded and put in force with it. Out: the TLS in force for
-//! `admin::listen`, a router that asks for the password, and a way for our own components to that router without a
-//! socket. It fails closed: what cannot be prepared fails the load. Connections that are open stay as they were made;
-//! the password is asked for in every request.
+//! In: settings, prepared while a configuration is loaded and applied together with it. Out: the current TLS settings
+//! for `admin::listen`, a router that requires the password, and access to that router without a socket for our own
+//! components. It fails closed: settings that cannot be prepared fail the load. Open connections keep their TLS
+//! settings; the password is checked for every request.
 
 mod password;
 #[cfg(test)]
@@ -32,10 +32,10 @@ use crate::pipeline::run::prepare::Apply;
 
 use password::Auth;
 
-/// Largest answer of our own that a component is given.
+/// Maximum size of an answer that a component gets from our own endpoints, in bytes.
 const MAX_OWN_ANSWER: usize = 64 << 20;
 
-/// The protection of one port. Clones are the same one.
+/// The protection of one port. Clones share the settings.
 #[derive(Clone, Default)]
 pub(crate) struct Protection(Arc<RwLock<Measures>>);
 
@@ -46,7 +46,7 @@ struct Measures {
 }
 
 impl Protection {
-    /// Reads what the settings name. The answer puts it in force.
+    /// Reads the files that the settings name. The returned function applies the settings.
     pub(crate) fn prepare(&self, settings: &HttpSettings) -> Result<Apply, ArgumentError> {
         let tls = settings.tls.as_ref().map(server_tls::server_config).transpose()?;
         let measures = Measures {
@@ -57,24 +57,24 @@ impl Protection {
         Ok(Box::new(move || *protection.0.write() = measures))
     }
 
-    /// The routes behind the password.
+    /// Wraps routes with the check of the password.
     pub(crate) fn guard(&self, routes: Router) -> Router {
         routes.layer(from_fn_with_state(self.clone(), check_password))
     }
 
-    /// The TLS in force, asked for with every connection.
+    /// The current TLS settings, read for every new connection.
     pub(crate) fn tls(&self) -> Tls {
         let protection = self.clone();
         Arc::new(move || protection.0.read().tls.clone())
     }
 
-    /// True when requests need a password, be it for some paths only.
+    /// True when requests need a password, for all paths or for some.
     pub(crate) fn has_password(&self) -> bool {
         self.0.read().auth.is_some()
     }
 }
 
-/// Hands a request on that may pass; answers the others.
+/// Forwards authorized requests and answers the others with 401.
 async fn check_password(State(protection): State<Protection>, request: Request, next: Next) -> Response {
     let auth = protection.0.read().auth.clone();
     match auth {
@@ -83,7 +83,7 @@ async fn check_password(State(protection): State<Protection>, request: Request, 
     }
 }
 
-/// A component's way to the routes.
+/// Lets components call the routes without a socket.
 pub(crate) fn from_within(routes: Router) -> Answer {
     Arc::new(move |request: http::Request<Bytes>| {
         let routes = routes.clone();

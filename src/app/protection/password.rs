@@ -1,6 +1,6 @@
-//! Basic authentication: which paths need the password, and whether a request carries it.
+//! Basic authentication: which paths require the password, and whether a request has it.
 //!
-//! In: settings, a request. Out: yes or the answer that asks for the password.
+//! In: settings, a request. Out: whether the request is authorized, or the 401 answer.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use sha2::{Digest, Sha256};
 
 use crate::pipeline::check::settings::http::AuthSettings;
 
-/// User and password, and the paths that need them.
+/// User, password, and the paths that require them.
 pub(super) struct Auth {
-    /// Of user and password, so that a comparison tells nothing of how much of them is right.
+    /// SHA-256 of user and password, so that the time of a comparison does not reveal how much of them is right.
     expected: [[u8; 32]; 2],
     paths: Vec<Arc<str>>,
     matching: bool,
@@ -32,12 +32,12 @@ impl Auth {
         }
     }
 
-    /// True when the request may pass: its path needs no password, or it carries the right one.
+    /// True when the request is authorized: its path requires no password, or it carries the right one.
     pub(super) fn lets_in(&self, request: &Request) -> bool {
         !self.needs_password(request.uri().path()) || self.has_password(request)
     }
 
-    /// Paths are compared as they stand and with their escapes undone; where the two differ, the stricter counts.
+    /// Checks the path both as sent and percent-decoded; the stricter result counts.
     fn needs_password(&self, path: &str) -> bool {
         let decoded = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
         let named = |path: &str| self.paths.iter().any(|start| path.starts_with(&**start));

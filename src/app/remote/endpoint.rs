@@ -1,6 +1,6 @@
-//! A server to ask for a configuration, prepared from the settings of the block.
+//! A server of remote configuration, prepared from the settings of the block.
 //!
-//! In: settings, the storage path. Out: identity, client, and where the last good configuration is kept.
+//! In: settings, the storage path. Out: identity, client, and the path of the cached configuration.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,21 +18,21 @@ use crate::pipeline::check::settings::remote::RemoteSettings;
 use crate::wire::client::HttpClient;
 use crate::wire::collector::Identity;
 
-/// The module that the components are in, and the folder below the storage path.
+/// Id of the module that holds the remote components, and name of the folder below the storage path.
 pub const MODULE: &str = "remotecfg";
 
-/// A server and how it is asked.
+/// A server of remote configuration and the client for it.
 pub(super) struct Endpoint {
     pub(super) settings: RemoteSettings,
     pub(super) identity: Identity,
     pub(super) base: Url,
     pub(super) client: HttpClient,
-    /// File of its last good configuration.
+    /// File with its last good configuration.
     cache: PathBuf,
 }
 
 impl Endpoint {
-    /// Reads certificates and makes a client; connects to nobody.
+    /// Reads certificates and builds the client, without a connection.
     pub(super) fn prepare(
         settings: &RemoteSettings,
         storage: &Path,
@@ -77,12 +77,12 @@ impl Endpoint {
         })
     }
 
-    /// Reads the last good configuration of this server.
+    /// Reads the cached last good configuration of this server.
     pub(super) async fn read_cache(&self) -> std::io::Result<Arc<str>> {
         tokio::fs::read_to_string(&self.cache).await.map(Arc::from)
     }
 
-    /// Keeps a configuration for the next start.
+    /// Caches a configuration for the next start.
     pub(super) async fn write_cache(&self, text: Arc<str>) {
         let path = self.cache.clone();
         let written = tokio::task::spawn_blocking(move || {
@@ -96,7 +96,7 @@ impl Endpoint {
     }
 }
 
-/// Configurations of different servers, collectors and attributes are kept apart.
+/// Name of the cache file without extension; different for each server, collector and set of attributes.
 fn key(identity: &Identity, settings: &RemoteSettings) -> String {
     let mut whole = format!("{}\0{}\0{}", settings.url, identity.id, identity.name);
     for (key, value) in &settings.attributes {
@@ -105,7 +105,7 @@ fn key(identity: &Identity, settings: &RemoteSettings) -> String {
     hash(&whole)
 }
 
-/// The start of the SHA-256 of a text: enough to tell texts apart.
+/// The start of the SHA-256 of a text, long enough to distinguish texts.
 pub(super) fn hash(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
     digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()

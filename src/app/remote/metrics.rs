@@ -1,4 +1,4 @@
-//! What became of the configuration from the server, under Alloy's names.
+//! Metrics of the remote configuration, under Alloy's names.
 
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -89,12 +89,12 @@ impl RemoteMetrics {
         self.request_seconds.observe(after.as_secs_f64());
     }
 
-    /// The server has no other configuration than before.
+    /// Counts an answer without a new configuration.
     pub(super) fn not_modified(&self) {
         self.not_modified.set(1);
     }
 
-    /// The server sent a configuration.
+    /// Counts an answer with a new configuration.
     pub(super) fn modified(&self) {
         self.not_modified.set(0);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
@@ -110,7 +110,7 @@ impl RemoteMetrics {
         self.successful.set(0);
     }
 
-    /// The configuration of this hash is in force, or none.
+    /// Sets the hash of the running configuration; `None` when there is none.
     pub(super) fn in_force(&self, hash: Option<&str>) {
         self.successful.set(i64::from(hash.is_some()));
         show(&self.hash, hash);

@@ -1,9 +1,10 @@
-//! The configuration from a server (`remotecfg`): asked for again and again, and run beside that of the files by a
-//! controller of its own.
+//! Remote configuration (`remotecfg`): fetched from a server at intervals and run by its own controller beside the
+//! configuration of the files.
 //!
-//! In: the settings of the block, put in force with the configuration that they stand in. Out: components whose ids
-//! begin with `remotecfg/`. A load is all or nothing; what was good last stays in force while the server is away or
-//! sends what is wrong, and is kept on disk for the next start. The file's configuration never waits for the server.
+//! In: the settings of the block, applied together with the configuration that contains them. Out: components whose ids
+//! begin with `remotecfg/`. A load is all or nothing. The last good configuration stays in force while the server is
+//! down or sends an invalid one, and is cached on disk for the next start. The configuration of the files never waits
+//! for the server.
 
 mod endpoint;
 mod metrics;
@@ -33,21 +34,21 @@ use session::Session;
 
 pub use endpoint::MODULE;
 
-/// Asks a server for a configuration and runs it. Clones are handles of the same.
+/// Fetches and runs the remote configuration. Clones share the state.
 #[derive(Clone)]
 pub struct Remote(Arc<Inner>);
 
 struct Inner {
     running: Running,
-    /// Where ids and configurations are kept.
+    /// Folder for the collector id and cached configurations.
     storage: PathBuf,
     user_agent: Arc<str>,
     wanted: watch::Sender<Option<Arc<Endpoint>>>,
 }
 
 impl Remote {
-    /// Asks nobody yet. `controller` runs what comes, under the id [`MODULE`]; `config` is where the file's
-    /// configuration is.
+    /// Creates an idle instance. `controller` runs the remote configuration under the id [`MODULE`]; `config` is the
+    /// path of the file configuration.
     pub fn new(controller: Controller, config: &Path, storage: &Path, user_agent: &str, metrics: &Scope) -> Self {
         let folder = if config.is_dir() {
             config
@@ -62,19 +63,19 @@ impl Remote {
         }))
     }
 
-    /// The controller of the configuration from the server.
+    /// The controller that runs the remote configuration.
     pub fn controller(&self) -> &Controller {
         &self.0.running.controller
     }
 
-    /// The text in force, under its name.
+    /// The remote configuration in force, as name and text.
     pub(crate) fn in_force(&self) -> Option<(Arc<str>, Arc<str>)> {
         let running = &self.0.running;
         running.in_force().map(|text| (running.name.clone(), text))
     }
 
-    /// Gets ready to ask as the block says, `None` to ask nobody: reads certificates, connects to nobody. The answer
-    /// puts it in force.
+    /// Prepares to fetch with these settings (`None` to stop fetching): reads certificates, without a connection. The
+    /// returned function applies them.
     pub fn prepare(&self, settings: Option<&RemoteSettings>) -> Result<Apply, ArgumentError> {
         let prepare = |settings| Endpoint::prepare(settings, &self.0.storage, &self.0.user_agent);
         let wanted = settings.map(prepare).transpose()?;
@@ -82,8 +83,8 @@ impl Remote {
         Ok(Box::new(move || drop(inner.wanted.send_replace(wanted.map(Arc::new)))))
     }
 
-    /// Asks whenever it is time, and whenever the settings were put in force anew, until `shutdown`; then stops what
-    /// runs.
+    /// Fetches the configuration at intervals and whenever the settings were applied again, until `shutdown`; then
+    /// stops the remote components.
     pub async fn run(self, shutdown: Shutdown) {
         let inner = &self.0;
         let running = &inner.running;
@@ -97,7 +98,8 @@ impl Remote {
             let wanted = changes.borrow_and_update().clone();
             match (wanted, &mut session) {
                 (Some(wanted), Some(current)) if current.endpoint.settings == wanted.settings => {
-                    // Certificates may be others, and who reloads wants to see what the server has now.
+                    // Use the new endpoint even if the settings are the same: certificates may have changed, and a
+                    // reload should fetch the current configuration.
                     current.endpoint = wanted;
                     current.look(running, &shutdown).await;
                 }
@@ -120,7 +122,7 @@ impl Remote {
             loop {
                 tokio::select! {
                     () = shutdown.cancelled() => break,
-                    // The sender is held by `self`: it does not end before.
+                    // `self` holds the sender, so this cannot end early.
                     _ = changes.changed() => break,
                     () = next_look(session.as_ref()) => {}
                 }
@@ -137,7 +139,7 @@ impl Remote {
     }
 }
 
-/// Returns when it is time to ask again; collectors that started together do not ask together for ever.
+/// Waits for the poll interval, with jitter so that collectors that started together spread their requests.
 async fn next_look(session: Option<&Session>) {
     match session {
         Some(session) => {

@@ -1,6 +1,6 @@
-//! The configuration from a server that runs: loaded as a whole or not at all.
+//! Runs the configuration from a server, loaded as a whole or not at all.
 //!
-//! In: texts. Out: components of one controller; what became of the text.
+//! In: texts. Out: the components of one controller, and the outcome of the load.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::app::remote::metrics::RemoteMetrics;
 use crate::lang::Diagnostics;
 use crate::pipeline::Controller;
 
-/// The controller of the configuration, and the text that it runs.
+/// The controller of the remote configuration and the text that it runs.
 pub(super) struct Running {
     pub(super) controller: Controller,
-    /// What the text is called in diagnostics; its folder is that of the file's configuration.
+    /// Name of the text in diagnostics; its folder is that of the file configuration.
     pub(super) name: Arc<str>,
     pub(super) metrics: RemoteMetrics,
     in_force: Mutex<Option<Arc<str>>>,
@@ -38,7 +38,7 @@ impl Running {
         self.in_force.lock().clone()
     }
 
-    /// Loads a configuration. When it is refused nothing has changed.
+    /// Loads a configuration. On an error the running one stays.
     pub(super) async fn load(&self, text: &Arc<str>) -> Result<(), Diagnostics> {
         let result = self.controller.load(vec![(self.name.clone(), text.clone())]).await;
         tokio::spawn(give_back_later());
@@ -56,7 +56,7 @@ impl Running {
         }
     }
 
-    /// Stops what runs: nobody asks for it any more.
+    /// Stops all components, after the remote configuration was switched off.
     pub(super) async fn stop_all(&self) {
         match self.controller.load(vec![(self.name.clone(), "")]).await {
             Ok(_) => {
@@ -64,7 +64,7 @@ impl Running {
                 self.metrics.in_force(None);
                 tracing::info!("there is no configuration from a server any more; its components are stopped");
             }
-            // Only a controller that has stopped refuses to run nothing.
+            // An empty configuration is refused only by a stopped controller.
             Err(error) => {
                 tracing::debug!(%error, "components of the configuration from the server were stopped before");
             }

@@ -1,5 +1,5 @@
-//! The id of this collector where none is configured: made once and kept under the storage path in Alloy's file, so
-//! that a collector which takes over an Alloy's folder keeps its id.
+//! The default id of this collector: generated once and kept under the storage path in the same file as Alloy's, so
+//! that a collector that takes over Alloy's storage folder keeps its id.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::base::file::replace;
 /// Alloy's name of the file.
 const FILE: &str = "alloy_seed.json";
 
-/// The id kept under `storage`; one is made when there is none that can be read.
+/// Reads the id under `storage`; generates one when there is none or it cannot be read.
 pub(super) fn id(storage: &Path) -> io::Result<String> {
     let path = storage.join(FILE);
     if let Ok(bytes) = std::fs::read(&path) {

@@ -1,5 +1,5 @@
-//! The exchange with one server: registration, requests for a configuration, and reports of what became of the
-//! configurations that it sent.
+//! The exchange with one server: registration, requests for the configuration, and status reports about configurations
+//! that it sent.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,22 +12,22 @@ use crate::wire::call::{CallError, Caller};
 use crate::wire::collector::{self, Answer, Status};
 use crate::wire::connect::Code;
 
-/// Longest time that a request may take.
+/// Time limit of a request to the server.
 const REQUEST: Duration = Duration::from_secs(30);
-/// Longest time that the farewell may take.
+/// Time limit of the request that removes the registration.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// A server that is being asked.
+/// A session with a server of remote configuration.
 pub(super) struct Session {
     pub(super) endpoint: Arc<Endpoint>,
     is_registered: bool,
-    /// The server's name of what it sent last.
+    /// Hash that the server gave with its last configuration.
     hash: String,
-    /// What it sent last, good or bad.
+    /// The last configuration of the server, valid or not.
     received: Option<Arc<str>>,
-    /// What became of the text that was received.
+    /// Status of the received configuration.
     status: Option<Status>,
-    /// The status that the server has last been sent.
+    /// The last status that was reported to the server.
     reported: Option<Status>,
 }
 
@@ -43,7 +43,7 @@ impl Session {
         }
     }
 
-    /// Asks for the first time; what was kept on disk runs when the server gives nothing.
+    /// Sends the first request; when it gives no configuration, runs the one cached on disk.
     pub(super) async fn begin(&mut self, running: &Running, shutdown: &Shutdown) {
         if self.look(running, shutdown).await || shutdown.is_cancelled() {
             return;
@@ -70,7 +70,8 @@ impl Session {
         }
     }
 
-    /// Asks, and runs what has changed. False when there was no answer that is in force now.
+    /// Requests the configuration and loads it if it changed. False when the request failed or its configuration is not
+    /// in force.
     pub(super) async fn look(&mut self, running: &Running, shutdown: &Shutdown) -> bool {
         running.metrics.asks();
         match shutdown.run_until_cancelled(self.ask()).await {
@@ -97,7 +98,7 @@ impl Session {
         }
     }
 
-    /// Removes the registration, unless the next session is of the same collector with the same server.
+    /// Removes the registration, unless the next session is for the same collector and server.
     pub(super) async fn leave(self, next: Option<&Endpoint>) {
         let own = &self.endpoint;
         let is_same = next.is_some_and(|next| next.base == own.base && next.identity.id == own.identity.id);
@@ -144,7 +145,7 @@ impl Session {
                 Ok((answer, started.elapsed()))
             }
             Err(error) => {
-                // A server that has forgotten this collector is asked to register it again.
+                // A server that has lost the registration is asked to register this collector again.
                 let forgot = matches!(
                     &error,
                     CallError::Refused {
@@ -158,7 +159,7 @@ impl Session {
         }
     }
 
-    /// What was refused may have been for want of something that is there now.
+    /// Loads a refused configuration once more, since something that it lacked may exist now.
     async fn retry(&mut self, running: &Running, shutdown: &Shutdown) -> bool {
         match (&self.status, &self.received) {
             (Some(Status::Failed(_)), Some(text)) => {
@@ -212,7 +213,8 @@ impl Session {
         is_well
     }
 
-    /// Has the server know at once what became of what it sent. What it answers is taken at the next look.
+    /// Reports the status to the server at once. A configuration in the answer is ignored and comes again with the next
+    /// request.
     async fn tell(&mut self, shutdown: &Shutdown) {
         if let Some(Err(error)) = shutdown.run_until_cancelled(self.ask()).await {
             tracing::debug!(error, "the server could not be told what became of the configuration");
@@ -220,7 +222,7 @@ impl Session {
     }
 }
 
-/// One line for each mistake.
+/// The diagnostics as text, one line for each.
 fn messages(diagnostics: &Diagnostics) -> String {
     let lines: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
     lines.join("\n")

@@ -1,6 +1,6 @@
-//! What the options of storage mean together: the bucket, or nothing for local files.
+//! Builds the bucket from the storage options; `None` for local files.
 //!
-//! Every error names the key; a secret is in none.
+//! Every error names the key; no error contains a secret.
 
 use anyhow::{Context as _, bail, ensure};
 
@@ -146,7 +146,7 @@ impl AzureSection {
     }
 }
 
-/// `AccountName=...;AccountKey=...;EndpointSuffix=...`, as Azure's portal shows it.
+/// Parses `AccountName=...;AccountKey=...;EndpointSuffix=...`, as shown in Azure's portal.
 fn connection_string(text: &str, options: &mut AzureOptions) -> anyhow::Result<()> {
     let mut protocol = "https";
     for part in text.split(';').filter(|part| !part.trim().is_empty()) {

@@ -1,9 +1,9 @@
-//! Storage of the tables: the one declaration of its options, for the section `storage` of the server's file and for
-//! flags.
+//! Options for the storage of the tables, declared once for the section `storage` of the server's file and for flags.
 //!
-//! A field is a key of the file, under its name; with an `arg` it is a flag too, and with `env` a variable. Names are
-//! Pyroscope's. A key of Pyroscope that means nothing here is [`Unused`]: it is taken and named in a warning. Any other
-//! key is an error with its line. What the options mean together is [`bucket`](StorageSection::bucket).
+//! A field is a key of the file, under its name; with an `arg` it is also a flag, and with `env` an environment
+//! variable. Names are Pyroscope's. A key of Pyroscope without an effect here is [`Unused`]: it is accepted and named
+//! in a warning. Any other key is an error with its line. [`bucket`](StorageSection::bucket) evaluates the options
+//! together.
 
 mod bucket;
 
@@ -15,12 +15,12 @@ use serde::de::IgnoredAny;
 
 use crate::store::bucket::Secret;
 
-/// What all options have in common, sections of them too.
+/// Operations on options and sections of options.
 trait Options {
-    /// These options, and what they leave out taken from `file`.
+    /// These options, with missing values taken from `file`.
     fn or(self, file: Self) -> Self;
 
-    /// Collects the names of keys that were given and mean nothing here; `name` is that of these options.
+    /// Collects the names of given keys that have no effect here; `name` is the name of these options.
     fn unused(&self, name: &str, found: &mut Vec<String>);
 }
 
@@ -32,7 +32,7 @@ impl<T> Options for Option<T> {
     fn unused(&self, _: &str, _: &mut Vec<String>) {}
 }
 
-/// A key of Pyroscope that means nothing here, and whether it was given.
+/// A key of Pyroscope that has no effect here, and whether it was given.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unused(bool);
 
@@ -60,7 +60,7 @@ impl<'de> Deserialize<'de> for Secret {
     }
 }
 
-/// Declares sections: the struct, how it is read, and [`Options`] field by field.
+/// Declares sections: the struct, its deserialization, and [`Options`] for each field.
 macro_rules! sections {
     ($($(#[$meta:meta])* struct $name:ident { $($(#[$field_meta:meta])* $field:ident: $type:ty,)* })*) => { $(
         $(#[$meta])*
@@ -93,13 +93,13 @@ sections! {
         /// Folder inside of the bucket.
         #[arg(id = "storage.prefix", long = "storage.prefix", value_name = "PATH", env = "ALLUVIUM_STORAGE_PREFIX")]
         prefix: Option<String>,
-        /// The same under its name of Pyroscope 1; `prefix` wins.
+        /// Name of `prefix` in Pyroscope 1; `prefix` wins.
         #[arg(skip)]
         storage_prefix: Option<String>,
         /// Size of the local cache of a bucket, 1GiB unless told otherwise; 0 for none. Pyroscope has no such key.
         #[arg(id = "storage.cache-size", long = "storage.cache-size", value_name = "SIZE")]
         cache_size: Option<String>,
-        /// How often the commits of other servers are looked for, a duration. Pyroscope has no such key.
+        /// How often commits of other servers are read, a duration. Pyroscope has no such key.
         #[arg(skip)]
         sync_interval: Option<String>,
         #[arg(skip)]
@@ -148,20 +148,20 @@ sections! {
             num_args = 0..=1, default_missing_value = "true"
         )]
         insecure: Option<bool>,
-        /// Credentials are taken from the environment, as without keys.
+        /// Take credentials from the environment, as when no keys are set.
         #[arg(skip)]
         native_aws_auth_enabled: Option<bool>,
         /// `auto`, `path-style` or `virtual-hosted`.
         #[arg(skip)]
         bucket_lookup_type: Option<String>,
-        /// Path style: the older form of `bucket_lookup_type`.
+        /// Use path-style URLs: the older form of `bucket_lookup_type`.
         #[arg(skip)]
         force_path_style: Option<bool>,
         #[arg(skip)]
         sse: SseSection,
         #[arg(skip)]
         http: HttpSection,
-        /// Requests are signed by version 4 always.
+        /// Requests are always signed with version 4.
         #[arg(skip)]
         signature_version: Unused,
         #[arg(skip)]
@@ -180,7 +180,7 @@ sections! {
 
     /// Encryption by the server.
     struct SseSection {
-        /// Whose keys encrypt: `SSE-S3` or `SSE-KMS`.
+        /// Type of encryption: `SSE-S3` or `SSE-KMS`.
         #[serde(rename = "type")]
         kind: Option<String>,
         /// Key of the key management service.
@@ -201,10 +201,10 @@ sections! {
         )]
         #[serde(skip)]
         service_account_file: Option<PathBuf>,
-        /// JSON of a service account, as a text of several lines.
+        /// JSON of a service account as multi-line text.
         #[arg(skip)]
         service_account: Option<Secret>,
-        /// URL of an emulator, which is then asked without a signature. Pyroscope has no such key.
+        /// URL of an emulator; requests to it are not signed. Pyroscope has no such key.
         #[arg(skip)]
         endpoint: Option<String>,
         #[arg(skip)]
@@ -220,7 +220,7 @@ sections! {
         account_name: Option<String>,
         #[arg(skip)]
         account_key: Option<Secret>,
-        /// Account, key and address in one text.
+        /// Account, key and endpoint suffix in one text.
         #[arg(skip)]
         connection_string: Option<Secret>,
         /// Azure: name of the container.
@@ -232,14 +232,14 @@ sections! {
         /// URL of the account at an emulator. Pyroscope has no such key.
         #[arg(skip)]
         endpoint: Option<String>,
-        /// Tenant of a service principal; `client_id` and `client_secret` are its too.
+        /// Tenant of a service principal, used with `client_id` and `client_secret`.
         #[arg(skip)]
         az_tenant_id: Option<String>,
         #[arg(skip)]
         client_id: Option<String>,
         #[arg(skip)]
         client_secret: Option<Secret>,
-        /// Client of a managed identity.
+        /// Client id of a managed identity.
         #[arg(skip)]
         user_assigned_id: Option<String>,
         #[arg(skip)]
@@ -254,13 +254,13 @@ sections! {
     struct HttpSection {
         /// PEM file of a further certificate authority.
         tls_ca_path: Option<PathBuf>,
-        /// Certificates are not checked.
+        /// Do not verify certificates of the server.
         insecure_skip_verify: Option<bool>,
-        /// Client certificates are not there: an error when it is not empty.
+        /// Client certificates are not supported: an error when not empty.
         tls_cert_path: Option<String>,
-        /// An error when it is not empty, as `tls_cert_path`.
+        /// An error when not empty, as `tls_cert_path`.
         tls_key_path: Option<String>,
-        /// The name to check is that of the endpoint: an error when it is not empty.
+        /// Always the host of the endpoint: an error when not empty.
         tls_server_name: Option<String>,
         idle_conn_timeout: Unused,
         response_header_timeout: Unused,
@@ -273,12 +273,12 @@ sections! {
 }
 
 impl StorageSection {
-    /// These flags, and what they leave out taken from `file`.
+    /// These flags, with missing values taken from `file`.
     pub fn over(self, file: Self) -> Self {
         self.or(file)
     }
 
-    /// Names of keys that were given and mean nothing here.
+    /// Names of given keys that have no effect here.
     pub(crate) fn without_meaning(&self) -> Vec<String> {
         let mut found = Vec::new();
         self.unused("storage", &mut found);

@@ -1,6 +1,6 @@
-//! What answers SQL: a server over HTTP, or a data folder that this process reads.
+//! Runs SQL on a server over HTTP, or on a data folder that this process reads.
 //!
-//! In: a statement and a format. Out: the answer, chunk by chunk. A reader of a pipe that goes away ends it without an
+//! In: a statement and a format. Out: the answer, chunk by chunk. A closed output pipe ends the answer without an
 //! error.
 
 use std::io::{ErrorKind, Write};
@@ -22,7 +22,7 @@ use crate::wire::sql::SqlFormat;
 
 type Chunks = BoxStream<'static, anyhow::Result<Bytes>>;
 
-/// What answers statements.
+/// The target of statements.
 #[derive(Clone)]
 pub enum SqlClient {
     /// A server, asked over HTTP.
@@ -33,7 +33,7 @@ pub enum SqlClient {
 }
 
 impl SqlClient {
-    /// Where the answers come from, for people.
+    /// Where the statements are run, for messages.
     pub(super) fn place(&self) -> String {
         match self {
             Self::Server(server) => server.url.clone(),
@@ -42,9 +42,9 @@ impl SqlClient {
         }
     }
 
-    /// Sends the statement and gives the chunks of the answer, or the refusal.
+    /// Sends the statement and returns the chunks of the answer, or the error.
     async fn send(&self, statement: &str, format: Format) -> anyhow::Result<Chunks> {
-        // A final semicolon is how people end statements; it is no part of one.
+        // A final semicolon is not part of the statement.
         let statement = statement.trim().trim_end_matches(';');
         match self {
             Self::Server(server) => server.send(statement, format).await,
@@ -60,8 +60,8 @@ impl SqlClient {
         Ok(answer)
     }
 
-    /// Writes the answer to `out` as it comes; only a table needs the whole of it first. A reader of a pipe that went
-    /// away ends it without an error.
+    /// Writes the answer to `out` as it arrives; only a table is collected first. A closed output pipe ends the answer
+    /// without an error.
     pub(crate) async fn answer_to(
         &self,
         statement: &str,
@@ -111,7 +111,7 @@ impl SqlServer {
             Format::Pprof => SqlFormat::Pprof,
         };
         let response = self.client.query(statement, asked).await.map_err(|error| match error {
-            // What is wrong with the statement, without the wrapping of the call.
+            // The plain message about the statement, without the context of the call.
             CallError::Refused { message, .. } => anyhow::anyhow!(message),
             other => call_error(other),
         })?;
@@ -120,7 +120,7 @@ impl SqlServer {
     }
 }
 
-/// A data folder as it was when it was opened: tables and log are read, nothing is locked or changed.
+/// The state of a data folder when it was opened: tables and log are read, nothing is locked or changed.
 #[cfg(feature = "server")]
 #[derive(Clone)]
 pub struct DataFolder {
@@ -131,7 +131,7 @@ pub struct DataFolder {
 
 #[cfg(feature = "server")]
 impl DataFolder {
-    /// Opens the folder at `path` for the questions of one tenant.
+    /// Opens the folder at `path` for queries of one tenant.
     pub fn open(
         path: &std::path::Path,
         bucket: Option<&crate::store::bucket::BucketOptions>,

@@ -1,7 +1,7 @@
-//! What the prompt offers when Tab is pressed: keywords, tables, columns, functions, commands.
+//! Completion at the SQL prompt: keywords, tables, columns, functions, commands.
 //!
-//! In: the line and the place in it. Out: words that go on from what stands there. The words are fixed: they are those
-//! of `docs/sql.md`, and nothing is asked of the server while someone types.
+//! In: the line and the cursor position. Out: words that complete the text before the cursor. The words are those of
+//! `docs/sql.md`; no requests are sent to the server while the user types.
 
 use rustyline::completion::Completer;
 use rustyline::highlight::Highlighter;
@@ -63,7 +63,7 @@ pub(super) const TABLES: [(&str, &[&str]); 5] = [
     ("series", &["tenant", "day", "series", "service_name", "labels"]),
 ];
 
-/// Functions, with the bracket that begins their arguments.
+/// Functions, with their opening parenthesis.
 const FUNCTIONS: [&str; 24] = [
     "flamegraph(",
     "top(",
@@ -103,7 +103,7 @@ pub(super) const COMMANDS: [&str; 7] = ["\\d", "\\timing", "\\format", "\\pager"
 /// Completes words of SQL, tables and columns.
 pub(super) struct Words;
 
-/// The words that go on from the part of a word that ends at `place`, and where that part begins.
+/// The words that complete the partial word before `place`, and the position where it starts.
 fn offered(line: &str, place: usize) -> (usize, Vec<String>) {
     let before = line.get(..place).unwrap_or(line);
     let start = before

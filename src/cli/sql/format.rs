@@ -1,4 +1,4 @@
-//! Forms in which an answer is written.
+//! Output formats of SQL answers.
 
 use clap::ValueEnum;
 
@@ -20,7 +20,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Bytes that are not for a terminal.
+    /// True for binary formats, which are not printed on a terminal.
     pub(super) fn is_binary(self) -> bool {
         matches!(self, Format::Arrow | Format::Parquet | Format::Pprof)
     }

@@ -1,7 +1,7 @@
-//! `alluvium sql`: questions in SQL to a server or to a data folder, one or, without a statement, as many as are typed.
+//! `alluvium sql`: runs one SQL statement on a server or a data folder; without a statement, opens a prompt.
 //!
-//! One statement goes out, its rows come back as a table, JSON, CSV, Arrow, Parquet or pprof. The prompt is in
-//! `session`, what answers in `client`. The server checks and runs SQL: nothing is parsed here.
+//! The rows come back as a table, JSON, CSV, Arrow, Parquet or pprof. The prompt is in `session`, the execution in
+//! `client`. SQL is checked and run by the query engine; nothing is parsed here.
 
 mod client;
 mod complete;
@@ -63,7 +63,7 @@ pub struct SqlArgs {
     pub server: ServerArgs,
 }
 
-/// Runs one statement, or a session.
+/// Runs one statement, or a session at the prompt.
 pub async fn run(args: SqlArgs) -> anyhow::Result<()> {
     #[cfg(feature = "server")]
     let client = match &args.data {
@@ -103,7 +103,7 @@ pub async fn run(args: SqlArgs) -> anyhow::Result<()> {
             let mut file = std::fs::File::create(path).with_context(in_path)?;
             let written = client.answer_to(&statement, args.format, &mut file).await;
             if written.is_err() {
-                // A part of an answer must not look like the whole.
+                // Remove the file: a partial answer must not look complete.
                 let _ = std::fs::remove_file(path);
             }
             written

@@ -1,7 +1,7 @@
-//! The prompt: statements over several lines, with completion, history, paging and a few commands.
+//! The SQL prompt: multi-line statements, completion, history, paging and a few commands.
 //!
-//! In: lines. Out: answers on standard output, errors of one statement on standard error. Ctrl-C forgets what was
-//! typed, or stops the query that runs.
+//! In: lines. Out: answers on standard output, errors of one statement on standard error. Ctrl-C clears the input or
+//! stops the running query.
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use crate::cli::sql::{Format, SqlClient};
 
 /// Lines of history that are kept.
 const HISTORY_LINES: usize = 5_000;
-/// Answers of more lines go through the pager, when the terminal does not say how many it has.
+/// Longer answers go through the pager when the terminal does not report its height.
 const USUAL_LINES: usize = 40;
 
 const HELP: &str = "Statements end with a semicolon; Tab completes; Ctrl-C stops a query. Other than SQL:\n  \
@@ -30,14 +30,14 @@ const HELP: &str = "Statements end with a semicolon; Tab completes; Ctrl-C stops
                     \\help                    this text\n  \
                     \\q                       leave (so does Ctrl-D)\n";
 
-/// What can be changed at the prompt.
+/// Settings that commands of the prompt can change.
 struct Settings {
     format: Format,
     times: bool,
     pages: bool,
 }
 
-/// Statements from a prompt until the end of input.
+/// Reads and runs statements until the end of input.
 #[expect(clippy::print_stderr, reason = "errors of one statement do not end the session")]
 pub(super) async fn run(client: SqlClient, format: Format) -> anyhow::Result<()> {
     if format.is_binary() {
@@ -57,7 +57,7 @@ pub(super) async fn run(client: SqlClient, format: Format) -> anyhow::Result<()>
     let mut editor: rustyline::Editor<Words, FileHistory> = rustyline::Editor::with_config(config)?;
     editor.set_helper(Some(Words));
     if let Some(path) = &history {
-        // The first time there is none.
+        // There is no history file at the first start.
         let _ = editor.load_history(path);
     }
     print(
@@ -71,7 +71,7 @@ pub(super) async fn run(client: SqlClient, format: Format) -> anyhow::Result<()>
     let mut pending = String::new();
     loop {
         let prompt = if pending.is_empty() { "sql> " } else { "...> " };
-        // The terminal blocks; the runtime must not.
+        // Reading from the terminal blocks, so it runs off the runtime's threads.
         let (back, line) = tokio::task::spawn_blocking(move || {
             let line = editor.readline(prompt);
             (editor, line)
@@ -80,7 +80,7 @@ pub(super) async fn run(client: SqlClient, format: Format) -> anyhow::Result<()>
         editor = back;
         let line = match line {
             Ok(line) => line,
-            // Ctrl-C forgets what was typed, as in every shell.
+            // Ctrl-C clears the input, as in a shell.
             Err(rustyline::error::ReadlineError::Interrupted) => {
                 pending.clear();
                 continue;
@@ -111,7 +111,7 @@ pub(super) async fn run(client: SqlClient, format: Format) -> anyhow::Result<()>
         let asked = client.ask(&statement, settings.format);
         let answer = tokio::select! {
             answer = asked => answer,
-            // Dropped, the question stops at the server as well.
+            // Dropping the query also stops it on the server.
             _ = tokio::signal::ctrl_c() => Err(anyhow::anyhow!("stopped")),
         };
         let took = began.elapsed();
@@ -134,22 +134,22 @@ pub(super) async fn run(client: SqlClient, format: Format) -> anyhow::Result<()>
     Ok(())
 }
 
-/// What a typed line means.
+/// The meaning of an input line.
 #[derive(Debug, PartialEq, Eq)]
 enum Input {
     /// The statement goes on in the next line.
     More,
     Statement(String),
-    /// A command of the prompt, by words.
+    /// A command of the prompt, split into words.
     Command(Vec<String>),
     Quit,
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Debug, PartialEq, Eq)]
 enum Done {
     Said(String),
-    /// The command is a question.
+    /// The command runs this statement.
     Statement(String),
 }
 
@@ -214,7 +214,7 @@ fn command(words: &[String], settings: &mut Settings) -> Result<Done, String> {
     }
 }
 
-/// Sets a setting to what the words after its name say; none of them change it.
+/// Sets a setting from the words after its name; without a word the setting is toggled.
 fn switch(setting: &mut bool, words: &[&str]) -> Result<(), String> {
     *setting = match words {
         [] => !*setting,
@@ -225,7 +225,7 @@ fn switch(setting: &mut bool, words: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// Shows an answer, a long one through the pager.
+/// Prints an answer, a long one through the pager.
 async fn show(answer: Vec<u8>, settings: &Settings) -> anyhow::Result<()> {
     let lines = memchr::memchr_iter(b'\n', &answer).count();
     let height = std::env::var("LINES").ok().and_then(|text| text.parse().ok());
@@ -243,19 +243,19 @@ async fn show(answer: Vec<u8>, settings: &Settings) -> anyhow::Result<()> {
 /// True when the pager has shown it.
 fn page(answer: &[u8]) -> bool {
     let pager = std::env::var("PAGER").ok().filter(|pager| !pager.trim().is_empty());
-    // Lines are not broken, and what fits on the screen is left there.
+    // `less` options: lines are not wrapped, and text that fits on the screen is printed directly.
     let pager = pager.unwrap_or_else(|| "less -S -F -X".to_owned());
     let child = Command::new("sh").args(["-c", &pager]).stdin(Stdio::piped()).spawn();
     let Ok(mut child) = child else { return false };
     if let Some(mut input) = child.stdin.take() {
-        // The pager was left early.
+        // The user left the pager early.
         let _ = input.write_all(answer);
     }
-    // 127: the shell has not found it.
+    // 127: the shell did not find the pager.
     child.wait().is_ok_and(|status| status.code() != Some(127))
 }
 
-/// `$XDG_STATE_HOME/alluvium/sql_history`, by default under `~/.local/state`; none without a home.
+/// `$XDG_STATE_HOME/alluvium/sql_history`, by default under `~/.local/state`; `None` without a home folder.
 fn history_path() -> Option<PathBuf> {
     let folder = |name: &str| {
         std::env::var_os(name)
@@ -266,10 +266,10 @@ fn history_path() -> Option<PathBuf> {
     Some(state.join("alluvium/sql_history"))
 }
 
-/// Prints an answer; on a terminal with a line end after it.
+/// Prints an answer; on a terminal with a final line end.
 pub(super) fn print(bytes: &[u8]) -> anyhow::Result<()> {
     output::write(bytes)?;
-    // A prompt must not follow in the same line.
+    // The prompt must start on a line of its own.
     if !bytes.is_empty() && std::io::stdout().is_terminal() && !bytes.ends_with(b"\n") {
         output::write(b"\n")
     } else {

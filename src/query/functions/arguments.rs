@@ -1,7 +1,7 @@
-//! Arguments of the table functions: a selector, a range of time, a number.
+//! Parses arguments of the table functions: a selector, a time range, a number.
 //!
 //! In: expressions that the planner has folded to literals. Out: values, or an error that names the function and shows
-//! how to call it.
+//! its usage.
 
 use datafusion::catalog::Session;
 use datafusion::common::ScalarValue;
@@ -13,28 +13,28 @@ use crate::profile::{ProfileType, TimeSpan};
 use crate::query::context::Purpose;
 use crate::query::{QueryError, TimeRange, time};
 
-/// How a function is called.
+/// Usage of a function, for errors and checks.
 #[derive(Clone, Copy)]
 pub(crate) struct Usage {
-    /// As it is written, for errors.
+    /// The call syntax, for errors.
     pub(crate) text: &'static str,
-    /// How many arguments [`Arguments::read`] takes.
+    /// Numbers of arguments that [`Arguments::read`] accepts.
     pub(crate) counts: &'static [usize],
 }
 
-/// `'TYPE{selector}', from, until` and what comes after.
+/// The arguments `'TYPE{selector}', from, until` and an optional number.
 pub(crate) struct Arguments {
     pub(crate) profile_type: ProfileType,
     pub(crate) matchers: Vec<Matcher>,
-    /// The span that is asked for.
+    /// The requested time span.
     pub(crate) time: TimeSpan,
     /// The optional fourth argument.
     pub(crate) number: Option<usize>,
 }
 
 impl Arguments {
-    /// Reads them, with a number as the fourth where `usage` shows one. It is shown when they are of the wrong number
-    /// or kind.
+    /// Parses the arguments; a fourth is a number where `usage` shows one. The error for a wrong number or kind of
+    /// arguments shows the usage.
     pub(crate) fn read(
         usage: Usage,
         args: &[Expr],
@@ -81,7 +81,7 @@ impl Arguments {
         })
     }
 
-    /// What stands for arguments that are not there yet. Never read from: the plan is only looked at.
+    /// Placeholder for parameters without values. It is never read, since the plan is only described.
     fn unknown() -> Self {
         Self {
             profile_type: ProfileType {
@@ -97,7 +97,7 @@ impl Arguments {
         }
     }
 
-    /// The range in milliseconds that holds the one in microseconds.
+    /// The range in milliseconds that covers the span in microseconds.
     pub(crate) fn range(&self) -> TimeRange {
         TimeRange::new(self.time.start.div_euclid(1000), -(-self.time.end).div_euclid(1000))
     }

@@ -1,9 +1,9 @@
-//! Functions of DataFusion whose result can be far larger than their arguments, with a limit on it: `repeat`, `lpad`,
-//! `range`, `concat` and their like.
+//! Limits DataFusion's functions whose result can be far larger than their arguments: `repeat`, `lpad`, `range`,
+//! `concat` and similar ones.
 //!
-//! In: DataFusion's function. Out: the same function, which works out how large its result may become and refuses
-//! before it allocates. Memory pools do not see what a function on values allocates, so a single `repeat('x',
-//! 1000000000)` would otherwise take the machine.
+//! In: DataFusion's function. Out: the same function, which computes an upper bound of its result and refuses before it
+//! allocates. Memory pools do not see the allocations of scalar functions, so a single `repeat('x', 1000000000)` could
+//! otherwise exhaust the memory of the machine.
 
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ use datafusion::logical_expr::{
 use crate::query::QueryError;
 use crate::query::functions::patterns;
 
-/// Most bytes that one call (one batch of rows) may give.
+/// Maximum size of the result of one call (one batch of rows) in bytes.
 pub(crate) const MAX_CALL_BYTES: usize = 128 << 20;
-/// Most bytes of a single text that `repeat`, `lpad` and `rpad` make.
+/// Maximum size of a single text made by `repeat`, `lpad` and `rpad`, in bytes.
 const MAX_VALUE_BYTES: i64 = 64 << 10;
 
-/// Functions that are left out of SQL, with the reason: types that double with each call have no bound on their size,
-/// and distances of long texts keep a thread for hours between two rests.
+/// Functions that are not available in SQL: types that double with each call have no bound on their size, and distances
+/// of long texts block a thread for hours.
 const LEFT_OUT: [&str; 9] = [
     "struct",
     "row",
@@ -38,26 +38,26 @@ const LEFT_OUT: [&str; 9] = [
     "arrow_metadata",
 ];
 
-/// The most that a call may give, by its arguments.
+/// How the size of a result depends on the arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Growth {
     /// Text of argument 0 times argument 1.
     Repeat,
     /// As many characters as argument 1 says.
     Pad,
-    /// Every character of argument 0 may be replaced by argument 2.
+    /// Every character of argument 0 may be replaced with argument 2.
     Replace,
-    /// The same with references to what was matched.
+    /// As `Replace`, with references to the matched text.
     RegexReplace,
     /// Argument 1 copies of argument 0.
     Copies,
     /// As many elements as argument 1 says.
     Resize,
-    /// A number series: from, until, step.
+    /// A number series: start, end, step.
     Series,
-    /// Argument 1 is a pattern of which every character may give a text.
+    /// Each character of the pattern in argument 1 may produce a text.
     Pattern,
-    /// No more than a few times the arguments: looked at afterwards.
+    /// At most a few times the arguments; the result is checked afterwards.
     Modest,
 }
 
@@ -100,7 +100,7 @@ const GROWING: [(&str, Growth); 27] = [
     ("array_transform", Growth::Modest),
 ];
 
-/// DataFusion's functions without those that are left out, the growing ones bounded.
+/// DataFusion's functions without the unavailable ones, with limits on those that grow.
 pub(crate) fn bounded(functions: Vec<Arc<ScalarUDF>>) -> Vec<Arc<ScalarUDF>> {
     functions
         .into_iter()
@@ -109,7 +109,7 @@ pub(crate) fn bounded(functions: Vec<Arc<ScalarUDF>>) -> Vec<Arc<ScalarUDF>> {
         .collect()
 }
 
-/// The function, bounded when it is one that grows.
+/// The function, with a limit if its result can grow.
 pub(crate) fn bound(function: Arc<ScalarUDF>) -> Arc<ScalarUDF> {
     match GROWING.iter().find(|(name, _)| named(&function, name)) {
         Some((_, growth)) => Arc::new(ScalarUDF::new_from_impl(Bounded {
@@ -124,7 +124,7 @@ fn named(function: &ScalarUDF, name: &str) -> bool {
     function.name() == name || function.aliases().iter().any(|alias| alias == name)
 }
 
-/// Refuses a result that is larger than a call may give.
+/// Refuses a result that is larger than the limit of a call.
 pub(crate) fn check_result(name: &str, value: &ColumnarValue) -> Result<()> {
     let bytes = match value {
         ColumnarValue::Array(array) => array.get_array_memory_size(),
@@ -133,7 +133,7 @@ pub(crate) fn check_result(name: &str, value: &ColumnarValue) -> Result<()> {
     check_call(name, bytes)
 }
 
-/// Refuses a call that would give so many bytes.
+/// Refuses a call whose result would have this many bytes, if that exceeds the limit.
 pub(crate) fn check_call(name: &str, bytes: usize) -> Result<()> {
     check_bytes(name, i64::try_from(bytes).unwrap_or(i64::MAX))
 }
@@ -185,7 +185,7 @@ impl ScalarUDFImpl for Bounded {
         self.inner.documentation()
     }
 
-    // `simplify` is not passed on: it may put the unbounded function in our place.
+    // `simplify` is not forwarded: it could replace this function with the unbounded one.
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let name = self.inner.name().to_owned();
@@ -202,7 +202,7 @@ impl ScalarUDFImpl for Bounded {
 }
 
 impl Growth {
-    /// An upper bound of the bytes that the call gives.
+    /// An upper bound of the result of a call in bytes.
     fn bytes(self, name: &str, args: &[ColumnarValue]) -> Result<i64> {
         let one_value = |bytes: i64| -> Result<i64> {
             if bytes > MAX_VALUE_BYTES {
@@ -272,7 +272,7 @@ impl Growth {
     }
 }
 
-/// Two columns row by row; the shorter has one value for all rows.
+/// Pairs two columns row by row; a shorter one has a single value for all rows.
 fn rows<'a>(left: &'a [i64], right: &'a [i64]) -> impl Iterator<Item = (i64, i64)> + 'a {
     let at = |column: &[i64], row: usize| column.get(row).or(column.first()).copied().unwrap_or(0);
     (0..left.len().max(right.len())).map(move |row| (at(left, row), at(right, row)))
@@ -293,7 +293,7 @@ fn column(args: &[ColumnarValue], index: usize) -> Result<Option<ArrayRef>> {
     })
 }
 
-/// The numbers of an argument, null as 0; what is no number (a date, say) cannot be bounded and is refused.
+/// The numbers of an argument, with null as 0; other types (a date, for example) cannot be bounded and are refused.
 fn numbers(args: &[ColumnarValue], index: usize) -> Result<Vec<i64>> {
     let Some(array) = column(args, index)? else {
         return Ok(Vec::new());
@@ -310,7 +310,7 @@ fn numbers(args: &[ColumnarValue], index: usize) -> Result<Vec<i64>> {
     Ok(array.iter().map(Option::unwrap_or_default).collect())
 }
 
-/// Bytes of the texts of an argument.
+/// Lengths of the texts of an argument in bytes.
 fn lengths(args: &[ColumnarValue], index: usize) -> Result<Vec<i64>> {
     let Some(array) = column(args, index)? else {
         return Ok(Vec::new());

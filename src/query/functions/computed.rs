@@ -1,6 +1,6 @@
-//! A relation whose rows are computed whole when it is read: the answers of `top` and `flamegraph`.
+//! A relation whose rows are computed when it is read: the answers of `top`, `flamegraph` and the like.
 //!
-//! In: a function that gives one batch. Out: a plan that calls it when it runs, not when it is planned.
+//! In: a function that returns one batch. Out: a plan that calls it when it runs, not when it is planned.
 
 use std::sync::Arc;
 

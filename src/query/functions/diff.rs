@@ -1,8 +1,8 @@
-//! `diff('TYPE{selector}', from, until, 'TYPE{selector}', from, until [, n])`: functions before and after, the largest
-//! change of the own value first.
+//! `diff('TYPE{selector}', from, until, 'TYPE{selector}', from, until [, n])`: functions before and after, sorted by
+//! the largest change of the own value.
 //!
-//! The first three arguments say what was before, the next three what is after. Values are as they are: divide by the
-//! totals to compare shares.
+//! The first three arguments select the profiles before, the next three those after. Values are not normalized: divide
+//! by the totals to compare shares.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::query::provider::Called;
 use crate::query::{QueryError, StackQuery, flame};
 
 const USAGE: &str = "diff('TYPE{selector}', from, until, 'TYPE{selector}', from, until [, n])";
-/// What was before has no number, what is after may.
+/// The first side takes no number, the second may.
 const BEFORE: Usage = Usage {
     text: USAGE,
     counts: &[3],
@@ -30,7 +30,7 @@ const AFTER: Usage = Usage {
     text: USAGE,
     counts: &[3, 4],
 };
-/// Columns of numbers: own value before, after, their difference, and the same of the total.
+/// Columns of numbers: own value before, after and difference, then the same for the total.
 const NUMBERS: [&str; 6] = [
     "self_before",
     "self_after",
@@ -40,7 +40,7 @@ const NUMBERS: [&str; 6] = [
     "total_change",
 ];
 
-/// The function over the data of a query.
+/// The table function over the data of a query.
 pub(crate) fn function(context: Arc<Context>) -> Called {
     let text = |name: &str| Field::new(name, DataType::Utf8, false);
     let mut fields = vec![text("function"), text("file")];

@@ -1,7 +1,7 @@
 //! `flamegraph('TYPE{selector}', from, until [, max_nodes])`: the boxes of a flame graph, one a row.
 //!
-//! `level` 0 is the single box `total`; `x` and `total` are start and width in the unit of the values. Too small boxes
-//! are folded into `other`; `max_nodes` is 8192 by default, 0 keeps all.
+//! `level` 0 is the single box `total`; `x` and `total` are start and width in the unit of the values. Boxes that are
+//! too small are folded into `other`; `max_nodes` is 8192 by default, 0 keeps all.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ const USAGE: Usage = Usage {
 /// Pyroscope's default of `max_nodes`.
 const DEFAULT_NODES: usize = 8192;
 
-/// The function over the data of a query.
+/// The table function over the data of a query.
 pub(crate) fn function(context: Arc<Context>) -> Called {
     let schema = Arc::new(Schema::new(vec![
         Field::new("level", DataType::Int64, false),

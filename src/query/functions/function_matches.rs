@@ -1,5 +1,5 @@
-//! `function_matches(frames, 'regex')`: whether the regular expression matches a function of the stack, anywhere in
-//! its name.
+//! `function_matches(frames, 'regex')`: whether the regular expression matches part of the name of a function in the
+//! stack.
 
 use std::sync::Arc;
 

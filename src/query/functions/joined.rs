@@ -1,8 +1,8 @@
-//! Operators that are bounded functions here: `||` between texts (between lists it stays DataFusion's), and `~` with
-//! its kin.
+//! Operators that are replaced with bounded functions: `||` between texts (between lists it stays DataFusion's), and
+//! `~` and its variants.
 //!
-//! In: two texts. Out: one after the other, null when one is null; or whether the second, a regular expression, matches
-//! the first. The operators alone would double a text with each step and nobody would count, and compile patterns of
+//! In: two texts. Out: their concatenation, null when one is null; or whether the second, a regular expression, matches
+//! the first. DataFusion's own operators could double a text with each step without a limit, and compile patterns of
 //! any size.
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use crate::query::functions::bounded::{check_call, check_result};
 
-/// Puts functions in the places of operators.
+/// Replaces operators with functions.
 #[derive(Debug)]
 pub(crate) struct OperatorPlanner {
     join: Arc<ScalarUDF>,

@@ -1,7 +1,7 @@
-//! The functions that SQL has beyond DataFusion's own, one a file: on stacks, on time, and tables made by a selector.
+//! SQL functions beyond DataFusion's own, one for each file: on stacks, on time, and tables by selector.
 //!
-//! In: the arguments as the planner has them. Out: columns or relations. Names are registered in the two lists here
-//! and nowhere else.
+//! In: the arguments as the planner has them. Out: columns or relations. All functions are registered in the lists
+//! here.
 
 mod arguments;
 mod bounded;
@@ -29,7 +29,7 @@ use crate::query::provider::Called;
 pub(crate) use bounded::{bound, bounded};
 pub(crate) use joined::OperatorPlanner;
 
-/// The functions on values.
+/// The scalar functions of this module.
 pub(crate) fn scalar() -> Vec<Arc<ScalarUDF>> {
     vec![
         Arc::new(ScalarUDF::new_from_impl(function_matches::FunctionMatches::new())),
@@ -38,12 +38,12 @@ pub(crate) fn scalar() -> Vec<Arc<ScalarUDF>> {
     ]
 }
 
-/// The functions on many rows.
+/// The aggregate functions of this module.
 pub(crate) fn aggregate() -> Vec<Arc<AggregateUDF>> {
     vec![Arc::new(AggregateUDF::new_from_impl(pprof_sum::PprofSum::new()))]
 }
 
-/// The functions that give tables, over the data of one query.
+/// The table functions, over the data of one query.
 pub(crate) fn tables(context: &Arc<Context>) -> Vec<(&'static str, Arc<dyn TableFunctionImpl>)> {
     let called: [Called; 6] = [
         diff::function(context.clone()),

@@ -1,9 +1,9 @@
-//! Regular expressions of SQL, looked at before DataFusion compiles them: how large they become, and how many there are
-//! in one call.
+//! Checks regular expressions of SQL before DataFusion compiles them: their compiled size, and their number in one
+//! call.
 //!
-//! In: the argument with the pattern. Out: leave, or a refusal with the number. A pattern may be a column, and the
-//! engine keeps every one that it has compiled until the end of the call, so without a bound a batch of rows could ask
-//! for gigabytes.
+//! In: the argument with the pattern. Out: success, or an error with the number. A pattern may be a column, and
+//! DataFusion keeps every compiled pattern until the end of the call, so without a limit a batch of rows could request
+//! gigabytes.
 
 use std::collections::HashSet;
 
@@ -16,12 +16,12 @@ use regex::{Regex, RegexBuilder};
 
 use crate::query::QueryError;
 
-/// Largest compiled expression, and largest automaton that is made of it while it runs, in bytes.
+/// Maximum size in bytes of a compiled expression, and of the automaton built from it at run time.
 const COMPILED_BYTES: usize = 1 << 20;
-/// Most different patterns in one call.
+/// Maximum number of different patterns in one call.
 const MAX_PATTERNS: usize = 16;
 
-/// Compiles a pattern within its bound.
+/// Compiles a pattern within the size limit.
 pub(crate) fn compile(pattern: &str) -> Result<Regex, QueryError> {
     let built = RegexBuilder::new(pattern)
         .size_limit(COMPILED_BYTES)
@@ -35,7 +35,7 @@ pub(crate) fn compile(pattern: &str) -> Result<Regex, QueryError> {
     })
 }
 
-/// Refuses patterns that do not compile within their bound, and too many of them.
+/// Refuses patterns that do not compile within the size limit, and too many of them.
 pub(crate) fn check(name: &str, pattern: &ColumnarValue) -> Result<()> {
     let patterns = match pattern {
         ColumnarValue::Scalar(value) => value.to_array()?,

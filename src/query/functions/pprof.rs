@@ -1,8 +1,8 @@
-//! `pprof('TYPE{selector}', from, until)`: what a selector chooses as one pprof profile, in one row of one column of
+//! `pprof('TYPE{selector}', from, until)`: the selected samples as one pprof profile, in one row with one column of
 //! bytes.
 //!
-//! The same profile as `SelectMergeProfile` gives. For rows chosen in another way there is the aggregate of the same
-//! name.
+//! The profile is the same as that of `SelectMergeProfile`. For other selections of rows there is the aggregate
+//! function of the same name.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ const USAGE: Usage = Usage {
     counts: &[3],
 };
 
-/// The function over the data of a query.
+/// The table function over the data of a query.
 pub(crate) fn function(context: Arc<Context>) -> Called {
     let schema = Arc::new(Schema::new(vec![Field::new("pprof", DataType::Binary, false)]));
     Called {

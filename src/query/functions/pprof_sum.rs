@@ -1,7 +1,7 @@
-//! `pprof(profile_type, stack, frames, value)`: the aggregate that puts rows of `flat` together as one pprof profile
-//! in bytes.
+//! `pprof(profile_type, stack, frames, value)`: the aggregate that merges rows of `flat` into one pprof profile in
+//! bytes.
 //!
-//! In: rows of one profile type. Out: bytes of pprof, not compressed; null for no rows. Frames are kept once a stack.
+//! In: rows of one profile type. Out: pprof without compression; null for no rows. Frames are kept once for each stack.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ struct Sum {
     kind: Option<ProfileType>,
     sums: HashMap<StackId, i64>,
     table: StackTable,
-    /// Stacks and frames as they came, for the state.
+    /// Stacks and frames as received, for the state of the aggregate.
     kept: Vec<RecordBatch>,
     kept_bytes: usize,
 }
@@ -102,7 +102,7 @@ impl Sum {
         }
     }
 
-    /// Takes in the frames of stacks that are new.
+    /// Keeps the frames of new stacks.
     fn keep(&mut self, stacks: &ArrayRef, frames: &ArrayRef) -> Result<(), QueryError> {
         let ids = stacks.as_primitive::<Int64Type>();
         let mut seen = std::collections::HashSet::new();
@@ -161,7 +161,7 @@ impl Accumulator for Sum {
             return Ok(ScalarValue::Binary(None));
         };
         let mut sums: Vec<(StackId, i64)> = self.sums.iter().map(|(stack, value)| (*stack, *value)).collect();
-        // The same rows give the same bytes.
+        // Sorted, so that the same rows give the same bytes.
         sums.sort_unstable();
         let about = About {
             kind,
@@ -219,7 +219,7 @@ impl Accumulator for Sum {
     }
 }
 
-/// Batches of one schema as bytes; nothing for none.
+/// Encodes batches of one schema as bytes; empty for no batches.
 fn written(batches: &[RecordBatch]) -> Result<Vec<u8>> {
     let Some(first) = batches.first() else {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! `profiles('TYPE{selector}', from, until)`, also called `profile`: the rows of `flat` that a selector chooses.
+//! `profiles('TYPE{selector}', from, until)`, also called `profile`: the rows of `flat` that match a selector.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ const USAGE: Usage = Usage {
     counts: &[3],
 };
 
-/// The function over the data of a query, by one of its names.
+/// The table function over the data of a query, under one of its names.
 pub(crate) fn function(name: &'static str, context: Arc<Context>) -> Called {
     Called {
         name,

@@ -1,4 +1,4 @@
-//! `stack_contains(frames, 'name')`: whether a function of exactly this name is in the stack.
+//! `stack_contains(frames, 'name')`: whether a function with exactly this name is in the stack.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ impl ScalarUDFImpl for StackContains {
     }
 }
 
-/// The types that both functions on frames take: a list of frames and text.
+/// The argument types of both functions on frames: a list of frames and a text.
 pub(crate) fn frames_and_text(function: &str, types: &[DataType]) -> Result<Vec<DataType>> {
     if let [
         frames @ DataType::List(_),
@@ -58,7 +58,7 @@ pub(crate) fn frames_and_text(function: &str, types: &[DataType]) -> Result<Vec<
     }
 }
 
-/// Frames as an array, and the text, which must be a constant.
+/// The frames as an array, and the text, which must be constant.
 pub(crate) fn two_arguments(args: ScalarFunctionArgs, function: &str) -> Result<(ArrayRef, Option<String>)> {
     let rows = args.number_rows;
     let [frames, text] = <[ColumnarValue; 2]>::try_from(args.args)
@@ -70,8 +70,7 @@ pub(crate) fn two_arguments(args: ScalarFunctionArgs, function: &str) -> Result<
     Ok((frames.into_array(rows)?, text))
 }
 
-/// For each stack whether a function in it is accepted; null where there is no stack. Each distinct run of equal text
-/// is tested once.
+/// For each stack, whether one of its functions is accepted; null for a null stack.
 pub(crate) fn any_function(frames: &ArrayRef, accept: impl Fn(&str) -> bool) -> Result<BooleanArray> {
     let wrong = || QueryError::invalid("the first argument is not a list of frames");
     let lists = frames.as_list_opt::<i32>().ok_or_else(wrong)?;

@@ -1,4 +1,4 @@
-//! `time_bucket('15s', time)`: the start of the interval, counted from 1970, that a time lies in.
+//! `time_bucket('15s', time)`: the start of the interval that contains a time; intervals are counted from 1970.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! `top('TYPE{selector}', from, until [, n])`: functions with their own value and that of all stacks they are in.
+//! `top('TYPE{selector}', from, until [, n])`: functions with their own value and the total of all stacks with them.
 //!
-//! Rows come largest own value first; `total` counts a stack once however often the function is in it.
+//! Rows are sorted by the own value, largest first; `total` counts a stack once even if the function recurs in it.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ const USAGE: Usage = Usage {
     counts: &[3, 4],
 };
 
-/// The function over the data of a query.
+/// The table function over the data of a query.
 pub(crate) fn function(context: Arc<Context>) -> Called {
     let schema = Arc::new(Schema::new(vec![
         Field::new("function", DataType::Utf8, false),

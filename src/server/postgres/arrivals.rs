@@ -1,8 +1,8 @@
-//! Connections that have not authenticated yet. Their number is limited, and beyond it the oldest one is closed for the
-//! next, so that clients that send nothing keep nobody out: a client with a password authenticates in a moment.
+//! Connections that have not authenticated yet. Their number is limited; at the limit a new connection replaces the
+//! oldest one, so that idle clients cannot lock others out: a client with a password authenticates in a moment.
 //!
-//! In: a new connection. Out: [`Arrival`], which says when the connection must be closed. Authenticated connections are
-//! counted elsewhere.
+//! In: a new connection. Out: [`Arrival`], which signals when the connection must be closed. Authenticated connections
+//! are counted elsewhere.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use parking_lot::Mutex;
 
 use crate::base::Shutdown;
 
-/// Connections on their way in at one time.
+/// Maximum number of connections that have not authenticated.
 pub(super) const MOST: usize = 64;
 
-/// All of them, oldest first.
+/// All such connections, oldest first.
 #[derive(Default)]
 pub(super) struct Arrivals(Mutex<Waiting>);
 
@@ -24,7 +24,7 @@ struct Waiting {
     queue: VecDeque<(u64, Shutdown)>,
 }
 
-/// A connection's place among [`Arrivals`]; given back when dropped.
+/// The place of a connection in [`Arrivals`], released on drop.
 pub(super) struct Arrival {
     number: u64,
     gives_way: Shutdown,
@@ -32,7 +32,7 @@ pub(super) struct Arrival {
 }
 
 impl Arrivals {
-    /// A place for a new connection, that of the oldest when there is no other.
+    /// Registers a new connection; at the limit it takes the place of the oldest.
     pub(super) fn begin(self: &Arc<Self>) -> Arrival {
         let mut waiting = self.0.lock();
         if waiting.queue.len() >= MOST
@@ -52,7 +52,7 @@ impl Arrivals {
 }
 
 impl Arrival {
-    /// Returns when the place is another's.
+    /// Returns when a newer connection has taken the place.
     pub(super) async fn gives_way(&self) {
         self.gives_way.cancelled().await;
     }

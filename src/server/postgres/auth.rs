@@ -1,7 +1,7 @@
 //! Authentication by SCRAM-SHA-256, and the tenant of a connection.
 //!
-//! In: users of the configuration, the messages of a client. Out: a tenant, or a refusal that does not tell a wrong
-//! name from a wrong password. Passwords are kept as salted hashes only; none goes over the wire.
+//! In: the configured users, the messages of a client. Out: a tenant, or an error that is the same for a wrong name and
+//! a wrong password. Passwords are kept only as salted hashes and are never sent over the wire.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -20,16 +20,16 @@ use crate::server::postgres::options::{PostgresError, PostgresOptions, PostgresU
 use crate::server::postgres::wire::Wire;
 
 const PLAIN: &str = "SCRAM-SHA-256";
-/// Bound to the TLS channel, so that nobody can stand between.
+/// Bound to the TLS channel, which prevents man-in-the-middle attacks.
 const BOUND: &str = "SCRAM-SHA-256-PLUS";
 const SALT_BYTES: usize = 16;
-/// Names of databases that clients use when none is given to them.
+/// Database names that clients use by default.
 const ANY_DATABASE: [&str; 4] = ["", "postgres", "alluvium", "template1"];
 
 /// Users with their salted hashes and tenants.
 pub(super) struct Users {
     known: HashMap<String, User>,
-    /// Makes a salt for unknown names, the same each time, so that they look like known ones.
+    /// Derives a stable salt for unknown names, so that they look like known ones.
     secret: [u8; 32],
 }
 
@@ -39,7 +39,7 @@ struct User {
 }
 
 impl Users {
-    /// Hashes each password with a salt of its own.
+    /// Hashes each password with its own salt.
     pub(super) fn new(users: &[PostgresUser]) -> Result<Self, PostgresError> {
         let mut known = HashMap::new();
         for user in users {
@@ -64,7 +64,7 @@ impl Users {
         self.known.is_empty()
     }
 
-    /// What the password of `user` is compared with. Unknown users have one that nobody knows.
+    /// The password hash to compare with. For unknown users it is the hash of a random password.
     fn password(&self, user: &str) -> Password {
         if let Some(user) = self.known.get(user) {
             return user.password.clone();
@@ -77,7 +77,7 @@ impl Users {
     }
 }
 
-/// Makes the client prove who it is. Without users, being on this machine is enough.
+/// Authenticates the client. Without users any client on this machine is accepted.
 pub(super) async fn authenticate(
     wire: &mut Wire,
     users: &Users,
@@ -97,7 +97,7 @@ pub(super) async fn authenticate(
     }
     let mut scram = ScramServerAuth::new();
     let mut methods = vec![PLAIN.to_owned()];
-    // A certificate whose kind the binding does not know leaves the plain method.
+    // For a certificate that channel binding does not support, only the plain method is offered.
     if let Some(certificate) = certificate.filter(|_| wire.is_secure)
         && scram.configure_certificate(certificate).is_ok()
     {
@@ -131,8 +131,8 @@ pub(super) async fn authenticate(
     )))
 }
 
-/// The tenant of a connection. With users, one of the user's own; without, the database names it. With one tenant alone
-/// it is that one.
+/// The tenant of a connection. With users it is one of the user's tenants; without users the database names it. A
+/// single-tenant server always uses its one tenant.
 pub(super) fn tenant_of(
     users: &Users,
     options: &PostgresOptions,
@@ -140,7 +140,7 @@ pub(super) fn tenant_of(
     database: &str,
 ) -> Result<TenantId, Failure> {
     if !options.multi_tenant {
-        // With a single tenant the database is a name without meaning.
+        // With a single tenant the name of the database has no meaning.
         return Ok(TenantId::anonymous());
     }
     let none_named = ANY_DATABASE.contains(&database) || database == user;

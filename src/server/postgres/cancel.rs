@@ -1,7 +1,7 @@
-//! Cancel requests: which query belongs to which key.
+//! Cancel requests: maps the key of a connection to its running query.
 //!
-//! In: the number and key that a connection was given. Out: a token that stops its query, or nothing when the key is
-//! wrong: a guesser learns nothing.
+//! In: the number and key that a connection was given. Out: its query is stopped. A wrong key has no effect and gets no
+//! answer, so that keys cannot be guessed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::base::Shutdown;
 
-/// The query that runs now, if any.
+/// The token of the running query, if any.
 pub(super) type Running = Arc<Mutex<Option<Shutdown>>>;
 
 /// Number, key and running query of every connection.
@@ -21,7 +21,7 @@ pub(super) struct Cancels {
     known: Arc<Mutex<HashMap<i32, (i32, Running)>>>,
 }
 
-/// A connection's place among [`Cancels`]; given back when dropped.
+/// The entry of a connection in [`Cancels`], removed on drop.
 pub(super) struct CancelKey {
     pub(super) number: i32,
     pub(super) key: i32,
@@ -30,7 +30,7 @@ pub(super) struct CancelKey {
 }
 
 impl Cancels {
-    /// A place for a new connection.
+    /// Adds an entry for a new connection.
     pub(super) fn register(&self) -> CancelKey {
         // Never 0, which clients take for "no key".
         let number = (self.last.fetch_add(1, Ordering::Relaxed) & (i32::MAX >> 1)) + 1;
@@ -45,7 +45,7 @@ impl Cancels {
         }
     }
 
-    /// Stops the query of a connection when the key is its own.
+    /// Stops the query of the connection with this number if the key is right.
     pub(super) fn cancel(&self, number: i32, key: i32) {
         let running = match self.known.lock().get(&number) {
             Some((expected, running)) if *expected == key => running.clone(),
@@ -58,14 +58,14 @@ impl Cancels {
 }
 
 impl CancelKey {
-    /// The token of a query that begins now.
+    /// Returns the token of a query that begins now.
     pub(super) fn begin(&self) -> Shutdown {
         let token = Shutdown::new();
         *self.running.lock() = Some(token.clone());
         token
     }
 
-    /// No query runs any more: a late request must not stop the next one.
+    /// Clears the token, so that a late cancel request does not stop the next query.
     pub(super) fn end(&self) {
         *self.running.lock() = None;
     }

@@ -1,24 +1,24 @@
-//! Statements that a connection answers by itself: transactions that change nothing, settings, the giving back of
-//! prepared statements.
+//! Statements that the connection executes itself: transactions (without effect), settings, and closing of prepared
+//! statements.
 //!
-//! In: the text of a message. Out: its statements, one by one, and which of them are commands. Everything else is for
-//! the engine, which refuses what is no question.
+//! In: the text of a message. Out: its statements, and which of them are commands. All others go to the engine, which
+//! accepts only queries.
 
 use crate::server::postgres::failure::Failure;
 
 /// Most statements in one message.
 const MAX_STATEMENTS: usize = 64;
 
-/// A statement of the protocol rather than of the data.
+/// A statement that concerns the session instead of the data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Command {
-    /// Begins a transaction, which changes nothing.
+    /// Begins a transaction, which has no effect on data.
     Begin,
-    /// Ends a transaction; a failed one is rolled back.
+    /// Ends a transaction; a failed one counts as rolled back.
     Commit,
     /// Ends a transaction, failed or not.
     Rollback,
-    /// Savepoints, listening and such: agreed to and without effect. The text is the tag of the answer.
+    /// Savepoints, LISTEN and the like: accepted without effect. The text is the tag of the answer.
     Nothing(&'static str),
     /// Sets a setting: name and value.
     Set(String, String),
@@ -35,7 +35,7 @@ pub(super) enum Command {
 }
 
 impl Command {
-    /// The tag of the answer's `CommandComplete`.
+    /// The tag for the `CommandComplete` message.
     pub(super) fn tag(&self) -> &'static str {
         match self {
             Command::Begin => "BEGIN",
@@ -52,7 +52,7 @@ impl Command {
         }
     }
 
-    /// Reads a statement; none when it is for the engine.
+    /// Parses a statement; `None` when it is for the engine.
     pub(super) fn read(statement: &str) -> Result<Option<Self>, Failure> {
         let words = words(statement);
         let upper: Vec<String> = words.iter().take(6).map(|word| word.to_ascii_uppercase()).collect();
@@ -130,7 +130,7 @@ fn set(words: &[&str], upper: &[&str]) -> Result<Command, Failure> {
     Ok(Command::Set(unquoted(name.trim()), values.join(", ")))
 }
 
-/// The words of the beginning of a statement, quotes kept, comments left out.
+/// The first words of a statement, with quotes and without comments.
 fn words(statement: &str) -> Vec<&str> {
     let mut rest = statement;
     loop {
@@ -143,7 +143,7 @@ fn words(statement: &str) -> Vec<&str> {
             break;
         }
     }
-    // A command is short; what is longer is for the engine.
+    // Commands are short; a longer statement is for the engine.
     if rest.len() > 4096 {
         return rest.split_whitespace().take(1).filter(|word| word.len() < 64).collect();
     }
@@ -159,7 +159,7 @@ fn unquoted(word: &str) -> String {
     }
 }
 
-/// The statements of a text, without those that are empty.
+/// Splits a text into its non-empty statements.
 pub(super) fn split(text: &str) -> Result<Vec<&str>, Failure> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
@@ -195,19 +195,19 @@ pub(super) fn split(text: &str) -> Result<Vec<&str>, Failure> {
     Ok(found)
 }
 
-/// Nothing but blanks and comments.
+/// True for a statement of only blanks and comments.
 fn is_blank(statement: &str) -> bool {
     words(statement).is_empty()
 }
 
-/// `E'...'`: a backslash hides the quote after it.
+/// True for `E'...'`, where a backslash escapes a quote.
 fn is_escape_string(bytes: &[u8], at: usize) -> bool {
     let before = |back: usize| at.checked_sub(back).and_then(|at| bytes.get(at)).copied();
     let in_word = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     matches!(before(1), Some(b'e' | b'E')) && !in_word(before(2))
 }
 
-/// Where a quoted text that starts at `start` has ended. `escape` hides the byte after it.
+/// The end of a quoted text that starts at `start`. `escape` is the byte that escapes the next one.
 fn quoted_end(bytes: &[u8], start: usize, quote: u8, escape: Option<u8>) -> usize {
     let mut at = start + 1;
     while at < bytes.len() {
@@ -220,7 +220,7 @@ fn quoted_end(bytes: &[u8], start: usize, quote: u8, escape: Option<u8>) -> usiz
     bytes.len()
 }
 
-/// Length of the comment that the text begins with; comments nest.
+/// Length of the comment at the start of the text; comments nest.
 fn comment_end(text: &str) -> usize {
     let bytes = text.as_bytes();
     let (mut depth, mut at) = (0usize, 0);
@@ -239,7 +239,7 @@ fn comment_end(text: &str) -> usize {
     bytes.len()
 }
 
-/// The end of `$tag$ ... $tag$`, or the next byte when it is none (a parameter, say).
+/// The end of `$tag$ ... $tag$`, or the next byte when it is not a quote (a parameter, for example).
 fn dollar_end(text: &str, start: usize) -> usize {
     let rest = &text[start + 1..];
     let name = rest.find('$').map(|end| &rest[..end]);

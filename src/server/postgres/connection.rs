@@ -1,7 +1,7 @@
-//! A connection after its beginning: its state, one query at a time, and the commands that it answers by itself.
-//!
-//! In: a session of the query layer. Out: rows, as they come. A query ends when its client goes away, asks for its end,
-//! or the server stops. Messages are read in `messages`.
+//! An authenticated connection: its state, the execution of one query at a time, and the commands that it executes
+//! itself.
+//! In: a session of the query layer. Out: rows, streamed. A query ends when its client disconnects or cancels it, or
+//! when the server stops. Messages are read in `messages`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,12 +27,12 @@ use crate::server::postgres::portal::{Portal, Rows, Statement};
 use crate::server::postgres::types;
 use crate::server::postgres::wire::Wire;
 
-/// By which of PostgreSQL's protocols a statement came.
+/// The PostgreSQL protocol by which a statement was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Protocol {
-    /// The answer begins with its columns.
+    /// The column descriptions come with the answer.
     Simple,
-    /// The client asks for the columns by themselves.
+    /// The client requests the column descriptions separately.
     Extended,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Connection {
     pub(super) status: TransactionStatus,
     pub(super) statements: HashMap<String, Statement>,
     pub(super) portals: HashMap<String, Portal>,
-    /// An error in the extended protocol: everything up to `Sync` is passed over.
+    /// After an error in the extended protocol, messages up to the next `Sync` are skipped.
     pub(super) skips: bool,
     _slot: OwnedSemaphorePermit,
 }
@@ -94,7 +94,7 @@ impl Connection {
         result?.map_err(|error| timed_out(error, timeout))
     }
 
-    /// Sends up to `most` rows and gives their number.
+    /// Sends up to `most` rows and returns how many were sent.
     pub(super) async fn send_rows(&mut self, rows: &mut Rows, most: usize) -> Result<usize, Failure> {
         let token = self.key.begin();
         let count = self.send_until(rows, most, &token).await;
@@ -121,7 +121,7 @@ impl Connection {
             encode::row(&mut self.wire.outgoing, cells, *next, &rows.fields)?;
             *next += 1;
             count += 1;
-            // The rows are given back with the error. The connection ends: it may stand in the middle of a message.
+            // The error releases the rows. The connection ends, since it may be in the middle of a message.
             tokio::time::timeout_at(rows.ends_at, self.wire.send_some())
                 .await
                 .map_err(|_| {
@@ -138,7 +138,7 @@ impl Connection {
         Ok(count)
     }
 
-    /// In a failed transaction only its end is taken.
+    /// In a failed transaction only the commands that end it are accepted.
     pub(super) fn check_transaction(&self, command: Option<&Command>) -> Result<(), Failure> {
         let ends = matches!(
             command,
@@ -238,7 +238,7 @@ impl Connection {
         self.wire.put(&PgWireBackendMessage::DataRow(row))
     }
 
-    /// Tells the client the columns of the rows that come. `formats` are the codes that it asked for.
+    /// Sends the description of the columns. `formats` are the format codes that the client requested.
     pub(super) fn row_description(&mut self, columns: &[ColumnKind], formats: &[i16]) -> Result<(), Failure> {
         let described = columns.iter().enumerate().map(|(at, column)| {
             let format = match formats {
@@ -279,7 +279,7 @@ pub(super) fn show_columns(name: Option<&str>) -> Vec<ColumnKind> {
     columns.collect()
 }
 
-/// Waits for `work` until its client goes away or asks for its end; dropped then, it stops.
+/// Runs `work` until the client disconnects or cancels; it is then dropped, which stops the query.
 async fn stopped<T>(wire: &mut Wire, token: &Shutdown, work: impl Future<Output = T>) -> Result<T, Failure> {
     tokio::select! {
         biased;
@@ -289,7 +289,7 @@ async fn stopped<T>(wire: &mut Wire, token: &Shutdown, work: impl Future<Output 
     }
 }
 
-/// An error that names the client's own time limit, where that one has passed.
+/// The error of a query; a timeout that the client itself set is named as such.
 fn timed_out(error: QueryError, timeout: Option<Duration>) -> Failure {
     match (&error, timeout) {
         (QueryError::Timeout(length), Some(own)) if *length == own => {

@@ -1,7 +1,7 @@
-//! Values for the wire, as text or in PostgreSQL's binary form, and parameters from it.
+//! Encodes values for the wire, as text or in PostgreSQL's binary format, and decodes parameters.
 //!
-//! In: [`Cell`]s and the format that the client asked for. Out: bytes of a data row. Numbers of bits and days are
-//! counted as PostgreSQL does, from 2000.
+//! In: [`Cell`]s and the format that the client requested. Out: the bytes of a data row. Binary times and days are
+//! counted from 2000, as in PostgreSQL.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -16,15 +16,15 @@ use crate::server::postgres::types;
 /// 2000-01-01 in microseconds and days since 1970.
 const EPOCH_MICROS: i64 = 946_684_800_000_000;
 const EPOCH_DAYS: i32 = 10_957;
-/// Longest value; beyond it no client could take the row.
+/// Maximum size of a value in bytes; no client could read a larger one.
 const MAX_VALUE: usize = 256 << 20;
 
-/// How values stand on the wire.
+/// Format of values on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
-    /// As PostgreSQL writes them for people.
+    /// PostgreSQL's text format.
     Text,
-    /// In the binary form of their type.
+    /// The binary format of the type.
     Binary,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Field {
     pub(super) format: Format,
 }
 
-/// Puts one row out as a `DataRow`.
+/// Appends one row as a `DataRow`.
 pub(super) fn row(out: &mut BytesMut, cells: &Cells, at: usize, fields: &[Field]) -> Result<(), Failure> {
     let start = out.len();
     out.put_u8(b'D');
@@ -53,7 +53,7 @@ pub(super) fn row(out: &mut BytesMut, cells: &Cells, at: usize, fields: &[Field]
     Ok(())
 }
 
-/// A value with its length before it; -1 for none.
+/// Appends a value after its length; -1 for null.
 fn value(out: &mut BytesMut, cell: &Cell<'_>, Field { kind, format }: Field) -> Result<(), Failure> {
     if *cell == Cell::Null {
         out.put_i32(-1);
@@ -85,7 +85,7 @@ fn value(out: &mut BytesMut, cell: &Cell<'_>, Field { kind, format }: Field) -> 
 }
 
 fn text(out: &mut String, cell: &Cell<'_>, kind: Kind) {
-    // Writing to a String does not fail.
+    // Writing to a String cannot fail.
     let _ = match cell {
         Cell::Null => Ok(()),
         Cell::Bool(value) => out.write_str(if *value { "t" } else { "f" }),
@@ -148,7 +148,7 @@ fn date(days: i32) -> String {
     day.map_or("infinity".to_owned(), |day| day.date_naive().to_string())
 }
 
-/// With as many digits of the fraction as there are.
+/// A time of day with as many fractional digits as needed.
 fn time_of_day(micros: i64) -> String {
     let (seconds, fraction) = (micros / 1_000_000, micros % 1_000_000);
     let mut text = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
@@ -219,7 +219,7 @@ fn list_binary(out: &mut BytesMut, items: &[Cell<'_>], kind: Kind) -> Result<(),
     items.iter().try_for_each(|item| value(out, item, field))
 }
 
-/// A decimal number in groups of four digits, as `numeric` has them.
+/// Appends a decimal number in groups of four digits, the binary format of `numeric`.
 fn numeric(out: &mut BytesMut, text: &str) -> Result<(), Failure> {
     let wrong = || Failure::error("XX000", format!("`{text}` is no decimal number"));
     let (is_negative, digits) = match text.strip_prefix('-') {
@@ -260,7 +260,7 @@ fn numeric(out: &mut BytesMut, text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A parameter's value from its bytes.
+/// Decodes the value of a parameter.
 pub(super) fn parameter(bytes: Option<&[u8]>, kind: Option<Kind>, format: Format) -> Result<SqlValue, Failure> {
     let Some(bytes) = bytes else {
         return Ok(SqlValue::Null);

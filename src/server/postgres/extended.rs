@@ -1,7 +1,7 @@
-//! The extended protocol: statements that are parsed once, bound to parameters, and read in parts.
+//! The extended protocol: statements that are parsed once, bound to parameters, and whose rows may be read in parts.
 //!
-//! In: `Parse`, `Bind`, `Describe`, `Execute`, `Close`. Out: what PostgreSQL answers to each. A statement is planned
-//! when it is parsed, to tell its kinds, and again when it runs, over the tables as they are then.
+//! In: `Parse`, `Bind`, `Describe`, `Execute`, `Close`. Out: PostgreSQL's answer to each. A statement is planned on
+//! `Parse`, to determine its types, and again when it runs, over the current tables.
 
 use pgwire::messages::PgWireBackendMessage;
 use pgwire::messages::data::{NoData, ParameterDescription};
@@ -18,7 +18,7 @@ use crate::server::postgres::failure::Failure;
 use crate::server::postgres::portal::{Portal, Rows, Statement};
 use crate::server::postgres::types;
 
-/// Most prepared statements and most portals of a connection.
+/// Maximum number of prepared statements and of portals of a connection.
 const MOST: usize = 1000;
 const STATEMENT: u8 = b'S';
 const PORTAL: u8 = b'P';
@@ -139,7 +139,7 @@ impl Connection {
 
     pub(super) async fn execute(&mut self, execute: &Execute) -> Result<(), Failure> {
         let name = execute.name.clone().unwrap_or_default();
-        // Out of the map while it runs: a portal that fails does not come back.
+        // Removed from the map while it runs, so that a failed portal is gone.
         let Some(mut portal) = self.portals.remove(&name) else {
             return Err(no_portal(&name));
         };
@@ -223,7 +223,7 @@ fn no_portal(name: &str) -> Failure {
     Failure::error("34000", format!("there is no portal \"{name}\""))
 }
 
-/// The format at a place: none given means text, one given means all.
+/// The format code of a column: an empty list means text, a single code applies to all columns.
 fn format_of(codes: &[i16], at: usize, count: usize) -> Result<Format, Failure> {
     let code = match codes {
         [] => 0,

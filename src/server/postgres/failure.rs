@@ -1,4 +1,4 @@
-//! Errors as PostgreSQL's clients know them: severity, code, text.
+//! Errors in the form of PostgreSQL: severity, code, text.
 //!
 //! In: errors of the query layer and of the protocol. Out: [`Failure`], which becomes an `ErrorResponse`.
 
@@ -6,11 +6,11 @@ use pgwire::error::ErrorInfo;
 
 use crate::query::QueryError;
 
-/// What went wrong, with PostgreSQL's code for it.
+/// An error with its SQLSTATE code.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message} ({code})")]
 pub(super) struct Failure {
-    /// The connection ends with it.
+    /// True when the error ends the connection.
     pub(super) is_fatal: bool,
     /// PostgreSQL's code, the SQLSTATE.
     pub(super) code: &'static str,
@@ -40,7 +40,7 @@ impl Failure {
         Self::fatal("08P01", message)
     }
 
-    /// Asked to stop by a cancel request.
+    /// The query was stopped by a cancel request.
     pub(super) fn cancelled() -> Self {
         Self::error("57014", "the query was cancelled at its asker's request")
     }

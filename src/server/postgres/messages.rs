@@ -1,8 +1,8 @@
-//! The loop of a connection: a message in, its answer out, until the client leaves, is idle too long, or the server
-//! stops.
+//! The message loop of a connection: reads messages and answers them until the client leaves, is idle too long, or the
+//! server stops.
 //!
-//! In: messages. Out: answers and errors. The extended protocol is in `extended`, what both protocols need
-//! in `connection`.
+//! In: messages. Out: answers and errors. The extended protocol is in `extended`, code for both protocols in
+//! `connection`.
 
 use pgwire::messages::response::{EmptyQueryResponse, ReadyForQuery, TransactionStatus};
 use pgwire::messages::{PgWireBackendMessage, PgWireFrontendMessage};
@@ -17,7 +17,7 @@ use crate::server::postgres::failure::Failure;
 use crate::server::postgres::portal::{Portal, Rows};
 
 impl Connection {
-    /// Serves the connection to its end.
+    /// Serves the connection until it ends.
     pub(super) async fn serve(mut self, shutdown: Shutdown) {
         if let Err(failure) = self.messages(&shutdown).await {
             tracing::debug!(error = %failure, "postgresql connection ends");
@@ -52,12 +52,12 @@ impl Connection {
                 return Ok(());
             }
             self.message(message).await?;
-            // Answers to messages that are never followed by a `Sync` must not gather.
+            // Send now: a client that never sends `Sync` must not make answers accumulate.
             self.wire.send_some().await?;
         }
     }
 
-    /// Rows of portals that were read in part.
+    /// Rows of portals that were read only in part.
     fn open_rows(&mut self) -> impl Iterator<Item = &mut Rows> {
         let rows = self.portals.values_mut().filter_map(Portal::rows);
         rows.filter(|rows| rows.is_open())
@@ -96,7 +96,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends an error to the client; only those that end the connection go on.
+    /// Sends an error to the client; only a fatal error is returned.
     fn answered(&mut self, done: Result<(), Failure>) -> Result<(), Failure> {
         match done {
             Ok(()) => Ok(()),
@@ -117,7 +117,7 @@ impl Connection {
         self.wire.send().await
     }
 
-    /// The simple protocol: statements one after the other, until one fails.
+    /// The simple protocol: runs the statements in order until one fails.
     async fn simple(&mut self, text: &str) -> Result<(), Failure> {
         let statements = split(text)?;
         if statements.is_empty() {

@@ -1,9 +1,9 @@
-//! The PostgreSQL port: our own accept loop over the messages of `pgwire`, one SQL session a connection, each bound to
-//! a tenant.
+//! The PostgreSQL port: an accept loop over the messages of `pgwire`, with one SQL session for each connection, bound
+//! to a tenant.
 //!
-//! In: options, a query engine, the shutdown signal. Out: served connections, bounded in number, in idle time and in
-//! the size of what they send. Those of strangers and those of users are counted apart. Statements are checked and run
-//! by `query`; here are protocol, authentication and TLS. Off unless a port is given.
+//! In: options, a query engine, the shutdown signal. Out: served connections, with limits on their number, idle time
+//! and message size. Connections before and after authentication are counted separately. Statements are checked and run
+//! by `query`; this module has the protocol, authentication and TLS. It is off unless a port is configured.
 
 mod arrivals;
 mod auth;
@@ -45,7 +45,7 @@ pub use options::{PostgresError, PostgresOptions, PostgresTls, PostgresUser};
 /// Pause after a failed accept (no file descriptors left), so that the loop does not spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// A port that is open and not yet served.
+/// A port that is open but not served yet.
 pub struct PostgresServer {
     tcp: TcpListener,
     local: SocketAddr,
@@ -53,8 +53,8 @@ pub struct PostgresServer {
 }
 
 impl PostgresServer {
-    /// Reads certificate and users, then opens the port. Whatever cannot be used is an error: nothing is served with
-    /// less than was asked for.
+    /// Reads certificate and users, then opens the port. Anything that cannot be used is an error, so the port is never
+    /// served with less protection than configured.
     pub async fn bind(options: PostgresOptions, engine: QueryEngine) -> Result<Self, PostgresError> {
         let tls = options.tls.as_ref().map(tls::Tls::load).transpose()?;
         let users = Users::new(&options.users)?;
@@ -84,12 +84,12 @@ impl PostgresServer {
         })
     }
 
-    /// Address with the real port.
+    /// The bound address, with the actual port.
     pub fn local_addr(&self) -> SocketAddr {
         self.local
     }
 
-    /// Serves until `shutdown`, then lets queries in work end. Returns the number of connections that were cut off.
+    /// Serves until `shutdown`, then waits for running queries. Returns the number of connections that were cut off.
     pub async fn serve(self, shutdown: Shutdown) -> usize {
         let mut connections = JoinSet::new();
         loop {
@@ -136,7 +136,7 @@ async fn serve_one(port: Arc<Port>, stream: TcpStream, peer: SocketAddr, arrival
     drop(arrival);
     match started {
         Ok(Ok(Some(connection))) => Box::pin(connection.serve(shutdown)).await,
-        // A cancel request, or a peer that went away.
+        // A cancel request, or a client that disconnected.
         Ok(Ok(None)) => {}
         Ok(Err(error)) => tracing::info!(peer = %peer, error = %error, "postgresql connection refused"),
         Err(_) => tracing::info!(peer = %peer, "postgresql connection took too long to begin"),

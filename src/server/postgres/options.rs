@@ -1,4 +1,4 @@
-//! How the PostgreSQL port is run, and why it may not be opened.
+//! Options of the PostgreSQL port and errors of opening it.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,14 +7,14 @@ use std::time::Duration;
 use crate::base::net::listen_reason;
 use crate::profile::TenantId;
 
-/// A user who may connect to the port.
+/// A user of the PostgreSQL port.
 #[derive(Clone)]
 pub struct PostgresUser {
     /// Name that the client gives when it connects.
     pub name: String,
     /// Password; kept as a salted hash from the start on.
     pub password: String,
-    /// Tenants that the user may read; the first unless the database of the connection names another.
+    /// Tenants that the user may read; the first is used unless the database of the connection names another.
     pub tenants: Vec<TenantId>,
 }
 
@@ -30,7 +30,7 @@ impl std::fmt::Debug for PostgresUser {
 /// Files of the certificate and its key.
 #[derive(Debug, Clone)]
 pub struct PostgresTls {
-    /// PEM file of the certificate, those of its issuers after it.
+    /// PEM file of the certificate, followed by those of its issuers.
     pub certificate: PathBuf,
     /// PEM file of the certificate's key.
     pub key: PathBuf,
@@ -43,24 +43,25 @@ pub struct PostgresTls {
 pub struct PostgresOptions {
     /// `host:port`; port 0 takes a free one.
     pub listen: String,
-    /// Users that may connect. Without users, every program on this machine may, and no other.
+    /// Users that may connect. Without users, all programs on this machine may connect, and no others.
     pub users: Vec<PostgresUser>,
     /// Certificate and key; without them TLS is refused.
     pub tls: Option<PostgresTls>,
-    /// The server has several tenants: without users, the database of the connection names one.
+    /// True for several tenants: without users, the database of the connection then names the tenant.
     pub multi_tenant: bool,
-    /// Connections of users at one time; more are refused. One that has not proven who it is takes no place of these.
+    /// Maximum number of authenticated connections; more are refused. Connections that are not authenticated do not
+    /// count.
     pub max_connections: usize,
-    /// A connection that asks nothing for so long is closed.
+    /// Time after which an idle connection is closed.
     pub idle_timeout: Duration,
     /// Time to connect, to agree on TLS and to authenticate.
     pub startup_timeout: Duration,
-    /// Time for queries in work after the signal to stop.
+    /// Time for running queries after the signal to stop.
     pub grace: Duration,
 }
 
 impl PostgresOptions {
-    /// Options for an address, nothing else said.
+    /// Default options with this address.
     pub fn new(listen: &str) -> Self {
         Self {
             listen: listen.to_owned(),
@@ -75,10 +76,10 @@ impl PostgresOptions {
     }
 }
 
-/// The port could not be opened as it was asked for. Nothing is served then.
+/// Why the port could not be opened with these options.
 #[derive(Debug, thiserror::Error)]
 pub enum PostgresError {
-    /// The address cannot be had.
+    /// The address could not be bound.
     #[error("cannot listen for PostgreSQL on {address}: {}", listen_reason(.source))]
     Listen {
         /// Address as it was given.
@@ -95,7 +96,7 @@ pub enum PostgresError {
         /// What is wrong with the file.
         reason: String,
     },
-    /// The port would be open to other machines without anybody having to say who they are.
+    /// Other machines could connect to the port without authentication.
     #[error(
         "the PostgreSQL port {0} can be reached from other machines, and there are no users: add postgres.users to \
             the server's configuration, or listen on 127.0.0.1"

@@ -1,14 +1,14 @@
-//! The settings of a connection: those that clients set and ask for, none of the engine's or the host's.
+//! The settings of a connection that clients set and read. None of them is a setting of the engine or the host.
 //!
-//! In: names and values. Out: acceptance, or PostgreSQL's refusal. Times are always shown in UTC and dates in ISO form,
-//! whatever a client prefers.
+//! In: names and values. Out: success, or PostgreSQL's error. Times are always shown in UTC and dates in ISO format,
+//! regardless of the client's settings.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::server::postgres::failure::Failure;
 
-/// The version that clients see. Tools choose their queries by its first number.
+/// The version that clients see. Tools choose their queries by its major number.
 const SERVER_VERSION: &str = concat!("15.8 (alluvium ", env!("CARGO_PKG_VERSION"), ")");
 
 /// Settings that are reported to the client at the start and when they change.
@@ -28,8 +28,8 @@ const REPORTED: [&str; 13] = [
     "TimeZone",
 ];
 
-/// Settings that are what they are. Setting one to its value is fine, to another is an error or, where clients do it on
-/// their own, without effect.
+/// Settings with a fixed value. Setting one to its value succeeds. Another value is an error or, where clients set it
+/// on their own, ignored.
 const FIXED: [(&str, &str, bool); 19] = [
     ("server_version", SERVER_VERSION, false),
     ("server_version_num", "150008", false),
@@ -52,7 +52,7 @@ const FIXED: [(&str, &str, bool); 19] = [
     ("lc_ctype", "C.UTF-8", false),
 ];
 
-/// Settings that a client may have as it likes; but for `statement_timeout` and the name they change nothing here.
+/// Settings that a client may change. Only `statement_timeout` and `application_name` have an effect.
 const FREE: [(&str, &str); 18] = [
     ("application_name", ""),
     ("statement_timeout", "0"),
@@ -88,7 +88,7 @@ impl Settings {
         }
     }
 
-    /// Sets a value; the name's proper form comes back.
+    /// Sets a value; returns the canonical form of the name.
     pub(super) fn set(&mut self, name: &str, value: &str) -> Result<&'static str, Failure> {
         let value = value.trim();
         if let Some((proper, fixed, is_lenient)) = FIXED.iter().find(|row| row.0.eq_ignore_ascii_case(name)) {
@@ -124,7 +124,7 @@ impl Settings {
         Ok(proper)
     }
 
-    /// `-c name=value` and `--name=value` of the startup parameter `options`.
+    /// Applies `-c name=value` and `--name=value` from the startup parameter `options`.
     pub(super) fn set_options(&mut self, options: &str) -> Result<(), Failure> {
         let mut words = options.split_whitespace();
         while let Some(word) = words.next() {
@@ -140,7 +140,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Sets one setting, or all, to its first value.
+    /// Resets one setting, or all, to its initial value.
     pub(super) fn reset(&mut self, name: Option<&str>) -> Result<(), Failure> {
         match name {
             None => *self = Self::new(&self.user),
@@ -151,7 +151,7 @@ impl Settings {
         Ok(())
     }
 
-    /// A setting's name as it is spelled, and its value.
+    /// Canonical name and value of a setting.
     pub(super) fn get(&self, name: &str) -> Option<(&'static str, String)> {
         if name.eq_ignore_ascii_case("session_authorization") {
             return Some(("session_authorization", self.user.clone()));
@@ -179,7 +179,7 @@ impl Settings {
         known.map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// Whether changes of the setting are sent to the client.
+    /// True when changes of the setting are reported to the client.
     pub(super) fn is_reported(name: &str) -> bool {
         REPORTED.contains(&name)
     }
@@ -191,7 +191,7 @@ impl Settings {
     }
 }
 
-/// A time limit as PostgreSQL writes them: milliseconds, or a number with a unit; 0 for none.
+/// Parses a time limit in PostgreSQL's format: milliseconds, or a number with a unit; 0 for none.
 fn timeout(text: &str) -> Result<Option<Duration>, Failure> {
     let wrong = || {
         Failure::error(

@@ -1,4 +1,4 @@
-//! What all connections of the PostgreSQL port share.
+//! State that all connections of the PostgreSQL port share.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::server::postgres::cancel::Cancels;
 use crate::server::postgres::options::PostgresOptions;
 use crate::server::postgres::tls::Tls;
 
-/// What all connections share.
+/// State that all connections share.
 pub(super) struct Port {
     pub(super) engine: QueryEngine,
     pub(super) users: Users,

@@ -1,4 +1,4 @@
-//! Prepared statements, portals, and rows on their way to a client: what a connection keeps between messages.
+//! State that a connection keeps between messages: prepared statements, portals, and rows that are being sent.
 
 use tokio::time::Instant;
 
@@ -7,44 +7,44 @@ use crate::query::{Prepared, SqlResult, SqlValue};
 use crate::server::postgres::command::Command;
 use crate::server::postgres::encode::Field;
 
-/// A statement that was parsed.
+/// A prepared statement, parsed and planned.
 #[derive(Clone)]
 pub(super) enum Statement {
-    /// A text of nothing but blanks.
+    /// A text of only blanks and comments.
     Empty,
-    /// Answered by the connection.
+    /// Executed by the connection itself.
     Command(Command),
     /// A query that the engine has planned.
     Query(Box<Prepared>),
 }
 
-/// A statement with its parameters, and how far its rows were read.
+/// A statement with its parameters, and its rows if it was started.
 pub(super) struct Portal {
     pub(super) statement: Statement,
     pub(super) values: Vec<SqlValue>,
-    /// Formats of the columns as the client asked for them.
+    /// Column formats that the client requested.
     pub(super) formats: Vec<i16>,
     pub(super) rows: Option<Rows>,
     pub(super) is_done: bool,
 }
 
 impl Portal {
-    /// Its rows when they were read in part.
+    /// The rows of a portal that was read in part.
     pub(super) fn rows(&mut self) -> Option<&mut Rows> {
         self.rows.as_mut()
     }
 }
 
-/// Rows on their way to the client.
+/// Rows that are being sent to the client.
 pub(super) struct Rows {
     pub(super) result: SqlResult,
     pub(super) fields: Vec<Field>,
     /// The batch that is being sent, and its next row.
     pub(super) batch: Option<(Cells, usize)>,
     pub(super) is_done: bool,
-    /// What was held is given back.
+    /// True when the rows were released.
     is_ended: bool,
-    /// When the query ends at the latest, and what was read of it goes.
+    /// Deadline of the query, at which its unread rows are released.
     pub(super) ends_at: Instant,
 }
 
@@ -60,12 +60,12 @@ impl Rows {
         }
     }
 
-    /// True while the query may still hold something.
+    /// True while the rows may hold resources.
     pub(super) fn is_open(&self) -> bool {
         !self.is_ended
     }
 
-    /// Frees what is held of the rows. A client that asks for more gets the error of the time limit.
+    /// Releases the rows. A client that asks for more gets the error of the time limit.
     pub(super) fn end(&mut self) {
         self.is_ended = true;
         self.batch = None;

@@ -1,8 +1,7 @@
-//! The beginning of a connection: TLS, startup message, authentication, the session's first words. Or a cancel request,
-//! and no connection at all.
+//! The startup of a connection: TLS, startup message, authentication, and the first messages of the session; or a
+//! cancel request instead.
 //!
-//! In: a fresh connection. Out: a [`Connection`] that is ready for queries. Refusals are sent in the client's
-//! protocol.
+//! In: a new connection. Out: a [`Connection`] that is ready for queries. Errors are sent in the PostgreSQL protocol.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,13 +19,14 @@ use crate::server::postgres::parameters::Settings;
 use crate::server::postgres::port::Port;
 use crate::server::postgres::wire::Wire;
 
-/// Version of the protocol that is spoken, 3.0.
+/// Major version of the supported protocol, 3.0.
 const MAJOR: u16 = 3;
 
-/// Messages before the startup message: GSS is asked for, TLS is, and once more on the encrypted stream. Then it comes.
+/// Maximum number of messages up to the startup message: a GSS request, a TLS request, one more request on the
+/// encrypted stream, and the startup message itself.
 const MAX_NEGOTIATIONS: usize = 4;
 
-/// Brings a connection to the point of its first query. None when there is nothing to serve.
+/// Performs the startup of a connection. `None` when there is no session to serve.
 pub(super) async fn start(port: &Arc<Port>, mut wire: Wire, peer: SocketAddr) -> Result<Option<Connection>, Failure> {
     wire = match negotiated(port, wire).await? {
         Some(wire) => wire,
@@ -44,7 +44,7 @@ pub(super) async fn start(port: &Arc<Port>, mut wire: Wire, peer: SocketAddr) ->
     }
 }
 
-/// Everything before the startup message.
+/// Handles all messages before the startup message.
 async fn negotiated(port: &Port, mut wire: Wire) -> Result<Option<Wire>, Failure> {
     for _ in 0..MAX_NEGOTIATIONS {
         match wire.message().await? {
@@ -108,7 +108,7 @@ async fn begin(port: &Arc<Port>, wire: &mut Wire, peer: SocketAddr) -> Result<Op
     }
     let certificate = port.tls.as_ref().map(|tls| tls.certificate.as_slice());
     auth::authenticate(wire, &port.users, certificate, user, peer.ip()).await?;
-    // Only now: a client that is not authenticated takes no place of one that is.
+    // Taken only now: a client that is not authenticated must not occupy a connection slot.
     let slot = port.slots.clone().try_acquire_owned().map_err(|_| {
         Failure::fatal(
             "53300",
@@ -146,7 +146,7 @@ async fn begin(port: &Arc<Port>, wire: &mut Wire, peer: SocketAddr) -> Result<Op
     Ok(Some((session, settings, slot, key)))
 }
 
-/// Protocol 3 of any minor version; a client with a newer one is asked to speak 3.0.
+/// Accepts protocol 3 with any minor version; a client with a newer one is told to use 3.0.
 fn check_version(wire: &mut Wire, startup: &Startup) -> Result<(), Failure> {
     if startup.protocol_number_major != MAJOR {
         return Err(Failure::fatal(

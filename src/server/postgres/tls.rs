@@ -1,7 +1,7 @@
-//! TLS of the PostgreSQL port. It fails closed: a certificate or key that cannot be used ends the start.
+//! TLS of the PostgreSQL port. It fails closed: a certificate or key that cannot be used fails the start.
 //!
-//! In: PEM files. Out: an acceptor, and the certificate for the binding of SCRAM to the channel. Files are read once,
-//! at the start.
+//! In: PEM files. Out: a TLS acceptor, and the certificate for SCRAM channel binding. Files are read once, at the
+//! start.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::server::postgres::options::{PostgresError, PostgresTls};
 
-/// What a connection needs for TLS.
+/// TLS acceptor and certificate of the port.
 pub(super) struct Tls {
     pub(super) acceptor: TlsAcceptor,
     /// PEM of the certificate.

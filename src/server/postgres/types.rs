@@ -1,11 +1,10 @@
-//! Types of PostgreSQL by number, for the kinds of values that answers and parameters have.
+//! Maps the types of answers and parameters to PostgreSQL's type numbers (OIDs).
 //!
-//! In: [`Kind`]. Out: the number of the type and the size of its values, and back. The numbers are PostgreSQL's own
-//! (`pg_type.dat`).
+//! In: [`Kind`]. Out: its OID and the size of its values, and back. The OIDs are those of PostgreSQL's `pg_type.dat`.
 
 use crate::query::cells::{Kind, Simple};
 
-/// Kind, number of the type, number of the list of it, bytes of a value (negative: of any size).
+/// Kind, OID of the type, OID of its array type, bytes of a value (negative: variable size).
 const TYPES: [(Simple, u32, u32, i16); 15] = [
     (Simple::Bool, 16, 1000, 1),
     (Simple::Bytes, 17, 1001, -1),
@@ -24,7 +23,7 @@ const TYPES: [(Simple, u32, u32, i16); 15] = [
     (Simple::Numeric, 1700, 1231, -1),
 ];
 
-/// Further types that clients name for parameters, and what we take them for.
+/// Additional types that clients use for parameters, and the kind that we use for each.
 const ALSO: [(u32, Simple); 8] = [
     (18, Simple::Text),   // "char"
     (19, Simple::Text),   // name
@@ -42,14 +41,13 @@ pub(super) fn number(kind: Kind) -> u32 {
     row.map_or(25, |row| if kind.is_list { row.2 } else { row.1 })
 }
 
-/// Bytes of a value, negative for any size.
+/// Bytes of a value; negative for a variable size.
 pub(super) fn size(kind: Kind) -> i16 {
     let row = TYPES.iter().find(|row| row.0 == kind.simple && !kind.is_list);
     row.map_or(-1, |row| row.3)
 }
 
-/// The kind that a client means by a number; none for "unknown" and for types that we do not have, whose values are
-/// taken as text.
+/// The kind of a type number; `None` for "unknown" and for unsupported types, whose values are read as text.
 pub(super) fn kind(number: u32) -> Option<Kind> {
     let plain = |simple| Kind { simple, is_list: false };
     if let Some(row) = TYPES.iter().find(|row| row.1 == number) {

@@ -1,7 +1,7 @@
-//! Messages over a stream: taken in with a bound on their size, put out through one buffer.
+//! Messages over a stream: reads them with a limit on their size, writes them through one buffer.
 //!
-//! In: a TCP or TLS stream. Out: messages of `pgwire`. While a query runs, [`Wire::gone`] tells when the peer goes
-//! away; what it sends meanwhile is kept for later.
+//! In: a TCP or TLS stream. Out: messages of `pgwire`. While a query runs, [`Wire::gone`] detects a disconnect; bytes
+//! that the client sends meanwhile are kept for later.
 
 use std::time::Duration;
 
@@ -12,24 +12,24 @@ use tokio::net::TcpStream;
 
 use crate::server::postgres::failure::Failure;
 
-/// Longest message of a client that has said who it is: a query may have 256 KiB, its parameters a little more.
+/// Maximum message size of an authenticated client: a query may have 256 KiB, its parameters a little more.
 const MAX_MESSAGE: usize = 1 << 20;
-/// Longest message before that.
+/// Maximum message size before authentication.
 const MAX_FIRST_MESSAGE: usize = 10_000;
-/// What is put out is sent from this size on.
+/// Buffered output is sent when it reaches this size.
 const SEND_FROM: usize = 64 << 10;
-/// A peer that takes nothing for so long is given up.
+/// Time limit for sending, after which the connection is dropped.
 const SEND_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A stream of bytes both ways.
 pub(super) trait Duplex: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Duplex for T {}
 
-/// A connection as messages.
+/// A connection that reads and writes messages.
 pub(super) struct Wire {
     stream: Box<dyn Duplex>,
     incoming: BytesMut,
-    /// Bytes on their way out; whole messages only.
+    /// Buffered output, always whole messages.
     pub(super) outgoing: BytesMut,
     context: DecodeContext,
     longest: usize,
@@ -38,7 +38,7 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// A new connection, in the phase before the startup message.
+    /// A new connection that expects a TLS request or startup message.
     pub(super) fn new(stream: TcpStream) -> Self {
         Self {
             stream: Box::new(stream),
@@ -50,23 +50,24 @@ impl Wire {
         }
     }
 
-    /// From now on, messages are those of an ordinary connection, not yet longer ones.
+    /// Expects ordinary messages from now on, still with the small size limit.
     pub(super) fn started(&mut self) {
         self.context.awaiting_frontend_ssl = false;
         self.context.awaiting_frontend_startup = false;
     }
 
-    /// The client has said who it is: longer messages are taken.
+    /// Raises the size limit, after the client has authenticated.
     pub(super) fn trusted(&mut self) {
         self.longest = MAX_MESSAGE;
     }
 
-    /// What comes next is the startup message.
+    /// Expects the startup message next.
     pub(super) fn expect_startup(&mut self) {
         self.context.awaiting_frontend_ssl = false;
     }
 
-    /// Speaks TLS from here on. Bytes that came before it are refused: they could be anybody's.
+    /// Switches to TLS. Bytes that arrived before the handshake are an error, because an attacker could have inserted
+    /// them.
     pub(super) async fn secure(self, acceptor: &pgwire::tokio::TlsAcceptor) -> Result<Self, Failure> {
         if !self.incoming.is_empty() {
             return Err(Failure::protocol("bytes came before the TLS handshake"));
@@ -82,7 +83,7 @@ impl Wire {
         })
     }
 
-    /// The next message; none when the peer has closed the connection.
+    /// The next message; `None` when the peer has closed the connection.
     pub(super) async fn message(&mut self) -> Result<Option<PgWireFrontendMessage>, Failure> {
         loop {
             self.check_length()?;
@@ -97,7 +98,7 @@ impl Wire {
         }
     }
 
-    /// Returns when the peer has gone. Dropped at any time it has lost nothing.
+    /// Returns when the peer has disconnected. It may be dropped at any time without losing data.
     pub(super) async fn gone(&mut self) {
         loop {
             if self.incoming.len() > self.longest {
@@ -116,7 +117,7 @@ impl Wire {
             .map_err(|error| Failure::fatal("08P01", format!("a message cannot be written: {error}")))
     }
 
-    /// Sends when enough has come together.
+    /// Sends the buffer if it is large enough.
     pub(super) async fn send_some(&mut self) -> Result<(), Failure> {
         if self.outgoing.len() < SEND_FROM {
             return Ok(());
@@ -124,7 +125,7 @@ impl Wire {
         self.send().await
     }
 
-    /// Sends what was put out.
+    /// Sends the whole buffer.
     pub(super) async fn send(&mut self) -> Result<(), Failure> {
         let sending = async {
             self.stream.write_all_buf(&mut self.outgoing).await?;
@@ -137,7 +138,7 @@ impl Wire {
         }
     }
 
-    /// Sends an error that ends the connection. Whether it arrives is not our concern.
+    /// Sends an error that ends the connection; a failure to send it is ignored.
     pub(super) async fn close_with(&mut self, failure: &Failure) {
         let message = PgWireBackendMessage::ErrorResponse(failure.info().into());
         if self.put(&message).is_ok() && self.send().await.is_ok() {
@@ -150,7 +151,7 @@ impl Wire {
         matches!(self.stream.read_buf(&mut self.incoming).await, Ok(length) if length > 0)
     }
 
-    /// Looks at the length that a message says it has, before memory is set aside for it.
+    /// Checks the announced length of the next message before memory is allocated for it.
     fn check_length(&self) -> Result<(), Failure> {
         let at = usize::from(!self.context.awaiting_frontend_startup);
         let Some(mut length) = self.incoming.get(at..at + 4) else {

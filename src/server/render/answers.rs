@@ -1,7 +1,7 @@
-//! What Pyroscope's plain routes answer, without HTTP.
+//! Answers of Pyroscope's plain routes, without HTTP.
 //!
-//! In: parameters that were read. Out: answers of the query engine, in one place among the questions that are being
-//! answered. Selectors, node limits and their errors are those of `querier.v1`.
+//! In: parsed parameters. Out: answers of the query engine; each request takes one slot of running queries. Selectors,
+//! node limits and their errors are those of `querier.v1`.
 
 use crate::profile::TenantId;
 use crate::profile::flamegraph::CallGraph;
@@ -13,19 +13,19 @@ use crate::server::render::timeline::{by_label, of_all, step};
 use crate::wire::connect::ConnectError;
 use crate::wire::flamebearer::FlamebearerProfile;
 
-/// Functions of a call graph when the question does not say.
+/// Default number of functions in a call graph.
 const CALL_GRAPH_FUNCTIONS: i64 = 100;
-/// The label that stands for the profile type.
+/// The label for the profile type.
 const NAME_LABEL: &str = "__name__";
 
-/// A call graph, and the type of its values.
+/// A call graph and the type of its values.
 pub(super) struct Calls {
     pub graph: CallGraph,
     pub title: String,
     pub unit: String,
 }
 
-/// The flame graph of a question with its time lines.
+/// The flame graph of a request with its time lines.
 pub(super) async fn flame_graph(
     state: &ServerState,
     tenant: &TenantId,
@@ -65,7 +65,7 @@ pub(super) async fn flame_graph(
     state.engine.admitted(Box::pin(work)).await
 }
 
-/// Who calls whom in the stacks of a question.
+/// The call graph of a request.
 pub(super) async fn call_graph(
     state: &ServerState,
     tenant: &TenantId,
@@ -87,7 +87,7 @@ pub(super) async fn call_graph(
     state.engine.admitted(Box::pin(work)).await
 }
 
-/// The difference of two sides of one type.
+/// The difference of two sides of the same profile type.
 pub(super) async fn difference(
     state: &ServerState,
     tenant: &TenantId,
@@ -112,8 +112,8 @@ pub(super) async fn difference(
     state.engine.admitted(Box::pin(work)).await
 }
 
-/// Values of a label, or the profile types for `__name__`, sorted. Without times: those that there ever were, as far
-/// back as a question may ask.
+/// Values of a label, or the profile types for `__name__`, sorted. Without times, the range is all time, limited by the
+/// maximum length of a query.
 pub(super) async fn label_values(
     state: &ServerState,
     tenant: &TenantId,
@@ -146,7 +146,7 @@ fn label_range(state: &ServerState, question: &LabelQuestion) -> TimeRange {
     TimeRange::new(question.from_ms.unwrap_or(until.saturating_sub(longest)), until)
 }
 
-/// Reads `TYPE{...}`, or `{__name__="TYPE", ...}`, which is the same.
+/// Parses `TYPE{...}` or its equivalent `{__name__="TYPE", ...}`.
 async fn stack_query(state: &ServerState, side: Side) -> Result<StackQuery, ConnectError> {
     let Side { parameter, text, range } = side;
     let named = |mut error: ConnectError| {
@@ -161,7 +161,7 @@ async fn stack_query(state: &ServerState, side: Side) -> Result<StackQuery, Conn
         && let Some(place) = matchers.iter().position(|matcher| matcher.name() == NAME_LABEL)
     {
         let matcher = matchers.remove(place);
-        // Of another comparison the type would not follow.
+        // Only a matcher that accepts its own value determines the type.
         if matcher.matches_value(matcher.value()) {
             matcher.value().clone_into(&mut id);
         }

@@ -1,8 +1,8 @@
-//! The plain routes of Pyroscope, which old pages, scripts and `curl` ask: `/pyroscope/render`, `render-diff` and
+//! The plain routes of Pyroscope for older pages, scripts and `curl`: `/pyroscope/render`, `render-diff` and
 //! `label-values`.
 //!
-//! In: a GET with parameters in its URL. Out: flamebearer JSON, text for Graphviz, or a JSON array; errors as those of
-//! calls. Tenants, places among the questions and limits are those of `querier.v1` ([`answers`]).
+//! In: a GET with parameters in its URL. Out: flamebearer JSON, text for Graphviz, or a JSON array; errors as in calls.
+//! Tenants, slots of running queries and limits are those of `querier.v1` ([`answers`]).
 
 mod answers;
 mod parameters;
@@ -26,7 +26,7 @@ use crate::wire::connect::{Code, ConnectError, accepts};
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// Text of a box or an arrow besides the name, about, in bytes.
+/// Approximate size of the text of a box or an arrow besides its name, in bytes.
 const DRAWN_BYTES: usize = 128;
 
 /// Path and handler of each route.
@@ -36,7 +36,7 @@ pub(super) fn routes() -> impl Iterator<Item = (String, MethodRouter<ServerState
         ("/pyroscope/render-diff", get(render_diff)),
         ("/pyroscope/label-values", get(label_values)),
     ];
-    // A HEAD would be as much work as a GET for nothing: Pyroscope refuses it, too.
+    // No HEAD, which would be as much work as a GET; Pyroscope refuses it too.
     routes
         .into_iter()
         .map(|(path, methods)| (path.to_owned(), methods.head(only_get).fallback(only_get)))
@@ -100,7 +100,7 @@ fn json(answer: &impl Serialize) -> Result<Vec<u8>, ConnectError> {
         .map_err(|error| ConnectError::new(Code::Internal, format!("cannot write the answer as JSON: {error}")))
 }
 
-/// Writes an answer of about so many bytes, and sends it, compressed when the caller takes that.
+/// Writes an answer of about this many bytes, compressed when the client accepts it.
 async fn written(
     state: &ServerState,
     headers: &HeaderMap,

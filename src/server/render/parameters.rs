@@ -1,17 +1,17 @@
 //! The parameters of Pyroscope's plain routes.
 //!
-//! In: the query part of a URL, the time now. Out: what is asked, as far as no regular expression must be compiled for
-//! it, or 400 with the name of the parameter. As in Pyroscope, the first of several parameters of one name counts,
-//! unknown ones are ignored, and a node limit or an aggregation that cannot be read is taken for none.
+//! In: the query part of a URL, the current time. Out: the request, with selectors still as text, or 400 with the name
+//! of the parameter. As in Pyroscope, the first of several parameters with one name counts, unknown ones are ignored,
+//! and an invalid node limit or aggregation is treated as absent.
 
 use crate::query::{Aggregation, TimeRange};
 use crate::wire::at_time;
 use crate::wire::connect::ConnectError;
 
-/// A question for a flame graph, or a side of a difference.
+/// Parameters of a flame graph, or of one side of a difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Side {
-    /// The parameter that `text` is of, for errors.
+    /// The parameter that contains `text`, for errors.
     pub parameter: &'static str,
     /// `TYPE{selector}`, never empty.
     pub text: String,
@@ -19,7 +19,7 @@ pub(super) struct Side {
     pub range: TimeRange,
 }
 
-/// What an answer of `/pyroscope/render` is.
+/// Format of an answer of `/pyroscope/render`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RenderFormat {
     /// A flame graph and a time line.
@@ -28,41 +28,41 @@ pub(super) enum RenderFormat {
     Dot,
 }
 
-/// A question of `/pyroscope/render`.
+/// A request to `/pyroscope/render`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RenderQuestion {
-    /// Which profiles are asked about.
+    /// Selector and time range of the profiles.
     pub side: Side,
-    /// Most nodes of the answer; `None` for the default of its format.
+    /// Maximum number of nodes of the answer; `None` for the default of its format.
     pub max_nodes: Option<i64>,
-    /// The label whose values have a time line each.
+    /// The label by which time lines are grouped.
     pub group_by: Option<String>,
-    /// How profiles of one step of a time line are put together.
+    /// How profiles in one step of a time line are combined.
     pub aggregation: Aggregation,
     pub format: RenderFormat,
 }
 
-/// A question of `/pyroscope/render-diff`.
+/// A request to `/pyroscope/render-diff`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DiffQuestion {
     pub left: Side,
     pub right: Side,
-    /// Most nodes of the answer; `None` for the default.
+    /// Maximum number of nodes of the answer; `None` for the default.
     pub max_nodes: Option<i64>,
 }
 
-/// A question of `/pyroscope/label-values`.
+/// A request to `/pyroscope/label-values`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LabelQuestion {
     /// Name of the label, never empty.
     pub label: String,
-    /// Times in Unix milliseconds, as far as they are given.
+    /// Start and end in Unix milliseconds, if given.
     pub from_ms: Option<i64>,
     pub until_ms: Option<i64>,
 }
 
 impl RenderQuestion {
-    /// Reads the query part of a URL; times that are not given are now.
+    /// Parses the query part of a URL; missing times are the current time.
     pub(super) fn parse(query: &str, now_nanos: i64) -> Result<Self, ConnectError> {
         let read = Parameters::parse(query);
         Ok(Self {
@@ -82,7 +82,7 @@ impl RenderQuestion {
 }
 
 impl DiffQuestion {
-    /// Reads the query part of a URL; times that are not given are now.
+    /// Parses the query part of a URL; missing times are the current time.
     pub(super) fn parse(query: &str, now_nanos: i64) -> Result<Self, ConnectError> {
         let read = Parameters::parse(query);
         Ok(Self {
@@ -94,7 +94,7 @@ impl DiffQuestion {
 }
 
 impl LabelQuestion {
-    /// Reads the query part of a URL.
+    /// Parses the query part of a URL.
     pub(super) fn parse(query: &str, now_nanos: i64) -> Result<Self, ConnectError> {
         let read = Parameters::parse(query);
         let time = |name| match read.get(name) {
@@ -115,7 +115,7 @@ impl LabelQuestion {
     }
 }
 
-/// Names and values in the order given.
+/// Names and values of parameters in their order.
 struct Parameters(Vec<(String, String)>);
 
 impl Parameters {
@@ -138,7 +138,7 @@ impl Parameters {
             )));
         }
         let range = TimeRange::new(self.time_ms(from, now_nanos)?, self.time_ms(until, now_nanos)?);
-        // 1970 is what clients send that know no time.
+        // Clients that have no time send 0 (1970).
         if range.start_ms == 0 || range.end_ms == 0 {
             return Err(ConnectError::invalid(format!(
                 "missing time range in the query: {from} and {until} must not be 0"

@@ -1,8 +1,8 @@
-//! The time lines beside a flame graph: how long a step is for a range, and a value for every step.
+//! The time lines of a flame graph: the step for a range, and a value for each step.
 //!
-//! In: a range, and points at the right edges of steps as the query engine gives them. Out: [`Timeline`]. Steps and
-//! places of values are Pyroscope's: the line begins and ends at a multiple of the step, and a step whose right edge
-//! is after that end is left out.
+//! In: a range, and points at the right edges of steps as the query engine returns them. Out: [`Timeline`]. Steps and
+//! positions of values are Pyroscope's: the line starts and ends at a multiple of the step, and a step whose right edge
+//! is after that end is omitted.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use crate::query::{SeriesPoints, TimeRange};
 use crate::wire::connect::ConnectError;
 use crate::wire::flamebearer::Timeline;
 
-/// Steps that a line has, about.
+/// Approximate number of steps of a line.
 const POINTS: i64 = 1500;
 /// Shortest step in seconds.
 const SHORTEST: i64 = 15;
 /// Longest step in seconds: a year.
 const LONGEST: i64 = 31_536_000;
-/// Milliseconds up to which a step is rounded to so many seconds.
+/// Upper bounds of the exact step in milliseconds, each with the rounded step in seconds.
 const STEPS: [(i64, i64); 18] = [
     (17_500, SHORTEST),
     (25_000, 20),
@@ -38,17 +38,18 @@ const STEPS: [(i64, i64); 18] = [
     (3_628_799_999, 2_592_000),
 ];
 
-/// Most values of the lines of one answer: a label of very many values over a long range must not fill the memory.
+/// Maximum number of values in all lines of one answer: a label with many values over a long range must not exhaust the
+/// memory.
 const MAX_VALUES: usize = 1_000_000;
 
-/// Length of the steps of a range in seconds.
+/// Length of a step for a range, in seconds.
 pub(super) fn step(range: TimeRange) -> i64 {
     let length = range.end_ms.saturating_sub(range.start_ms);
     let fits = |(limit, _): &&(i64, i64)| length <= limit * POINTS;
     STEPS.iter().find(fits).map_or(LONGEST, |(_, step)| *step)
 }
 
-/// The line of a series, with 0 where it has no point.
+/// The line of a series, with 0 for steps without a point.
 pub(super) fn timeline(points: &[(i64, f64)], range: TimeRange, step: i64) -> Timeline {
     let step_ms = step * 1000;
     let [start, end] = [range.start_ms, range.end_ms].map(|ms| ms - ms.rem_euclid(step_ms));
@@ -68,7 +69,7 @@ pub(super) fn timeline(points: &[(i64, f64)], range: TimeRange, step: i64) -> Ti
     }
 }
 
-/// The line of each value of a label; `*` stands for series without the label.
+/// The line of each value of a label; `*` is the line of series without the label.
 pub(super) fn by_label(
     series: &[SeriesPoints],
     label: &str,
@@ -91,7 +92,7 @@ pub(super) fn by_label(
     Ok(series.iter().map(line).collect())
 }
 
-/// The line of all profiles, which are one series or none.
+/// The line of all profiles; `series` has one element or none.
 pub(super) fn of_all(series: &[SeriesPoints], range: TimeRange, step: i64) -> Timeline {
     let points = series.first().map_or(&[][..], |series| series.points.as_slice());
     timeline(points, range, step)

@@ -1,4 +1,4 @@
-//! Bodies of answers, within a bound: a server that never stops sending costs no more memory than that.
+//! Reads bodies of answers with a size limit, so that a server that never stops sending cannot exhaust the memory.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 
 use crate::wire::client::error::error_chain;
 
-/// A body could not be read whole.
+/// Why a body could not be read completely.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BodyError {
     /// The connection broke; the error is without its URL, which may hold secrets.
@@ -28,7 +28,7 @@ pub(crate) async fn read_body(response: reqwest::Response, max_bytes: usize) -> 
     }
 }
 
-/// Reads the first `max_bytes` of a body; nothing where the connection breaks before.
+/// Reads the first `max_bytes` of a body; empty when the connection breaks before.
 pub(crate) async fn read_beginning(response: reqwest::Response, max_bytes: usize) -> Bytes {
     read(response, max_bytes)
         .await
@@ -58,7 +58,7 @@ fn lost(error: reqwest::Error) -> BodyError {
     BodyError::Lost(error.without_url())
 }
 
-/// A bound for people: in MiB where it is a number of them.
+/// A size limit for messages: in MiB where it is a whole number of them.
 fn size(bytes: usize) -> impl fmt::Display {
     const MIB: usize = 1 << 20;
     fmt::from_fn(move |text| match bytes % MIB {

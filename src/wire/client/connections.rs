@@ -1,4 +1,4 @@
-//! The connections of a client: redirects, times, TLS and proxies. Without credentials.
+//! Builds the HTTP connections of a client: redirects, timeouts, TLS and proxies. Credentials are added elsewhere.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use crate::wire::client::error::{ClientError, error_chain};
 use crate::wire::client::options::{ClientOptions, ProxyOptions};
 use crate::wire::client::tls::configure;
 
-/// Redirects that are followed at most, as Go's client does.
+/// Maximum number of redirects, as in Go's client.
 const MAX_REDIRECTS: usize = 10;
 /// Idle connections are closed after this time (Alloy's value).
 const IDLE_TIMEOUT: Duration = Duration::from_mins(5);
 /// Longest time to connect, TLS handshake included (Alloy's value for the handshake).
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Makes what connects. Reads certificate files, opens no connection.
+/// Builds the `reqwest` client. Reads certificate files, opens no connection.
 pub(super) fn connections(options: &ClientOptions) -> Result<reqwest::Client, ClientError> {
     let protocols: &[&[u8]] = if options.enable_http2 {
         &[b"h2", b"http/1.1"]
@@ -29,7 +29,7 @@ pub(super) fn connections(options: &ClientOptions) -> Result<reqwest::Client, Cl
         })
         .connect_timeout(CONNECT_TIMEOUT)
         .pool_idle_timeout(IDLE_TIMEOUT)
-        // What a target or server sends is taken as it is: profiles are gzip on their own.
+        // Bodies are not decompressed: profiles are gzip themselves.
         .no_gzip()
         .no_proxy()
         .tls_backend_preconfigured(configure(&options.tls, protocols)?);
@@ -78,7 +78,7 @@ fn proxies(options: &ProxyOptions) -> Result<Vec<reqwest::Proxy>, ClientError> {
     Ok(proxies)
 }
 
-/// A SOCKS proxy is given the names of hosts, as Go's client does: reqwest has a scheme of its own for that.
+/// Makes a SOCKS proxy resolve host names, as Go's client does; reqwest has a separate scheme for that.
 fn by_name(proxy: &str) -> String {
     match proxy.strip_prefix("socks5://") {
         Some(rest) => format!("socks5h://{rest}"),

@@ -1,32 +1,32 @@
-//! Why a client could not be made, or has no credentials.
+//! Errors of building a client and of its credentials.
 
 use std::io;
 use std::path::PathBuf;
 
 use url::Url;
 
-/// A client could not be made or its credentials could not be had.
+/// Why a client could not be built or credentials could not be obtained.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// A file of certificates or credentials.
+    /// A file with certificates or credentials could not be read.
     #[error("cannot read {0}: {1}")]
     File(PathBuf, io::Error),
-    /// Certificates or keys are wrong.
+    /// Certificates or keys are invalid.
     #[error("tls_config: {0}")]
     Tls(String),
     /// The proxy cannot be used.
     #[error("proxy: {0}")]
     Proxy(String),
-    /// The client cannot be made.
+    /// The HTTP client cannot be built.
     #[error("http client: {0}")]
     Client(String),
     /// The token server gave no token.
     #[error("oauth2: {0}")]
     OAuth2(String),
-    /// Who gives tokens gave none.
+    /// The token provider gave no token.
     #[error("{0}")]
     Provided(String),
-    /// A credential holds characters that a header cannot.
+    /// A credential contains characters that are not allowed in a header.
     #[error("the credentials cannot stand in a header")]
     Header,
 }

@@ -38,7 +38,7 @@ impl HttpClient {
         &self.client
     }
 
-    /// Headers of the next request: the configured ones and the credentials as of now.
+    /// Headers of the next request: the configured ones and the current credentials.
     pub async fn headers(&self) -> Result<HeaderMap, ClientError> {
         let mut headers = self.headers.clone();
         let authorization = match &self.credential {

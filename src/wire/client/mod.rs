@@ -1,9 +1,9 @@
 //! The HTTP client of components: TLS, proxies, redirects and credentials from plain options.
 //!
-//! In: [`ClientOptions`], which know nothing of the configuration language. Out: an [`HttpClient`], whose credentials
-//! are read anew for every request, so that a rotated token file works without a restart. Certificates are read once,
-//! when the client is built. The TLS provider is ring and is handed to each client: nothing process-wide is installed.
-//! No retries, no protocol.
+//! In: [`ClientOptions`], which do not depend on the configuration language. Out: an [`HttpClient`]. Credentials are
+//! read again for every request, so that a rotated token file works without a restart; certificates are read once, when
+//! the client is built. The TLS provider is ring and is passed to each client: nothing process-wide is installed.
+//! Retries and protocols are elsewhere.
 
 mod body;
 mod connections;

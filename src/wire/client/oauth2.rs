@@ -1,4 +1,5 @@
-//! OAuth 2 client credentials (RFC 6749 section 4.4): a token is asked for once and used until shortly before it ends.
+//! OAuth 2 client credentials (RFC 6749 section 4.4): a token is requested once and used until shortly before it
+//! expires.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use crate::wire::client::connections::connections;
 use crate::wire::client::error::{ClientError, error_chain};
 use crate::wire::client::options::{OAuth2, basic};
 
-/// A token is renewed this long before it ends, so that it does not end on its way.
+/// How long before its expiry a token is renewed, so that it does not expire in transit.
 const RENEW_BEFORE: Duration = Duration::from_secs(10);
 /// Longest wait for the token server.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -43,13 +44,14 @@ impl TokenCache {
         })
     }
 
-    /// A token that is good now; asks the token server when there is none.
+    /// Returns a valid token; requests one from the token server when there is none.
     pub(super) async fn token(&self, oauth2: &OAuth2) -> Result<Arc<str>, ClientError> {
         let client = self
             .client
             .as_ref()
             .ok_or_else(|| ClientError::OAuth2("no client".to_owned()))?;
-        // The lock is held while asking on purpose: others wait for the one request instead of sending their own.
+        // The lock is held during the request on purpose: other callers wait for its result instead of sending their
+        // own.
         let mut held = self.token.lock().await;
         if let Some(token) = held.as_ref()
             && token.ends.is_none_or(|ends| Instant::now() < ends)
@@ -57,7 +59,7 @@ impl TokenCache {
             return Ok(token.text.clone());
         }
         let secret = oauth2.client_secret.read().await?;
-        // Servers differ in where they look for the client's secret: the header first, as RFC 6749 prefers.
+        // Servers differ in where they expect the client secret: try the header first, as RFC 6749 prefers.
         let answer = match ask(client, oauth2, &secret, Place::Header).await {
             Ok(answer) => answer,
             Err(Refusal::Refused(_)) => ask(client, oauth2, &secret, Place::Body).await?,
@@ -75,7 +77,7 @@ impl TokenCache {
     }
 }
 
-/// Where the server is given the secret of the client.
+/// Where the client secret is sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Header,
@@ -83,9 +85,9 @@ enum Place {
 }
 
 enum Refusal {
-    /// The server answered with 400 or 401: the other form may work.
+    /// The server answered with 400 or 401: the other place may work.
     Refused(String),
-    /// Any other failure, which may pass.
+    /// Any other failure, which may be temporary.
     Failed(String),
 }
 

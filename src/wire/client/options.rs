@@ -1,4 +1,4 @@
-//! How a client is to be: plain options, which know nothing of the configuration language.
+//! Options of an HTTP client, independent of the configuration language.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,12 +12,12 @@ use crate::base::BoxFuture;
 use crate::wire::client::error::ClientError;
 use crate::wire::client::tls::TlsOptions;
 
-/// What a client is made from.
+/// Options of an HTTP client.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
     /// `User-Agent` of its requests.
     pub user_agent: Arc<str>,
-    /// Follow up to 10 redirects; otherwise a redirect is the answer.
+    /// Follow up to 10 redirects; if false, the redirect itself is the answer.
     pub follow_redirects: bool,
     /// Offer HTTP/2 in TLS handshakes. Plain connections are HTTP/1.1.
     pub enable_http2: bool,
@@ -25,16 +25,16 @@ pub struct ClientOptions {
     pub proxy: ProxyOptions,
     /// Certificates, names and versions of TLS.
     pub tls: TlsOptions,
-    /// How requests prove who sends them.
+    /// Authentication of requests.
     pub credential: Credential,
     /// Headers of every request.
     pub headers: HeaderMap,
-    /// Socket that all connections go to, without a proxy; the host of a URL is then only a name.
+    /// Unix socket for all connections, without a proxy; the host of a URL is then only a name.
     pub unix_socket: Option<PathBuf>,
 }
 
 impl ClientOptions {
-    /// Options of a plain client: redirects and HTTP/2 on, no proxy, no credentials.
+    /// Options of a basic client: redirects and HTTP/2 on, no proxy, no credentials.
     pub fn new(user_agent: Arc<str>) -> Self {
         Self {
             user_agent,
@@ -49,12 +49,12 @@ impl ClientOptions {
     }
 }
 
-/// Which proxy a client uses.
+/// Proxy settings of a client.
 #[derive(Clone, Debug, Default)]
 pub struct ProxyOptions {
-    /// Proxy of all requests; `http://`, `https://`, or `socks5://`, which looks up the names of hosts, too.
+    /// Proxy of all requests; `http://`, `https://`, or `socks5://`, where the proxy also resolves host names.
     pub url: Option<Url>,
-    /// Comma-separated hosts that are asked directly.
+    /// Comma-separated hosts that are connected to directly.
     pub no_proxy: Arc<str>,
     /// Take proxies from `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY` (or their lower-case forms).
     pub from_environment: bool,
@@ -62,7 +62,7 @@ pub struct ProxyOptions {
     pub connect_headers: HeaderMap,
 }
 
-/// How a request proves who sends it.
+/// Authentication of a request.
 #[derive(Clone, Debug)]
 pub enum Credential {
     /// No `Authorization` header.
@@ -76,15 +76,15 @@ pub enum Credential {
         /// What follows the scheme in the header.
         credentials: Secret,
     },
-    /// A token that a token server gives.
+    /// A token from an OAuth 2 token server.
     OAuth2(Box<OAuth2>),
-    /// A token from elsewhere.
+    /// A token from a provider in the program.
     Provided(Arc<dyn TokenProvider>),
 }
 
-/// Gives bearer tokens, and keeps one for as long as it is good.
+/// Provides bearer tokens and caches them while they are valid.
 pub trait TokenProvider: std::fmt::Debug + Send + Sync {
-    /// The token of the next request, or why there is none.
+    /// The token for the next request, or the reason why there is none.
     fn token(&self) -> BoxFuture<'_, Result<Arc<str>, String>>;
 }
 
@@ -92,11 +92,11 @@ pub trait TokenProvider: std::fmt::Debug + Send + Sync {
 #[derive(Clone)]
 pub enum Secret {
     Text(Arc<str>),
-    /// A file; blanks around its contents are not part of the secret. Read for every request.
+    /// A file, read again for every request; whitespace around the secret is ignored.
     File(PathBuf),
 }
 
-/// Never shows the secret.
+/// Does not print the secret.
 impl std::fmt::Debug for Secret {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -119,24 +119,24 @@ impl Secret {
     }
 }
 
-/// Where tokens come from.
+/// Client credentials for an OAuth 2 token server.
 #[derive(Clone, Debug)]
 pub struct OAuth2 {
     /// Id that the client gives the token server.
     pub client_id: Arc<str>,
     /// Secret that belongs to the id.
     pub client_secret: Secret,
-    /// What the token is to allow.
+    /// Scopes that are requested for the token.
     pub scopes: Vec<Arc<str>>,
     /// URL of the token server.
     pub token_url: Url,
     /// Further parameters of the request.
     pub endpoint_params: BTreeMap<Arc<str>, Arc<str>>,
-    /// The client for the token server.
+    /// Options of the client for the token server.
     pub options: ClientOptions,
 }
 
-/// The header of user and password.
+/// The header value for user and password.
 pub(super) fn basic(username: &str, password: &str) -> String {
     let encoded = base64::engine::general_purpose::STANDARD.encode(format!("{username}:{password}"));
     format!("Basic {encoded}")

@@ -1,4 +1,4 @@
-//! TLS of the components' client: which servers are trusted, by which name, and what we show them.
+//! TLS of the components' client: trusted authorities, server name, client certificate.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -12,7 +12,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::wire::client::error::ClientError;
 
-/// Certificates of a client.
+/// TLS options of a client.
 #[derive(Clone, Debug, Default)]
 pub struct TlsOptions {
     /// Authorities to trust instead of the system's.
@@ -23,9 +23,9 @@ pub struct TlsOptions {
     pub key: Option<Pem>,
     /// Name to check the server's certificate against, instead of the host of the URL.
     pub server_name: Option<Arc<str>>,
-    /// True: every certificate of a server is trusted.
+    /// Trust every certificate of a server.
     pub insecure_skip_verify: bool,
-    /// Lowest version that is spoken.
+    /// Lowest TLS version that is accepted.
     pub min_version: TlsVersion,
 }
 
@@ -36,7 +36,7 @@ pub enum Pem {
     File(PathBuf),
 }
 
-/// Lowest version that a client accepts. rustls has nothing below 1.2.
+/// Lowest TLS version that a client accepts. rustls supports 1.2 and later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TlsVersion {
     #[default]
@@ -44,7 +44,7 @@ pub enum TlsVersion {
     Tls13,
 }
 
-/// Keys are PEM too: nothing is shown.
+/// PEM may contain a key, so nothing is printed.
 impl std::fmt::Debug for Pem {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -73,7 +73,7 @@ impl Pem {
     }
 }
 
-/// The configuration that `reqwest` is given, for a server that speaks one of `protocols` (ALPN).
+/// The configuration for `reqwest`, for servers that support one of `protocols` (ALPN).
 pub(crate) fn configure(options: &TlsOptions, protocols: &[&[u8]]) -> Result<ClientConfig, ClientError> {
     let tls = |error: rustls::Error| ClientError::Tls(error.to_string());
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -170,7 +170,7 @@ impl ServerCertVerifier for OtherName {
     }
 }
 
-/// Who is trusted where no authority is configured. Signatures of the handshake are always checked.
+/// Verifier for clients without a configured authority. Signatures of the handshake are always checked.
 #[derive(Debug)]
 struct Unconfigured {
     provider: Arc<CryptoProvider>,
@@ -179,10 +179,10 @@ struct Unconfigured {
 
 #[derive(Debug)]
 enum Trust {
-    /// `insecure_skip_verify`: any certificate will do.
+    /// `insecure_skip_verify`: all certificates are accepted.
     Everything,
-    /// The system's authorities. They are read at the first handshake: there are some hundred and fifty of them, and
-    /// most clients of a collector speak plain HTTP. None on a machine without any (a scratch container).
+    /// The system's authorities, `None` on a machine without any (a scratch container). They are read at the first
+    /// handshake: there are about a hundred and fifty of them, and most clients of a collector use plain HTTP.
     System(OnceLock<Option<rustls_platform_verifier::Verifier>>),
 }
 
@@ -191,8 +191,8 @@ impl Unconfigured {
         Arc::new(Self { provider, trust })
     }
 
-    /// Reads the system's store, which takes some milliseconds. A handshake is in the hands of a thread of the
-    /// runtime: its other tasks go to another thread meanwhile.
+    /// Reads the system's certificate store, which takes some milliseconds. A handshake runs on a thread of the
+    /// runtime, whose other tasks move to another thread meanwhile.
     fn read_system(&self) -> Option<rustls_platform_verifier::Verifier> {
         let read = || rustls_platform_verifier::Verifier::new(self.provider.clone()).ok();
         let flavor = Handle::try_current().map(|runtime| runtime.runtime_flavor());

@@ -1,7 +1,7 @@
-//! Unary Connect: which encoding a call has, its body to a message, a message to its body, errors with their codes.
+//! Unary Connect: parses the headers of calls, decodes and encodes messages, and maps errors to codes.
 //!
-//! In: headers and bytes. Out: messages and [`ConnectError`]s. Streaming is refused by name; gRPC is in `grpc`. No HTTP
-//! library but the header types: `server` and the clients bring theirs. Protocol:
+//! In: headers and bytes. Out: messages and [`ConnectError`]s. Streaming is refused by name; gRPC is in `grpc`. Of HTTP
+//! only the header types are used: `server` and the clients have their own libraries. Protocol:
 //! <https://connectrpc.com/docs/protocol>.
 
 use std::io::Read;
@@ -16,45 +16,46 @@ pub(crate) use crate::base::encoding::{accepts, gzip};
 use crate::wire::error_detail::ErrorDetail;
 use crate::wire::json::{self, FromJson, ToJson};
 
-/// Longest timeout that the protocol can express: ten digits of milliseconds.
+/// Maximum number of digits of a timeout in milliseconds.
 const TIMEOUT_DIGITS: usize = 10;
 
-/// Room for JSON, by the bytes of the binary form: a small number takes one byte there, four as a text in a list.
+/// Estimated size of JSON as a multiple of the binary form: a small number takes one byte there, and four as a string
+/// in a list.
 const JSON_FACTOR: usize = 4;
 
-/// Why a call failed, in Connect's words.
+/// Error codes of Connect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Code {
-    /// The caller gave the call up.
+    /// The caller cancelled the call.
     Canceled,
-    /// An error of no other kind.
+    /// An error without a more specific code.
     Unknown,
-    /// The same request fails again.
+    /// The request is wrong; the same request fails again.
     InvalidArgument,
     /// The call took too long.
     DeadlineExceeded,
-    /// There is no such thing or route.
+    /// The requested thing or route does not exist.
     NotFound,
     /// The thing exists already.
     AlreadyExists,
     /// The caller may not do this.
     PermissionDenied,
-    /// A limit was reached; later it may work.
+    /// A limit was reached; a later call may succeed.
     ResourceExhausted,
-    /// The state does not allow it.
+    /// The state of the server does not allow the call.
     FailedPrecondition,
-    /// It collided with something else.
+    /// The call conflicts with another one.
     Aborted,
-    /// Outside of the valid range.
+    /// A value is outside of the valid range.
     OutOfRange,
-    /// This server does not do that.
+    /// The server does not support the call.
     Unimplemented,
     Internal,
-    /// The server cannot answer now.
+    /// The server is unavailable at the moment.
     Unavailable,
     /// Data is lost or damaged.
     DataLoss,
-    /// The caller did not say who it is.
+    /// The caller is not authenticated.
     Unauthenticated,
 }
 
@@ -78,12 +79,12 @@ const CODES: [(Code, &str, u16); 16] = [
 ];
 
 impl Code {
-    /// Name on the wire, as `invalid_argument`.
+    /// Name on the wire, such as `invalid_argument`.
     pub fn name(self) -> &'static str {
         self.row().1
     }
 
-    /// HTTP status that belongs to the code.
+    /// The HTTP status of the code.
     pub fn status(self) -> u16 {
         self.row().2
     }
@@ -104,7 +105,7 @@ impl Code {
         CODES.get(index).map(|row| row.0)
     }
 
-    /// True when the same call may succeed later.
+    /// True when a retry of the same call may succeed.
     pub fn is_retryable(self) -> bool {
         matches!(
             self,
@@ -128,11 +129,11 @@ impl Code {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ConnectError {
-    /// What clients decide by.
+    /// Code by which clients choose their reaction.
     pub code: Code,
-    /// HTTP status; mostly that of the code, but 413 and 415 have no code of their own.
+    /// HTTP status; usually that of the code, but 413 and 415 have no code of their own.
     pub status: u16,
-    /// What was being done and what went wrong, lower case.
+    /// The failed operation and the reason, in lower case.
     pub message: String,
     pub details: Vec<ErrorDetail>,
 }
@@ -148,13 +149,13 @@ impl ConnectError {
         }
     }
 
-    /// The request is wrong: 400.
+    /// An invalid request: status 400.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(Code::InvalidArgument, message)
     }
 
-    /// The request is too large: 413. The code is `invalid_argument` and not `resource_exhausted`, so that nobody sends
-    /// the same bytes again.
+    /// A request that is too large: status 413. The code is `invalid_argument` instead of `resource_exhausted`, so that
+    /// clients do not retry.
     pub fn too_large(message: impl Into<String>) -> Self {
         Self::invalid(message).with_status(413)
     }
@@ -166,7 +167,7 @@ impl ConnectError {
         self
     }
 
-    /// The same error with a detail more.
+    /// The same error with another detail.
     #[must_use]
     pub(crate) fn with_detail(mut self, detail: ErrorDetail) -> Self {
         self.details.push(detail);
@@ -174,7 +175,7 @@ impl ConnectError {
     }
 
     /// The body `{"code": ..., "message": ..., "details": [...]}` of the answer; its content type is `application/json`
-    /// whatever the request had.
+    /// regardless of the request.
     pub fn to_json(&self) -> Bytes {
         let body = ErrorBody {
             code: self.code.name().to_owned(),
@@ -184,7 +185,7 @@ impl ConnectError {
         serde_json::to_vec(&body).unwrap_or_default().into()
     }
 
-    /// Reads the body of a failed call; `None` when it is not Connect's JSON.
+    /// Parses the body of a failed call; `None` when it is not a Connect error in JSON.
     pub fn from_json(status: u16, body: &[u8]) -> Option<Self> {
         let body: ErrorBody = serde_json::from_slice(body).ok()?;
         Some(Self {
@@ -205,7 +206,7 @@ struct ErrorBody {
     details: Vec<ErrorDetail>,
 }
 
-/// How messages are written.
+/// The encoding of the messages of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Codec {
     /// Protobuf's binary form, `application/proto`.
@@ -224,16 +225,16 @@ impl Codec {
     }
 }
 
-/// What the headers of a call say.
+/// The parsed headers of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CallHeaders {
     /// Encoding of request and answer.
     pub codec: Codec,
     /// Compression of the request's body.
     pub compression: Compression,
-    /// True when the answer may be compressed by gzip.
+    /// True when the answer may be compressed with gzip.
     pub accepts_gzip: bool,
-    /// Time that the caller gives, from `Connect-Timeout-Ms`.
+    /// The caller's timeout, from `Connect-Timeout-Ms`.
     pub timeout: Option<Duration>,
 }
 
@@ -248,7 +249,7 @@ pub enum Compression {
 }
 
 impl CallHeaders {
-    /// Reads the headers of a unary call. Errors: 415 for other content types, 400 for a wrong version or timeout,
+    /// Parses the headers of a unary call. Errors: 415 for other content types, 400 for a wrong version or timeout,
     /// `unimplemented` for an unknown compression.
     pub(crate) fn read(headers: &HeaderMap) -> Result<Self, ConnectError> {
         let codec = codec(headers)?;
@@ -267,7 +268,7 @@ impl CallHeaders {
         })
     }
 
-    /// The time that the caller gives, from `Connect-Timeout-Ms`.
+    /// The caller's timeout, from `Connect-Timeout-Ms`.
     pub(crate) fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, ConnectError> {
         let Some(value) = headers.get("connect-timeout-ms") else {
             return Ok(None);
@@ -316,7 +317,7 @@ impl Compression {
         Self::named(headers.get(CONTENT_ENCODING))
     }
 
-    /// The compression that the value of a header names; none is the body as it is.
+    /// The compression named by a header value; identity when there is no value.
     pub fn named(value: Option<&HeaderValue>) -> Result<Self, ConnectError> {
         let value = value.map_or("", |value| value.to_str().unwrap_or("?"));
         match value.trim().to_ascii_lowercase().as_str() {
@@ -331,7 +332,7 @@ impl Compression {
         }
     }
 
-    /// Its name, as in `Content-Encoding`.
+    /// The name as in `Content-Encoding`.
     pub fn name(self) -> &'static str {
         match self {
             Compression::Identity => "identity",
@@ -340,8 +341,8 @@ impl Compression {
         }
     }
 
-    /// The body without its compression; `None` when that is more than `max_bytes`, of which then no more is held than
-    /// these. Error: 400 for damaged data.
+    /// Decompresses a body; `None` when the result exceeds `max_bytes`. Memory use is bounded by `max_bytes`. Error:
+    /// 400 for damaged data.
     pub fn open(self, body: &[u8], max_bytes: usize) -> Result<Option<Vec<u8>>, ConnectError> {
         let opened = match self {
             Compression::Identity => read_bounded(body, max_bytes),
@@ -357,8 +358,8 @@ impl Compression {
     }
 }
 
-/// Reads into a buffer that is there from the start: one that grows would be there twice when it is copied. What is not
-/// written to takes no memory.
+/// Reads into a buffer allocated at full size, because a growing buffer exists twice while it is copied. Unused
+/// capacity takes no physical memory.
 fn read_bounded(reader: impl Read, max_bytes: usize) -> std::io::Result<Option<Vec<u8>>> {
     let mut out = Vec::with_capacity(max_bytes.saturating_add(1));
     reader
@@ -367,8 +368,8 @@ fn read_bounded(reader: impl Read, max_bytes: usize) -> std::io::Result<Option<V
     Ok((out.len() <= max_bytes).then_some(out))
 }
 
-/// Body (already decompressed) to message. An empty JSON body is an error, as in protobuf's JSON; an empty binary one
-/// is the empty message.
+/// Decodes a decompressed body to a message. An empty JSON body is an error, as in protobuf's JSON; an empty binary
+/// body is the empty message.
 pub fn decode<M>(codec: Codec, body: Bytes) -> Result<M, ConnectError>
 where
     M: prost::Message + Default + FromJson,
@@ -383,7 +384,7 @@ where
     }
 }
 
-/// Writes a message as a body.
+/// Encodes a message as a body.
 pub fn encode<M>(codec: Codec, message: &M) -> Bytes
 where
     M: prost::Message + ToJson,

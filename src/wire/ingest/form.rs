@@ -1,26 +1,26 @@
-//! multipart/form-data (RFC 7578) over a body that is all there: parts are slices of it.
+//! Parses multipart/form-data (RFC 7578) from a complete body: the parts are slices of it.
 //!
-//! In: content type and body. Out: named parts. Limits on size are the caller's; the number of parts is limited here.
+//! In: content type and body. Out: named parts. The caller limits the size; the number of parts is limited here.
 
 use bytes::Bytes;
 use memchr::memmem;
 
-/// Most parts of a form: the protocol has four.
+/// Maximum number of parts of a form: the protocol uses four.
 const MAX_PARTS: usize = 32;
 
-/// Most bytes of a part's headers: what a header of HTTP may have elsewhere, too.
+/// Maximum size of a part's headers in bytes: as much as for HTTP headers elsewhere.
 const MAX_HEAD_BYTES: usize = 8 << 10;
 
 /// A field of a form with its content.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// Parameter `name` of its `Content-Disposition`.
+    /// Parameter `name` of the part's `Content-Disposition`.
     pub name: String,
-    /// What stands between its headers and the next boundary.
+    /// The bytes between the part's headers and the next boundary.
     pub content: Bytes,
 }
 
-/// Splits the form. Errors say what is wrong with it.
+/// Splits a form into its parts. The error says what is wrong with the form.
 pub(super) fn parse(content_type: &str, body: &Bytes) -> Result<Vec<Part>, String> {
     let boundary = parameter(content_type, "boundary").ok_or("the content type has no boundary")?;
     if boundary.is_empty() || boundary.len() > 70 {
@@ -29,7 +29,7 @@ pub(super) fn parse(content_type: &str, body: &Bytes) -> Result<Vec<Part>, Strin
     let opening = format!("--{boundary}");
     let delimiter = format!("\r\n--{boundary}");
     let finder = memmem::Finder::new(delimiter.as_bytes());
-    // The first boundary may stand at the very start, without a line end before it.
+    // The first boundary may be at the very start, without a line end before it.
     let mut position = if body.starts_with(opening.as_bytes()) {
         opening.len()
     } else {
@@ -59,7 +59,7 @@ pub(super) fn parse(content_type: &str, body: &Bytes) -> Result<Vec<Part>, Strin
             ));
         }
         let head = String::from_utf8_lossy(rest.get(..head_length).unwrap_or_default());
-        // The delimiter's line end may be that of the empty line, in a part without content.
+        // In a part without content the line end of the delimiter may be that of the empty line.
         let content_start = start + head_length + 4;
         let search_start = content_start - 2;
         let found = finder
@@ -81,7 +81,7 @@ fn part_name(head: &str) -> Option<String> {
         .and_then(|(_, value)| parameter(value, "name"))
 }
 
-/// Value of a parameter of a header, without its quotes.
+/// Value of a parameter in a header, without quotes.
 fn parameter(header: &str, wanted: &str) -> Option<String> {
     header.split(';').skip(1).find_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;

@@ -1,4 +1,4 @@
-//! What a format of `/ingest` is: how it is told from others, how much memory it takes, and how it is read.
+//! A format of `/ingest`: how it is detected, how much memory it takes, and how it is read.
 
 use bytes::Bytes;
 
@@ -8,47 +8,48 @@ use crate::wire::connect::ConnectError;
 use crate::wire::ingest::form::Part;
 use crate::wire::ingest::query::IngestQuery;
 
-/// A format of uploads that is read.
+/// A supported format of uploads.
 pub(super) struct Format {
-    /// Values of the parameter `format` that mean it.
+    /// Values of the parameter `format` that select it.
     pub names: &'static [&'static str],
-    /// Field of a form that holds it; empty when it does not come in a form.
+    /// Form field with the content; empty when the format is not sent in a form.
     pub field: &'static str,
-    /// Whether a body that comes without a format is of this one.
+    /// Detects this format in a body without the parameter `format`.
     pub is_like: fn(&[u8]) -> bool,
-    /// Most bytes of memory that `read` takes, without opening anything. What is too large is refused here.
+    /// Maximum memory in bytes that `read` takes, computed without decompression. Content that is too large is refused
+    /// here.
     pub memory: fn(&Payload, Opening) -> Result<usize, ConnectError>,
-    /// The profiles: as many as there are types and sets of labels.
+    /// Reads the profiles: one for each combination of type and label set.
     pub read: fn(&Payload, &IngestQuery, Opening) -> Result<Vec<DecodedProfile>, ReadError>,
 }
 
-/// The body of a request, taken apart.
+/// The body of a request, split into its parts.
 pub(crate) struct Payload {
-    /// The profile in the format's own bytes.
+    /// The profile in the format's own encoding.
     pub content: Bytes,
-    /// The fields of the form, when it came in one.
+    /// The fields of the form, if the body was one.
     pub fields: Vec<Part>,
 }
 
 impl Payload {
-    /// The content of a field of the form.
+    /// The content of a form field.
     pub(super) fn field(&self, name: &str) -> Option<&Bytes> {
         let field = self.fields.iter().find(|field| field.name == name)?;
         Some(&field.content)
     }
 }
 
-/// How much compressed content may expand to.
+/// Limit on the decompressed size of content.
 #[derive(Clone, Copy)]
 pub(crate) enum Opening {
-    /// To what it says, at most so many bytes.
+    /// The size that the content announces, up to this many bytes.
     Announced(usize),
-    /// To so many bytes at most, whatever it says.
+    /// Up to this many bytes, regardless of the announced size.
     AtMost(usize),
 }
 
 impl Opening {
-    /// Bytes that `content` may expand to.
+    /// Maximum decompressed size of `content` in bytes.
     pub(crate) fn bytes(self, content: &[u8]) -> usize {
         match self {
             Self::Announced(limit) => pprof::announced_size(content, limit),
@@ -56,7 +57,7 @@ impl Opening {
         }
     }
 
-    /// Bytes that no profile may have more of.
+    /// Maximum size of any profile in bytes.
     pub(crate) fn limit(self) -> usize {
         match self {
             Self::Announced(limit) | Self::AtMost(limit) => limit,
@@ -64,12 +65,12 @@ impl Opening {
     }
 }
 
-/// The profiles were not read.
+/// Why profiles were not read.
 #[derive(Debug)]
 pub(crate) enum ReadError {
-    /// The content expands to more than it says, and perhaps to less than the limit: [`Opening::AtMost`] tells.
+    /// The content is larger than it announces, but may be within the limit: retry with [`Opening::AtMost`].
     LargerThanAnnounced,
-    /// The upload is refused with this answer.
+    /// The upload is refused with this error.
     Refused(ConnectError),
 }
 
@@ -79,12 +80,12 @@ impl From<ConnectError> for ReadError {
     }
 }
 
-/// The error for a profile of more than so many bytes.
+/// The error for a profile that exceeds a size limit.
 pub(super) fn too_large(max_bytes: usize) -> ConnectError {
     ConnectError::too_large(format!("profile exceeds {max_bytes} bytes uncompressed"))
 }
 
-/// Labels of a profile: those of the query, and `app` and `name` as the store wants them.
+/// Labels of a profile: those of the query, and labels for `app` and `name`.
 pub(super) fn labels(query: &IngestQuery, app: &str, name: &str) -> Labels {
     let is_kept = |name: &str| !name.starts_with("__") || name == "__session_id__";
     let has_service = query.labels.iter().any(|(name, _)| name == SERVICE_NAME);

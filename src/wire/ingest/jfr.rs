@@ -1,6 +1,6 @@
-//! Recordings of Java Flight Recorder, bare or in a form with a snapshot of labels: a profile a kind of event.
+//! Recordings of Java Flight Recorder, bare or in a form with a label snapshot: one profile for each kind of event.
 //!
-//! Names and types are Pyroscope's. Times are those of the query, or the recording's own when the query has none.
+//! Names and types are Pyroscope's. Times are those of the query; without them, the recording's own.
 
 use bytes::Bytes;
 
@@ -11,7 +11,7 @@ use crate::wire::connect::ConnectError;
 use crate::wire::ingest::format::{Format, Opening, Payload, ReadError, labels, too_large};
 use crate::wire::ingest::query::{DEFAULT_SAMPLE_RATE, IngestQuery};
 
-/// Recordings under their one name.
+/// The format of JFR recordings.
 pub(crate) static JFR: Format = Format {
     names: &["jfr"],
     field: "jfr",
@@ -20,7 +20,7 @@ pub(crate) static JFR: Format = Format {
     read,
 };
 
-/// Field of a form with the snapshot of labels.
+/// Form field with the label snapshot.
 const LABELS: &str = "labels";
 
 const SECOND_NANOS: i64 = 1_000_000_000;
@@ -69,7 +69,7 @@ fn read(payload: &Payload, query: &IngestQuery, opening: Opening) -> Result<Vec<
     Ok(decoded.collect())
 }
 
-/// The bytes of a part, opened when it is compressed.
+/// The bytes of a part, decompressed if necessary.
 fn open(part: &Bytes, opening: Opening) -> Result<Bytes, ReadError> {
     let (room, limit) = (opening.bytes(part), opening.limit());
     pprof::gunzip(part, room).map_err(|error| match error {

@@ -1,7 +1,7 @@
 //! `/ingest`, the protocol of Pyroscope's older SDKs: parameters in the query, profiles in the body.
 //!
-//! In: query text, content type, body. Out: decoded profiles. A format is a file of its own and a row of [`FORMATS`];
-//! formats of the protocol that are not read are refused by name (422).
+//! In: query text, content type, body. Out: decoded profiles. Each format has a file and an entry in [`FORMATS`];
+//! unsupported formats of the protocol are refused by name (422).
 
 mod form;
 mod format;
@@ -20,29 +20,29 @@ use crate::wire::ingest::format::{Format, Payload};
 pub(crate) use format::{Opening, ReadError};
 pub(crate) use query::IngestQuery;
 
-/// The formats that are read. The first that a body looks like is that of a body without one.
+/// The supported formats. For a body without a format, the first one that detects it is used.
 static FORMATS: [&Format; 4] = [&pprof::PPROF, &jfr::JFR, &text::LINES, &text::GROUPS];
 
-/// Formats of the protocol that are not read, with their content types.
+/// Unsupported formats of the protocol, with their content types.
 const UNREAD: [(&str, &str); 3] = [
     ("trie", "binary/octet-stream+trie"),
     ("tree", "binary/octet-stream+tree"),
     ("speedscope", ""),
 ];
 
-/// How many bytes the work on a body may touch: a profile in it may be compressed.
+/// Maximum number of bytes that work on a body may process: a profile in it may be compressed.
 pub(crate) fn work_bytes(body_bytes: usize, max_bytes: usize) -> usize {
     body_bytes.max(body_bytes.saturating_mul(MAX_RATIO).min(max_bytes))
 }
 
-/// One request, taken apart but not opened.
+/// A request split into its parts, before decompression.
 pub(crate) struct Upload {
     format: &'static Format,
     payload: Payload,
 }
 
 impl Upload {
-    /// Finds out what a body holds. A format that is not read is 422.
+    /// Detects the format of a body. An unsupported format is 422.
     pub(crate) fn new(query: &IngestQuery, content_type: &str, body: Bytes) -> Result<Self, ConnectError> {
         let unread = UNREAD
             .iter()
@@ -95,12 +95,12 @@ impl Upload {
         Ok(Self { format, payload })
     }
 
-    /// How many bytes of memory [`Upload::read`] takes at most. What is too large is refused here.
+    /// Maximum memory in bytes that [`Upload::read`] takes. Content that is too large is refused here.
     pub(crate) fn memory(&self, opening: Opening) -> Result<usize, ConnectError> {
         (self.format.memory)(&self.payload, opening)
     }
 
-    /// Reads the profiles. One that is too large is 413, one that is not what the format says 400.
+    /// Reads the profiles. Too large a profile is 413, an invalid one 400.
     pub(crate) fn read(&self, query: &IngestQuery, opening: Opening) -> Result<Vec<DecodedProfile>, ReadError> {
         (self.format.read)(&self.payload, query, opening)
     }

@@ -1,6 +1,6 @@
-//! pprof, bare or in a form: the bytes go on as they came unless their time is missing.
+//! pprof, bare or in a form: the bytes are passed on unchanged unless their time is missing.
 //!
-//! The name of a profile follows from its sample types, under the names that the SDK wants them shown.
+//! The name of a profile follows from its sample types, with the display names that the SDK sends for them.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::wire::connect::ConnectError;
 use crate::wire::ingest::format::{Format, Opening, Payload, ReadError, labels, too_large};
 use crate::wire::ingest::query::IngestQuery;
 
-/// pprof under all its names.
+/// The format pprof with all its names.
 pub(crate) static PPROF: Format = Format {
     names: &["pprof"],
     field: "profile",
@@ -22,30 +22,30 @@ pub(crate) static PPROF: Format = Format {
     read,
 };
 
-/// Profiles that say they were taken before this (a year after 1970) do not know their time: 1971 in nanoseconds.
+/// Profiles with a time before 1971 are treated as profiles without a time, in nanoseconds.
 const FIRST_CREDIBLE_NANOS: i64 = 365 * 86_400 * 1_000_000_000;
 
-/// Field of a form with the settings of sample types.
+/// Form field with the settings of sample types.
 const CONFIG: &str = "sample_type_config";
 
-/// Most bytes of these settings: SDKs send some hundred.
+/// Maximum size of these settings in bytes: SDKs send some hundred.
 const MAX_CONFIG_BYTES: usize = 64 << 10;
 
-/// Bytes in memory for one byte of them: the worst is a setting of eight bytes, which has two texts in a table.
+/// Memory for each byte of these settings: at worst a setting of eight bytes becomes two strings in a table.
 const CONFIG_FACTOR: usize = 32;
 
 /// Settings by sample type.
 type Config = HashMap<String, SampleTypeConfig>;
 
-/// Settings of a sample type, as SDKs send them. Only the name matters to us.
+/// Settings of a sample type, as SDKs send them. Only the display name is used.
 #[derive(Deserialize)]
 struct SampleTypeConfig {
     #[serde(rename = "display-name", default)]
     display_name: String,
 }
 
-/// A profile starts with a sample type (field 1, length-delimited) of at most four bytes of fields; text does not start
-/// with a line end.
+/// True for the start of a profile: a sample type (field 1, length-delimited) with at most four bytes of fields. Text
+/// does not start with a line end.
 fn starts_as_pprof(body: &[u8]) -> bool {
     matches!(body, [0x0a, 0..=22, ..])
 }
@@ -107,7 +107,7 @@ fn read(payload: &Payload, query: &IngestQuery, opening: Opening) -> Result<Vec<
     }])
 }
 
-/// `__name__` of a profile with these sample types.
+/// The label `__name__` of a profile with these sample types.
 fn profile_name(kinds: &[&str], config: &Config) -> String {
     let shown: Vec<&str> = kinds.iter().map(|kind| shown_name(kind, config)).collect();
     if shown.contains(&"wall") {

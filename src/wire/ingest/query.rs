@@ -1,11 +1,11 @@
-//! The parameters of `/ingest`: `name=app{label=value}`, times, the rest.
+//! Parses the parameters of `/ingest`: `name=app{label=value}`, times, and others.
 //!
-//! In: the query part of a URL, the time now. Out: [`IngestQuery`].
+//! In: the query part of a URL, the current time. Out: [`IngestQuery`].
 
 use crate::wire::at_time;
 use crate::wire::connect::ConnectError;
 
-/// Samples a second of a profile that does not say.
+/// Sample rate in Hz of a profile that has none.
 pub(crate) const DEFAULT_SAMPLE_RATE: u32 = 100;
 
 /// The parameters of an upload.
@@ -19,16 +19,16 @@ pub(crate) struct IngestQuery {
     pub from_nanos: i64,
     /// End of the profile, Unix nanoseconds.
     pub until_nanos: i64,
-    /// The agent that took the profile; `unknown` when not given.
+    /// The agent that took the profile; `unknown` when missing.
     pub spy_name: String,
-    /// Samples a second; `None` when not given, [`DEFAULT_SAMPLE_RATE`] when not a number.
+    /// Sample rate in Hz; `None` when missing, [`DEFAULT_SAMPLE_RATE`] when not a number.
     pub sample_rate: Option<u32>,
-    /// Format of the body; empty when not given.
+    /// Format of the body; empty when missing.
     pub format: String,
 }
 
 impl IngestQuery {
-    /// Reads the query part of a URL. `now_nanos` stands for times that are not given.
+    /// Parses the query part of a URL. `now_nanos` replaces missing times.
     pub(crate) fn parse(query: &str, now_nanos: i64) -> Result<Self, ConnectError> {
         let mut read = Self {
             app: String::new(),
@@ -57,13 +57,13 @@ impl IngestQuery {
         Ok(read)
     }
 
-    /// Length of the collection in nanoseconds.
+    /// Length of the profile in nanoseconds.
     pub(crate) fn duration_nanos(&self) -> i64 {
         self.until_nanos.saturating_sub(self.from_nanos).max(0)
     }
 }
 
-/// `app{k=v,k2=v2}`: values without quotes.
+/// Parses `app{k=v,k2=v2}`, where values have no quotes.
 fn parse_name(name: &str) -> Result<(String, Vec<(String, String)>), String> {
     let (app, rest) = name.split_once('{').unwrap_or((name, ""));
     let app = app.trim();

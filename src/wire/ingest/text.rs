@@ -1,7 +1,8 @@
-//! Folded stacks as text: `main;work;parse 12` a line (`groups`), or one stack a line that counts once (`lines`).
+//! Folded stacks as text: `main;work;parse 12` on each line (`groups`), or one stack on each line that counts once
+//! (`lines`).
 //!
-//! The last part of the application's name says what the numbers mean, as in Pyroscope; parts whose meaning is not
-//! certain are refused by name.
+//! As in Pyroscope, the last part of the application's name determines the type of the values; parts with an uncertain
+//! meaning are refused by name.
 
 use hashbrown::HashMap;
 
@@ -12,7 +13,7 @@ use crate::wire::connect::ConnectError;
 use crate::wire::ingest::format::{Format, Opening, Payload, ReadError, labels, too_large};
 use crate::wire::ingest::query::{DEFAULT_SAMPLE_RATE, IngestQuery};
 
-/// Each line is a stack and its count. Without a format the protocol means this.
+/// Each line is a stack and its count. This is the default format of the protocol.
 pub(crate) static GROUPS: Format = Format {
     names: &["groups", "collapsed"],
     field: "",
@@ -30,33 +31,34 @@ pub(crate) static LINES: Format = Format {
     read: |payload, query, opening| read(payload, query, opening, Counts::One),
 };
 
-/// How often the stack of a line counts.
+/// Where the count of a line comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Counts {
-    /// The number at the end of its line.
+    /// The number at the end of the line.
     Given,
-    /// Once: the line is the stack.
+    /// Always one: the whole line is the stack.
     One,
 }
 
 const SECOND_NANOS: i64 = 1_000_000_000;
 
-/// Longest line, as in Pyroscope; there the rest of the body is dropped without a word, here the line is an error.
+/// Maximum length of a line, as in Pyroscope, which silently drops the rest of the body; here a longer line is an
+/// error.
 const MAX_LINE_BYTES: usize = 64 << 10;
 
-/// Most stacks, frames and names of a text: each is an entry of a column, or of several. The store takes 16,000 stacks
-/// of 1,000 frames unless configured otherwise.
+/// Maximum number of stacks, frames and names of a text: each is an entry of one or several columns. By default the
+/// store accepts 16,000 stacks of 1,000 frames.
 const MAX_STACKS: usize = 1 << 18;
 const MAX_FRAMES: usize = 1 << 22;
 const MAX_NAMES: usize = 1 << 16;
 
-/// Bytes in memory for one of each: in columns that have room for twice as many, in the table of names, and in the
-/// profile that is written of them.
+/// Memory for each of them in bytes: in columns that have room for twice as many, in the table of names, and in the
+/// profile that is written from them.
 const STACK_BYTES: usize = 64;
 const FRAME_BYTES: usize = 16;
 const NAME_BYTES: usize = 512;
 
-/// More of something than a text may have.
+/// The text exceeds one of the limits.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the text has {found} {what}, the limit is {limit}")]
 struct TooMany {
@@ -101,7 +103,7 @@ fn read(
     }])
 }
 
-/// How many bytes of memory the profile of a text takes at most, found without making it.
+/// Maximum memory in bytes of the profile of a text, computed without building it.
 fn weight(text: &[u8], counts: Counts) -> Result<usize, TooMany> {
     let stacks = 1 + memchr::memchr_iter(b'\n', text).count();
     let frames = stacks + memchr::memchr_iter(b';', text).count();
@@ -110,7 +112,7 @@ fn weight(text: &[u8], counts: Counts) -> Result<usize, TooMany> {
             return Err(TooMany { found, what, limit });
         }
     }
-    // The shortest line with a name of its own: the name, a blank and a count, the end of the line.
+    // The shortest line with a new name: the name, a blank and a count, the line end.
     let shortest = match counts {
         Counts::Given => 3,
         Counts::One => 2,
@@ -132,7 +134,7 @@ struct TextType {
 }
 
 impl TextType {
-    /// The type that the application's name and the sample rate mean.
+    /// The type for the application's name and the sample rate.
     fn of(query: &IngestQuery) -> Result<Self, String> {
         let (app, suffix) = query.app.rsplit_once('.').unwrap_or((&query.app, ""));
         let memory = |kind, unit| Self {
@@ -198,7 +200,7 @@ impl TextType {
             }
             let (stack, count) = match (counts, line.rsplit_once(' ')) {
                 (Counts::One, _) => (line, 1),
-                // A line without a count is no stack.
+                // A line without a count is not a stack.
                 (Counts::Given, None) => continue,
                 (Counts::Given, Some((stack, count))) => {
                     let count: i64 = count
@@ -212,7 +214,7 @@ impl TextType {
             if stack.is_empty() {
                 continue;
             }
-            // The text has the root first, pprof the leaf.
+            // The text has the root first, pprof the leaf first.
             frames.clear();
             for name in stack.rsplit(';').filter(|name| !name.is_empty()) {
                 frames.push(*locations.entry(name).or_insert_with(|| builder.named(name)));

@@ -1,8 +1,8 @@
-//! Protobuf's JSON form: names in camel case, 64-bit numbers as texts, fields with their default value left out.
+//! Protobuf's JSON format: names in camel case, 64-bit numbers as strings, fields with their default value omitted.
 //!
-//! In: what the generated code says of each message, a line a field ([`ToJson`], [`Fields`]). Out: texts and messages.
-//! Clients may be newer than we are: unknown fields are passed over, and unknown names of an enumeration read as its
-//! default. Rules: <https://protobuf.dev/programming-guides/json/>.
+//! In: descriptions of the messages in the generated code, one line for each field ([`ToJson`], [`Fields`]). Out: JSON
+//! text and messages. Clients may be newer than the server: unknown fields are ignored, and unknown enum names are read
+//! as the default. Rules: <https://protobuf.dev/programming-guides/json/>.
 
 mod read;
 mod write;

@@ -1,5 +1,5 @@
-//! Values read as protobuf's rules want it: numbers as numbers or texts, bytes as base64 of either alphabet, `null` as
-//! the default.
+//! Reads values by protobuf's rules: numbers as numbers or strings, bytes as base64 of either alphabet, `null` as the
+//! default.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
 
-/// Padded or not, as clients differ.
+/// Accepts base64 with and without padding, since clients differ.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new()
@@ -16,7 +16,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Reads a message from its text.
+/// Parses a message from JSON text.
 pub(crate) fn read<M: FromJson + Default>(text: &[u8]) -> Result<M, serde_json::Error> {
     let mut message = M::default();
     let mut reader = serde_json::Deserializer::from_slice(text);
@@ -25,18 +25,18 @@ pub(crate) fn read<M: FromJson + Default>(text: &[u8]) -> Result<M, serde_json::
     Ok(message)
 }
 
-/// A value that can be read.
+/// A value that can be read from JSON.
 pub trait FromJson {
-    /// Replaces the value by what is read.
+    /// Replaces the value with the one that was read.
     fn read<'de, D: Deserializer<'de>>(&mut self, reader: D) -> Result<(), D::Error>;
 }
 
-/// The fields of a message; the generated code says them.
+/// The fields of a message, implemented by the generated code.
 pub trait Fields {
-    /// Each field's name as protobuf's JSON has it, and as the proto file has it. Either may come.
+    /// Each field's name in protobuf's JSON and in the proto file. Both are accepted.
     const NAMES: &'static [[&'static str; 2]];
 
-    /// Reads the field with this index among the names.
+    /// Reads the field with this index in [`Fields::NAMES`].
     fn read_field<'de, A: MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error>;
 }
 
@@ -46,7 +46,7 @@ impl<M: Fields> FromJson for M {
     }
 }
 
-/// The value of a field as `serde` wants to be given it.
+/// A field as a target that `serde` deserializes into.
 pub(crate) struct Field<'a, T>(pub &'a mut T);
 
 impl<'de, T: FromJson> DeserializeSeed<'de> for Field<'_, T> {
@@ -57,7 +57,7 @@ impl<'de, T: FromJson> DeserializeSeed<'de> for Field<'_, T> {
     }
 }
 
-/// The number of an enumeration's name, by the function that knows the names.
+/// An enum field as a target, with the function that maps a name to its number.
 pub(crate) struct Enum<'a, T>(pub &'a mut T, pub fn(&str) -> Option<i32>);
 
 impl<'de, T: From<i32>> DeserializeSeed<'de> for Enum<'_, T> {
@@ -107,7 +107,7 @@ impl<'de, M: Fields> Visitor<'de> for MessageVisitor<'_, M> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        // No message of ours has more than 64 fields; the generator checks it.
+        // The generator checks that no message has more than 64 fields.
         let mut seen = 0_u64;
         while let Some(index) = map.next_key_seed(FieldName(M::NAMES))? {
             let Some(index) = index else {
@@ -128,7 +128,7 @@ impl<'de, M: Fields> Visitor<'de> for MessageVisitor<'_, M> {
     }
 }
 
-/// The index of a field's name; none for an unknown one.
+/// Maps a field's name to its index; `None` for an unknown name.
 struct FieldName(&'static [[&'static str; 2]]);
 
 impl<'de> DeserializeSeed<'de> for FieldName {
@@ -203,7 +203,7 @@ impl<T: FromJson + Default> FromJson for Vec<T> {
     }
 }
 
-/// What a number, a text or a truth value may come as.
+/// A JSON value from which a number, a string or a boolean is read.
 enum Scalar<'a> {
     Null,
     Bool(bool),
@@ -224,7 +224,7 @@ impl Scalar<'_> {
     }
 }
 
-/// Makes a value of a scalar, without a copy of its text.
+/// Builds a value from a scalar without copying its text.
 struct ScalarVisitor<T> {
     expected: &'static str,
     convert: fn(&Scalar<'_>) -> Option<T>,
@@ -268,7 +268,8 @@ impl<T> Visitor<'_> for ScalarVisitor<T> {
     }
 }
 
-/// Types, what errors call them, and the forms that they may come in, each with an `Option` of its value.
+/// Implements reading for types: their name in errors, and the JSON forms that they accept, each with an `Option` of
+/// the value.
 macro_rules! read_scalars {
     ($($kind:ty, $expected:literal, { $($pattern:pat => $value:expr,)* })*) => {$(
         impl FromJson for $kind {
@@ -323,7 +324,7 @@ read_scalars! {
     }
 }
 
-/// `1.0` and `1e3` are integers, too.
+/// Converts a float without a fraction: `1.0` and `1e3` are integers too.
 fn integer(value: f64) -> Option<i128> {
     (value.fract() == 0.0).then_some(value as i128)
 }

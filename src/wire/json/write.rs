@@ -1,26 +1,26 @@
-//! Values written field by field into one buffer, without a `String` for each number: an answer is mostly numbers.
+//! Writes values field by field into one buffer, without a `String` for each number: answers consist mostly of numbers.
 
 use bytes::Bytes;
 
 /// A value that can be written as JSON.
 pub trait ToJson {
-    /// True for the default of its type, which a field without presence leaves out.
+    /// True for the default value of the type, which a field without presence omits.
     fn is_default(&self) -> bool {
         false
     }
 
-    /// Appends the value to the text.
+    /// Appends the value as JSON.
     fn write(&self, out: &mut Writer);
 }
 
-/// A buffer, and whether the next field is the first of its message.
+/// A JSON buffer, with a flag for the first field of a message.
 pub struct Writer {
     out: Vec<u8>,
     is_first: bool,
 }
 
 impl Writer {
-    /// An empty buffer with room for so many bytes.
+    /// An empty buffer with this capacity in bytes.
     pub fn with_capacity(bytes: usize) -> Self {
         Self {
             out: Vec::with_capacity(bytes),
@@ -28,12 +28,12 @@ impl Writer {
         }
     }
 
-    /// The text that was written.
+    /// The JSON text written so far.
     pub fn into_bytes(self) -> Vec<u8> {
         self.out
     }
 
-    /// A message of these fields.
+    /// Writes a message with these fields.
     pub fn message(&mut self, fields: impl FnOnce(&mut Self)) {
         self.out.push(b'{');
         self.is_first = true;
@@ -42,7 +42,7 @@ impl Writer {
         self.is_first = false;
     }
 
-    /// A field, unless it has its default value. Names need no escapes.
+    /// Writes a field unless it has its default value. Names need no escapes.
     pub fn field(&mut self, name: &str, value: &impl ToJson) {
         if value.is_default() {
             return;
@@ -62,7 +62,7 @@ impl Writer {
         let _ = serde_json::to_writer(&mut self.out, value);
     }
 
-    /// A number as text: a JSON number of 64 bits is not read exactly everywhere.
+    /// Writes a number as a string, because not all readers keep 64-bit JSON numbers exact.
     fn quoted(&mut self, number: impl itoa::Integer) {
         self.out.push(b'"');
         self.out
@@ -104,7 +104,7 @@ write_values! {
     };
 }
 
-/// A name of an enumeration; a number that has none is written as it is.
+/// An enum name, or the number of an unknown value.
 impl ToJson for Result<&'static str, i32> {
     fn write(&self, out: &mut Writer) {
         match self {
@@ -114,7 +114,7 @@ impl ToJson for Result<&'static str, i32> {
     }
 }
 
-/// A field with presence: written when it is there, with its default value or not.
+/// A field with presence: written if it is set, even to its default value.
 impl<T: ToJson> ToJson for Option<T> {
     fn is_default(&self) -> bool {
         self.is_none()

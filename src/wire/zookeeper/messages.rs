@@ -1,21 +1,21 @@
-//! The messages of ZooKeeper's protocol, in its own encoding: big-endian numbers, and texts, bytes and lists behind
-//! their lengths. Each travels behind a length of four bytes.
+//! Messages of ZooKeeper's protocol in its own encoding: big-endian numbers, and length-prefixed texts, bytes and
+//! lists. Each message has a length prefix of four bytes.
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut, TryGetError};
 
-/// Number of the replies that tell of changes.
+/// Number of replies that report changes.
 pub(super) const EVENT: i32 = -1;
 /// Number of a ping and of its reply.
 pub(super) const PING: i32 = -2;
-/// Error: there is no such node.
+/// Error code: the node does not exist.
 pub(super) const NO_NODE: i32 = -101;
 
-/// Longest message that is read, in bytes: a node with some hundred thousand children.
+/// Maximum size of a message in bytes: enough for a node with some hundred thousand children.
 pub(super) const MAX_MESSAGE: usize = 16 << 20;
-/// The size of a session's password.
+/// The password of a new session: all zero bytes.
 const PASSWORD: [u8; 16] = [0; 16];
 
-/// What is asked about a node. Each also watches it.
+/// A request about a node, which also sets a watch on it.
 #[derive(Clone, Copy)]
 pub(super) enum Question {
     Exists,
@@ -29,7 +29,7 @@ pub(super) struct Header {
     pub(super) error: i32,
 }
 
-/// A new session of this length, in milliseconds.
+/// Requests a new session with this timeout in milliseconds.
 pub(super) fn connect(timeout: i32) -> BytesMut {
     framed(|out| {
         out.put_i32(0);
@@ -41,7 +41,7 @@ pub(super) fn connect(timeout: i32) -> BytesMut {
     })
 }
 
-/// The length of the session, in milliseconds; zero when there is none.
+/// The timeout of the session in milliseconds; zero when the server gave none.
 pub(super) fn connected(mut message: Bytes) -> Result<i32, TryGetError> {
     message.try_get_i32()?;
     message.try_get_i32()
@@ -56,7 +56,7 @@ pub(super) fn question(number: i32, question: Question, path: &str) -> BytesMut 
             Question::Children => 8,
         });
         put_bytes(out, path.as_bytes());
-        // Tell of the next change.
+        // Watch the node.
         out.put_u8(1);
     })
 }
@@ -68,7 +68,8 @@ pub(super) fn ping() -> BytesMut {
     })
 }
 
-/// Takes a whole message from what was received, if there is one. An error has the length of one that is too long.
+/// Takes a complete message from the received bytes, if there is one. The error is the length of a message that is too
+/// long.
 pub(super) fn message(input: &mut BytesMut) -> Result<Option<Bytes>, usize> {
     let Some(length) = input.first_chunk::<4>() else {
         return Ok(None);
@@ -84,7 +85,7 @@ pub(super) fn message(input: &mut BytesMut) -> Result<Option<Bytes>, usize> {
     Ok(Some(input.split_to(length).freeze()))
 }
 
-/// Takes the beginning of a reply; the transaction that it names is of no use here.
+/// Takes the header of a reply; the transaction id in it is not used.
 pub(super) fn header(message: &mut Bytes) -> Result<Header, TryGetError> {
     let number = message.try_get_i32()?;
     message.try_get_i64()?;
@@ -92,14 +93,14 @@ pub(super) fn header(message: &mut Bytes) -> Result<Header, TryGetError> {
     Ok(Header { number, error })
 }
 
-/// The path that an event is about; empty when it is about the session.
+/// The path of an event; empty when the event concerns the session.
 pub(super) fn event(message: &mut Bytes) -> Result<String, TryGetError> {
     message.try_get_i32()?;
     message.try_get_i32()?;
     text(message)
 }
 
-/// The bytes of a node. Null, which a node may hold, is none.
+/// The contents of a node; null is read as empty.
 pub(super) fn data(message: &mut Bytes) -> Result<Bytes, TryGetError> {
     let length = message.try_get_i32()?;
     let length = usize::try_from(length).unwrap_or_default();
@@ -121,7 +122,7 @@ fn text(message: &mut Bytes) -> Result<String, TryGetError> {
 }
 
 fn put_bytes(out: &mut BytesMut, bytes: &[u8]) {
-    // A path of the configuration is far shorter than what fits.
+    // Paths from the configuration are far shorter than the limit.
     out.put_i32(i32::try_from(bytes.len()).unwrap_or(i32::MAX));
     out.put_slice(bytes);
 }

@@ -1,7 +1,8 @@
-//! A client of ZooKeeper that reads nodes and learns of their changes: what the discoveries need, and no more.
+//! A ZooKeeper client that reads nodes and watches their changes, limited to what the discoveries need.
 //!
-//! In: addresses and paths. Out: nodes, and the paths of those that changed since. A session ends with its connection:
-//! who loses it connects anew and reads again. Nothing is written, so nothing is lost with a session.
+//! In: addresses and paths. Out: nodes, and the paths of nodes that changed since. A session ends with its connection:
+//! after a disconnect the caller connects again and reads again. The client never writes, so nothing is lost with a
+//! session.
 
 mod messages;
 mod session;

@@ -1,4 +1,4 @@
-//! A session: its connection, questions in flight, pings, and the changes that were told of.
+//! A session: its connection, outstanding requests, pings, and reported changes.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,10 +12,10 @@ use tokio::time::Instant;
 
 use crate::wire::zookeeper::messages::{self, EVENT, Header, MAX_MESSAGE, NO_NODE, PING, Question};
 
-/// Nodes that are asked for before answers are read.
+/// Number of nodes that are requested before replies are read.
 const AT_ONCE: usize = 64;
 
-/// Why a session could not be had, or ended.
+/// Why a session could not be opened, or ended.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ZooKeeperError {
     /// None of the servers gave a session.
@@ -24,25 +24,25 @@ pub(crate) enum ZooKeeperError {
     /// The connection to the server broke.
     #[error("zookeeper at {0}: {1}")]
     Lost(Arc<str>, io::Error),
-    /// The server sent nothing for as long as the session may be silent.
+    /// The server sent nothing for the timeout of the session.
     #[error("zookeeper at {0}: no answer in {1:?}")]
     Silent(Arc<str>, Duration),
-    /// The server sent what is not of the protocol.
+    /// The server violated the protocol.
     #[error("zookeeper at {0}: {1}")]
     Wrong(Arc<str>, String),
-    /// A question about a node was refused.
+    /// A request about a node was refused.
     #[error("zookeeper at {server} refuses `{path}`: error {code}")]
     Refused {
-        /// The server that was asked.
+        /// Address of the server that refused.
         server: Arc<str>,
-        /// The node that was asked for.
+        /// Path of the requested node.
         path: String,
-        /// The error of the protocol, such as -102 for a node that may not be read.
+        /// Error code of the protocol, such as -102 for a node that may not be read.
         code: i32,
     },
 }
 
-/// What a node of ZooKeeper holds.
+/// Contents of a ZooKeeper node.
 #[derive(Debug)]
 pub(crate) struct Node {
     /// The bytes of the node itself.
@@ -58,16 +58,17 @@ pub(crate) struct Session {
     stream: TcpStream,
     input: BytesMut,
     timeout: Duration,
-    /// Number of the last question.
+    /// Number of the last request.
     number: i32,
-    /// Paths of nodes that changed and were not asked for yet.
+    /// Paths of changed nodes that have not been reported to the caller.
     changed: VecDeque<String>,
     heard: Instant,
     pinged: Instant,
 }
 
 impl Session {
-    /// A session with the first of the servers (`HOST:PORT`) that gives one. It ends after that time without a word.
+    /// Opens a session with the first of the servers (`HOST:PORT`) that accepts. It ends after `timeout` without a
+    /// message.
     pub(crate) async fn connect(servers: &[Arc<str>], timeout: Duration) -> Result<Self, ZooKeeperError> {
         let mut failures = Vec::new();
         for server in servers {
@@ -104,8 +105,8 @@ impl Session {
         Ok(session)
     }
 
-    /// The nodes at these paths, `None` for those that are not there. [`Session::changed`] tells of the next change of
-    /// each that is.
+    /// Reads the nodes at these paths, `None` for those that do not exist. [`Session::changed`] reports the next change
+    /// of each existing node.
     pub(crate) async fn nodes(&mut self, paths: &[String]) -> Result<Vec<Option<Node>>, ZooKeeperError> {
         let mut nodes = Vec::with_capacity(paths.len());
         for paths in paths.chunks(AT_ONCE) {
@@ -128,7 +129,7 @@ impl Session {
         Ok(nodes)
     }
 
-    /// Makes [`Session::changed`] tell when this node comes to be.
+    /// Makes [`Session::changed`] report when this node is created.
     pub(crate) async fn expect(&mut self, path: &str) -> Result<(), ZooKeeperError> {
         let mut number = self.number;
         self.number = self.number.wrapping_add(1) & i32::MAX;
@@ -139,7 +140,7 @@ impl Session {
         Ok(())
     }
 
-    /// Waits for the next change of a node, and says which. Keeps the session alive meanwhile.
+    /// Waits for the next change of a node and returns its path. Keeps the session alive meanwhile.
     pub(crate) async fn changed(&mut self) -> Result<String, ZooKeeperError> {
         loop {
             if let Some(path) = self.changed.pop_front() {
@@ -151,12 +152,12 @@ impl Session {
         }
     }
 
-    /// A further change that is known already.
+    /// Another change that was already received, if any.
     pub(crate) fn changed_too(&mut self) -> Option<String> {
         self.changed.pop_front()
     }
 
-    /// The reply to the question after `number`, `None` when there is no such node.
+    /// The reply to the request after `number`; `None` when the node does not exist.
     async fn reply<T>(
         &mut self,
         number: &mut i32,
@@ -204,7 +205,7 @@ impl Session {
         }
     }
 
-    /// The next message. Sends pings while there is none.
+    /// The next message. Sends pings while waiting.
     async fn receive(&mut self) -> Result<Bytes, ZooKeeperError> {
         loop {
             match messages::message(&mut self.input) {
