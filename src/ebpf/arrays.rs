@@ -1,5 +1,4 @@
-//! Arrays in the kernel of exactly the size that is needed, filled by one copy: mappings of a process, the table of a
-//! file.
+//! Kernel arrays of exact size, filled by one copy: the mappings of a process, or the unwind table of a file.
 #![allow(
     unsafe_code,
     reason = "an array of the kernel is filled through shared memory, one copy instead of a system call an element"

@@ -1,7 +1,7 @@
-//! One file that code runs from: opened once, kept open so that it can be read after its process ended.
+//! A file that code runs from: opened once, and kept open so that it can be read after its process has ended.
 //!
 //! In: a line of a process's mappings. Out: its build id and code segments, its unwind table and its functions. It is
-//! read by pieces and never mapped, so a file that shrinks meanwhile gives an error and not a signal.
+//! read in pieces and never mapped, so that a file that shrinks meanwhile causes an error and not a signal.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -30,12 +30,12 @@ pub struct Binary {
     pub path: Arc<str>,
     /// Build id in hexadecimal digits; may be empty.
     pub build_id: Arc<str>,
-    /// Its code, for addresses.
+    /// Its executable segments, to convert offsets to addresses.
     segments: Vec<Segment>,
     source: Source,
-    /// The process that it was first seen in, whose mount namespace may have its debug file.
+    /// The process in which it was first seen; its mount namespace may have the debug file.
     key: ProcessKey,
-    /// Its owner, who may own its debug file too.
+    /// Owner of the file, who may also own the debug file.
     user: Option<u32>,
 }
 
@@ -44,12 +44,12 @@ pub struct Binary {
 enum Source {
     File(Arc<File>),
     Bytes(Arc<[u8]>),
-    /// It could not be opened.
+    /// The file could not be opened.
     None,
 }
 
 impl Binary {
-    /// Opens the file of a mapping of a process. One that cannot be opened has neither functions nor a table.
+    /// Opens the file of a mapping. A file that cannot be opened has neither functions nor a table.
     pub fn open(opener: &Opener, key: ProcessKey, line: &MapsLine) -> Self {
         let source = if line.path == "[vdso]" {
             vdso().map_or(Source::None, |bytes| Source::Bytes(bytes.into()))
@@ -107,7 +107,7 @@ impl Binary {
         Packed::new(table)
     }
 
-    /// Reads its functions; when it was stripped, also from its separate debug file or from what is packed in itself.
+    /// Reads its functions; those of a stripped file also from its separate debug file or from symbols packed in it.
     pub fn functions(&self, opener: &Opener) -> BinaryFunctions {
         let mut own = Functions::default();
         let mut stripped = None;
@@ -133,8 +133,8 @@ impl Binary {
         BinaryFunctions(own)
     }
 
-    /// Its separate debug file, in the mount namespace of its process or in ours. Its names are used for all processes
-    /// that run this binary, so it must be of the same owner, or root's.
+    /// Its separate debug file, from the mount namespace of its process or from ours. The names are used for all
+    /// processes that run this binary, so the debug file must belong to the same owner or to root.
     fn debug_file(&self, opener: &Opener, link: Option<&Link>) -> Option<Source> {
         let places = separate::places(&self.build_id, link, &self.path);
         let mut paths = places
@@ -170,8 +170,8 @@ pub enum Lines {
 }
 
 impl BinaryFunctions {
-    /// Looks up sorted `addresses` that `names` does not have yet. Answers with the time that reading lines took, and
-    /// with the addresses whose lines were postponed.
+    /// Looks up the sorted `addresses` that `names` does not have yet. Returns the time that reading lines took, and
+    /// the addresses whose lines were postponed.
     pub fn resolve(
         &self,
         addresses: &[u64],
@@ -193,7 +193,7 @@ impl BinaryFunctions {
         (time, later)
     }
 
-    /// Bytes of its indexes and of what is kept unpacked.
+    /// Bytes of its indexes and of unpacked symbols.
     pub fn bytes(&self) -> usize {
         self.0.bytes()
     }
@@ -308,7 +308,7 @@ impl Elf<'_, '_> {
     }
 }
 
-/// Shows the ELF file of a source, if it is one.
+/// Passes the ELF file of a source to `show`, if it is one.
 fn visit(source: &Source, show: impl FnOnce(&Elf<'_, '_>)) {
     match source {
         Source::File(file) => {
@@ -341,7 +341,7 @@ fn vdso() -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A file read at a position of its own, so that threads do not disturb each other.
+/// A file with its own read position, so that threads do not disturb each other.
 #[derive(Debug)]
 struct Positioned {
     file: Arc<File>,

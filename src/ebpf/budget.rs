@@ -1,45 +1,44 @@
-//! The bound of memory, and what each part of the profiler may take of it.
+//! The memory limit of the profiler, and the share of each part of it.
 
-/// Bytes that the profiler's tables, names and buffers may take in all. What every program takes for itself comes on
-/// top.
+/// Most bytes of the profiler's tables, names and buffers together, without the base memory of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     bytes: usize,
 }
 
 impl Budget {
-    /// The smallest that makes sense: below, every table would be thrown away at once.
+    /// The smallest useful budget: below it, every table would be dropped at once.
     pub(crate) const SMALLEST: usize = 8 << 20;
 
-    /// A budget of so many bytes, [`Self::SMALLEST`] at least.
+    /// A budget of `bytes` bytes, at least [`Self::SMALLEST`].
     pub fn new(bytes: usize) -> Self {
         Self {
             bytes: bytes.max(Self::SMALLEST),
         }
     }
 
-    /// Rows of unwind tables, which lie in the kernel.
+    /// Bytes of unwind tables, whose rows are in the kernel.
     pub fn tables(self) -> usize {
         self.bytes / 8 * 3
     }
 
-    /// Indexes of the functions of files.
+    /// Bytes of the function indexes of files.
     pub(crate) fn indexes(self) -> usize {
         self.bytes / 4
     }
 
-    /// Names that were looked up.
+    /// Bytes of names that were looked up.
     pub fn names(self) -> usize {
         self.bytes / 8
     }
 
-    /// Records that wait for the worker, and copied stacks that wait for tables: each may have half of it, and the
-    /// stacks what the window has not filled.
+    /// Bytes of records that wait for the worker, and of copied stacks that wait for tables: each may use half of it,
+    /// and the stacks also what the window leaves free.
     pub(crate) fn backlog(self) -> usize {
         self.bytes / 8
     }
 
-    /// Stacks of the running window.
+    /// Bytes of the stacks in the current window.
     pub fn window(self) -> usize {
         self.bytes / 8
     }

@@ -1,4 +1,4 @@
-//! Numbers of native byte order out of records of the kernel; nothing when the record is too short.
+//! Reads numbers in native byte order from kernel records; `None` when the record is too short.
 
 /// The `u16` at an offset.
 pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {

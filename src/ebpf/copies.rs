@@ -1,7 +1,8 @@
-//! Stacks as the BPF program walked them, beside copies of what it walked: what an oracle is asked about.
+//! Pairs the stacks that the BPF program walked with copies of the stack memory, to compare the walk with another
+//! unwinder.
 //!
-//! In: records of copies and of frames. Out: pairs of both, bounded in bytes. Nothing comes here unless
-//! [`Settings::copies`] asks for it.
+//! In: records of copies and of frames. Out: pairs of both, bounded in bytes. There are no copies unless
+//! [`Settings::copies`] asks for them.
 //!
 //! [`Settings::copies`]: crate::ebpf::Settings::copies
 
@@ -11,7 +12,7 @@ use crate::ebpf::records::Record;
 use crate::unwind::Stop;
 use crate::unwind::walk::{OwnedSnapshot, Snapshot};
 
-/// A user stack that the BPF program walked, and the first bytes of it.
+/// A user stack that the BPF program walked, with a copy of its first bytes.
 #[derive(Debug, Clone)]
 pub struct Copied {
     pub pid: u32,
@@ -27,9 +28,9 @@ impl Copied {
     }
 }
 
-/// Pairs copies with frames.
+/// Pairs copies with the frames of the same tick.
 pub(crate) struct Copies {
-    /// The copy of each CPU whose frames come next, with its time.
+    /// For each CPU the copy, with its time, whose frames come next.
     held: HashMap<u32, (u64, Copied)>,
     pairs: Vec<Copied>,
     bytes: usize,
@@ -37,7 +38,7 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
-    /// No pairs yet; of so many bytes of copies at most, the rest is left out.
+    /// No pairs yet. `limit` bounds the bytes of copies; further ones are dropped.
     pub(super) fn new(limit: usize) -> Self {
         Self {
             held: HashMap::new(),

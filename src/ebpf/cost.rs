@@ -1,4 +1,4 @@
-//! What profiling costs, and the governor that lowers the rate when that is too much.
+//! CPU cost of profiling, and the governor that lowers the rate when the cost is too high.
 #![allow(
     unsafe_code,
     reason = "the CPU time of a thread has no wrapper in a crate that we have"
@@ -9,22 +9,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
-/// CPU time of the profiler's threads, each of which notes its own now and then.
+/// CPU time of the profiler's threads, each of which reports its own from time to time.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cost {
     threads: Arc<Mutex<Vec<Arc<AtomicU64>>>>,
 }
 
-/// The account of one thread.
+/// CPU time account of one thread.
 #[derive(Debug)]
 pub(crate) struct ThreadCost {
     nanos: Arc<AtomicU64>,
-    /// What the thread had used before it worked for the profiler.
+    /// CPU time of the thread before it worked for the profiler.
     before: u64,
 }
 
 impl Cost {
-    /// Opens the account of the thread that calls.
+    /// Opens an account for the calling thread.
     pub(crate) fn thread(&self) -> ThreadCost {
         let nanos = Arc::new(AtomicU64::new(0));
         self.threads.lock().push(nanos.clone());
@@ -34,7 +34,7 @@ impl Cost {
         }
     }
 
-    /// Nanoseconds of CPU that all threads noted.
+    /// Nanoseconds of CPU time that all threads have reported.
     pub(crate) fn nanos(&self) -> u64 {
         self.threads
             .lock()
@@ -45,7 +45,7 @@ impl Cost {
 }
 
 impl ThreadCost {
-    /// Notes what the thread has used up to now. Only the thread itself may call this.
+    /// Reports the CPU time of the thread so far. Must be called on that thread.
     pub(crate) fn note(&self) {
         self.nanos
             .store(thread_nanos().saturating_sub(self.before), Ordering::Relaxed);
@@ -66,21 +66,22 @@ fn thread_nanos() -> u64 {
         .saturating_add(nanos)
 }
 
-/// The rate that is kept whatever it costs: what remains then is the cost of following processes, which no rate lowers.
+/// The rate that is never lowered: the remaining cost is that of following processes, which does not depend on the
+/// rate.
 const LEAST: u32 = 10;
 
 /// Chooses the rate so that the cost stays within a share of one CPU. Pure.
 #[derive(Debug)]
 pub(crate) struct Governor {
     wanted: u32,
-    /// Share of one CPU; `None`: no bound.
+    /// Limit as a share of one CPU; `None` for no limit.
     limit: Option<f64>,
-    /// Cost of the last whiles, the newest weighing half.
+    /// Smoothed cost of the last intervals; the newest counts half.
     smoothed: Option<f64>,
 }
 
 impl Governor {
-    /// A governor that starts at `wanted` ticks a second.
+    /// A governor that starts at `wanted` ticks per second.
     pub(crate) fn new(wanted: u32, limit: Option<f64>) -> Self {
         Self {
             wanted: wanted.max(1),
@@ -96,7 +97,7 @@ impl Governor {
         };
         let smoothed = self.smoothed.map_or(cost, |before| f64::midpoint(before, cost));
         self.smoothed = Some(smoothed);
-        // Between the two nothing is changed, or the rate would swing.
+        // Between the two thresholds the rate stays, to prevent oscillation.
         let next = if smoothed > limit {
             (f64::from(hertz) * (limit / smoothed).max(0.25) * 0.9).floor()
         } else if smoothed < limit * 0.7 && hertz < self.wanted {
@@ -104,9 +105,9 @@ impl Governor {
         } else {
             return hertz;
         };
-        // Between the least and the wanted rate, so the conversion loses nothing.
+        // The value lies between the least and the wanted rate, so the conversion is lossless.
         let next = next.clamp(f64::from(self.wanted.min(LEAST)), f64::from(self.wanted)) as u32;
-        // What was measured was measured at another rate.
+        // Scaled, since the cost was measured at another rate.
         self.smoothed = Some(smoothed * f64::from(next) / f64::from(hertz.max(1)));
         next
     }

@@ -1,7 +1,7 @@
-//! The kernel's perf events: the CPU clock that runs the BPF program, and the side band with new mappings,
-//! programs, forks and exits. Numbers and layouts are those of perf_event_open(2).
+//! The kernel's perf events: the CPU clock that runs the BPF program, and the side band with new mappings, programs,
+//! forks and exits. Numbers and layouts are from perf_event_open(2).
 //!
-//! All system calls and shared memory of perf events are here; what goes out are owned values.
+//! All system calls and shared memory of perf events are in this file; its results are owned values.
 #![allow(
     unsafe_code,
     reason = "perf_event_open has no wrapper in a crate that we have, and its ring is memory shared with the kernel"
@@ -35,7 +35,7 @@ const SAMPLE_TIME: u64 = 1 << 2;
 const SET_BPF: libc::c_ulong = 0x4004_2408;
 /// Bytes of data of each side band; a power of two. They hold some 500 mappings.
 const BAND_BYTES: usize = 64 << 10;
-/// Bytes of a ring of samples at most and at least; powers of two.
+/// Least and most bytes of a ring of samples; powers of two.
 const SAMPLE_RING_BYTES: (usize, usize) = (256 << 10, 4 << 20);
 
 /// The clock of one CPU; the BPF program runs for as long as it is open.
@@ -46,8 +46,8 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// Opens the software clock of `cpu` with a tick every `period` nanoseconds and lets `program` run at each, of idle
-    /// time too.
+    /// Opens the software clock of `cpu` with a tick every `period` nanoseconds, also while the CPU is idle, and runs
+    /// `program` at each tick.
     pub(super) fn open(cpu: u32, period: u64, program: BorrowedFd<'_>) -> io::Result<Self> {
         let event = open(
             cpu,
@@ -65,13 +65,13 @@ impl Clock {
         Ok(Self { event, period })
     }
 
-    /// Ticks that are due since it was opened.
+    /// Number of ticks due since it was opened.
     pub(super) fn due(&self) -> u64 {
         elapsed(&self.event) / self.period.max(1)
     }
 }
 
-/// The count of a clock event: nanoseconds that it ran.
+/// Nanoseconds that a clock event was running.
 fn elapsed(event: &OwnedFd) -> u64 {
     let mut count = [0_u8; 8];
     // SAFETY: the buffer is valid for writes of its length.
@@ -79,7 +79,7 @@ fn elapsed(event: &OwnedFd) -> u64 {
     if read == 8 { u64::from_ne_bytes(count) } else { 0 }
 }
 
-/// The clock of one CPU that copies registers and stack itself, for where there is no program.
+/// A clock event of one CPU that itself copies registers and stack, for systems where no BPF program can run.
 #[derive(Debug)]
 pub(crate) struct SampleRing {
     event: OwnedFd,
@@ -108,7 +108,7 @@ impl SampleRing {
         let mut bytes = wanted.clamp(least, most).next_power_of_two();
         loop {
             match Ring::map(&event, bytes) {
-                // What may be locked in memory is bounded without CAP_IPC_LOCK.
+                // The size of locked memory is limited without CAP_IPC_LOCK.
                 Err(error) if error.raw_os_error() == Some(libc::EPERM) && bytes > least / 4 => bytes /= 2,
                 other => {
                     return Ok(Self {
@@ -122,8 +122,7 @@ impl SampleRing {
         }
     }
 
-    /// Shows the body of every sample that has come since the last call; answers with the number of those that were
-    /// lost.
+    /// Passes the body of every new sample to `take`; returns the number of lost samples.
     pub(super) fn drain(&mut self, mut take: impl FnMut(&[u8])) -> u64 {
         self.ring.read(&mut self.scratch);
         let mut lost = 0;
@@ -139,13 +138,13 @@ impl SampleRing {
         lost
     }
 
-    /// Ticks that are due since it was opened.
+    /// Number of ticks due since it was opened.
     pub(super) fn due(&self) -> u64 {
         elapsed(&self.event) / self.period.max(1)
     }
 }
 
-/// What happened to a process.
+/// An event in the life of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ProcessEvent {
     /// A process mapped executable memory.
@@ -164,15 +163,15 @@ pub(super) enum ProcessEvent {
     },
     /// A process runs another program now; its mappings are gone.
     Executed { pid: u32, comm: String },
-    /// A process was made by another one and has its mappings.
+    /// A process was forked and has the mappings of its parent.
     Forked { pid: u32, parent: u32 },
-    /// The last thread of a process, or one of them, ended.
+    /// The process ended, or one of its threads.
     Exited { pid: u32, tid: u32 },
-    /// The ring was full: so many records are missing.
+    /// The ring was full: this many records are missing.
     Lost(u64),
 }
 
-/// The side band of one CPU.
+/// The side band of one CPU: a ring of process events.
 #[derive(Debug)]
 pub(crate) struct SideBand {
     _event: OwnedFd,
@@ -200,7 +199,7 @@ impl SideBand {
         })
     }
 
-    /// Adds what has come since the last call, each with its time (CLOCK_MONOTONIC, nanoseconds).
+    /// Appends the new events, each with its time (CLOCK_MONOTONIC, nanoseconds).
     pub(super) fn drain(&mut self, into: &mut Vec<(u64, ProcessEvent)>) {
         self.ring.read(&mut self.scratch);
         let mut rest = self.scratch.as_slice();
@@ -214,7 +213,7 @@ impl SideBand {
     }
 }
 
-/// Header (type, misc, size) and body of the first record, and what comes after it.
+/// Splits off the first record: type, misc, body, and the remaining bytes.
 fn split_record(bytes: &[u8]) -> Option<(u32, u16, &[u8], &[u8])> {
     let kind = u32_at(bytes, 0)?;
     let misc = u16_at(bytes, 4)?;
@@ -225,7 +224,7 @@ fn split_record(bytes: &[u8]) -> Option<(u32, u16, &[u8], &[u8])> {
 fn parse(kind: u32, misc: u16, body: &[u8]) -> Option<ProcessEvent> {
     match kind {
         2 => Some(ProcessEvent::Lost(u64_at(body, 8)?)),
-        // Only the change of name that comes with execve is of interest.
+        // Only the name change of an execve matters.
         3 if misc & (1 << 13) != 0 => Some(ProcessEvent::Executed {
             pid: u32_at(body, 0)?,
             comm: text(body.get(8..)?),
@@ -255,13 +254,13 @@ fn parse(kind: u32, misc: u16, body: &[u8]) -> Option<ProcessEvent> {
     }
 }
 
-/// Text up to the first zero.
+/// Text up to the first zero byte.
 fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
-/// What differs between the events that are opened.
+/// The attributes in which the opened events differ.
 #[derive(Debug, Default)]
 struct Event {
     config: u64,
@@ -344,7 +343,7 @@ impl Ring {
         })
     }
 
-    /// Copies what is new into `into` (cleared first) and gives the room back.
+    /// Copies the new bytes into `into` (cleared first) and frees their space.
     fn read(&mut self, into: &mut Vec<u8>) {
         into.clear();
         // data_head and data_tail of struct perf_event_mmap_page lie at 1024 and 1032.

@@ -1,8 +1,8 @@
-//! The binaries that run, each known once, and their unwind tables.
+//! The binaries that run, each stored once, and their unwind tables.
 //!
-//! A table is compiled when a stack first needs it, on a thread of its own, and handed over by [`Files::changes`].
-//! Bytes are bounded at every moment: what did not run of late makes room, the longest unused first; what finds no room
-//! is left out until there is some, so no table is made again and again. Names are not here but in `names`, for another
+//! A table is compiled when a stack first needs it, on a separate thread, and handed over by [`Files::changes`]. Memory
+//! is always bounded: tables that were not used recently are dropped, least recently used first. A table without room
+//! is left out until there is some, so that no table is compiled again and again. Names are in `names`, because another
 //! thread looks them up.
 
 use std::collections::HashMap;
@@ -20,18 +20,18 @@ use crate::ebpf::rows::Rows;
 use crate::ebpf::trampolines;
 use crate::unwind::{Line, Packed, Table};
 
-/// A binary, or one of the places that have none.
+/// Id of a binary, or of one of the places without one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(pub u32);
 
 impl FileId {
     /// The kernel and its modules.
     pub(crate) const KERNEL: Self = Self(0);
-    /// Memory without a file: code made at run time.
+    /// Memory without a file, with code generated at run time.
     pub(crate) const ANONYMOUS: Self = Self(1);
-    /// No mapping that is known.
+    /// An address in no known mapping.
     pub(crate) const UNKNOWN: Self = Self(2);
-    /// The name of a thread, not an address.
+    /// A pseudo address for the name of a thread.
     pub(crate) const COMM: Self = Self(3);
     /// Memory without a file that holds CPython's [`trampolines`].
     pub(crate) const TRAMPOLINES: Self = Self(4);
@@ -48,7 +48,7 @@ impl FileId {
     }
 }
 
-/// How many files are kept open at most.
+/// Most files that are kept open.
 const MAX_FILES: usize = 512;
 
 pub(crate) struct Files {
@@ -57,36 +57,36 @@ pub(crate) struct Files {
     next: u32,
     jobs: Sender<(FileId, Arc<Binary>)>,
     done: Receiver<(FileId, Packed)>,
-    /// Bytes of tables at most.
+    /// Most bytes of tables that are kept.
     limit: usize,
-    /// That a table found no room was logged as a warning.
+    /// True when the warning about a table without room was logged.
     is_full_reported: bool,
     bytes: usize,
-    /// Counts windows; what is used gets the present number.
+    /// Number of the current window, stored with entries when they are used.
     age: u64,
-    /// Changes that the kernel side has not been given yet.
+    /// Changes not yet passed to the kernel side.
     changes: Vec<(FileId, Change)>,
     /// The table of [`FileId::TRAMPOLINES`].
     trampolines: Arc<Rows>,
     opener: Opener,
 }
 
-/// What became of a file's table.
+/// A change of a file's table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
     Made(Arc<Rows>),
     /// There is none, or no room for it: frame pointers are followed.
     Absent,
-    /// Nothing is known any more: a stack that needs it asks for it.
+    /// The table was dropped: a stack that needs it asks for it again.
     Gone,
 }
 
-/// How an address of a file is walked.
+/// How to unwind from an address of a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Lookup<'a> {
     Table(&'a Rows),
     FramePointers,
-    /// That shows when the table was asked for and is made.
+    /// Unknown until the table is requested and compiled.
     Later,
 }
 
@@ -110,14 +110,14 @@ enum TableState {
     NotAsked,
     Building,
     Ready(Arc<Rows>),
-    /// It has none, or it could not be made: frame pointers are followed.
+    /// The file has no table, or it could not be compiled: frame pointers are followed.
     Absent,
     /// There is no room for it at present: frame pointers are followed.
     NoRoom,
 }
 
 impl Files {
-    /// No files yet; starts the thread that compiles tables, of which `limit` bytes are kept.
+    /// Starts the thread that compiles tables; at most `limit` bytes of tables are kept.
     pub(crate) fn new(limit: usize, cost: &Cost, opener: Opener) -> io::Result<Self> {
         let (jobs, inbox) = channel::<(FileId, Arc<Binary>)>();
         let (outbox, done) = channel();
@@ -151,7 +151,7 @@ impl Files {
         })
     }
 
-    /// The binary of a mapping; opened through the process at its first sight.
+    /// The id of the binary of a mapping, which is opened through the process when it is new.
     pub(crate) fn intern(&mut self, process: ProcessKey, line: &MapsLine) -> FileId {
         let is_vdso = line.path == "[vdso]";
         if !is_vdso && (line.inode == 0 || line.path.starts_with('[') || line.path.starts_with("//")) {
@@ -189,7 +189,7 @@ impl Files {
         self.entries.get(&id).map(|entry| &entry.binary)
     }
 
-    /// How addresses of a file are walked at present.
+    /// How to unwind from addresses of a file at present.
     pub(crate) fn lookup(&self, id: FileId) -> Lookup<'_> {
         if id == FileId::TRAMPOLINES {
             return Lookup::Table(&self.trampolines);
@@ -201,7 +201,7 @@ impl Files {
         }
     }
 
-    /// Asks for the table of a file. True when there is nothing to wait for any more.
+    /// Requests the table of a file. True when there is nothing to wait for.
     pub(crate) fn want_table(&mut self, id: FileId) -> bool {
         let Some(entry) = self.entries.get_mut(&id) else {
             return true;
@@ -213,7 +213,7 @@ impl Files {
             TableState::Ready(_) | TableState::Absent | TableState::NoRoom => return true,
         }
         let (binary, known) = (entry.binary.clone(), entry.table_bytes);
-        // To make it again only to find that there is no room would be in vain.
+        // Compiling it again would be useless when there is no room.
         let has_room = known.is_none_or(|bytes| self.has_room(bytes));
         let next = if !has_room {
             TableState::NoRoom
@@ -232,14 +232,14 @@ impl Files {
         !waits
     }
 
-    /// Notes that code of a file ran.
+    /// Marks the file as used in this window.
     pub(crate) fn used(&mut self, id: FileId) {
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.used = self.age;
         }
     }
 
-    /// What changed since the last call, in order.
+    /// The changes since the last call, in order.
     pub(crate) fn changes(&mut self) -> Vec<(FileId, Change)> {
         while let Ok((id, table)) = self.done.try_recv() {
             self.made(id, table);
@@ -247,7 +247,7 @@ impl Files {
         std::mem::take(&mut self.changes)
     }
 
-    /// Waits until a table is made, or so long.
+    /// Waits until a table is compiled, at most `time`.
     pub(crate) fn wait(&mut self, time: Duration) {
         if let Ok((id, table)) = self.done.recv_timeout(time) {
             self.made(id, table);
@@ -288,7 +288,7 @@ impl Files {
         self.changes.push((id, change));
     }
 
-    /// Takes the kernel's table in place of ours.
+    /// Replaces our copy of the table with the kernel's memory.
     pub(crate) fn share(&mut self, id: FileId, lines: SharedArray<Line>) {
         if let Some(entry) = self.entries.get_mut(&id)
             && matches!(entry.state, TableState::Ready(_))
@@ -297,7 +297,7 @@ impl Files {
         }
     }
 
-    /// True for a table that may make room: its file did not run in this window or in the last one.
+    /// True for a table that may be dropped: its file ran neither in this window nor in the last one.
     fn is_idle(&self, entry: &Entry) -> bool {
         matches!(entry.state, TableState::Ready(_)) && entry.used + 1 < self.age
     }
@@ -308,7 +308,7 @@ impl Files {
         (self.bytes - idle.min(self.bytes)).saturating_add(wanted) <= self.limit
     }
 
-    /// Throws away idle tables, the longest unused first, until so many bytes fit. Answers false when they do not.
+    /// Drops idle tables, least recently used first, until `wanted` bytes fit. False when they do not.
     fn make_room(&mut self, wanted: usize) -> bool {
         if !self.has_room(wanted) {
             return false;
@@ -340,7 +340,7 @@ impl Files {
         self.bytes
     }
 
-    /// Ends a window: closes files that did not run for long when there are too many, and answers with them.
+    /// Ends a window. When too many files are open, closes those that have not run for long, and returns them.
     pub(crate) fn age(&mut self) -> Vec<FileId> {
         self.age += 1;
         self.ask_again();
@@ -363,7 +363,7 @@ impl Files {
         closed
     }
 
-    /// Lets those that ran and found no room before be asked for where there is some now.
+    /// Allows files that ran without room for their table to request it again, now that there is room.
     fn ask_again(&mut self) {
         let again: Vec<FileId> = self
             .entries

@@ -1,9 +1,9 @@
-//! Files that other processes name: what they map, their perf maps and jitdumps, debug files in their mount namespaces.
+//! Opens files that other processes name: mapped files, perf maps and jitdumps, debug files in their mount namespaces.
 //!
-//! In: a process and a path of its choice. Out: a regular file, or nothing. Whoever may run a program on this machine
-//! chooses both the path and what lies there, and we read it as root: so a path is walked within the root of its
-//! process and through no magic link, what is there is looked at before it is opened, and opening never waits. What is
-//! refused is counted by its reason. Does not look into files.
+//! In: a process and a path that it controls. Out: a regular file, or nothing. Anyone who may run a program on this
+//! machine controls both the path and the file, and the profiler reads it as root. A path is therefore resolved within
+//! the root of its process and through no magic link, the file is checked before it is opened, and opening never
+//! blocks. Refused files are counted by reason. File contents are not checked here.
 
 use std::fs::File;
 use std::io;
@@ -21,15 +21,15 @@ use crate::ebpf::proc::{MapsLine, ProcessKey};
 pub enum Refusal {
     /// It is a pipe, a device, a socket or a folder.
     NotRegular,
-    /// The path goes through a magic link, in circles, or ends at a link where none may be.
+    /// The path leads through a magic link or a loop, or ends at a link where none is allowed.
     Link,
     /// It belongs neither to the user of the process nor to root.
     Owner,
     /// It is not the file that the process has mapped, or not the one that was checked.
     Exchanged,
-    /// Opening it would wait, or its path changes all the time.
+    /// Opening it would block, or its path changes constantly.
     Busy,
-    /// We have no right to it.
+    /// Permission to open it was denied.
     Denied,
     /// The kernel gave another error.
     Failed,
@@ -61,26 +61,26 @@ impl Refusal {
     }
 }
 
-/// How many files were refused, in the order of [`Refusal::ALL`].
+/// Number of refused files by reason, in the order of [`Refusal::ALL`].
 pub type Refused = [u64; Refusal::ALL.len()];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Root {
-    /// At the root of a process, if it still runs.
+    /// In the root of a process, if it is still running.
     Process(ProcessKey),
     Own,
 }
 
-/// What a path may end at.
+/// What the last component of a path may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// At a file, or at links that lead to one within the root.
     FileOrLink,
-    /// At a file: in folders where everyone may write, a link may be another user's.
+    /// A file only: in folders where everyone may write, a link may belong to another user.
     File,
 }
 
-/// Opens files and counts those that it passes over. Clones share the counts.
+/// Opens files and counts the refused ones. Clones share the counts.
 #[derive(Debug, Clone, Default)]
 pub struct Opener {
     refused: Arc<[AtomicU64; Refusal::ALL.len()]>,
@@ -88,25 +88,25 @@ pub struct Opener {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Failure {
-    /// Nothing is there, or the process is gone.
+    /// Nothing exists there, or the process has ended.
     Absent,
     Refused(Refusal),
 }
 
 impl Opener {
-    /// Counts nothing yet. Fails where the kernel has no `openat2` (before 5.6) or a filter refuses it.
+    /// An opener with zero counts. Fails where the kernel has no `openat2` (before 5.6) or a filter refuses it.
     pub fn new() -> io::Result<Self> {
         pin_in(Root::Own, "/", Ending::File)?;
         Ok(Self::default())
     }
 
-    /// How many files were refused so far.
+    /// Number of refused files so far.
     pub fn refused(&self) -> Refused {
         std::array::from_fn(|index| self.refused[index].load(Ordering::Relaxed))
     }
 
-    /// The file that a process has mapped: by the mapping itself, or when the process is gone or the kernel does not
-    /// let us, by its path.
+    /// The file that a process has mapped: through the mapping itself, or by its path when the process has ended or the
+    /// kernel denies that.
     pub fn mapped(&self, key: ProcessKey, line: &MapsLine) -> Option<File> {
         let is_it = |stat: &Stat, pinned: &OwnedFd| {
             if is_mapped(stat, pinned, line) {
@@ -159,7 +159,7 @@ impl Opener {
         }
     }
 
-    /// Counts a file that is not read.
+    /// Counts a refused file by its reason.
     pub fn refuse(&self, why: Refusal, path: &str) {
         self.refused[why as usize].fetch_add(1, Ordering::Relaxed);
         tracing::debug!(reason = why.name(), path, "a file that a process names is refused");
@@ -178,15 +178,15 @@ impl Failure {
     }
 }
 
-/// Holds what a path leads to without opening it: a device does nothing, a pipe does not wait.
+/// Opens a path with `O_PATH`, which has no effect on a device and does not block on a pipe.
 fn pin_in(root: Root, path: &str, ending: Ending) -> io::Result<OwnedFd> {
-    /// The kernel gives up where folders are moved meanwhile.
+    /// Attempts, since the kernel gives up when folders are moved during the lookup.
     const TRIES: usize = 8;
     let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = match root {
         Root::Own => open("/", folder, Mode::empty())?,
         Root::Process(key) => {
-            // The one magic link that is wanted: only the kernel says where it leads.
+            // The one magic link that is followed: only the kernel knows where it leads.
             let root = open(format!("/proc/{}/root", key.pid), folder, Mode::empty())?;
             key.check()?;
             root
@@ -206,16 +206,16 @@ fn pin_in(root: Root, path: &str, ending: Ending) -> io::Result<OwnedFd> {
     }
 }
 
-/// Holds the file of a mapping, whatever its path leads to by now.
+/// Opens the file of a mapping with `O_PATH`, even when its path leads elsewhere by now.
 fn pin_mapping(key: ProcessKey, line: &MapsLine) -> io::Result<OwnedFd> {
-    // A magic link, too. It needs CAP_CHECKPOINT_RESTORE.
+    // A magic link too; it needs CAP_CHECKPOINT_RESTORE.
     let path = format!("/proc/{}/map_files/{:x}-{:x}", key.pid, line.start, line.end);
     let pinned = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     key.check()?;
     Ok(pinned)
 }
 
-/// Opens what is held, if it is a regular file and `check` agrees.
+/// Opens a pinned file for reading, if it is a regular file and `check` accepts it.
 fn reopen(pinned: &OwnedFd, check: impl Fn(&Stat, &OwnedFd) -> Result<(), Refusal>) -> Result<File, Failure> {
     let failed = |error: Errno| Failure::of(&error.into());
     let seen = fstat(pinned).map_err(failed)?;
@@ -243,8 +243,8 @@ fn reopen(pinned: &OwnedFd, check: impl Fn(&Stat, &OwnedFd) -> Result<(), Refusa
     Ok(opened.into())
 }
 
-/// True for the file of a mapping. A process that maps a file and then puts another in its place would otherwise name
-/// the code of all processes that run the first.
+/// True for the file of a mapping. A process that maps a file and then replaces it could otherwise supply names for the
+/// code of all processes that run the original file.
 fn is_mapped(stat: &Stat, pinned: &OwnedFd, line: &MapsLine) -> bool {
     /// `BTRFS_SUPER_MAGIC` and `OVERLAYFS_SUPER_MAGIC` of linux/magic.h: they show other devices in stat(2) than in
     /// maps.

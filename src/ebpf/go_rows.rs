@@ -1,16 +1,16 @@
-//! The unwind table of a Go program: the rules of its C parts, and those that its own table of functions gives.
+//! The unwind table of a Go program: rows of its C parts, and rows from Go's own function table.
 //!
-//! In: the table of functions and what `.eh_frame` gave. Out: one table. Reads the file through its cache of pages
-//! only.
+//! In: the function table and the table from `.eh_frame`. Out: one table. Reads the file only through its cache of
+//! pages.
 
 use crate::symbols::bytes::Bytes;
 use crate::symbols::pclntab::Pclntab;
 use crate::unwind::go::{Function, rows};
 use crate::unwind::{Arch, Table};
 
-/// Rows at most, as for `.eh_frame`.
+/// Most rows, as for `.eh_frame`.
 const MAX_ROWS: usize = 4_000_000;
-/// Pieces of functions that are read at most: a hostile table can name a long one for each function.
+/// Most pieces of functions that are read: a hostile table can name a long one for each function.
 const MAX_PIECES: usize = 16_000_000;
 /// Outermost frames of versions whose table does not mark them.
 const TOPS: [&str; 5] = [
@@ -29,7 +29,7 @@ const SWITCHES: [&str; 5] = [
     "runtime.cgocallback",
 ];
 
-/// Puts the rules of Go's functions over those of `table`.
+/// Replaces the rows of `table` in the range of Go's functions.
 pub(super) fn compile(arch: Arch, go: &Pclntab, bytes: &Bytes<'_>, entry: u64, table: Table) -> Table {
     let mut over = Vec::new();
     let mut offsets = Vec::new();
@@ -53,7 +53,7 @@ pub(super) fn compile(arch: Arch, go: &Pclntab, bytes: &Bytes<'_>, entry: u64, t
             is_signal_return: false,
             offsets: &offsets,
         };
-        // Only the runtime's own, in assembly, are special: the others need not be named.
+        // Only the runtime's own assembly functions are special: the names of others are not needed.
         if function.is_assembly
             && let Some(name) = go.name(bytes, &function)
             && let Some(rest) = name.strip_prefix("runtime.")
@@ -75,7 +75,7 @@ pub(super) fn compile(arch: Arch, go: &Pclntab, bytes: &Bytes<'_>, entry: u64, t
     }
     let Some((start, end)) = range else { return table };
     match (u32::try_from(start), u32::try_from(end)) {
-        // A handler's return is looked up at the byte before it, so the row may lie there.
+        // The return of a handler is looked up at the byte before it, so the row may begin there.
         (Ok(start), Ok(end)) => table.overlay(over, start, end),
         _ => table,
     }

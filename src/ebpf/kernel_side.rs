@@ -1,6 +1,6 @@
-//! What the BPF program reads: mappings of processes, unwind tables of files, and the processes to ignore.
+//! The kernel maps that the BPF program reads: mappings of processes, unwind tables of files, and ignored processes.
 //!
-//! In: what the worker knows. Out: entries of the kernel maps. Without a BPF program (perf events alone) it only
+//! In: the state of the worker. Out: entries of the kernel maps. Without a BPF program (perf events alone) it only
 //! remembers which processes are ignored.
 
 use std::collections::{HashMap, HashSet};
@@ -16,20 +16,20 @@ use crate::unwind::Line;
 pub(crate) struct KernelSide {
     /// `None` without a BPF program.
     maps: Option<KernelMaps>,
-    /// Processes to ignore that are not written yet.
+    /// Processes to ignore that are not yet written to the kernel maps.
     to_ignore: HashSet<u32>,
     /// Processes that the BPF program ignores.
     ignored: HashSet<u32>,
-    /// Ids that were ignored and belong to other processes by now.
+    /// Ids that were ignored and now belong to other processes.
     to_restore: Vec<u32>,
-    /// The mappings of an ignored process, shared by all of them.
+    /// The mappings entry that all ignored processes share.
     ignored_map: Option<MapData>,
-    /// A table without rows, shared by all files that have none.
+    /// The empty table that all files without rows share.
     no_rows: Option<MapData>,
 }
 
 impl KernelSide {
-    /// Nothing is written yet.
+    /// A kernel side that has written nothing.
     pub(super) fn new(maps: Option<KernelMaps>) -> Self {
         Self {
             maps,
@@ -41,12 +41,12 @@ impl KernelSide {
         }
     }
 
-    /// Ignores the process from the next write of processes on.
+    /// Ignores a process from the next write on.
     pub(super) fn ignore(&mut self, pid: u32) {
         self.to_ignore.insert(pid);
     }
 
-    /// True for a process that is ignored, or will be.
+    /// True for a process that is ignored, or will be with the next write.
     pub(crate) fn is_ignored(&self, pid: u32) -> bool {
         self.to_ignore.contains(&pid) || self.ignored.contains(&pid)
     }
@@ -59,7 +59,7 @@ impl KernelSide {
         }
     }
 
-    /// Writes changed unwind tables. Answers with those that lie in the kernel now.
+    /// Writes changed unwind tables. Returns those that are now in the kernel.
     pub(crate) fn write_tables(&mut self, changes: Vec<(FileId, Change)>) -> Vec<(FileId, SharedArray<Line>)> {
         let mut in_kernel = Vec::new();
         let Some(maps) = &mut self.maps else {
@@ -68,7 +68,7 @@ impl KernelSide {
         for (id, change) in changes {
             let key = id.table_key();
             if change == Change::Gone {
-                // It may not have had one.
+                // There may have been no entry.
                 let _ = maps.tables.remove(&key);
                 continue;
             }
@@ -93,14 +93,14 @@ impl KernelSide {
                 self.no_rows = array("rows", &[none]).ok();
             }
             if let Some(rows) = &self.no_rows {
-                // Without it the BPF program goes on copying stacks.
+                // After a failure the BPF program continues to copy stacks.
                 let _ = maps.tables.insert(key, rows, 0);
             }
         }
         in_kernel
     }
 
-    /// Writes which processes are ignored, and the mappings of processes that changed.
+    /// Writes the ignored processes, and the mappings of processes that changed.
     #[expect(
         clippy::iter_over_hash_type,
         reason = "each process is an entry of its own in the kernel maps"
@@ -112,14 +112,14 @@ impl KernelSide {
             return;
         };
         for pid in to_restore {
-            // It is not there when the id was given to a process that was written meanwhile.
+            // The entry is missing when the id belongs to a process that was written meanwhile.
             let _ = maps.processes.remove(&pid);
         }
         if !to_ignore.is_empty() && self.ignored_map.is_none() {
             self.ignored_map = array("mappings", &[KernelMapping::header(KernelMapping::IGNORED)]).ok();
         }
         for pid in to_ignore {
-            // What cannot be written is filtered by the worker, at each tick.
+            // When this fails, the worker drops the ticks of the process itself.
             if let Some(map) = &self.ignored_map
                 && maps.processes.insert(pid, map, 0).is_ok()
             {
@@ -135,7 +135,7 @@ impl KernelSide {
             process.stale = false;
             match written {
                 Ok(()) => process.in_kernel = true,
-                // The BPF program goes on sending snapshots of it.
+                // The BPF program continues to send snapshots of the process.
                 Err(error) => {
                     tracing::debug!(error = %error, pid, "cannot write the mappings of a process for the BPF program");
                 }
@@ -143,7 +143,7 @@ impl KernelSide {
         }
     }
 
-    /// Removes a process that ended.
+    /// Removes the entry of a process that ended.
     pub(crate) fn remove_process(&mut self, pid: u32) {
         if let Some(maps) = &mut self.maps {
             // It may have been removed with an earlier process of the id.

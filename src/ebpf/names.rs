@@ -1,4 +1,4 @@
-//! A process's share of a window as a pprof profile with names.
+//! Turns a process's part of a window into a pprof profile with names.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use crate::profile::pprof::{Builder, Function, Line, Location, Mapping, Profile,
 use crate::symbols::Demangle;
 use crate::symbols::calls::Call;
 
-/// What a thread's name becomes.
+/// How the name of a thread appears in a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Comm {
-    /// It does not stand in the profile.
+    /// It is left out of the profile.
     #[default]
     None,
     /// It is the label `comm` of the sample.
@@ -24,20 +24,20 @@ pub(crate) enum Comm {
     Both,
 }
 
-/// How profiles are written.
+/// Options for writing profiles.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Style {
     /// Form of C++ and Rust names.
     pub demangle: Demangle,
-    /// Where the name of the thread goes.
+    /// How the name of the thread appears.
     pub comm: Comm,
-    /// Put the process id on each sample.
+    /// Adds the process id to each sample as a label.
     pub pid_label: bool,
-    /// Put the name of the process under each stack, as its outermost frame.
+    /// Adds the name of the process to each stack as its outermost frame.
     pub process_frame: bool,
 }
 
-/// When a window was taken, and what a tick in it stands for.
+/// Time of a window, and what a tick in it stands for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span {
     /// Start, Unix time in nanoseconds.
@@ -55,12 +55,12 @@ pub(crate) struct Namer<'a> {
 }
 
 impl<'a> Namer<'a> {
-    /// A namer that keeps what it finds.
+    /// A namer that stores names in `cache`.
     pub(crate) fn new(cache: &'a mut NameCache, style: Style) -> Self {
         Self { cache, style }
     }
 
-    /// Reads the names of the kernel functions of a window that are not known yet, all at once.
+    /// Looks up all unknown names of kernel functions in a window at once.
     pub(crate) fn learn_kernel(&mut self, window: &Window) {
         let frames = window
             .processes
@@ -73,8 +73,8 @@ impl<'a> Namer<'a> {
         self.cache.resolve_kernel(addresses);
     }
 
-    /// Looks up the functions of binaries in some stacks that are not known yet, those of a binary all at once: its
-    /// lines may be looked for once a while.
+    /// Looks up unknown functions of binaries in some stacks, all of one binary at once, since the lines of a binary
+    /// can be read only now and then.
     pub(crate) fn learn<'s>(&mut self, stacks: impl Iterator<Item = &'s Stacks>, places: &Places) {
         let mut by_file: BTreeMap<FileId, HashSet<u64>> = BTreeMap::new();
         for frame in stacks
@@ -92,7 +92,7 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// The profile of some processes, as pprof bytes without compression. Sample type is `cpu` in nanoseconds.
+    /// The profile of some processes as uncompressed pprof bytes. The sample type is `cpu` in nanoseconds.
     #[expect(clippy::iter_over_hash_type, reason = "samples of a profile have no order")]
     pub(crate) fn profile(&mut self, parts: &[(&ProcessInfo, &Stacks)], places: &Places, span: Span) -> Vec<u8> {
         let named: Vec<Vec<(Frame, Arc<[Call]>)>> = parts
@@ -119,7 +119,7 @@ impl<'a> Namer<'a> {
             for (frame, calls) in named {
                 let binary = places.binaries.get(&frame.file);
                 let mapping = binary.map_or(Location::NO_MAPPING, |binary| {
-                    // The places in the source of some of its code are known.
+                    // True when the source lines of some of its code are known.
                     let has_lines = calls.iter().any(|call| call.line > 0);
                     builder.mapping(Mapping {
                         file: &binary.path,
@@ -204,7 +204,7 @@ impl<'a> Namer<'a> {
     }
 }
 
-/// A call as a line of a location.
+/// Converts a call to a line of a location.
 fn line<'a>(builder: &mut Builder<'a>, call: &'a Call) -> Line {
     let function = builder.function(Function {
         name: &call.name,
@@ -218,7 +218,7 @@ fn line<'a>(builder: &mut Builder<'a>, call: &'a Call) -> Line {
     }
 }
 
-/// What is shown for an address without a name.
+/// The text for an address without a name.
 fn stand_in(frame: Frame, places: &Places) -> Arc<str> {
     match frame.file {
         FileId::KERNEL => "[kernel]".into(),
@@ -236,7 +236,7 @@ fn stand_in(frame: Frame, places: &Places) -> Arc<str> {
     }
 }
 
-/// What a process is called in a frame.
+/// The name of a process in a frame.
 fn title(process: &ProcessInfo) -> &str {
     if process.comm.is_empty() {
         process.executable.rsplit('/').next().unwrap_or_default()

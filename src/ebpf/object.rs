@@ -1,4 +1,4 @@
-//! The compiled BPF program and its start: what must be there, loaded in order, each missing thing by name.
+//! Loads the compiled BPF program: checks the requirements in order and reports each missing one by name.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,7 +15,7 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/out/profiler.x86_6
 #[cfg(target_arch = "aarch64")]
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/out/profiler.aarch64.bpf.o");
 
-/// The profiler cannot start.
+/// Why the profiler cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The kernel has no type information.
@@ -32,7 +32,7 @@ pub enum StartError {
     /// The kernel is too old for the BPF program.
     #[error("kernel {0} is too old: 6.1 or newer is needed")]
     OldKernel(String),
-    /// The BPF program or its maps were refused.
+    /// The kernel refused the BPF program or its maps.
     #[error("the kernel refuses the BPF program: {0}")]
     Load(String),
     /// A perf event could not be opened.
@@ -44,13 +44,13 @@ pub enum StartError {
          {0}"
     )]
     Files(io::Error),
-    /// Something of the system could not be read.
+    /// A file or value of the system could not be read.
     #[error("cannot read {what}: {error}")]
     System { what: &'static str, error: io::Error },
 }
 
 impl StartError {
-    /// True when it is the BPF program that cannot be had; perf events may be allowed all the same.
+    /// True when only the BPF program is unavailable; perf events may still be allowed.
     pub(crate) fn is_of_program(&self) -> bool {
         match self {
             Self::NoBtf | Self::OldKernel(_) | Self::Load(_) => true,
@@ -73,47 +73,47 @@ fn hint(error: &io::Error) -> &'static str {
 /// The capability that only the BPF program needs.
 const BPF: &str = "CAP_BPF (or CAP_SYS_ADMIN)";
 
-/// Bits of capabilities(7) that are needed: any of each row is enough.
+/// Bits of the required capabilities(7): any of each row is enough.
 const CAPABILITIES: [(&str, &[u32]); 3] = [
-    // What the fallback needs too comes first: it is the one to report.
+    // Those that the fallback needs too come first, so that they are reported first.
     ("CAP_PERFMON (or CAP_SYS_ADMIN)", &[38, 21]),
     ("CAP_SYS_PTRACE", &[19]),
     (BPF, &[39, 21]),
 ];
 
-/// Words of what the BPF program has for itself on a CPU (`struct cpu`), of which its counters come first.
+/// Words of the BPF program's state per CPU (`struct cpu`), which starts with the counters.
 const CPU_WORDS: usize = 8 + 6 + 6 + 4 + 1 + 1 + 16 + 8 + 1024;
 
-/// What the polling thread has of the loaded program.
+/// The parts of the loaded program that the polling thread uses.
 pub(crate) struct KernelSide {
     /// Records of the BPF program.
     pub ring: RingBuf<MapData>,
     scratch: PerCpuArray<MapData, [u64; CPU_WORDS]>,
     program: OwnedFd,
-    /// Keeps the rest of the object.
+    /// Keeps the rest of the object loaded.
     _bpf: Ebpf,
 }
 
-/// What the worker writes for the loaded BPF program.
+/// The kernel maps of the loaded BPF program that the worker writes.
 pub(crate) struct KernelMaps {
     /// Mappings of each process, by its id.
     pub processes: HashOfMaps<MapData, u32, MapData>,
-    /// Rows of each file, by its key.
+    /// Rows of each file, by the key of its table.
     pub tables: HashOfMaps<MapData, u32, MapData>,
 }
 
 /// Settings that are fixed when the BPF program is loaded.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LoadSettings {
-    /// Take kernel stacks too.
+    /// Whether to take kernel stacks.
     pub kernel_stacks: bool,
-    /// Copy each user stack as well.
+    /// Whether to copy each user stack as well.
     pub copies: bool,
     /// Bytes of the ring; a power of two, at least a page.
     pub ring_bytes: u32,
 }
 
-/// Checks what can be checked and loads the BPF program.
+/// Checks the requirements and loads the BPF program.
 pub(crate) fn load(settings: LoadSettings) -> Result<(KernelSide, KernelMaps), StartError> {
     check_capabilities(&read("/proc/self/status")?)?;
     check_kernel(&read("/proc/sys/kernel/osrelease")?)?;
@@ -159,13 +159,13 @@ impl KernelSide {
         &self.program
     }
 
-    /// What the BPF program counted, summed over the CPUs (`enum counter`).
+    /// The counters of the BPF program, summed over the CPUs (`enum counter`).
     pub(crate) fn counts(&self) -> Accounts {
         let Ok(cpus) = self.scratch.get(&0, 0) else {
             return Accounts::default();
         };
-        // Copied in this order: a tick meanwhile is in the sum and not yet in one of the parts, never the other way
-        // round.
+        // Copied in this order, so that a tick that arrives meanwhile is in the sum and not yet in one of the parts,
+        // never the other way round.
         let mut counts = Accounts::default();
         for cpu in cpus.iter() {
             let [stacks, snapshots, ring_full, idle, ignored, nanos, _, ticks, ..] = cpu;
@@ -217,10 +217,10 @@ fn check_kernel(release: &str) -> Result<(), StartError> {
     Ok(())
 }
 
-/// Bytes of an error's end that are kept: the last lines of the verifier's listing.
+/// Most bytes that are kept from the end of an error: the last lines of the verifier's listing.
 const KEPT: usize = 600;
 
-/// An error with its causes, without the verifier's listing but for its last lines.
+/// An error with its causes, with only the last lines of the verifier's listing.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

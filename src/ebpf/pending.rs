@@ -13,19 +13,19 @@ use crate::ebpf::window::ProcessInfo;
 use crate::unwind::walk::{Found, OwnedSnapshot, Snapshot, walk};
 use crate::unwind::{Arch, Stop};
 
-/// User frames at most, as in the BPF program.
+/// Most user frames, as in the BPF program.
 const MAX_FRAMES: usize = 896;
-/// Batches that a stack waits for its tables at most: ten seconds, or 25 where little happens.
+/// Most batches that a stack waits for its tables: ten seconds, or 25 when there is little activity.
 const MAX_WAIT: u32 = 100;
 
-/// Which stacks are walked, and how.
+/// Which waiting stacks to walk, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pass {
-    /// Those whose tables are there; one more batch came.
+    /// Those whose tables are available; called once per batch.
     Batch,
     /// Those whose tables are there.
     Try,
-    /// All; where a table is not there the walk ends, for a guess would name wrong callers.
+    /// All; a walk ends where a table is missing, since a guess would name wrong callers.
     Force,
 }
 
@@ -38,13 +38,13 @@ pub(crate) struct Walked {
 }
 
 pub(crate) struct Waiting {
-    /// The mappings that it was taken of.
+    /// The mappings at the time of the copy.
     pub image: Image,
     pub info: Arc<ProcessInfo>,
     pub comm: [u8; 16],
     /// Kernel frames, leaf first.
     pub kernel: Vec<u64>,
-    /// Nanoseconds that it stands for.
+    /// CPU time in nanoseconds that it stands for.
     pub period: u64,
     stack: OwnedSnapshot,
     waited: u32,
@@ -53,7 +53,7 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// Copies what a record holds.
+    /// Copies the contents of a record.
     pub(super) fn new(record: &Record<'_>, snapshot: &Snapshot<'_>, image: Image, info: Arc<ProcessInfo>) -> Self {
         Self {
             image,
@@ -67,8 +67,8 @@ impl Waiting {
         }
     }
 
-    /// Walks the stack with the tables that are there; user addresses, leaf first, are added to `addresses`. The second
-    /// answer is the file whose table the walk would have needed to go on.
+    /// Walks the stack with the available tables; appends user addresses, leaf first, to `addresses`. Also returns the
+    /// file whose missing table ended the walk.
     fn walk(&self, files: &Files, addresses: &mut Vec<u64>) -> (Stop, Option<FileId>) {
         let missing = Cell::new(None);
         let mappings = self.image.read();
@@ -105,7 +105,7 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// An empty queue for so many bytes.
+    /// An empty queue of at most `limit` bytes.
     pub(super) fn new(limit: usize) -> Self {
         Self {
             queue: VecDeque::new(),
@@ -124,8 +124,8 @@ impl Pending {
         self.queue.is_empty()
     }
 
-    /// Walks the stacks whose tables are there, those that waited too long, and the oldest beyond the bytes; every one
-    /// by [`Pass::Force`]. `spare` bytes may be taken beyond the queue's own.
+    /// Walks the stacks whose tables are available, those that waited too long, and the oldest when the queue exceeds
+    /// its bytes; with [`Pass::Force`] all stacks. `spare` bytes may be used in addition to the queue's limit.
     pub(super) fn walk(&mut self, files: &mut Files, pass: Pass, spare: usize) -> Vec<Walked> {
         let mut walked = Vec::new();
         for _ in 0..self.queue.len() {
@@ -134,7 +134,7 @@ impl Pending {
             };
             waiting.waited += u32::from(pass == Pass::Batch);
             let is_forced = pass == Pass::Force || waiting.waited > MAX_WAIT || self.bytes > self.limit + spare;
-            // The event of what was mapped just before may come one batch later.
+            // The event of a new mapping may arrive one batch later.
             let is_early = pass == Pass::Batch && waiting.waited < 2;
             let waits = is_early || waiting.needs.is_some_and(|file| !files.want_table(file));
             if waits && !is_forced {

@@ -1,7 +1,7 @@
-//! Samples of a perf event with registers and stack, written as the BPF program would write them. Pure.
+//! Converts samples of a perf event with registers and stack to records of the BPF program. No I/O.
 //!
-//! For machines that allow perf_event_open(2) but refuse bpf(2): the kernel half comes as addresses, of the user half
-//! the registers and the top of the stack are copied at every tick, to be walked outside.
+//! For systems that allow perf_event_open(2) but refuse bpf(2): the kernel stack comes as addresses; of the user stack,
+//! the registers and the top of the stack are copied at every tick and walked in user space.
 
 use crate::ebpf::bytes::{u32_at, u64_at};
 use crate::ebpf::records::{self, Head};
@@ -11,21 +11,21 @@ use crate::unwind::walk::{self, Snapshot};
 pub(crate) const SAMPLE_TYPE: u64 = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 8 | 1 << 12 | 1 << 13;
 /// Bytes of the stack that are copied.
 pub(crate) const STACK_BYTES: u32 = 16 << 10;
-/// The registers that are copied, as bits (asm/perf_regs.h).
+/// The copied registers, as bits (asm/perf_regs.h).
 pub(super) const REGISTERS: u64 = if cfg!(target_arch = "x86_64") { X86_64 } else { ARM64 };
 /// ax, bx, cx, dx, si, di, bp, sp, ip, and r8 to r15.
 const X86_64: u64 = 0x1ff | 0xff << 16;
 /// Frame pointer, return address, stack pointer and instruction pointer.
 const ARM64: u64 = 0xf << 29;
 
-/// Number of registers that are copied, which come in the order of their bits.
+/// Number of copied registers, which are in the order of their bits.
 const COPIED: usize = REGISTERS.count_ones() as usize;
 
 /// Instruction pointer, stack pointer, frame pointer, the third register of rules, and all by their DWARF numbers.
 type Arranged = (u64, u64, u64, u64, [u64; walk::REGISTERS]);
 
-/// The copied registers by what they are for. Which machine they are of follows from their number, so that both are
-/// compiled and tested on either.
+/// Arranges the copied registers by purpose. Their number tells the architecture, so that both are compiled and tested
+/// on either.
 fn arrange(copied: &[u64]) -> Option<Arranged> {
     match *copied {
         [ax, bx, cx, dx, si, di, bp, sp, ip, r8, r9, r10, r11, r12, r13, r14, r15] => {
@@ -37,17 +37,17 @@ fn arrange(copied: &[u64]) -> Option<Arranged> {
     }
 }
 
-/// Kernel frames at most, as in the BPF program.
+/// Most kernel frames, as in the BPF program.
 const MAX_KERNEL_FRAMES: usize = 127;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sample {
     Idle,
-    /// Of a task; time on CLOCK_MONOTONIC in nanoseconds.
+    /// A sample of a task; its time on CLOCK_MONOTONIC in nanoseconds.
     Task(u64),
 }
 
-/// Appends the body of a PERF_RECORD_SAMPLE to `out` as a record of the BPF program. `None`, and nothing is appended,
+/// Appends the body of a PERF_RECORD_SAMPLE to `out` as a record of the BPF program. Returns `None` and appends nothing
 /// when it is malformed.
 pub(super) fn encode(body: &[u8], out: &mut Vec<u8>) -> Option<Sample> {
     let (pid, tid) = (u32_at(body, 0)?, u32_at(body, 4)?);
@@ -63,7 +63,7 @@ pub(super) fn encode(body: &[u8], out: &mut Vec<u8>) -> Option<Sample> {
     let mut kernel_frames = 0;
     for address in addresses {
         let address = u64::from_ne_bytes(*address);
-        // The last page of addresses marks contexts.
+        // The last page of addresses holds context markers.
         if address < u64::MAX - 4095
             && let Some(place) = kernel.get_mut(kernel_frames)
         {

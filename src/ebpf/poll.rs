@@ -1,8 +1,8 @@
-//! The polling thread: empties the kernel's rings into batches, and does nothing that could make it wait.
+//! The polling thread: moves records from the kernel's rings into batches, and never blocks on anything else.
 //!
 //! In: the ring of the BPF program (or those of perf events), the side band, the clocks. Out: batches to the worker,
-//! bounded in bytes: while the worker is behind, records stay in the kernel's ring, and when that is full too the
-//! program counts what is lost. Also keeps the rate within the CPU budget and follows CPUs that come and go.
+//! bounded in bytes. While the worker is behind, records stay in the kernel's ring; when that is full too, the BPF
+//! program counts the lost ones. The thread also keeps the rate within the CPU limit and follows CPUs that come and go.
 
 use std::collections::{HashMap, HashSet};
 use std::os::fd::AsFd;
@@ -19,19 +19,19 @@ use crate::ebpf::records::time_of;
 use crate::ebpf::window::{Accounts, Window};
 use crate::ebpf::work::{Batch, Work};
 
-/// How long records gather.
+/// Interval between polls.
 const POLL: Duration = Duration::from_millis(100);
-/// The same when little came the last time: to wake two threads costs more than to read what some ticks left.
+/// Interval after a poll with few records: waking two threads costs more than reading the records of a few ticks.
 const CALM_POLL: Duration = Duration::from_millis(250);
-/// So little, in bytes of records without any events: a hundredth of the ring.
+/// Few records: at most this many bytes, without any events; a hundredth of the ring.
 const CALM: usize = 10 << 10;
-/// How often the rate and the CPUs are checked.
+/// Interval at which the rate and the CPUs are checked.
 const GOVERN: Duration = Duration::from_secs(5);
 
-/// What the polling thread is asked for.
+/// A request to the polling thread.
 pub(crate) enum Order {
     Take(Sender<Window>),
-    /// Stop the clocks, then end the window: every tick is in it.
+    /// Stop the clocks, then end the window, so that it contains every tick.
     Finish(Sender<Window>),
     #[cfg(test)]
     Hold(Receiver<()>),
@@ -39,23 +39,23 @@ pub(crate) enum Order {
 
 pub(super) enum Source {
     Program {
-        /// Clocks by CPU. They go before the BPF program.
+        /// Clocks by CPU; dropped before the BPF program.
         clocks: HashMap<u32, Clock>,
         /// Ring, counters and program.
         side: Box<KernelSide>,
     },
     Events {
         rings: HashMap<u32, SampleRing>,
-        /// What the BPF program would count.
+        /// The counters that the BPF program would keep.
         counts: Box<Accounts>,
     },
 }
 
-/// How much of what has come is read.
+/// How many of the available records are read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Amount {
     Everything,
-    /// Nothing while too much waits for the worker: records stay in the ring.
+    /// None while too much waits for the worker: records stay in the ring.
     WithinLimit,
 }
 
@@ -75,12 +75,12 @@ pub(crate) struct Poller {
     pub backlog: Arc<AtomicUsize>,
     pub limit: usize,
     pub governor: Governor,
-    /// Ticks a second at present; read by others.
+    /// Current rate in ticks per second, read by other threads.
     pub hertz: Arc<AtomicU32>,
     pub cost: Cost,
-    /// Ticks that were due of clocks that are closed.
+    /// Ticks that were due on clocks that are closed by now.
     pub expected: u64,
-    /// Little came the last time.
+    /// True when the last poll found few records.
     pub is_calm: bool,
 }
 
@@ -156,7 +156,7 @@ impl Poller {
         }
     }
 
-    /// Reads what has come. Answers false when the worker is gone.
+    /// Reads the available records. False when the worker has ended.
     #[expect(
         clippy::iter_over_hash_type,
         reason = "what the rings of the CPUs hold is sorted by time afterwards"
@@ -188,16 +188,15 @@ impl Poller {
         }
         self.is_calm = batch.events.is_empty() && batch.bytes.len() <= CALM;
         if batch.order.is_empty() && batch.events.is_empty() && batch.malformed == 0 {
-            // The worker counts its waits in batches.
+            // The worker counts its waits in batches, so an empty one is sent too.
             return self.work.send(Work::Batch(batch)).is_ok();
         }
-        // Every CPU has a ring of its own: what a process did on several of them is put in order, and so are its ticks
-        // between.
+        // Each CPU has its own ring: the events and ticks of a process on several CPUs are sorted by time.
         batch.events.sort_by_key(|(time, _)| *time);
         batch.order.sort_by_key(|(time, _, _)| *time);
         let waiting = self.backlog.fetch_add(batch.size(), Ordering::Relaxed);
         if waiting > self.limit * 2 {
-            // Even the events are too many: what is missed is asked for again.
+            // Even the events are too many: the worker reads `/proc` again for the missed ones.
             let lost = batch.events.len() as u64;
             self.backlog.fetch_sub(batch.size(), Ordering::Relaxed);
             batch.events = vec![(0, ProcessEvent::Lost(lost))];
@@ -223,7 +222,7 @@ impl Poller {
             Source::Program { clocks, side } => (side.counts(), clocks.values().map(Clock::due).sum::<u64>()),
             Source::Events { rings, counts } => (**counts, rings.values().map(SampleRing::due).sum::<u64>()),
         };
-        // Clocks are read before or after a tick: one a CPU may be on its way.
+        // Clocks are read before or after a tick: one per CPU may be in flight.
         accounts.expected = (self.expected + running).max(accounts.ticks);
         accounts.missed = accounts.expected - accounts.ticks;
         accounts
@@ -237,7 +236,7 @@ impl Poller {
         in_kernel + self.cost.nanos()
     }
 
-    /// Sets the rate that `cost`, a share of one CPU, calls for.
+    /// Sets the rate for a measured `cost`, a share of one CPU.
     fn govern(&mut self, cost: f64) {
         let before = self.hertz.load(Ordering::Relaxed);
         let next = self.governor.next(before, cost);
@@ -302,7 +301,7 @@ fn drain_samples(ring: &mut SampleRing, counts: &mut Accounts, batch: &mut Batch
     counts.ring_full += lost;
 }
 
-/// Nanoseconds between two ticks.
+/// Nanoseconds between two ticks at a rate.
 pub(crate) fn period_of(hertz: u32) -> u64 {
     1_000_000_000 / u64::from(hertz.max(1))
 }

@@ -1,27 +1,27 @@
-//! What `/proc` says of a process (proc(5)): executable mappings, program, container.
+//! Reads information about processes from `/proc` (proc(5)): executable mappings, program, container.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
-/// Bytes of a list of mappings that are read at most: 65,530 mappings, as many as a process may have by default, with
-/// paths of 500 bytes.
+/// Most bytes of a list of mappings that are read: 65,530 mappings, the default maximum of a process, with paths of 500
+/// bytes.
 const MAX_MAPS: u64 = 32 << 20;
-/// Bytes of any other text that are read at most.
+/// Most bytes of any other file that are read.
 const MAX_TEXT: u64 = 64 << 10;
 
-/// Which process an id belongs to: ids are used again, start times are not.
+/// Identity of a process: ids are reused, start times are not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProcessKey {
     pub pid: u32,
-    /// Start on CLOCK_BOOTTIME, nanoseconds; 0: not known.
+    /// Start on CLOCK_BOOTTIME in nanoseconds; 0 if unknown.
     pub start: u64,
 }
 
 impl ProcessKey {
-    /// Fails when the process is gone. What of it was opened before was its own.
+    /// Fails when the process has ended. A success means that everything opened before belonged to this process.
     pub fn check(self) -> io::Result<()> {
         let now = start(self.pid);
-        // `/proc` has hundredths of a second only.
+        // `/proc` has a resolution of a hundredth of a second.
         if now == 0 || (self.start != 0 && now / TICK != self.start / TICK) {
             return Err(rustix::io::Errno::SRCH.into());
         }
@@ -29,7 +29,7 @@ impl ProcessKey {
     }
 }
 
-/// Nanoseconds of the unit in which `/proc/PID/stat` counts time: USER_HZ is 100 on all that we build for.
+/// Nanoseconds of the time unit of `/proc/PID/stat`: USER_HZ is 100 on all supported systems.
 const TICK: u64 = 10_000_000;
 
 /// The ids of all processes.
@@ -39,7 +39,7 @@ pub fn pids() -> io::Result<Vec<u32>> {
         .collect())
 }
 
-/// One executable mapping as a line of `/proc/PID/maps` shows it.
+/// An executable mapping from a line of `/proc/PID/maps`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MapsLine {
     pub start: u64,
@@ -70,7 +70,7 @@ fn parse_maps(mut maps: impl BufRead) -> io::Result<Vec<MapsLine>> {
     Ok(lines)
 }
 
-/// A text of a process, as far as it is read. Names that a process gave itself may be no UTF-8.
+/// Reads a text file of a process, up to a limit. Names that a process gave itself may be invalid UTF-8.
 fn text(pid: u32, name: &str) -> io::Result<String> {
     let mut bytes = Vec::new();
     File::open(format!("/proc/{pid}/{name}"))?
@@ -113,10 +113,10 @@ pub(crate) fn executable(pid: u32) -> String {
         .unwrap_or_default()
 }
 
-/// The process that a process was made by; `None` when it is gone.
+/// Id of the parent process; `None` when the process has ended.
 pub fn parent(pid: u32) -> Option<u32> {
     let stat = text(pid, "stat").ok()?;
-    // The name, in parentheses, may have anything in it.
+    // The name, in parentheses, may contain any characters.
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()
 }
@@ -128,11 +128,11 @@ pub(crate) fn comm(pid: u32) -> String {
         .unwrap_or_default()
 }
 
-/// The start of a process on CLOCK_BOOTTIME in nanoseconds, to a hundredth of a second; 0 when it is gone.
+/// Start of a process on CLOCK_BOOTTIME in nanoseconds, to a hundredth of a second; 0 when it has ended.
 pub fn start(pid: u32) -> u64 {
     let read = || {
         let text = text(pid, "stat").ok()?;
-        // The name in the second field may hold anything; after its last parenthesis comes the third one.
+        // The name in the second field may contain anything; the third field follows its last parenthesis.
         let (_, rest) = text.rsplit_once(')')?;
         let ticks: u64 = rest.split_whitespace().nth(19)?.parse().ok()?;
         ticks.checked_mul(TICK)
@@ -172,7 +172,7 @@ pub(crate) fn namespaced_pid(pid: u32) -> u32 {
     read().unwrap_or(pid)
 }
 
-/// The user that files of a process are made as (its file system user id); `None` when it is gone.
+/// The user that files of a process are created as (file system user id); `None` when it has ended.
 pub fn user(pid: u32) -> Option<u32> {
     let status = text(pid, "status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;

@@ -1,7 +1,7 @@
-//! What is known of a process: its identity, and which file lies where in its memory.
+//! A process: its identity, and the files mapped in its memory.
 //!
-//! In: lines of `/proc/PID/maps` and events of the side band. Out: the file of an address. A process that is gone has
-//! what was heard of it.
+//! In: lines of `/proc/PID/maps` and events of the side band. Out: the file of an address. A process that has ended
+//! keeps what is known of it.
 
 use std::sync::Arc;
 
@@ -12,23 +12,23 @@ use crate::ebpf::files::{FileId, Files};
 use crate::ebpf::proc::{self, MapsLine};
 use crate::ebpf::window::{Frame, ProcessInfo};
 
-/// Mappings of a process that are kept at most; the search of the BPF program ends there too.
+/// Most mappings of a process that are kept; also the limit of the BPF program's search.
 const MAX_MAPPINGS: usize = 16_000;
 
-/// A process that runs, or ran a moment ago.
+/// A process that is running, or ended a moment ago.
 pub(super) struct Process {
     pub info: Arc<ProcessInfo>,
     /// Its executable mappings.
     pub image: Image,
-    /// It was seen by a tick: its mappings are written for the BPF program.
+    /// A tick has hit it: its mappings are written for the BPF program.
     pub active: bool,
     /// The mappings changed since they were written.
     pub stale: bool,
-    /// Events of it may be missing.
+    /// Some of its events may be missing.
     pub doubtful: bool,
     /// The BPF program has its mappings.
     pub in_kernel: bool,
-    /// It ended, that many batches ago plus one.
+    /// It has ended; number of batches since then, plus one.
     pub exited: u32,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Mapping {
     pub start: u64,
     /// Address after the last.
     pub end: u64,
-    /// The file that lies there.
+    /// The file that is mapped there.
     pub file: FileId,
     /// Address in the process minus address in the file's tables.
     pub bias: u64,
@@ -48,7 +48,7 @@ pub(super) struct Mapping {
 pub(super) type Image = Arc<RwLock<Vec<Mapping>>>;
 
 impl Process {
-    /// A process of which nothing but its id is known; `/proc` is not asked.
+    /// A process of which only the id is known; `/proc` is not read.
     pub(super) fn new(pid: u32, start: u64) -> Self {
         Self {
             info: Arc::new(ProcessInfo {
@@ -68,7 +68,7 @@ impl Process {
         }
     }
 
-    /// The child of this one, which is the same but for its id.
+    /// A child process, equal except for its id.
     pub(crate) fn fork(&self, pid: u32) -> Self {
         let mut child = Self::new(pid, 0);
         child.info = Arc::new(ProcessInfo {
@@ -80,7 +80,7 @@ impl Process {
         child
     }
 
-    /// Reads its identity from `/proc`. What events said stays when the process is gone.
+    /// Reads its identity from `/proc`. When the process has ended, the data from events stays.
     pub(crate) fn identify(&mut self) {
         let info = Arc::make_mut(&mut self.info);
         let set = |place: &mut String, found: String| {
@@ -94,7 +94,7 @@ impl Process {
         info.user = proc::user(info.pid).or(info.user);
     }
 
-    /// Takes the mappings from `/proc` in place of those that are known, which stay when the process is gone.
+    /// Replaces the mappings with those in `/proc`; they stay when the process has ended.
     pub(super) fn read(&mut self, files: &mut Files) {
         self.doubtful = false;
         let lines = proc::executable_mappings(self.info.pid).unwrap_or_default();
@@ -127,7 +127,7 @@ impl Process {
         })
     }
 
-    /// Adds a mapping in place of what it covers. Answers false when the process has too many.
+    /// Adds a mapping, which replaces whatever it overlaps. False when the process has too many.
     pub(super) fn map(&mut self, files: &mut Files, line: &MapsLine) -> bool {
         let Some(new) = self.mapping(files, line) else {
             return true;
@@ -138,7 +138,7 @@ impl Process {
         is_kept
     }
 
-    /// The mappings as the BPF program reads them, after their number.
+    /// The mappings in the format of the BPF program, after their number.
     pub(crate) fn kernel_mappings(&self) -> Vec<KernelMapping> {
         let image = self.image.read();
         let mapping = |mapping: &Mapping| KernelMapping {
@@ -153,9 +153,9 @@ impl Process {
     }
 }
 
-/// Puts a mapping over what lies in its place. Answers false, and does nothing, when there are too many.
+/// Inserts a mapping over whatever it overlaps. Returns false, and does nothing, when there are too many.
 fn put(mappings: &mut Vec<Mapping>, new: Mapping) -> bool {
-    // All that touch it lie next to each other.
+    // All overlapping mappings are adjacent.
     let from = mappings.partition_point(|old| old.end <= new.start);
     let to = mappings.partition_point(|old| old.start < new.end);
     if to <= from {
@@ -190,7 +190,7 @@ fn put(mappings: &mut Vec<Mapping>, new: Mapping) -> bool {
     true
 }
 
-/// The mapping around an address.
+/// The mapping that contains an address.
 pub(crate) fn mapping_at(mappings: &[Mapping], address: u64) -> Option<&Mapping> {
     let after = mappings.partition_point(|mapping| mapping.start <= address);
     let mapping = mappings.get(after.checked_sub(1)?)?;
@@ -210,7 +210,7 @@ pub(crate) fn push_kernel(frames: &mut Vec<Frame>, addresses: impl Iterator<Item
 /// Adds user addresses, leaf first, as frames of the files that they lie in.
 pub(crate) fn push_user(frames: &mut Vec<Frame>, addresses: &[u64], mappings: &[Mapping]) {
     for (index, address) in addresses.iter().enumerate() {
-        // A return address may be the first byte after the function: the call is what counts.
+        // A return address may be the first byte after the function: the address of the call decides.
         let address = address.wrapping_sub(u64::from(index > 0));
         frames.push(match mapping_at(mappings, address) {
             Some(mapping) => Frame {

@@ -1,8 +1,8 @@
-//! The profiler as its users see it: starts its threads, gives out windows, and leaves nothing in the kernel when it is
-//! dropped.
+//! The public interface of the profiler: starts its threads, returns windows, and leaves nothing in the kernel when it
+//! is dropped.
 //!
-//! One thread polls the rings, one keeps processes and windows, one compiles unwind tables. Names are looked up by
-//! the taker of a window, on a thread of its own: none of that can lose a tick.
+//! One thread polls the rings, one maintains processes and windows, one compiles unwind tables. The caller that takes a
+//! window looks up names on its own thread, so that none of that can lose a tick.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::ebpf::worker::Worker;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Engine {
     Program,
-    /// By perf events alone, and why.
+    /// Perf events alone, and the reason.
     Events(String),
 }
 
@@ -31,7 +31,7 @@ pub enum Engine {
 #[error("a thread of the profiler ended")]
 pub struct Ended;
 
-/// The running profiler. Dropping it closes the clocks and unloads the BPF program: nothing stays in the kernel.
+/// A running profiler. Dropping it closes the clocks and unloads the BPF program: nothing stays in the kernel.
 pub struct Profiler {
     orders: Option<Sender<Order>>,
     threads: Vec<JoinHandle<()>>,
@@ -90,7 +90,7 @@ impl Profiler {
         })
     }
 
-    /// Ends the window and answers with it.
+    /// Ends the current window and returns it.
     pub fn take(&self) -> Result<Window, Ended> {
         self.ask(Order::Take)
     }
@@ -100,7 +100,7 @@ impl Profiler {
         self.stop()
     }
 
-    /// As [`Self::finish`]; what is taken after it is empty.
+    /// Like [`Self::finish`], without consuming the profiler; later windows are empty.
     pub fn stop(&mut self) -> Result<Window, Ended> {
         self.ask(Order::Finish)
     }
@@ -116,17 +116,17 @@ impl Profiler {
         &self.engine
     }
 
-    /// Ticks a second at present.
+    /// Current rate in ticks per second.
     pub fn hertz(&self) -> u32 {
         self.hertz.load(Ordering::Relaxed)
     }
 
-    /// Where the threads that look up names note their cost.
+    /// Where threads that look up names report their CPU time.
     pub(crate) fn cost(&self) -> &Cost {
         &self.cost
     }
 
-    /// What opens files of processes, and counts those that are refused.
+    /// Opens files of processes, and counts the refused ones.
     pub(crate) fn opener(&self) -> &Opener {
         &self.opener
     }
@@ -134,16 +134,16 @@ impl Profiler {
 
 impl Drop for Profiler {
     fn drop(&mut self) {
-        // The polling thread ends, drops the clocks and the BPF program, then the channel of the worker is closed.
+        // The polling thread ends and drops the clocks and the BPF program, which closes the channel of the worker.
         self.orders = None;
         for thread in self.threads.drain(..) {
-            // A panic is in the log already.
+            // The panic is already in the log.
             let _ = thread.join();
         }
     }
 }
 
-/// Loads the BPF program, or when the kernel does not let us, prepares for perf events alone.
+/// Loads the BPF program, or prepares for perf events alone when the kernel refuses it.
 fn source(settings: Settings, cpus: usize) -> Result<(Source, Option<KernelMaps>, Engine), StartError> {
     let events = |why: String| {
         let source = Source::Events {
@@ -155,7 +155,7 @@ fn source(settings: Settings, cpus: usize) -> Result<(Source, Option<KernelMaps>
     if settings.engine == Choice::Events {
         return Ok(events("asked for".to_owned()));
     }
-    // Half a megabyte holds a second of a CPU at 99 Hz; a power of two for any number and rate.
+    // Half a megabyte per CPU holds one second at 99 Hz; rounded to a power of two for any number and rate.
     let ring_bytes = u32::try_from(cpus)
         .unwrap_or(u32::MAX)
         .saturating_mul(512 << 10)
@@ -175,7 +175,7 @@ fn source(settings: Settings, cpus: usize) -> Result<(Source, Option<KernelMaps>
             Ok((source, Some(maps), Engine::Program))
         }
         Err(error) if error.is_of_program() => {
-            // Whether perf events are allowed shows when they are opened; then the first error is the one to report.
+            // Perf events may turn out to be refused when they are opened; then the first error is reported.
             crate::ebpf::events::SampleRing::open(0, 1_000_000_000)
                 .map(|_| events(error.to_string()))
                 .map_err(|_| error)

@@ -1,4 +1,4 @@
-//! What the BPF program writes to its ring, as borrowed views. The layout is that of `bpf/include/records.h`.
+//! Records that the BPF program writes to its ring, as borrowed views. The layout is in `bpf/include/records.h`.
 
 use crate::ebpf::bytes::{u16_at, u32_at, u64_at};
 use crate::unwind::Stop;
@@ -15,7 +15,7 @@ pub(crate) struct Record<'a> {
     /// CLOCK_MONOTONIC, nanoseconds.
     pub time: u64,
     pub pid: u32,
-    /// The CPU that the tick came on.
+    /// The CPU on which the tick occurred.
     pub cpu: u32,
     /// Start of the process on CLOCK_BOOTTIME in nanoseconds; names the process together with its id.
     pub start: u64,
@@ -30,7 +30,7 @@ pub(crate) struct Record<'a> {
     pub user: User<'a>,
 }
 
-/// The user half of a tick.
+/// The user stack of a tick.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum User<'a> {
     Frames(Addresses<'a>),
@@ -40,7 +40,7 @@ pub(crate) enum User<'a> {
     Copy(Snapshot<'a>),
 }
 
-/// What every record begins with, as far as it is known outside of the BPF program.
+/// The common head of records, as far as other modules write it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Head {
     /// CLOCK_MONOTONIC, nanoseconds.
@@ -51,7 +51,7 @@ pub(super) struct Head {
     pub period: u64,
 }
 
-/// The time of a record, without looking at the rest.
+/// The time of a record, without parsing the rest.
 pub(crate) fn time_of(bytes: &[u8]) -> Option<u64> {
     u64_at(bytes, 0)
 }
@@ -89,7 +89,7 @@ fn write_head(out: &mut Vec<u8>, head: Head, kind: u8, kernel_frames: usize, sta
     out.extend_from_slice(&head.period.to_ne_bytes());
 }
 
-/// Addresses as they lie in the record.
+/// Addresses as bytes of the record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Addresses<'a>(&'a [u8]);
 
@@ -101,7 +101,7 @@ impl<'a> Addresses<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Reads a record; `None` when it is not of the layout that the BPF program writes.
+    /// Parses a record; `None` when its layout is not that of the BPF program.
     pub(super) fn parse(bytes: &'a [u8]) -> Option<Self> {
         let kernel_frames = usize::from(u16_at(bytes, 28)?);
         let user_frames = usize::from(u16_at(bytes, 30)?);

@@ -1,13 +1,12 @@
-//! The rows of a file's table, in our memory until the kernel has them, and then in the kernel's, so that they are
-//! there once.
+//! The rows of a file's table: in our memory until the kernel has them, then in the kernel's memory, so that they exist
+//! once.
 //!
-//! In: a packed table, or the kernel's memory. Out: the row of an address. Which tables there are is decided by
-//! `files`.
+//! In: a packed table, or the kernel's memory. Out: the row for an address. `files` decides which tables exist.
 
 use crate::ebpf::arrays::SharedArray;
 use crate::unwind::{Line, Packed, Row, packed};
 
-/// A table, where it lies.
+/// A table, in one of the two memories.
 #[derive(Debug)]
 pub(crate) enum Rows {
     Own(Packed),

@@ -1,4 +1,4 @@
-//! How a profiler works: what its users choose.
+//! Settings of a profiler that its users choose.
 
 use crate::ebpf::budget::Budget;
 
@@ -6,17 +6,17 @@ use crate::ebpf::budget::Budget;
 pub struct Settings {
     /// Ticks a second of busy CPU time, on each CPU.
     pub hertz: u32,
-    /// Take kernel stacks too.
+    /// Whether to take kernel stacks.
     pub kernel_stacks: bool,
-    /// Put the name of the thread into each stack, as its outermost frame.
+    /// Whether to add the name of the thread to each stack as its outermost frame.
     pub comm: bool,
     pub scope: Scope,
     pub budget: Budget,
-    /// Bound of CPU: a share of one CPU, above which the rate is lowered; `None`: no bound.
+    /// Limit as a share of one CPU, above which the rate is lowered; `None` for no limit.
     pub cpu_limit: Option<f64>,
     pub engine: Choice,
-    /// Copy each user stack beside the frames that the BPF program found, into
-    /// [`Window::copies`](crate::ebpf::Window::copies): for comparing its walk with others. Many times the cost.
+    /// Whether to copy each user stack beside the frames that the BPF program found, into
+    /// [`Window::copies`](crate::ebpf::Window::copies), to compare its walk with others. Multiplies the cost.
     pub copies: bool,
 }
 
@@ -30,10 +30,10 @@ pub enum Scope {
     ChildrenOf(u32),
 }
 
-/// How stacks are to be taken.
+/// How stacks are collected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Choice {
-    /// By the BPF program, or where the kernel refuses that, by perf events alone.
+    /// By the BPF program, or by perf events alone where the kernel refuses it.
     #[default]
     Best,
     Events,

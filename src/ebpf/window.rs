@@ -1,4 +1,4 @@
-//! What was seen in a while: stacks and their ticks a process, and where every tick went.
+//! A window: the stacks and ticks of each process during an interval, and an account of every tick.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub struct Frame {
     pub address: u64,
 }
 
-/// A process for good: ids are used again, starts are not.
+/// A process, identified for good: ids are reused, start times are not.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ProcessInfo {
     pub pid: u32,
@@ -28,9 +28,9 @@ pub struct ProcessInfo {
     pub executable: String,
     /// Name of the main thread.
     pub comm: String,
-    /// Container that it runs in; empty for none.
+    /// Id of its container; empty for none.
     pub container_id: String,
-    /// The user that its files are made as, when it was read; `None` when it was gone by then.
+    /// The user that its files are created as; `None` when it ended before that was read.
     pub user: Option<u32>,
 }
 
@@ -43,11 +43,11 @@ impl ProcessInfo {
     }
 }
 
-/// How often a stack was seen.
+/// Number of ticks of a stack, and their CPU time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Weight {
     pub ticks: u64,
-    /// Nanoseconds of CPU time that they stand for: each tick counts with the rate that it was taken at.
+    /// CPU time in nanoseconds: each tick counts with the rate at which it was taken.
     pub nanos: u64,
 }
 
@@ -70,7 +70,7 @@ impl Stacks {
     }
 }
 
-/// What the frames of a window point to.
+/// The binaries and thread names that frames of a window refer to.
 #[derive(Debug, Default)]
 pub struct Places {
     /// Names of threads, by the index in their frames.
@@ -78,14 +78,14 @@ pub struct Places {
     pub binaries: HashMap<FileId, Arc<Binary>>,
 }
 
-/// Where ticks went, since the start of the profiler.
+/// Counts of ticks since the start of the profiler.
 ///
-/// `expected` is the sum of `missed` and `ticks`, `ticks` that of the six that follow it. What was written to the ring
-/// (`stacks` and `snapshots`) is in a window (`samples`, which is the sum of `by_stop`), `filtered`, `malformed`, or on
-/// its way.
+/// `expected` is the sum of `missed` and `ticks`; `ticks` is the sum of the six fields after it. What was written to
+/// the ring (`stacks` and `snapshots`) is in a window (`samples`, which is the sum of `by_stop`), `filtered`,
+/// `malformed`, or in transit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Accounts {
-    /// Ticks that are due: the time that all clocks ran, by their period.
+    /// Ticks that were due: the running time of all clocks, divided by their period.
     pub expected: u64,
     /// Due ticks that did not come: the machine did not run, or interrupts were off.
     pub missed: u64,
@@ -94,10 +94,10 @@ pub struct Accounts {
     pub stacks: u64,
     /// Written to the ring as a copy of the stack.
     pub snapshots: u64,
-    /// Lost: the ring was full.
+    /// Lost because the ring was full.
     pub ring_full: u64,
     pub idle: u64,
-    /// Of a process that is ignored, counted by the BPF program.
+    /// Ticks of ignored processes, counted by the BPF program.
     pub ignored: u64,
     /// Records read from the ring that are in a window.
     pub samples: u64,
@@ -107,17 +107,17 @@ pub struct Accounts {
     pub malformed: u64,
     /// Samples whose stack was folded into one because a window had too many different ones.
     pub folded: u64,
-    /// Samples by why the walk of the user half ended, in the order of [`Stop::ALL`].
+    /// Samples by the reason why the user walk ended, in the order of [`Stop::ALL`].
     pub by_stop: [u64; Stop::ALL.len()],
-    /// Records of the side band that were lost.
+    /// Lost records of the side band.
     pub events_lost: u64,
     /// Mappings that were not taken because their process had too many.
     pub mappings_lost: u64,
-    /// Nanoseconds that the program took in the kernel.
+    /// CPU time of the BPF program in nanoseconds.
     pub kernel_nanos: u64,
-    /// Nanoseconds of CPU that the profiler's threads took.
+    /// CPU time of the profiler's threads in nanoseconds.
     pub agent_nanos: u64,
-    /// Bytes of the rows of unwind tables, which lie in the kernel.
+    /// Bytes of unwind table rows in the kernel.
     pub table_bytes: u64,
 }
 
@@ -125,23 +125,23 @@ pub struct Accounts {
 pub struct Window {
     /// Stacks of each process.
     pub processes: HashMap<(u32, u64), (Arc<ProcessInfo>, Stacks)>,
-    /// What their frames point to.
+    /// The binaries and names that frames refer to.
     pub places: Arc<Places>,
-    /// Where ticks went, up to its end.
+    /// Counts of ticks up to the end of the window.
     pub accounts: Accounts,
-    /// Ticks a second of each CPU at its end.
+    /// Ticks per second of each CPU at the end of the window.
     pub hertz: u32,
-    /// Stacks with their copies, when the profiler was asked for them.
+    /// Stacks with their copies, if the settings asked for them.
     pub copies: Vec<Copied>,
 }
 
 impl Window {
-    /// Nanoseconds between two ticks at its end.
+    /// Nanoseconds between two ticks at the end of the window.
     pub(crate) fn period_nanos(&self) -> i64 {
         1_000_000_000 / i64::from(self.hertz.max(1))
     }
 
-    /// Ticks of all stacks of all processes.
+    /// Number of ticks of all stacks of all processes.
     pub fn ticks(&self) -> u64 {
         self.processes.values().map(|(_, stacks)| stacks.ticks()).sum()
     }
@@ -157,11 +157,11 @@ pub(crate) struct Filling {
     limit: usize,
 }
 
-/// Bytes that a stack takes beside its frames: its place in the map, its weight and the allocation.
+/// Bytes of a stack without its frames: its map entry, its weight and the allocation.
 const STACK_BYTES: usize = 64;
 
 impl Filling {
-    /// An empty window whose stacks may take so many bytes; what goes beyond is folded into one stack a process.
+    /// An empty window whose stacks may take `limit` bytes; further stacks are folded into one per process.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             processes: HashMap::new(),
@@ -216,7 +216,7 @@ impl Filling {
         }
     }
 
-    /// Ends the window; `binary` is asked for each file that is in a stack.
+    /// Ends the window; `binary` is called for each file that occurs in a stack.
     pub(crate) fn finish(
         &mut self,
         mut binary: impl FnMut(FileId) -> Option<Arc<Binary>>,

@@ -1,4 +1,4 @@
-//! What the polling thread hands to the worker.
+//! Messages from the polling thread to the worker.
 
 #[cfg(test)]
 use std::sync::mpsc::Receiver;
@@ -7,19 +7,19 @@ use std::sync::mpsc::Sender;
 use crate::ebpf::events::ProcessEvent;
 use crate::ebpf::window::{Accounts, Window};
 
-/// Bytes that an event counts for.
+/// Bytes that an event counts in the backlog.
 const EVENT_BYTES: usize = 128;
 
-/// What the worker is given to do.
+/// A message to the worker.
 pub(super) enum Work {
     Batch(Batch),
-    /// End the window and answer with it.
+    /// End the window and return it.
     Take {
-        /// What the polling thread knows of the accounts.
+        /// The part of the accounts that the polling thread knows.
         accounts: Accounts,
-        /// Ticks a second at present.
+        /// Current rate in ticks per second.
         hertz: u32,
-        /// It is the last one: nothing may wait for the next.
+        /// True for the last window: nothing may wait for a later one.
         is_last: bool,
         reply: Sender<Window>,
     },
@@ -28,13 +28,13 @@ pub(super) enum Work {
     Hold(Receiver<()>),
 }
 
-/// What was read in one go.
+/// The records and events of one poll.
 #[derive(Default)]
 pub(super) struct Batch {
     pub(super) bytes: Vec<u8>,
-    /// Time and place of each record, in order of time.
+    /// Time and position of each record, ordered by time.
     pub(super) order: Vec<(u64, usize, usize)>,
-    /// Events of processes, in order of time.
+    /// Process events, ordered by time.
     pub events: Vec<(u64, ProcessEvent)>,
     /// Records that could not be read.
     pub malformed: u64,
@@ -48,7 +48,7 @@ impl Batch {
             .filter_map(|(time, from, to)| Some((*time, self.bytes.get(*from..*to)?)))
     }
 
-    /// What it counts for in the backlog.
+    /// Bytes that it counts in the backlog.
     pub(super) fn size(&self) -> usize {
         self.bytes.len() + self.events.len() * EVENT_BYTES
     }

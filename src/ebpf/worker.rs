@@ -1,7 +1,7 @@
-//! The worker: what is known of all processes, and the window that is being filled.
+//! The worker: keeps the state of all processes, and fills the current window.
 //!
-//! In: batches of records and events from the polling thread, in order. Out: windows. It may wait for `/proc` and for
-//! files; the polling thread goes on meanwhile, and what it reads waits in a bounded queue.
+//! In: batches of records and events from the polling thread, in order. Out: windows. The worker may wait for `/proc`
+//! and for files; the polling thread continues meanwhile, and its batches wait in a bounded queue.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Knows no process yet. `backlog` is lowered by the bytes of each batch that is done.
+    /// A worker without processes. It lowers `backlog` by the bytes of each batch that it has handled.
     pub(super) fn new(
         settings: Settings,
         kernel: Option<KernelMaps>,
@@ -203,7 +203,7 @@ impl Worker {
                 if self.followed.contains(parent) {
                     self.followed.insert(*pid);
                 } else if self.settings.scope != Scope::All {
-                    // The id may have been that of a process that was followed.
+                    // The id may have belonged to a process that was followed.
                     self.followed.remove(pid);
                     self.kernel.ignore(*pid);
                     return;
@@ -270,7 +270,7 @@ impl Worker {
 
     fn tick(&mut self, record: &Record<'_>) {
         if let User::Copy(stack) = record.user {
-            // Not a tick: that comes next.
+            // Not counted: the frames of this tick come in the next record.
             self.copies.hold(record, &stack);
             return;
         }
@@ -312,7 +312,7 @@ impl Worker {
     /// Follows a process when one of its ancestors is followed: on a busy machine the event of its fork may have been
     /// lost.
     fn follow_descendant(&mut self, pid: u32) -> bool {
-        /// Generations above the process.
+        /// Most generations that are searched above the process.
         const DEEPEST: usize = 16;
         if self.kernel.is_ignored(pid) || pid == std::process::id() {
             return false;
@@ -331,7 +331,7 @@ impl Worker {
         false
     }
 
-    /// Makes sure that the process of a tick is known, and that it is the same as before.
+    /// Makes sure that the process of a tick is known, and is not another one with the same id.
     fn ensure_known(&mut self, pid: u32, start: u64) {
         let is_known = |process: &Process| {
             let known = process.info.start;
@@ -354,7 +354,7 @@ impl Worker {
             process.active = true;
             process.stale = true;
             process.identify();
-            // Forks of processes that were not known, and those whose events were lost.
+            // Forks of unknown processes, and processes whose events were lost.
             if process.doubtful || process.image.read().is_empty() {
                 process.read(&mut self.files);
             }
@@ -387,7 +387,7 @@ impl Worker {
         self.walk_pending(Pass::Force);
     }
 
-    /// Puts the frames into the window.
+    /// Adds the frames to the window.
     fn count(&mut self, info: &Arc<ProcessInfo>, comm: &[u8; 16], period: u64, stop: Stop) {
         if self.settings.comm {
             let frame = self.filling.comm(comm);

@@ -1,6 +1,7 @@
-//! What is wrong with the arguments of a block: where in the body, and what would be right.
+//! Errors in the arguments of a block: the path in the body, what is wrong and what would be right.
 //!
-//! Made where a typed value is made of a body; turned into a diagnostic with a place in the text by who has the text.
+//! Created where a body is converted to a typed value. The caller, who has the text, turns them into diagnostics with
+//! positions.
 
 /// An argument's value is not acceptable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -21,7 +22,7 @@ impl ArgumentError {
         }
     }
 
-    /// The same error as the body around sees it.
+    /// The same error with a path relative to the enclosing body.
     pub(super) fn within(mut self, outer: &str) -> Self {
         let separator = if self.path.is_empty() || self.path.starts_with('[') {
             ""
@@ -33,7 +34,7 @@ impl ArgumentError {
     }
 }
 
-/// All that is wrong with a body. Empty when nothing is, as far as its values are known, and some are not known yet.
+/// All errors of a body. Empty when there are none among the known values and some values are not known yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ArgumentErrors(pub Vec<ArgumentError>);
 
@@ -44,7 +45,7 @@ impl From<ArgumentError> for ArgumentErrors {
 }
 
 impl ArgumentErrors {
-    /// The same errors as the body around sees them.
+    /// The same errors with paths relative to the enclosing body.
     pub(super) fn within(mut self, outer: &str) -> Self {
         self.0 = self.0.into_iter().map(|error| error.within(outer)).collect();
         self

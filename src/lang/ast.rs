@@ -1,14 +1,14 @@
 //! The syntax tree: a closed set of nodes, each with its place in the text.
 //!
-//! The tree is a value: it holds no reference to a parser and compares by content. Comments stand beside it, in order,
-//! for the printer.
+//! The tree is a value: it holds no reference to a parser and compares by content. Comments are stored separately, in
+//! order, for the printer.
 
 use std::sync::Arc;
 
 use crate::lang::source::{Source, Span};
 use crate::lang::token::TokenKind;
 
-/// A file, as far as it could be parsed.
+/// A parsed file; incomplete when it has syntax errors.
 #[derive(Debug, Clone)]
 pub struct File {
     /// The text that it was parsed from.
@@ -42,7 +42,7 @@ pub struct Attribute {
 pub struct Block {
     /// The whole name, with its dots.
     pub name: Identifier,
-    /// Its label without quotes; an empty label is none.
+    /// Its label without quotes; `None` for an empty label.
     pub label: Option<Identifier>,
     /// Byte offset of the opening `{`.
     pub open: usize,
@@ -57,14 +57,14 @@ pub struct Block {
 pub struct Identifier {
     /// The name, without quotes.
     pub name: Arc<str>,
-    /// Its place (with quotes, where it was quoted).
+    /// Its place in the text, including quotes.
     pub span: Span,
 }
 
 /// An expression with its place in the text.
 #[derive(Debug, Clone)]
 pub struct Expression {
-    /// Its kind, with what it is made of.
+    /// Its kind, with its operands.
     pub kind: ExpressionKind,
     /// The bytes of the text that it takes.
     pub span: Span,
@@ -79,7 +79,7 @@ pub enum ExpressionKind {
     Literal {
         /// [`TokenKind::Number`], `Float`, `String`, `Bool` or `Null`.
         kind: TokenKind,
-        /// The text with its quotes.
+        /// The text, including quotes.
         text: Arc<str>,
     },
     /// A name by itself: `constants`.
@@ -90,14 +90,14 @@ pub enum ExpressionKind {
     Object(Vec<Field>),
     /// A field of a value: `value.name`.
     Access {
-        /// The value whose field it is.
+        /// The value that has the field.
         value: Box<Expression>,
         /// The name of the field, behind the dot.
         name: Identifier,
     },
     /// An element of a value: `value[index]`.
     Index {
-        /// The value whose element it is.
+        /// The value that is indexed.
         value: Box<Expression>,
         /// Byte offset of the opening `[`.
         open: usize,
@@ -117,7 +117,7 @@ pub enum ExpressionKind {
     Unary {
         /// [`TokenKind::Not`] or `Subtract`.
         operator: TokenKind,
-        /// The value that it acts on.
+        /// The operand of the operator.
         value: Box<Expression>,
     },
     /// An infix operator: `left + right`.
@@ -169,7 +169,7 @@ impl Block {
         Span::new(self.name.span.start, self.close + 1)
     }
 
-    /// Name and label, without the body: the part that messages point at.
+    /// The place of name and label, without the body; messages point at it.
     pub fn header(&self) -> Span {
         self.label
             .as_ref()

@@ -1,7 +1,7 @@
-//! Types of attributes: how the value of one becomes a value of Rust, and what is said of one that does not fit.
+//! Types of attributes: conversion of values to Rust types, and the errors for values that do not fit.
 //!
-//! In: a value that the schema let through, so of the right kind. Out: the typed value, or what is wrong with it. Null,
-//! which a user may write for any attribute, reads as the zero value of its type.
+//! In: a value that passed the schema and therefore has the right kind. Out: the typed value, or an error. Null, which
+//! a user may write for any attribute, is read as the zero value of its type.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,11 +24,11 @@ pub trait FromValue: Sized {
     fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError>;
 }
 
-/// Text that is never shown.
+/// A text that is never printed.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Secret(pub Arc<str>);
 
-/// Shows that there is one, never which.
+/// Prints that there is a secret, never the text.
 impl fmt::Debug for Secret {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("(secret)")
@@ -67,7 +67,7 @@ impl Interval {
 }
 
 impl Positive {
-    /// The number; never zero. Too large a one for this machine becomes the largest.
+    /// The number; never zero. A number too large for this machine becomes the largest possible.
     pub(crate) fn get(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }
@@ -87,7 +87,7 @@ impl ByteSize {
     }
 }
 
-/// Declares an enum whose variants are the texts that an attribute may have.
+/// Declares an enum whose variants are the allowed texts of an attribute.
 macro_rules! choices {
     (
         $(#[doc = $about:literal])*
@@ -102,7 +102,7 @@ macro_rules! choices {
         }
 
         impl $name {
-            /// Each choice as it is written.
+            /// Each choice with its text.
             const ALL: &'static [(&'static str, Self)] = &[ $( ($text, Self::$variant) ),+ ];
         }
 
@@ -120,7 +120,7 @@ macro_rules! choices {
 }
 pub(crate) use choices;
 
-/// The choice that the text of `value` names.
+/// The choice with the text of `value`.
 pub(crate) fn choose<T: Copy>(name: &str, value: &Value, choices: &[(&str, T)]) -> Result<T, ArgumentError> {
     let given = text(value).unwrap_or_default();
     let found = choices.iter().find(|(choice, _)| *choice == &*given);
@@ -141,7 +141,7 @@ pub fn text(value: &Value) -> Option<Arc<str>> {
     }
 }
 
-/// The error of an attribute as a whole.
+/// An error about the attribute as a whole.
 pub fn wrong(message: impl Into<String>) -> ArgumentError {
     ArgumentError::new("", message)
 }
@@ -234,7 +234,7 @@ impl FromValue for ByteSize {
     }
 }
 
-/// Bytes of a text such as `512MiB` or `1GB`.
+/// Parses a number of bytes such as `512MiB` or `1GB`.
 fn parse_bytes(text: &str) -> Option<u64> {
     let digits = text
         .find(|character: char| !character.is_ascii_digit() && character != '.')
@@ -316,7 +316,7 @@ impl FromValue for Value {
     }
 }
 
-/// `None` when the attribute is not given, is null, or is an empty text.
+/// `None` when the attribute is absent, null or an empty text.
 impl<T: FromValue> FromValue for Option<T> {
     const KIND: Kind = T::KIND;
     const IS_OPTIONAL: bool = true;

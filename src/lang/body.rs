@@ -1,7 +1,7 @@
-//! Typed bodies: the one table in which a body is declared, and how a decoded body becomes the struct that the table
-//! declares.
+//! Typed bodies: a macro that declares a body in one table, and the conversion of a decoded body to the declared
+//! struct.
 //!
-//! In: [`Arguments`], which fit their schema. Out: a struct, or every mistake with its path. The macro [`arguments!`]
+//! In: [`Arguments`] that fit their schema. Out: a struct, or all errors with their paths. The macro [`arguments!`]
 //! makes struct, schema, defaults, documentation and conversion from one table. The types of single attributes are in
 //! [`crate::lang::attribute`].
 
@@ -11,14 +11,14 @@ use crate::lang::argument_error::ArgumentErrors;
 use crate::lang::attribute::FromValue;
 use crate::lang::schema::{ArgumentBlock, Arguments, Schema};
 
-/// A body as a typed value. Made by [`arguments!`]; written by hand where what is kept differs from what is written.
+/// A body as a typed value. Usually implemented by [`arguments!`]; by hand where the struct differs from the text.
 pub trait FromBody: Sized {
     /// What the body may hold.
     const SCHEMA: &'static Schema;
     /// True when the block of this body takes a label.
     const IS_LABELLED: bool = false;
 
-    /// Reads a body that fits [`FromBody::SCHEMA`]. An attribute that is absent from it is not known yet.
+    /// Reads a body that fits [`FromBody::SCHEMA`]. The value of an absent attribute is not known yet.
     fn from_body(body: &Arguments) -> Result<Self, ArgumentErrors>;
 
     /// Reads a block with this body.
@@ -55,7 +55,7 @@ impl<T: FromBody> FromBody for Labelled<T> {
     }
 }
 
-/// A body that is shared and compared as one.
+/// A shared body, compared by content.
 impl<T: FromBody> FromBody for Arc<T> {
     const SCHEMA: &'static Schema = T::SCHEMA;
 
@@ -64,16 +64,16 @@ impl<T: FromBody> FromBody for Arc<T> {
     }
 }
 
-/// The blocks of one name, by how many there may be: a body that is always there with its defaults, one that may be
-/// left out (`Option`), or any number of them (`Vec`).
+/// The blocks of one name, by their allowed number: a body that always exists, with defaults; an optional one
+/// (`Option`); or any number (`Vec`).
 pub trait FromBlocks: Sized {
     /// What each block may hold.
     const BODY: &'static Schema;
     /// True when each takes a label.
     const IS_LABELLED: bool;
-    /// True when there may be several.
+    /// True when there may be several blocks.
     const IS_MANY: bool = false;
-    /// True when it is there even when it is not written.
+    /// True when the block exists even if it is not written.
     const IS_IMPLIED: bool = false;
 
     /// Reads the blocks called `name` of a body.
@@ -119,14 +119,14 @@ impl<T: FromBody> FromBlocks for Vec<T> {
     }
 }
 
-/// Reads the parts of one body and collects what is wrong with any of them. Used by [`arguments!`].
+/// Reads the parts of a body and collects all errors. Used by [`arguments!`].
 pub struct Reader<'a> {
     body: &'a Arguments,
     errors: ArgumentErrors,
 }
 
 impl<'a> Reader<'a> {
-    /// Reads from this body, which fits its schema.
+    /// A reader of `body`, which fits its schema.
     pub fn new(body: &'a Arguments) -> Self {
         Self {
             body,
@@ -148,13 +148,13 @@ impl<'a> Reader<'a> {
         self.keep(read)
     }
 
-    /// Attributes and blocks that other bodies have too.
+    /// Reads attributes and blocks that are shared with other bodies.
     pub fn shared<T: FromBody>(&mut self) -> Option<T> {
         let read = T::from_body(self.body);
         self.keep(read)
     }
 
-    /// The body made of what was read, when all of it could be.
+    /// The finished body if everything could be read, else the errors.
     pub fn finish<T>(self, body: Option<T>) -> Result<T, ArgumentErrors> {
         body.filter(|_| self.errors.0.is_empty()).ok_or(self.errors)
     }

@@ -1,10 +1,10 @@
-//! What the catalogue says about a diagnostic code: an explanation, a configuration that triggers it, and the same one
-//! mended.
+//! The catalogue of diagnostic codes: for each an explanation, a configuration that triggers it, and the corrected
+//! configuration.
 //!
 //! The texts are files `catalogue/ID.md`, compiled in: prose first, then a fenced block whose first line ends in `bad`
-//! and one in `fixed`, each after its language (`alloy` or `hcl`). Words after `bad` say how it is triggered: `bytes`
-//! (an escape `\xHH` is that byte of the file), `run` (loaded, not only checked), `build` (loaded while the storage
-//! folder cannot be used), `update` (after the mended one, while the storage folder cannot be used). Tests load every
+//! and one in `fixed`, each after its language (`alloy` or `hcl`). Words after `bad` say how to trigger it: `bytes` (an
+//! escape `\xHH` is that byte of the file), `run` (loaded, not only checked), `build` (loaded while the storage folder
+//! cannot be used), `update` (loaded after the fixed one, while the storage folder cannot be used). Tests load every
 //! example; the reference page and `alluvium validate --explain` print them.
 
 use crate::lang::codes::{ALL, Code, TEXTS};
@@ -14,24 +14,24 @@ use crate::lang::codes::{ALL, Code, TEXTS};
 pub struct Example {
     /// Language of the text: `alloy` or `hcl`.
     pub language: &'static str,
-    /// How it is triggered, as the head of this file says; empty for a check.
+    /// How to trigger it, as described at the top of this file; empty for a check.
     pub how: &'static str,
     /// The text of the configuration.
     pub text: &'static str,
 }
 
-/// The code of an identifier, in either case of its letter.
+/// The code with an identifier, whose letter may be in either case.
 pub fn find(id: &str) -> Option<Code> {
     ALL.iter().find(|code| code.id.eq_ignore_ascii_case(id)).copied()
 }
 
 impl Code {
-    /// What it means, one sentence without a final stop.
+    /// Its meaning in one sentence without a full stop.
     pub fn summary(&self) -> &'static str {
         self.texts().0
     }
 
-    /// What it means and what to do, a paragraph or two.
+    /// Its meaning and what to do, in a paragraph or two.
     pub fn explanation(&self) -> &'static str {
         let entry = self.texts().1;
         let end = entry.find("\n```").unwrap_or(entry.len());
@@ -43,7 +43,7 @@ impl Code {
         self.example("bad")
     }
 
-    /// The same configuration without the mistake.
+    /// The same configuration, corrected.
     pub fn fixed(&self) -> Option<Example> {
         self.example("fixed")
     }

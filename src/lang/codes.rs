@@ -1,8 +1,8 @@
-//! The diagnostic codes: one line a code, never reused.
+//! The diagnostic codes: one per line; a code is never reused.
 //!
-//! A new code takes a line here and a file `catalogue/ID.md` with its explanation and examples
-//! ([`crate::lang::catalogue`] has the form); then `UPDATE_EXPECT=1 cargo test --test integration catalogue` writes the
-//! reference page anew. A code that nothing reports any more is removed.
+//! A new code needs a line here and a file `catalogue/ID.md` with its explanation and examples (see
+//! [`crate::lang::catalogue`] for the format). Then `UPDATE_EXPECT=1 cargo test --test integration catalogue`
+//! regenerates the reference page. A code that is no longer reported is removed.
 //!
 //! `E00` lexical, `E01` grammar, `E02` evaluation, `E03` a body against its schema, `E04` the graph, `E05` components,
 //! `W` warnings.

@@ -1,6 +1,6 @@
-//! Values to the types that a schema asks for, by Alloy's rules.
+//! Converts values to the types that a schema requires, by Alloy's rules.
 //!
-//! Strings and numbers convert into each other, bools into nothing; secrets never become strings. Null converts into
+//! Strings and numbers convert into each other, bools into nothing; secrets never become strings. Null converts to
 //! everything: an attribute keeps it as "not set", an element of a list or map becomes the type's zero value.
 
 use std::sync::Arc;
@@ -69,7 +69,7 @@ pub fn convert(value: &Value, kind: &Kind) -> Result<Value, ConversionError> {
     }
 }
 
-/// The name of a type as messages write it.
+/// The name of a type in messages.
 pub(crate) fn kind_name(kind: &Kind) -> String {
     match kind {
         Kind::Bool => "bool",
@@ -84,7 +84,7 @@ pub(crate) fn kind_name(kind: &Kind) -> String {
     .to_owned()
 }
 
-/// The name of a type with what is in it: `list(map(string))`.
+/// The name of a type including its element type: `list(map(string))`.
 pub(crate) fn full_kind_name(kind: &Kind) -> String {
     match kind {
         Kind::List(inner) => format!("list({})", full_kind_name(inner)),
@@ -93,7 +93,7 @@ pub(crate) fn full_kind_name(kind: &Kind) -> String {
     }
 }
 
-/// The name of a value's type as messages write it.
+/// The name of a value's type in messages.
 pub(crate) fn value_name(value: &Value) -> String {
     match value {
         Value::Capsule(capsule) => format!("capsule(\"{}\")", capsule.kind),
@@ -110,7 +110,7 @@ pub(crate) fn format_number(number: Number) -> String {
     }
 }
 
-/// The text of a string, or of a number written out. Secrets refuse.
+/// The text of a string, or of a number in decimal. Fails for secrets.
 pub fn string(value: &Value) -> Result<Arc<str>, ConversionError> {
     match value {
         Value::String(text) => Ok(text.clone()),
@@ -138,7 +138,7 @@ fn within(step: Step) -> impl FnOnce(ConversionError) -> ConversionError {
     }
 }
 
-/// An element: as [`convert`], and null becomes zero.
+/// Converts an element: like [`convert`], but null becomes the zero value.
 fn element(value: &Value, kind: &Kind) -> Result<Value, ConversionError> {
     if !matches!(value, Value::Null) {
         return convert(value, kind);
@@ -169,7 +169,7 @@ fn list(
         .enumerate()
         .map(|(index, item)| convert_item(item).map_err(within(Step::Index(index))))
         .collect::<Result<Vec<Value>, _>>()?;
-    // What was right already stays the same value, and whoever holds it shares it.
+    // Unchanged values are returned as the same allocation, so that all holders share it.
     if items
         .iter()
         .zip(&converted)
@@ -206,7 +206,7 @@ fn map(
     Ok(Value::Object(Arc::new(converted)))
 }
 
-/// True when a conversion has changed nothing.
+/// True when a conversion changed nothing.
 fn is_shared(before: &Value, after: &Value) -> bool {
     match (before, after) {
         (Value::String(before), Value::String(after)) | (Value::Secret(before), Value::Secret(after)) => {
@@ -221,9 +221,9 @@ fn is_shared(before: &Value, after: &Value) -> bool {
     }
 }
 
-/// A target takes label values of any plain type, written out; secrets and null are refused.
+/// Converts a target: label values of any plain type become text; secrets and null are refused.
 fn target(value: &Value) -> Result<Value, ConversionError> {
-    // Targets that come from another component are strings already: nothing is copied.
+    // Targets from another component already have string values: nothing is copied.
     if let Value::Object(fields) = value
         && fields.values().all(|field| matches!(field, Value::String(_)))
     {
@@ -242,7 +242,7 @@ fn number(value: &Value, kind: &Kind) -> Result<Value, ConversionError> {
         Value::String(text) => parse_number(text)?,
         _ => return Err(mismatch(value, kind)),
     };
-    // Narrowing truncates without a word, as in Alloy.
+    // Narrowing silently truncates, as in Alloy.
     Ok(Value::Number(match (kind, number) {
         (Kind::Int, Number::Uint(value)) => Number::Int(value.cast_signed()),
         (Kind::Int, Number::Float(value)) => Number::Int(value as i64),

@@ -1,7 +1,8 @@
-//! A body against its schema: names, counts, labels and types, with positions; out comes an [`Arguments`].
+//! Decodes a body against its schema: checks names, counts, labels and types, with positions, and returns an
+//! [`Arguments`].
 //!
-//! How an expression becomes a value is the caller's business ([`Resolve`]): the engine evaluates, `validate` checks
-//! types without values. A body is always read to its end, so that all its mistakes are reported at once.
+//! The caller decides how an expression becomes a value ([`Resolve`]): the engine evaluates it, `validate` only checks
+//! types. A body is always read to its end, so that all errors are reported at once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -20,10 +21,10 @@ use crate::lang::value::{Fields, Number, Value};
 
 /// Turns the expression of an attribute into a value of its type.
 pub(crate) trait Resolve {
-    /// The converted value; `None` when it cannot be known yet.
+    /// Returns the converted value; `None` when it is not known yet.
     fn resolve(&self, source: &Source, expression: &Expression, kind: &Kind) -> Result<Option<Value>, Diagnostic>;
 
-    /// Defaults that were worked out before, when there are many bodies.
+    /// Defaults computed before, shared by many bodies.
     fn defaults(&self) -> Option<&Defaults> {
         None
     }
@@ -33,12 +34,12 @@ pub(crate) trait Resolve {
 pub(crate) struct Evaluate<'a> {
     /// The scope whose names have values.
     pub scope: &'a dyn Scope,
-    /// Defaults that were worked out before, when there are many bodies.
+    /// Defaults computed before, shared by many bodies.
     pub defaults: Option<&'a Defaults>,
 }
 
 impl Evaluate<'_> {
-    /// Evaluates with nothing but the standard library.
+    /// Evaluates with only the standard library in scope.
     fn alone() -> Self {
         Self {
             scope: &NoScope,
@@ -60,14 +61,14 @@ impl Resolve for Evaluate<'_> {
     }
 }
 
-/// Names and defaults of schemas, worked out once and shared by all bodies that do not give them. It holds a list for
-/// each schema of the program that was asked for.
+/// Attribute names and defaults of schemas, computed once and shared by all bodies. Holds a list for each schema of the
+/// program that was used.
 #[derive(Default)]
 pub(crate) struct Defaults(Mutex<HashMap<DefaultsKey, SharedDefaults>>);
 
-/// A schema's attributes and the overrides, each by place and length: they are constants of the program.
+/// Address and length of a schema's attributes and of the overrides: both are constants of the program.
 type DefaultsKey = ((usize, usize), (usize, usize));
-/// For each attribute its name and its default; none for a default that is wrong.
+/// For each attribute its name and its default; `None` for an invalid default.
 type SharedDefaults = Arc<[(Arc<str>, Option<Value>)]>;
 /// Defaults that differ from those of a schema.
 type Overrides = &'static [(&'static str, &'static str)];
@@ -90,15 +91,15 @@ impl Defaults {
     }
 }
 
-/// A body, read against its schema.
+/// Result of decoding a body.
 pub(crate) struct Decoded {
-    /// Its values. Where a value was wrong there is null; an attribute whose value is not known yet is absent.
+    /// Its values. An invalid value is replaced by null; an attribute whose value is not known yet is absent.
     pub arguments: Arguments,
-    /// What is wrong with the body.
+    /// Errors and warnings about the body.
     pub diagnostics: Diagnostics,
 }
 
-/// Reads `body`. `header` is where a missing attribute is reported.
+/// Decodes `body`. `header` is the place at which a missing attribute is reported.
 pub(crate) fn decode(
     source: &Source,
     header: Span,
@@ -124,7 +125,7 @@ pub(crate) fn decode(
 pub(crate) fn defaults(schema: &Schema) -> Result<Arguments, Diagnostics> {
     let mut diagnostics = Diagnostics::new();
     let arguments = default_arguments(schema, &[], &mut diagnostics);
-    // Blocks that are not implied have defaults too, checked here and not kept.
+    // Blocks that are not implied have defaults too: they are checked here and dropped.
     for block in schema.blocks {
         default_arguments(block.schema, block.defaults, &mut diagnostics);
         if let Err(inner) = defaults(block.schema) {
@@ -134,13 +135,12 @@ pub(crate) fn defaults(schema: &Schema) -> Result<Arguments, Diagnostics> {
     diagnostics.into_result(arguments)
 }
 
-/// The value that an attribute has when it is not given; null when it has no default, or a default that is not of its
-/// type.
+/// The value of an attribute that is not given; null when it has no default, or a default of the wrong type.
 pub(crate) fn default_of(attribute: &Attribute, overrides: &[(&'static str, &'static str)]) -> Value {
     default_value(attribute, overrides, &mut Diagnostics::new())
 }
 
-/// A type error at the part of the expression that is at fault, as far as the expression shows it.
+/// A type error, placed at the invalid part of the expression as far as that can be found.
 pub(crate) fn wrong_type(source: &Source, expression: &Expression, error: &ConversionError) -> Diagnostic {
     let mut at = expression;
     let mut rest = String::new();
@@ -168,7 +168,7 @@ pub(crate) fn wrong_type(source: &Source, expression: &Expression, error: &Conve
     Diagnostic::error(codes::WRONG_TYPE, source, at.span, message)
 }
 
-/// The place of the attribute or block that a path such as `rule[2].action` names; `fallback` when there is none.
+/// The place of the attribute or block with a path such as `rule[2].action`; `fallback` when it is not found.
 pub(crate) fn locate(body: &[Statement], path: &str, fallback: Span) -> Span {
     if path.is_empty() {
         return fallback;
@@ -239,7 +239,7 @@ impl Decoder<'_> {
             if arguments.attributes.contains_key(attribute.name) {
                 continue;
             }
-            // A block of that name was reported already.
+            // A block with that name was already reported.
             if attribute.required && !given.contains_key(attribute.name) {
                 self.report_missing(header, attribute);
             }
@@ -275,7 +275,7 @@ impl Decoder<'_> {
         arguments
     }
 
-    /// The body of a block that is there without being written.
+    /// The body of an implied block that is not written.
     fn implied(&mut self, schema: &'static Schema, overrides: Overrides) -> Arguments {
         let shared = self.resolve.defaults().map(|defaults| defaults.of(schema, overrides));
         let attributes = schema.attributes.iter().enumerate();
@@ -318,7 +318,7 @@ impl Decoder<'_> {
         );
     }
 
-    /// Takes an attribute in; its name when its value is not known yet.
+    /// Adds an attribute. Returns its name when its value is not known yet.
     fn attribute(
         &mut self,
         attribute: &ast::Attribute,
@@ -342,7 +342,7 @@ impl Decoder<'_> {
             Some(Value::Null)
         });
         let unknown = value.is_none().then(|| name.name.clone());
-        // The name as the text has it: one allocation for all that share the text's.
+        // The name from the text, so that its allocation is shared.
         arguments
             .attributes
             .insert(name.name.clone(), value.unwrap_or_default());
@@ -447,7 +447,7 @@ fn default_arguments(schema: &Schema, overrides: &[(&'static str, &'static str)]
     Arguments { attributes, blocks }
 }
 
-/// The value of a literal in one of its plain forms.
+/// The value of a literal in one of its plain forms; `None` for all others.
 fn literal(text: &str) -> Option<Value> {
     match text {
         "true" => return Some(Value::Bool(true)),
@@ -474,7 +474,7 @@ fn default_value(attribute: &Attribute, overrides: &[(&'static str, &'static str
     let Some(text) = own.map(|(_, text)| *text).or(attribute.default) else {
         return Value::Null;
     };
-    // Nearly all defaults are plain literals, and there are some for each block: they need no parser.
+    // Nearly all defaults are plain literals, and each block has some: these need no parser.
     if let Some(plain) = literal(text)
         && let Ok(value) = convert(&plain, &attribute.kind)
     {

@@ -1,7 +1,7 @@
-//! What is wrong with a configuration, where, and what would be right.
+//! Diagnostics: what is wrong with a configuration, where, and what would be right.
 //!
-//! Diagnostics are collected, never thrown one by one; rendering (plain, coloured or JSON) is here so that every
-//! command shows them alike.
+//! Diagnostics are collected rather than thrown one by one. Rendering (plain, coloured or JSON) is here, so that all
+//! commands print them alike.
 
 use std::fmt;
 
@@ -10,12 +10,12 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snip
 use crate::lang::codes::Code;
 use crate::lang::source::{Source, Span};
 
-/// How bad it is: worst last.
+/// Severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// The configuration is refused.
     Error,
-    /// The configuration runs; something should change.
+    /// The configuration runs, but something should be changed.
     Warning,
 }
 
@@ -24,26 +24,26 @@ pub enum Severity {
 pub struct Diagnostic {
     /// The stable code of its kind.
     pub code: Code,
-    /// How bad it is: worst last.
+    /// Severity of the diagnostic.
     pub severity: Severity,
     /// The text that it is about.
     pub source: Source,
-    /// The bytes of the text that are at fault.
+    /// The bytes of the text that it is about.
     pub span: Span,
     /// What is wrong, lower case, without a final stop.
     pub message: String,
-    /// What else has to do with it, in other places or in none.
+    /// Related remarks, with or without a place.
     pub notes: Vec<Note>,
-    /// What would be right, if it can be said.
+    /// What would be right, if known.
     pub hint: Option<String>,
 }
 
-/// A remark to a finding, at a place of its own.
+/// A remark about a diagnostic, optionally with a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// What it says, lower case, without a final stop.
+    /// The remark, lower case, without a final stop.
     pub message: String,
-    /// Where, if it is about a place.
+    /// The place that it is about, if any.
     pub place: Option<(Source, Span)>,
 }
 
@@ -75,14 +75,14 @@ impl Diagnostic {
         }
     }
 
-    /// The same, with advice what to do.
+    /// Adds a hint about what to do.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// With advice, if there is some.
+    /// Adds a hint, if there is one.
     #[must_use]
     pub(crate) fn maybe_hint(mut self, hint: Option<String>) -> Self {
         self.hint = hint;
@@ -99,12 +99,12 @@ impl Diagnostic {
         self
     }
 
-    /// The finding with its excerpt, ending without a newline.
+    /// The diagnostic with its excerpt, without a trailing newline.
     pub fn render(&self) -> String {
         self.rendered_by(&Renderer::plain())
     }
 
-    /// The same for a terminal, in colours.
+    /// Like [`Self::render`], in colours for a terminal.
     pub fn render_coloured(&self) -> String {
         self.rendered_by(&Renderer::styled())
     }
@@ -131,7 +131,7 @@ impl Diagnostic {
         renderer.render(&groups)
     }
 
-    /// As a JSON object. Its shape is documented in `docs/commands/validate.md` and only grows.
+    /// Converts to a JSON object. `docs/commands/validate.md` documents its fields; fields are only ever added.
     pub fn to_json(&self) -> serde_json::Value {
         let mut object = json_place(&self.source, self.span);
         let notes: Vec<serde_json::Value> = self
@@ -178,12 +178,12 @@ impl Diagnostics {
         self.list.push(diagnostic);
     }
 
-    /// Adds all of another list.
+    /// Appends all diagnostics of another list.
     pub fn extend(&mut self, others: Diagnostics) {
         self.list.extend(others.list);
     }
 
-    /// True when there is none, not even a warning.
+    /// True when the list is empty: no errors and no warnings.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -193,7 +193,7 @@ impl Diagnostics {
         self.list.len()
     }
 
-    /// True when one of them is an error.
+    /// True when there is an error.
     pub fn has_errors(&self) -> bool {
         self.list
             .iter()
@@ -205,7 +205,7 @@ impl Diagnostics {
         self.list.iter()
     }
 
-    /// Orders them by file and position, and removes repetitions.
+    /// Sorts by file and position, and removes duplicates.
     pub fn sort(&mut self) {
         self.list.sort_by(|left, right| {
             (left.source.path(), left.span, left.code, &left.message).cmp(&(
@@ -218,7 +218,7 @@ impl Diagnostics {
         self.list.dedup();
     }
 
-    /// `Ok(value)` when there is no error, these diagnostics otherwise.
+    /// `Ok(value)` when there are no errors, else these diagnostics.
     pub fn into_result<T>(self, value: T) -> Result<T, Diagnostics> {
         if self.has_errors() { Err(self) } else { Ok(value) }
     }
@@ -279,7 +279,7 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// The lines around a place. Only the first line of it is marked: a whole block underlined shows nothing.
+/// The lines around a place. Only its first line is marked: underlining a whole block would not help.
 fn excerpt(source: &Source, span: Span) -> Snippet<'_, Annotation<'_>> {
     let text = source.text();
     let start = floor_boundary(text, span.start);
@@ -303,7 +303,7 @@ fn json_place(source: &Source, span: Span) -> serde_json::Map<String, serde_json
     place
 }
 
-/// The candidate nearest to `name`, if one is near enough to be a slip of the keyboard.
+/// The candidate most similar to `name`, if it is close enough for a typing error.
 pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let chars: Vec<char> = name.chars().collect();
     candidates
@@ -319,7 +319,7 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a s
 /// Edit distance in characters, two swapped neighbours counting once; `None` above `most`, and for long names, which
 /// are not compared.
 fn distance(left: &[char], right: &str, most: usize) -> Option<usize> {
-    // Each character more has to be put in: most names need no more than this look.
+    // Each additional character is an insertion: this check suffices for most names.
     if left.len() > 200 || left.len().abs_diff(right.chars().count()) > most {
         return None;
     }
@@ -348,7 +348,7 @@ fn distance(left: &[char], right: &str, most: usize) -> Option<usize> {
             cells[at] = best;
             least = least.min(best);
         }
-        // What comes after two rows (a swap looks back two) is not less than the lesser of them.
+        // Later rows cannot be below the lesser of two consecutive rows (a swap looks two rows back).
         if least.min(least_before) > most {
             return None;
         }

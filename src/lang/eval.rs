@@ -1,8 +1,8 @@
-//! Expressions to values.
+//! Evaluates expressions.
 //!
-//! Everything an expression may refer to comes through a [`Scope`]; names that the scope does not know are looked up in
-//! the standard library. The first error ends the expression and points at the part at fault. Arithmetic is Go's: three
-//! kinds of numbers, wrapping, integer division.
+//! A [`Scope`] resolves the names in an expression; names that it does not know are looked up in the standard library.
+//! The first error ends the evaluation and points at the invalid part. Arithmetic is Go's: three kinds of numbers,
+//! wrapping, integer division.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use crate::lang::stdlib;
 use crate::lang::token::TokenKind;
 use crate::lang::value::{Fields, Number, Value};
 
-/// What expressions may refer to.
+/// Names that expressions may refer to.
 pub trait Scope {
-    /// The value that a prefix of the path names, and how many parts the prefix has.
+    /// The value named by a prefix of the path, and the number of parts in the prefix.
     fn lookup(&self, path: &[&str]) -> Option<(Value, usize)>;
 }
 
-/// A scope with nothing in it but the standard library.
+/// An empty scope: only the standard library is available.
 pub struct NoScope;
 
 impl Scope for NoScope {
@@ -35,7 +35,7 @@ pub fn evaluate(source: &Source, expression: &Expression, scope: &dyn Scope) -> 
     Evaluator { source, scope }.expression(expression)
 }
 
-/// The uninterrupted chain of names that an expression is, outermost last: `a.b.c`. Empty when it is something else.
+/// The chain of names that an expression consists of, outermost last: `a.b.c`. Empty for any other expression.
 pub(crate) fn traversal(expression: &Expression) -> Vec<Identifier> {
     let mut names = Vec::new();
     let mut current = expression;
@@ -58,7 +58,7 @@ pub(crate) fn traversal(expression: &Expression) -> Vec<Identifier> {
     }
 }
 
-/// The value of a string literal with its quotes; `None` when it is not UTF-8 after its escapes are processed.
+/// The value of a quoted string literal; `None` when its escapes produce invalid UTF-8.
 pub(crate) fn unquote(text: &str) -> Option<String> {
     if let Some(raw) = text.strip_prefix('`') {
         return Some(raw.strip_suffix('`').unwrap_or(raw).replace('\r', ""));
@@ -245,7 +245,7 @@ impl Evaluator<'_> {
                 let message = format!("expected number, got {}", value_name(other));
                 Err(self.error(codes::BAD_INDEX, key_at, message))
             }
-            // A missing key is null here, an error with a dot.
+            // With an index a missing key is null; with a dot it is an error.
             (Value::Object(fields), Value::String(key)) => Ok(fields.get(key).cloned().unwrap_or_default()),
             (Value::Object(_), other) => {
                 let message = format!("expected string, got {}", value_name(other));
@@ -259,7 +259,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// The field of a value that a dot and a name take.
+/// The field of a value that `.name` selects.
 pub(crate) fn field(source: &Source, value: &Value, name: &Identifier) -> Result<Value, Diagnostic> {
     let Value::Object(fields) = value else {
         let message = format!("cannot access field `{}` of a {}", name.name, value_name(value));
@@ -285,7 +285,7 @@ pub(crate) fn field(source: &Source, value: &Value, name: &Identifier) -> Result
     })
 }
 
-/// The value of a literal as written; `None` when nothing can represent it.
+/// The value of a literal; `None` when no type can represent it.
 pub(crate) fn literal(kind: TokenKind, text: &str) -> Option<Value> {
     Some(match kind {
         TokenKind::Number => Value::Number(integer(text)?),
@@ -298,7 +298,7 @@ pub(crate) fn literal(kind: TokenKind, text: &str) -> Option<Value> {
     })
 }
 
-/// Decimal digits; a leading zero makes them octal where they can be (`010` is 8, `08` is 8.0), as in Alloy.
+/// Parses decimal digits; a leading zero makes them octal if possible (`010` is 8, `08` is 8.0), as in Alloy.
 fn integer(text: &str) -> Option<Number> {
     let octal = text.len() > 1 && text.starts_with('0');
     let base = if octal { 8 } else { 10 };
@@ -359,7 +359,7 @@ fn binary(operator: TokenKind, left: &Value, right: &Value) -> Result<Value, Fai
             TokenKind::Greater => Value::Bool(left > right),
             _ => Value::Bool(left >= right),
         },
-        // A secret makes the whole secret.
+        // Concatenation with a secret gives a secret.
         (Value::Secret(left), Value::String(right) | Value::Secret(right))
         | (Value::String(left), Value::Secret(right)) => Value::Secret(format!("{left}{right}").into()),
         (left, right) => {
@@ -400,7 +400,7 @@ fn arithmetic(operator: TokenKind, left: Number, right: Number) -> Result<Value,
         TokenKind::GreaterEqual => Some(ordering.is_some_and(std::cmp::Ordering::is_ge)),
         _ => None,
     };
-    // Unsigned gives way to signed, both to floating point.
+    // Unsigned converts to signed, and both to floating point.
     let (result, truth) = match (left, right) {
         (Number::Uint(left), Number::Uint(right)) => (
             Number::Uint(match operator {
@@ -441,7 +441,7 @@ fn arithmetic(operator: TokenKind, left: Number, right: Number) -> Result<Value,
                     TokenKind::Multiply => left.wrapping_mul(right),
                     TokenKind::Divide => left.wrapping_div(right),
                     TokenKind::Modulo => left.wrapping_rem(right),
-                    // Alloy multiplies in a loop that a negative exponent never enters: the base comes out.
+                    // Alloy multiplies in a loop that a negative exponent skips: the result is the base.
                     _ if right < 0 => left,
                     _ => integer_power(left, right.cast_unsigned(), i64::wrapping_mul, 1),
                 }),
@@ -452,7 +452,7 @@ fn arithmetic(operator: TokenKind, left: Number, right: Number) -> Result<Value,
     Ok(truth.map_or(Value::Number(result), Value::Bool))
 }
 
-/// Power by squaring, wrapping as a loop of multiplications would.
+/// Power by squaring; wraps like repeated multiplication.
 fn integer_power<T: Copy>(mut base: T, mut exponent: u64, multiply: fn(T, T) -> T, one: T) -> T {
     let mut result = one;
     while exponent > 0 {

@@ -1,8 +1,8 @@
-//! The fields of an object or of a body: names with what they stand for, sorted by name. `value::Fields` are those of
-//! values.
+//! The fields of an object or a body: a map from names to values, sorted by name. `value::Fields` holds values.
 //!
-//! A sorted list and no tree: most have a handful of fields, and a running configuration holds tens of thousands of
-//! them. Finding is a binary search; building from many pairs sorts once; inserting one by one is for small ones.
+//! It is a sorted list instead of a tree: most have a handful of fields, and a running configuration holds tens of
+//! thousands of them. Look-up is a binary search; building from many pairs sorts once; inserting one by one is for
+//! small ones.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ impl<V> SortedFields<V> {
         Self(Vec::new())
     }
 
-    /// No fields, with room for so many.
+    /// An empty map with room for `count` fields.
     pub fn with_capacity(count: usize) -> Self {
         Self(Vec::with_capacity(count))
     }
@@ -39,7 +39,7 @@ impl<V> SortedFields<V> {
         self.place(name).is_ok()
     }
 
-    /// Sets a field; the value before, if there was one.
+    /// Sets a field; returns the previous value, if any.
     pub fn insert(&mut self, name: Arc<str>, value: V) -> Option<V> {
         match self.place(&name) {
             Ok(place) => self
@@ -53,7 +53,7 @@ impl<V> SortedFields<V> {
         }
     }
 
-    /// Removes a field; its value, if it was there.
+    /// Removes a field; returns its value, if any.
     pub fn remove(&mut self, name: &str) -> Option<V> {
         let place = self.place(name).ok()?;
         Some(self.0.remove(place).1)
@@ -84,7 +84,7 @@ impl<V> SortedFields<V> {
         self.0.is_empty()
     }
 
-    /// Gives back memory that is not used.
+    /// Frees the unused capacity of the list.
     pub(crate) fn shrink_to_fit(&mut self) {
         self.0.shrink_to_fit();
     }
@@ -94,12 +94,12 @@ impl<V> SortedFields<V> {
     }
 }
 
-/// Of several pairs of one name the last counts.
+/// Of several pairs with one name the last wins.
 impl<V> FromIterator<(Arc<str>, V)> for SortedFields<V> {
     fn from_iter<I: IntoIterator<Item = (Arc<str>, V)>>(pairs: I) -> Self {
         let mut pairs: Vec<_> = pairs.into_iter().collect();
         if !pairs.is_sorted_by(|left, right| left.0 < right.0) {
-            // Stable: what came last stays last.
+            // The sort is stable, so the last of equal names stays last.
             pairs.sort_by(|left, right| left.0.cmp(&right.0));
             pairs.dedup_by(|later, earlier| {
                 let same = later.0 == earlier.0;

@@ -1,16 +1,17 @@
-//! `fmt`: the canonical text of a configuration, and the promise that it is one.
+//! `fmt`: formats a configuration as its canonical text.
 //!
-//! One pass of the [`printer`] gives what Alloy gives. Alloy's own output is not always canonical: with comments inside
-//! expressions a second pass moves them again, and a comment inside a dotted block name even breaks the file. So we
-//! print until nothing changes, and when that would change the meaning, lose a comment or does not settle, comments
-//! inside a statement are first moved to the lines above it; a text for which that does not help either stays as it is.
+//! One pass of the [`printer`] gives the same output as Alloy. That output is not always stable: with comments inside
+//! expressions a second pass moves them again, and a comment inside a dotted block name even breaks the file. The
+//! formatter therefore prints until nothing changes. When that would change the meaning, lose a comment or not become
+//! stable, comments inside a statement are first moved to the lines above it. A text for which that does not help
+//! either stays as it is.
 
 use crate::lang::ast::{File, Statement};
 use crate::lang::diagnostic::Diagnostics;
 use crate::lang::source::{Source, Span};
 use crate::lang::{hcl, parser, printer};
 
-/// Passes after which the text is taken to be unstable. All shipped Alloy files settle after the first.
+/// Most passes before the text counts as unstable. All shipped Alloy files are stable after the first.
 const MAX_PASSES: usize = 6;
 
 /// Formats a configuration from standard input: [`fmt_named`] with the name `<stdin>`.
@@ -18,7 +19,7 @@ pub fn fmt(text: &str) -> Result<String, Diagnostics> {
     fmt_named("<stdin>", text)
 }
 
-/// Formats a configuration: the canonical text, or what is wrong with it. `path` is what diagnostics call the text.
+/// Formats a configuration; returns the canonical text, or its errors. `path` names the text in diagnostics.
 pub fn fmt_named(path: &str, text: &str) -> Result<String, Diagnostics> {
     if hcl::is_hcl(path) {
         return hcl::fmt(path, text);
@@ -29,12 +30,12 @@ pub fn fmt_named(path: &str, text: &str) -> Result<String, Diagnostics> {
         return Ok(settled);
     }
     let (moved, _) = parser::parse(&Source::new(path, comments_above(&file)));
-    // Should that ever not do, the author's text is the better one.
+    // If even that fails, the author's text is kept.
     Ok(settle(&moved, &file).unwrap_or_else(|| text.to_owned()))
 }
 
-/// Prints until the text stays; `None` when it does not, or when it no longer means what `original` means or lost a
-/// comment of it.
+/// Prints until the text is stable. `None` when it does not become stable, no longer means the same as `original`, or
+/// has lost a comment.
 fn settle(file: &File, original: &File) -> Option<String> {
     let mut text = printer::print(file);
     for _ in 0..MAX_PASSES {
@@ -85,7 +86,7 @@ fn comments_above(file: &File) -> String {
     output
 }
 
-/// Attributes as a whole and block headers up to their bracket.
+/// Collects attributes, and block headers up to their bracket.
 fn collect_solid(body: &[Statement], solid: &mut Vec<Span>) {
     for statement in body {
         match statement {

@@ -1,4 +1,4 @@
-//! Values written as literals of Alloy syntax.
+//! Writes values as literals of Alloy syntax.
 
 use std::fmt::Write as _;
 
@@ -23,7 +23,7 @@ pub(crate) fn quote(text: &str) -> String {
     out
 }
 
-/// A string of several lines in backquotes, where that says the same; in double quotes otherwise.
+/// A string of several lines in backquotes if possible, else in double quotes.
 pub(crate) fn quote_lines(text: &str) -> String {
     let raw = text.contains('\n')
         && text.chars().all(|letter| {

@@ -1,7 +1,6 @@
-//! Whether two trees mean the same: parentheses that change nothing, the way in which a literal is written, and quotes
-//! of keys do not count.
+//! Compares the meaning of two trees: redundant parentheses, the notation of literals, and quotes of keys are ignored.
 //!
-//! Conversion from one syntax to the other checks itself by this.
+//! Conversion between the two syntaxes checks its results with this.
 
 use crate::lang::ast::{Expression, ExpressionKind as Kind, File, Statement};
 use crate::lang::eval::literal;
@@ -36,7 +35,7 @@ fn expressions(left: &Expression, right: &Expression) -> bool {
                 (Some(left), Some(right)) => {
                     std::mem::discriminant(&left) == std::mem::discriminant(&right) && left == right
                 }
-                // Neither has a value; then the text decides.
+                // Neither is representable: compare the texts.
                 (None, None) => kind == kind2 && text == text2,
                 _ => false,
             }

@@ -1,8 +1,8 @@
 //! The configuration language: text to tokens to tree to values, and back to text.
 //!
-//! Owns the syntax of Alloy (River): scanner, parser, printer, evaluator, diagnostics; and [`hcl`], a second syntax for
-//! the same tree. Never fails as a whole (it returns what it understood and the diagnostics), does no I/O, knows
-//! nothing of components beyond their [`schema`].
+//! Contains the syntax of Alloy (River): scanner, parser, printer, evaluator, diagnostics; and [`hcl`], a second syntax
+//! for the same tree. Parsing never fails as a whole: it returns the parts it understood and the diagnostics. No I/O
+//! here, and no knowledge of components beyond their [`schema`].
 
 pub mod argument_error;
 pub mod ast;
@@ -40,7 +40,7 @@ pub use source::Source;
 pub(crate) use source::Span;
 pub use text::decode_text;
 
-/// Parses a whole file. The name of the text says which syntax it is in: HCL when it ends in `.hcl`, Alloy's otherwise.
+/// Parses a whole file. Its name decides the syntax: HCL when it ends in `.hcl`, Alloy otherwise.
 pub fn parse(source: &Source) -> (ast::File, Diagnostics) {
     if hcl::is_hcl(source.path()) {
         hcl::parse(source)

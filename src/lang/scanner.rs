@@ -1,14 +1,14 @@
-//! Text to tokens, with Go-style terminator insertion.
+//! Scans text to tokens, with terminator insertion as in Go.
 //!
-//! Scanning never fails as a whole: what cannot be a token is reported and becomes [`TokenKind::Illegal`]. Comments are
-//! tokens, so that the printer can put them back. The rules are those of Alloy's scanner: see the language reference.
+//! Scanning never fails as a whole: invalid text is reported and becomes [`TokenKind::Illegal`]. Comments are tokens,
+//! so that the printer can put them back. The rules are those of Alloy's scanner: see the language reference.
 
 use crate::lang::codes::{self, Code};
 use crate::lang::diagnostic::{Diagnostic, Diagnostics};
 use crate::lang::source::{Source, Span};
 use crate::lang::token::{Token, TokenKind};
 
-/// All tokens of a text, comments and terminators among them, without the end of the file; and what was wrong.
+/// All tokens of a text, including comments and terminators but not the end of the file, and the errors.
 pub fn tokens(source: &Source) -> (Vec<Token>, Diagnostics) {
     let mut scanner = Scanner::new(source);
     let mut tokens = Vec::new();
@@ -21,14 +21,14 @@ pub fn tokens(source: &Source) -> (Vec<Token>, Diagnostics) {
     }
 }
 
-/// Reads tokens one by one; after the end it answers [`TokenKind::EndOfFile`] for ever.
+/// Reads tokens one by one; after the end it always returns [`TokenKind::EndOfFile`].
 pub(crate) struct Scanner<'a> {
     source: &'a Source,
     text: &'a str,
     offset: usize,
     /// The last token can end a statement: the next newline is a terminator.
     insert_terminator: bool,
-    /// The text holds a NUL or a byte order mark somewhere: strings and comments are looked through for them.
+    /// True when the text contains a NUL or a byte order mark: strings and comments are then searched for them.
     odd: bool,
     diagnostics: Diagnostics,
 }
@@ -48,12 +48,12 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// What was wrong in the text read so far.
+    /// Errors in the text read so far.
     pub(crate) fn into_diagnostics(self) -> Diagnostics {
         self.diagnostics
     }
 
-    /// The next token; at the end, always the same.
+    /// The next token; always the end of the file once that is reached.
     pub(super) fn scan(&mut self) -> Token {
         self.skip_blanks();
         let start = self.offset;
@@ -133,7 +133,7 @@ impl<'a> Scanner<'a> {
                     other => format!("illegal character {other:?}"),
                 };
                 self.report(codes::ILLEGAL_CHARACTER, start, message);
-                // The state of terminator insertion stays as it was.
+                // The state of terminator insertion is unchanged.
                 return self.token(TokenKind::Illegal, start);
             }
         };
@@ -261,7 +261,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// An escape after its backslash. Stops at the character at fault without taking it.
+    /// Scans an escape after its backslash. Stops before an invalid character.
     fn escape(&mut self) {
         let start = self.offset;
         let (digits, base, max) = match self.peek() {
@@ -320,8 +320,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// True when nothing but comments stands between `start` (a comment) and the end of its line, or when one of them
-    /// holds the end.
+    /// True when only comments are between `start` (a comment) and the end of its line, or when one of them contains
+    /// the end.
     fn comment_ends_line(&self, start: usize) -> bool {
         let mut rest = self.text.get(start..).unwrap_or_default();
         loop {

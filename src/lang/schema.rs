@@ -1,7 +1,7 @@
-//! What a block may hold: names, types and defaults of its attributes and inner blocks, as constant data.
+//! Schemas: names, types and defaults of the attributes and inner blocks of a block, as constant data.
 //!
-//! A component declares its arguments with these types; the language checks a body against them with positions, fills
-//! in defaults, and hands the component an [`Arguments`]; the reference pages are written from the same data.
+//! A component declares its arguments with these types. The language checks a body against them with positions, fills
+//! in defaults, and passes an [`Arguments`] to the component. The reference pages are generated from the same data.
 
 use std::sync::Arc;
 
@@ -31,14 +31,14 @@ pub struct Attribute {
     pub doc: &'static str,
 }
 
-/// One kind of inner block.
+/// An inner block of a body.
 #[derive(Debug, Clone, Copy)]
 pub struct Block {
     /// Name as written; may be dotted.
     pub name: &'static str,
     /// True when the block takes a label.
     pub labelled: bool,
-    /// True when the block may stand more than once.
+    /// True when the block may occur more than once.
     pub many: bool,
     /// True when at least one must be given.
     pub required: bool,
@@ -132,7 +132,7 @@ impl Attribute {
 }
 
 impl Block {
-    /// A block without a label that may stand once.
+    /// A block without a label that may occur once.
     pub const fn optional(name: &'static str, schema: &'static Schema, doc: &'static str) -> Self {
         Self {
             name,
@@ -146,7 +146,7 @@ impl Block {
         }
     }
 
-    /// A block without a label that may stand any number of times.
+    /// A block without a label that may occur any number of times.
     pub const fn many(name: &'static str, schema: &'static Schema, doc: &'static str) -> Self {
         Self {
             many: true,
@@ -166,7 +166,7 @@ impl Block {
 /// Writes a function that joins lists of items with a `name`, sorted by it.
 macro_rules! joining {
     ($join:ident, $count:ident, $item:ty, $none:expr) => {
-        /// How many items several lists hold.
+        /// Total number of items of several lists.
         pub const fn $count(lists: &[&[$item]]) -> usize {
             let (mut count, mut list) = (0, 0);
             while list < lists.len() {
@@ -176,7 +176,7 @@ macro_rules! joining {
             count
         }
 
-        /// Lists as one, sorted by name. Runs when the program is compiled; `N` is the number of all items.
+        /// Joins lists into one, sorted by name. Evaluated at compile time; `N` is the number of all items.
         pub const fn $join<const N: usize>(lists: &[&[$item]]) -> [$item; N] {
             let mut all = [$none; N];
             let (mut count, mut list) = (0, 0);
@@ -236,7 +236,7 @@ macro_rules! blocks {
 }
 pub(crate) use blocks;
 
-/// Byte order of names, for use while compiling.
+/// Byte order of names, for use at compile time.
 const fn is_before(left: &str, right: &str) -> bool {
     let (left, right) = (left.as_bytes(), right.as_bytes());
     let mut at = 0;
@@ -249,9 +249,9 @@ const fn is_before(left: &str, right: &str) -> bool {
     left.len() < right.len()
 }
 
-/// An evaluated body that fits its schema: every attribute of the schema is present (defaults filled in, null when not
-/// set), of its declared type; only in a check are those absent whose values are not known yet. Durations are kept as
-/// strings that parse. [`crate::lang::body`] makes a typed value of it.
+/// An evaluated body that fits its schema: every attribute of the schema is present with its declared type (defaults
+/// filled in, null when not set). Only in a check are attributes absent whose values are not known yet. Durations are
+/// kept as strings that are known to parse. [`crate::lang::body`] converts it to a typed value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arguments {
     /// Attribute values by name.

@@ -1,7 +1,7 @@
-//! A configuration text with its name, and positions in it.
+//! A named configuration text, and positions in it.
 //!
-//! Positions are byte offsets; lines and columns are worked out only when a person reads them. Columns count bytes from
-//! 1, as Alloy's do.
+//! Positions are byte offsets; lines and columns are computed only for display. Columns count bytes from 1, as in
+//! Alloy.
 
 use std::fmt;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Span {
 }
 
 impl Source {
-    /// A text that is UTF-8 already; `path` is what diagnostics call it.
+    /// A text named `path` in diagnostics.
     pub fn new(path: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Self {
         let text = text.into();
         let line_starts = std::iter::once(0)
@@ -56,7 +56,7 @@ impl Source {
         }))
     }
 
-    /// The name given by the caller.
+    /// The name of the text, as given by the caller.
     pub fn path(&self) -> &Arc<str> {
         &self.0.path
     }
@@ -66,7 +66,7 @@ impl Source {
         &self.0.text
     }
 
-    /// The text of a span; empty when the span does not fit the text.
+    /// The text of a span; empty when the span is invalid.
     pub fn slice(&self, span: Span) -> &str {
         self.0.text.get(span.start..span.end).unwrap_or_default()
     }

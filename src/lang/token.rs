@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::lang::source::Span;
 
-/// A token and its place; its text is the source there.
+/// A token and its place in the source, which has its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token {
     /// The kind of token that it is.
@@ -16,7 +16,7 @@ pub struct Token {
 /// The kinds of tokens; a closed set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TokenKind {
-    /// Reported already; the parser steps over it.
+    /// Invalid text that was already reported; the parser skips it.
     Illegal,
     EndOfFile,
     Comment,
@@ -55,7 +55,7 @@ pub enum TokenKind {
 }
 
 impl TokenKind {
-    /// Its text when it has only one, a description otherwise.
+    /// The text of a token that has only one, else a description.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Illegal => "illegal character",
@@ -112,7 +112,7 @@ impl TokenKind {
     }
 }
 
-/// Quoted when it is a fixed text.
+/// Prints fixed texts in quotes.
 impl fmt::Display for TokenKind {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

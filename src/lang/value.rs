@@ -26,14 +26,14 @@ pub enum Value {
     Object(Arc<Fields>),
     /// A function of the standard library.
     Function(Function),
-    /// A Go-side value without syntax: a receiver.
+    /// An opaque value of the program, such as a receiver.
     Capsule(Capsule),
 }
 
 /// The fields of an object or of a body.
 pub type Fields = SortedFields<Value>;
 
-/// A number. Alloy keeps three kinds and converts between them where a field asks for it.
+/// A number. As in Alloy, one of three kinds, converted where an attribute requires another.
 #[derive(Clone, Copy, Debug)]
 pub enum Number {
     /// A whole number that fits `i64`.
@@ -53,7 +53,7 @@ pub struct Function {
     pub call: fn(&[Value]) -> Result<Value, FunctionError>,
 }
 
-/// A call of a function failed.
+/// Why a call of a function failed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
 pub struct FunctionError {
@@ -66,7 +66,7 @@ pub struct FunctionError {
 /// An opaque value that components pass to each other, such as a receiver.
 #[derive(Clone)]
 pub struct Capsule {
-    /// The name of its kind, as a schema names it ([`crate::lang::schema::Kind::Capsule`]).
+    /// The name of its kind in schemas ([`crate::lang::schema::Kind::Capsule`]).
     pub kind: &'static str,
     /// The value itself; two capsules are equal when they are the same allocation.
     pub value: Arc<dyn Any + Send + Sync>,
@@ -88,24 +88,24 @@ impl Capsule {
 }
 
 impl Value {
-    /// A value that is this string.
+    /// A string value with this text.
     pub fn string(text: impl Into<Arc<str>>) -> Self {
         Self::String(text.into())
     }
 
-    /// A value that is a list of these.
+    /// A list value of these items.
     pub fn array(items: impl IntoIterator<Item = Value>) -> Self {
         Self::Array(items.into_iter().collect())
     }
 
-    /// A value that is an object of these fields.
+    /// An object value with these fields.
     pub fn object<K: Into<Arc<str>>>(fields: impl IntoIterator<Item = (K, Value)>) -> Self {
         Self::Object(Arc::new(
             fields.into_iter().map(|(key, value)| (key.into(), value)).collect(),
         ))
     }
 
-    /// The name of the kind as Alloy's messages write it.
+    /// The name of the kind in Alloy's messages.
     pub(crate) fn kind_name(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -121,7 +121,7 @@ impl Value {
     }
 }
 
-/// Deep equality as the engine needs it ("did this export change?"). Numbers compare by value across kinds; functions
+/// Deep equality for the engine, which compares exports for changes. Numbers compare by value across kinds; functions
 /// and capsules by identity.
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {

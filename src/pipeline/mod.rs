@@ -1,7 +1,7 @@
-//! Trees to running components.
+//! The pipeline: from configuration trees to running components.
 //!
-//! [`component`] is the contract between engine and components, [`check`] says what is wrong with a configuration
-//! without running it, and [`run`] runs one. Takes the definitions of components as data and never names one.
+//! [`component`] is the contract between engine and components, [`check`] checks a configuration without running it,
+//! and [`run`] runs one. Definitions of components are passed in as data; none is named here.
 
 pub(crate) mod check;
 pub mod component;

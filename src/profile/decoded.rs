@@ -1,7 +1,7 @@
-//! A decoded profile that can travel: columns together with the buffer that their texts stand in.
+//! Decoded profiles that can be passed between threads: columns together with the buffer that holds their texts.
 //!
-//! In: a buffer and how to read it. Out: [`DecodedProfile`], which a sink may take apart without decoding anything, or
-//! turn into the bytes of a [`RawProfile`].
+//! In: a buffer and a function that decodes it. Out: [`DecodedProfile`], whose columns a sink may use without decoding,
+//! or turn into the bytes of a [`RawProfile`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ self_cell! {
 pub struct Columns(Cell);
 
 impl Columns {
-    /// What `read` makes of a buffer.
+    /// Decodes a buffer with `read` and keeps both.
     pub fn read<E>(buffer: Bytes, read: impl for<'a> FnOnce(&'a Bytes) -> Result<Profile<'a>, E>) -> Result<Self, E> {
         Cell::try_new(buffer, read).map(Self)
     }
@@ -39,18 +39,18 @@ impl Columns {
         self.0.with_dependent_mut(|_, profile| change(profile));
     }
 
-    /// What their texts stand in, unless they are constants.
+    /// The buffer that holds the texts of the columns, except for constants.
     pub fn buffer(&self) -> &Bytes {
         self.0.borrow_owner()
     }
 
-    /// Takes the columns away from their buffer, for as long as `with` needs both.
+    /// Separates the columns from the buffer and passes both to `with`.
     pub fn take<T>(mut self, with: impl for<'a> FnOnce(&'a Bytes, Profile<'a>) -> T) -> T {
         self.0
             .with_dependent_mut(|buffer, profile| with(buffer, std::mem::take(profile)))
     }
 
-    /// Bytes of memory that columns and buffer take.
+    /// Memory of the columns and the buffer, in bytes.
     pub fn bytes(&self) -> usize {
         self.buffer().len() + self.get().column_bytes()
     }
@@ -62,7 +62,7 @@ impl fmt::Debug for Columns {
     }
 }
 
-/// A decoded profile on its way.
+/// A decoded profile on its way to a sink.
 #[derive(Debug)]
 pub struct DecodedProfile {
     /// Labels of the series, `__name__` among them.
@@ -71,12 +71,12 @@ pub struct DecodedProfile {
     pub id: Arc<str>,
     /// The columns with their buffer.
     pub columns: Columns,
-    /// The same as pprof, compressed or not, when it came so.
+    /// The same profile as pprof, compressed or not, if it was received in that form.
     pub pprof: Option<Bytes>,
 }
 
 impl DecodedProfile {
-    /// The profile as bytes, and its columns. Bytes that did not come are written, without compression.
+    /// The profile as bytes, and its columns. A profile that was not received as pprof is encoded, without compression.
     pub(crate) fn into_parts(self) -> (RawProfile, Columns) {
         let pprof = self.pprof.unwrap_or_else(|| pprof::encode(self.columns.get()).into());
         let raw = RawProfile {

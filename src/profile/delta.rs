@@ -1,17 +1,17 @@
 //! Differences of cumulative profiles: Go's `memory`, `mutex` and `block` profiles count since the start of the
 //! process; what was allocated or waited for in an interval is the newer minus the older.
 //!
-//! A [`Delta`] is the state of one target and type: it remembers the last values by a hash of stack and labels, 8 bytes
-//! and 8 more a type and stack. The first profile yields nothing. Values that are states (`inuse_*`) stay as they are.
-//! When the sum of a counted type is smaller than before, the process was restarted and the new values are the whole
-//! increase; a single stack that went down while the sum did not (Go scales sampled counts, which rounds) counts as no
-//! increase, because taking its value as new would show the whole past as one spike.
+//! A [`Delta`] is the state of one target and type. It keeps the last values by a hash of stack and labels: 8 bytes per
+//! stack and 8 more per counted type. The first profile yields nothing. Values that are states (`inuse_*`) are passed
+//! unchanged. When the sum of a counted type is smaller than before, the process was restarted, and the new values are
+//! the whole increase. A single stack that went down while the sum did not (Go scales sampled counts, which rounds)
+//! counts as no increase: taking its value as new would show the whole past as one spike.
 
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::profile::pprof::{Profile, SampleLabel, StackHasher, ValueType, encode};
 
-/// The last profile of one target and type, as far as the next difference needs it.
+/// The state of one target and type that the next difference needs.
 #[derive(Debug, Default)]
 pub struct Delta {
     /// Hashes of stack and labels, sorted.
@@ -20,7 +20,7 @@ pub struct Delta {
     values: Vec<i64>,
     /// Sum of each counted type.
     totals: Vec<i64>,
-    /// Tells a change of the sample types.
+    /// Hash of the sample types, to notice a change.
     types: u64,
     time_nanos: i64,
     seen: bool,
@@ -44,9 +44,9 @@ impl Delta {
         Self::default()
     }
 
-    /// Takes the next cumulative profile and gives what was added since the one before, as uncompressed pprof; `None`
-    /// for the first, and for the first after the sample types changed. `cumulative` are indices of sample types, as
-    /// [`cumulative_types`] gives them.
+    /// Returns what was added between the previous cumulative profile and this one, as uncompressed pprof; `None` for
+    /// the first profile, and for the first after a change of the sample types. `cumulative` are indices of sample
+    /// types, as [`cumulative_types`] returns them.
     pub fn next(&mut self, profile: &Profile<'_>, cumulative: &[usize]) -> Option<Vec<u8>> {
         let current = Self::read(profile, cumulative);
         let previous = std::mem::replace(self, current.state);
@@ -63,7 +63,7 @@ impl Delta {
 
         let mut difference = profile.clone();
         let width = profile.sample_types.len();
-        // What is not an increase of its own is 0, so that stacks that occur twice in a profile are not counted twice.
+        // All other samples get 0, so that a stack that occurs twice in a profile is not counted twice.
         for row in difference.values.chunks_exact_mut(width) {
             for &index in cumulative {
                 row[index] = 0;
@@ -139,7 +139,7 @@ impl Delta {
     }
 }
 
-/// A profile just read: the state to keep, and for each key the sample that stands for it.
+/// The state of the profile being processed, and for each key the sample that represents it.
 struct Current {
     state: Delta,
     first_samples: Vec<u32>,

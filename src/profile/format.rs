@@ -1,7 +1,7 @@
-//! Values with their units, written for people: the same everywhere, on the page too.
+//! Formats values with units for readers; the web page formats them the same way.
 //!
-//! Times are ns, us, ms, s, min, h; bytes are B, KiB, MiB, GiB, TiB; counts are plain, K, M, G. A number has three
-//! significant digits where it needs a fraction at all. Units that are not known are appended as they are.
+//! Times are ns, us, ms, s, min, h; bytes are B, KiB, MiB, GiB, TiB; counts are plain, K, M, G. A number that needs a
+//! fraction has three significant digits. Unknown units are appended as they are.
 
 const NANOSECONDS: [(f64, &str); 6] = [
     (3600e9, "h"),
@@ -20,7 +20,7 @@ const BYTES: [(f64, &str); 5] = [
 ];
 const COUNTS: [(f64, &str); 4] = [(1e9, "G"), (1e6, "M"), (1e3, "K"), (1.0, "")];
 
-/// Writes `value`, given in `unit` as a profile type names it, in the largest unit that gives at least 1.
+/// Formats `value`, given in `unit` as in a profile type, in the largest unit in which it is at least 1.
 pub(crate) fn value(value: i64, unit: &str) -> String {
     let value = value as f64;
     match unit {
@@ -34,7 +34,7 @@ pub(crate) fn value(value: i64, unit: &str) -> String {
     }
 }
 
-/// Writes `part` as a share of `whole`: `12.34%`; of nothing everything is 0%.
+/// Formats `part` as a share of `whole`: `12.34%`; 0% when `whole` is 0.
 pub(crate) fn share(part: i64, whole: i64) -> String {
     if whole == 0 {
         return "0%".to_owned();
@@ -47,7 +47,7 @@ pub(crate) fn share(part: i64, whole: i64) -> String {
 }
 
 fn scaled(value: f64, units: &[(f64, &str)], separator: &str) -> String {
-    // What would be written as 1000 of a unit is 1 of the next.
+    // A value that would round to 1000 of a unit becomes 1 of the next.
     let fits = |scale: f64| (value / scale).abs() >= 0.9995 || scale == 1.0;
     let (scale, unit) = units.iter().find(|(scale, _)| fits(*scale)).unwrap_or(&(1.0, ""));
     let number = value / scale;

@@ -3,17 +3,17 @@
 //! They are unsigned 64-bit hashes, held and stored bit for bit as signed numbers: tables have no unsigned ones, and
 //! their order is that of the tables.
 
-/// A series: the hash of its labels.
+/// Identity of a series: the hash of its labels.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct SeriesId(pub i64);
 
-/// A stack: the hash of its frames.
+/// Identity of a stack: the hash of its frames.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(transparent)]
 pub struct StackId(pub i64);
 
-/// An identity as columns hold it.
+/// An identity that table columns hold as a number.
 pub(crate) trait Id: Copy + Ord + std::hash::Hash + std::fmt::Debug + Send + Sync + 'static {
     /// The identity with these bits.
     fn from_bits(bits: i64) -> Self;

@@ -1,4 +1,4 @@
-//! Labels of a series: sorted name-value pairs and the 64-bit identity made of them.
+//! Labels of a series: sorted name-value pairs with a 64-bit identity.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,16 +12,16 @@ pub(crate) const SERVICE_NAME: &str = "service_name";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Labels(Arc<[(Arc<str>, Arc<str>)]>);
 
-/// A set of labels that is no set.
+/// Why pairs do not form a set of labels.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LabelsError {
     /// The name of a label is empty.
     #[error("a label has no name (its value is `{}`)", excerpt(.value))]
     Unnamed {
-        /// Value of the label, to find it by.
+        /// Value of the label, to identify it.
         value: Arc<str>,
     },
-    /// Two labels have one name.
+    /// Two labels have the same name.
     #[error("label `{}` is there twice", excerpt(.name))]
     Twice {
         /// The name that both labels have.
@@ -29,7 +29,7 @@ pub enum LabelsError {
     },
 }
 
-/// Longest part of a name or value in an error, in bytes: each profile of a push may have one.
+/// Longest part of a name or value in an error, in bytes: a push may produce one error per profile.
 const EXCERPT_BYTES: usize = 400;
 
 fn excerpt(text: &str) -> &str {
@@ -37,8 +37,8 @@ fn excerpt(text: &str) -> &str {
 }
 
 impl Labels {
-    /// Labels from pairs in any order, each with a name of its own. A pair with an empty value is no label, but has a
-    /// name.
+    /// Builds a set from pairs in any order with distinct names. A pair with an empty value is dropped, but its name
+    /// counts.
     pub fn distinct<N, V>(pairs: impl IntoIterator<Item = (N, V)>) -> Result<Self, LabelsError>
     where
         N: Into<Arc<str>>,
@@ -72,7 +72,7 @@ impl Labels {
             .into_iter()
             .map(|(name, value)| (name.into(), value.into()))
             .collect();
-        // Stable: among equal names the input order stays, so the last of a run is the last given.
+        // The sort is stable, so the last of several equal names is the last given.
         sorted.sort_by(|left, right| left.0.cmp(&right.0));
         let mut kept: Vec<(Arc<str>, Arc<str>)> = Vec::with_capacity(sorted.len());
         for pair in sorted {
@@ -99,7 +99,7 @@ impl Labels {
         self.0.iter().map(|(name, value)| (name.as_ref(), value.as_ref()))
     }
 
-    /// The same with their shared texts, to make other sets of.
+    /// The pairs as shared texts, to build other sets from.
     pub fn pairs(&self) -> &[(Arc<str>, Arc<str>)] {
         &self.0
     }
@@ -152,8 +152,7 @@ impl Labels {
 const SHORT_BYTES: usize = 160;
 
 impl Labels {
-    /// The text form for an error message, cut when it is long: one message is written for each profile that is
-    /// refused.
+    /// The text form for an error message, shortened: one message is written per refused profile.
     pub fn short(&self) -> String {
         struct Cut(String);
         impl fmt::Write for Cut {
@@ -165,7 +164,7 @@ impl Labels {
             }
         }
         let mut out = Cut(String::new());
-        // Fails when the text was cut.
+        // Writing fails when the text was cut.
         if fmt::Write::write_fmt(&mut out, format_args!("{self}")).is_err() {
             out.0.push_str("...");
         }

@@ -1,8 +1,8 @@
-//! The profile in memory: what every stage after the configuration shares.
+//! Profiles in memory, as all stages of the program share them.
 //!
-//! A profile travels as [`RawProfile`]: labels and one shared buffer of the original pprof bytes. Only who needs the
-//! contents decodes them ([`pprof`]). What came in another format is decoded already: [`DecodedProfile`]. No I/O here,
-//! no serde, no knowledge of tables or protocols.
+//! A profile is passed on as [`RawProfile`]: labels and one shared buffer of the original pprof bytes. Only stages that
+//! need the contents decode them ([`pprof`]). A profile received in another format is already decoded:
+//! [`DecodedProfile`]. No I/O here, no serde, no knowledge of tables or protocols.
 
 pub(crate) mod decoded;
 pub mod delta;

@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// What the values of a profile mean. Two profiles of one series may be merged only when their types are equal.
+/// The meaning of a profile's values. Two profiles of one series may be merged only when their types are equal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProfileType {
     /// `__name__` of the profile: `process_cpu`, `memory`, `goroutine`, ...
@@ -15,14 +15,14 @@ pub struct ProfileType {
     pub sample_type: String,
     /// Unit of the value: `nanoseconds`, `count`, `bytes`, ...
     pub sample_unit: String,
-    /// What a sample is taken every so much of: `cpu`, `space`; may be empty.
+    /// What the period counts: `cpu`, `space`; may be empty.
     pub period_type: String,
     /// Unit of the period; may be empty.
     pub period_unit: String,
 }
 
-/// The id of a profile type as one text, as the columns of tables hold it. Nothing is checked: a column may hold what
-/// another program wrote.
+/// The id of a profile type as text, as in table columns. It is not validated: another program may have written the
+/// column.
 #[derive(Clone, Debug, Eq, PartialOrd, Ord)]
 pub struct ProfileTypeId(Arc<str>);
 
@@ -32,7 +32,7 @@ impl ProfileTypeId {
         &self.0
     }
 
-    /// The parts; an error when there are not five.
+    /// Parses the five parts; an error for any other number of parts.
     pub(crate) fn parts(&self) -> Result<ProfileType, ProfileTypeError> {
         self.0.parse()
     }
@@ -51,7 +51,7 @@ impl From<&ProfileType> for ProfileTypeId {
 }
 
 impl PartialEq for ProfileTypeId {
-    /// Ids of neighbouring rows are mostly one shared text, which is not compared.
+    /// Ids of neighbouring rows usually share one text, which then need not be compared.
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
     }

@@ -1,9 +1,9 @@
 //! A profile as one record of a file: the format that the store's log and the collector's queue share.
 //!
 //! `version u8 = 1 | time i64 (Unix ms) | fields of the file | id | label count u32 | (name, value)* | pprof to the
-//! end`. Numbers are little endian, a text is `length u32 | UTF-8`. A file may put numbers and texts of its own between
-//! time and id: the log has two limits and the tenant there, the queue nothing. Framing and checksum are
-//! [`crate::base::segment`]'s. The layout is on disk: a change takes a new version and keeps reading the old one.
+//! end`. Numbers are little endian, a text is `length u32 | UTF-8`. Each kind of file may add its own numbers and texts
+//! between time and id: the log stores two limits and the tenant there, the queue nothing. [`crate::base::segment`]
+//! adds framing and checksums. The layout is on disk: a change needs a new version, and the old one must stay readable.
 
 use std::sync::Arc;
 
@@ -16,21 +16,21 @@ const VERSION: u8 = 1;
 /// Why a payload is not a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RecordError {
-    /// Written by a later release, or not by us.
+    /// Written by a later release or another program.
     #[error("record version {0} is not known")]
     Version(u8),
     /// A length points behind the end.
     #[error("record is too short")]
     TooShort,
-    /// A name, a value, the id or a field of the file.
+    /// A name, a value, the id or a field of the file is not valid text.
     #[error("record holds text that is not utf-8")]
     Text,
-    /// The tenant of a record of the log.
+    /// The tenant of a log record is not valid.
     #[error("record holds a tenant id that is not allowed")]
     Tenant,
 }
 
-/// Writes what comes before the pprof bytes.
+/// Writes the part of a record before the pprof bytes.
 pub(crate) struct Writer(Vec<u8>);
 
 impl Writer {
@@ -42,12 +42,12 @@ impl Writer {
         Self(out)
     }
 
-    /// Adds a number of the file.
+    /// Adds a number that belongs to the kind of file.
     pub(crate) fn number(&mut self, number: u32) {
         self.0.extend_from_slice(&number.to_le_bytes());
     }
 
-    /// Adds a text of the file.
+    /// Adds a text that belongs to the kind of file.
     pub(crate) fn text(&mut self, text: &str) {
         self.number(text.len() as u32);
         self.0.extend_from_slice(text.as_bytes());
@@ -65,7 +65,7 @@ impl Writer {
     }
 }
 
-/// Reads a record in the order in which it was written.
+/// Reads a record, field by field in the order of writing.
 pub(crate) struct Reader<'a> {
     payload: &'a Bytes,
     position: usize,
@@ -89,12 +89,12 @@ impl<'a> Reader<'a> {
         Ok(reader)
     }
 
-    /// The next number of the file.
+    /// The next number that belongs to the kind of file.
     pub(crate) fn number(&mut self) -> Result<u32, RecordError> {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// The next text of the file.
+    /// The next text that belongs to the kind of file.
     pub(crate) fn text(&mut self) -> Result<&'a str, RecordError> {
         let length = self.number()? as usize;
         std::str::from_utf8(self.take(length)?).map_err(|_| RecordError::Text)

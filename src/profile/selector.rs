@@ -1,8 +1,8 @@
-//! Label selectors as PromQL writes them: `{service_name="shop", region=~"eu-.*"}`, and queries `TYPE{...}`.
+//! Label selectors as in PromQL: `{service_name="shop", region=~"eu-.*"}`, and queries `TYPE{...}`.
 //!
-//! Text in, matchers out, or an error with the byte at which the text stops making sense. A missing label has the empty
-//! value. Regular expressions are anchored at both ends and `.` takes line ends too, as in Prometheus; their syntax is
-//! that of Rust's `regex`, which is RE2's but for details. What a matcher is tested against is the caller's business.
+//! In: text. Out: matchers, or an error with the offset of the invalid byte. A missing label has the empty value.
+//! Regular expressions are anchored at both ends and `.` matches line ends too, as in Prometheus. Their syntax is that
+//! of Rust's `regex`, which is nearly that of RE2. The caller decides what a matcher is tested against.
 
 use std::fmt;
 
@@ -11,8 +11,8 @@ use regex::{Regex, RegexBuilder};
 use crate::profile::labels::{Labels, PROFILE_NAME};
 use crate::profile::profile_type::ProfileType;
 
-/// Bytes that a compiled regular expression may take, and as many again for the automaton that is made of it while it
-/// runs: one from a user must not cost more.
+/// Most bytes of a compiled regular expression, and also of the automaton that is built while it runs: users must not
+/// be able to exceed them.
 const REGEX_SIZE_LIMIT: usize = 1 << 20;
 /// Longest selector in bytes.
 pub(crate) const MAX_BYTES: usize = 64 << 10;
@@ -87,8 +87,8 @@ pub fn parse_query(text: &str) -> Result<(ProfileType, Vec<Matcher>), SelectorEr
     Ok((profile_type, matchers))
 }
 
-/// Fails for a selector of more than [`MAX_BYTES`]. [`parse`] does so by itself; this is for several that stand for
-/// one.
+/// Fails for a selector of more than [`MAX_BYTES`]. [`parse`] checks this itself; call this for several selectors that
+/// are combined into one.
 pub(crate) fn check_bytes(bytes: usize) -> Result<(), SelectorError> {
     if bytes > MAX_BYTES {
         return Err(SelectorError {
@@ -99,8 +99,8 @@ pub(crate) fn check_bytes(bytes: usize) -> Result<(), SelectorError> {
     Ok(())
 }
 
-/// Fails for more than [`MAX_MATCHERS`] matchers. [`parse`] does so by itself; this is for several selectors that stand
-/// for one.
+/// Fails for more than [`MAX_MATCHERS`] matchers. [`parse`] checks this itself; call this for several selectors that
+/// are combined into one.
 pub(crate) fn check_count(matchers: usize) -> Result<(), SelectorError> {
     if matchers > MAX_MATCHERS {
         return Err(SelectorError {
@@ -111,14 +111,14 @@ pub(crate) fn check_count(matchers: usize) -> Result<(), SelectorError> {
     Ok(())
 }
 
-/// Writes matchers as a selector that [`parse`] reads.
+/// Formats matchers as a selector that [`parse`] accepts.
 pub fn format(matchers: &[Matcher]) -> String {
     let parts: Vec<String> = matchers.iter().map(ToString::to_string).collect();
     format!("{{{}}}", parts.join(", "))
 }
 
 impl Matcher {
-    /// A matcher; fails when `value` is not a regular expression and `op` needs one.
+    /// Creates a matcher; fails when `op` needs a regular expression and `value` is not valid.
     pub fn new(name: impl Into<String>, op: MatchOp, value: impl Into<String>) -> Result<Self, regex::Error> {
         let value = value.into();
         let regex = match op {
@@ -153,7 +153,7 @@ impl Matcher {
         &self.value
     }
 
-    /// True when a label of this value (empty: no such label) fulfils the condition.
+    /// True when a label with this value (empty: no such label) matches.
     pub(crate) fn matches_value(&self, value: &str) -> bool {
         let regex = |value| self.regex.as_ref().is_some_and(|regex| regex.is_match(value));
         match self.op {
@@ -164,7 +164,7 @@ impl Matcher {
         }
     }
 
-    /// True when `labels` fulfil the condition.
+    /// True when `labels` match.
     pub fn matches(&self, labels: &Labels) -> bool {
         self.matches_value(labels.get(&self.name).unwrap_or(""))
     }
@@ -230,7 +230,7 @@ fn is_name_start(c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_'
 }
 
-/// Dots are taken too, although PromQL wants such names quoted: label names of OpenTelemetry have them.
+/// Dots are accepted, although PromQL requires such names to be quoted: OpenTelemetry label names have them.
 fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '.'
 }
@@ -280,7 +280,7 @@ impl<'a> Parser<'a> {
     fn matcher(position: usize, name: &str, op: MatchOp, value: String) -> Result<Matcher, SelectorError> {
         Matcher::new(name, op, value).or_else(|error| {
             let error = error.to_string();
-            // The last line of regex's message says what is wrong; the others draw the expression.
+            // The last line of regex's message has the reason; the others draw the expression.
             let reason = error.lines().last().unwrap_or_default();
             let reason = reason.strip_prefix("error: ").unwrap_or(reason);
             Self::error_at(position, format!("invalid regular expression: {reason}"))
@@ -298,7 +298,7 @@ impl<'a> Parser<'a> {
             if self.take("}") {
                 break;
             }
-            // Before the next one is compiled.
+            // Checked before the next expression is compiled.
             check_count(matchers.len() + 1)?;
             matchers.push(self.condition()?);
             self.skip_space();
@@ -320,7 +320,7 @@ impl<'a> Parser<'a> {
             _ => return self.expected("a label name or `}`"),
         };
         self.skip_space();
-        // The two-character signs first: `=` starts `=~`.
+        // The two-character operators first: `=` is a prefix of `=~`.
         let ops = [MatchOp::NotEqual, MatchOp::Regex, MatchOp::NotRegex, MatchOp::Equal];
         let Some(op) = ops.into_iter().find(|op| self.take(op.as_str())) else {
             return self.expected("one of `=`, `!=`, `=~`, `!~`");

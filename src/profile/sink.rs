@@ -1,31 +1,31 @@
-//! Where profiles go: the one trait between producers (components, the routes of the server) and consumers (components,
-//! the store).
+//! Sinks: the one trait between producers (components, the server's routes) and consumers (components, the store) of
+//! profiles.
 
 use std::sync::Arc;
 
 use crate::base::BoxFuture;
 use crate::profile::{DecodedProfile, RawProfile};
 
-/// What a sink failed at, in a form that lets the caller decide.
+/// Kind of a sink's failure, from which the caller decides what to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SinkErrorKind {
     /// The profile or its labels are wrong; the same bytes fail again. HTTP 400.
     Invalid,
     /// A size limit was exceeded; the same bytes fail again. HTTP 413.
     TooLarge,
-    /// A rate or series limit was exceeded; later it may work. HTTP 429.
+    /// A rate or series limit was exceeded; a retry may succeed. HTTP 429.
     LimitExceeded,
-    /// The sink cannot take it now (full, stopping, disk or network failure); later it may work. HTTP 503.
+    /// The sink cannot accept it now (full, stopping, disk or network failure); a retry may succeed. HTTP 503.
     Unavailable,
-    /// A fault of ours. HTTP 500.
+    /// A bug in the sink. HTTP 500.
     Internal,
-    /// The sink has ended and took nothing: whoever took its place may be asked at once. HTTP 503.
+    /// The sink has ended and accepted nothing: its replacement may be tried at once. HTTP 503.
     Gone,
 }
 
 impl SinkErrorKind {
-    /// Of the errors of several profiles, the kind that most wants a retry stands for all: what is not stored would
-    /// otherwise be lost.
+    /// The kind that represents the errors of several profiles: the one that most needs a retry, since profiles would
+    /// be lost otherwise.
     pub(crate) fn most_retryable(kinds: impl IntoIterator<Item = Self>) -> Option<Self> {
         kinds.into_iter().max_by_key(|kind| match kind {
             Self::Invalid => 0,
@@ -41,7 +41,7 @@ impl SinkErrorKind {
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
 pub struct SinkError {
-    /// The kind, which carries the answer to "retry?".
+    /// The kind, which says whether a retry makes sense.
     pub kind: SinkErrorKind,
     /// What was being done and what went wrong, lower case.
     pub message: String,
@@ -99,19 +99,19 @@ impl RefusedProfile {
         Self { index, error }
     }
 
-    /// The same profile in the larger batch of which this one was a part: `indices` has the place of each of its
+    /// Maps the profile back to the larger batch that this batch was a part of: `indices` has the index of each of its
     /// profiles there.
     pub(crate) fn within(self, indices: &[usize]) -> Option<Self> {
         Some(Self::new(*indices.get(self.index)?, self.error))
     }
 }
 
-/// Takes profiles. What success means is the sink's promise: the store's is "durable", a queue's is "queued durably".
+/// Accepts profiles. Each sink defines what success means: for the store "durable", for a queue "queued durably".
 pub trait ProfileSink: Send + Sync + 'static {
-    /// Hands over one batch. Each profile is taken or refused for itself: the answer holds those that were refused.
+    /// Passes on one batch. Each profile is accepted or refused independently; the result holds the refused ones.
     fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<RefusedProfile>>;
 
-    /// As [`ProfileSink::append`], of profiles that are decoded. A sink that has no use for columns gets bytes.
+    /// Like [`ProfileSink::append`], for decoded profiles. A sink that cannot use columns gets bytes.
     fn append_decoded(&self, profiles: Vec<DecodedProfile>) -> BoxFuture<'_, Vec<RefusedProfile>> {
         let profiles = profiles.into_iter().map(|profile| profile.into_parts().0);
         self.append(profiles.collect())

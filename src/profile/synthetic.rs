@@ -1,7 +1,8 @@
-//! Made-up profiles of a realistic shape, for benches, tests and load generators: the same seed gives the same profile.
+//! Synthetic profiles of a realistic shape, for benches, tests and load generators: the same seed gives the same
+//! profile.
 //!
 //! The shape is that of a busy Go service: functions in packages, call trees that share their roots, most samples on
-//! few stacks. Nothing here is used by the running program on real data.
+//! few stacks. The running program does not use this for real data.
 
 use crate::profile::pprof::{Function, Line, Location, Mapping, Profile, SampleLabel, ValueType};
 
@@ -29,11 +30,11 @@ const NOUNS: [&str; 8] = [
 pub struct Shape {
     /// Distinct functions, one or two lines each.
     pub functions: usize,
-    /// Samples, each a distinct stack but for chance.
+    /// Samples, nearly all with distinct stacks.
     pub samples: usize,
     /// Most locations of a stack.
     pub depth: usize,
-    /// One sample in so many carries a text label; 0 for none.
+    /// One sample in this many has a text label; 0 for none.
     pub labelled_every: usize,
 }
 
@@ -49,7 +50,7 @@ impl Default for Shape {
     }
 }
 
-/// The strings of synthetic profiles, which borrow them.
+/// The strings that synthetic profiles borrow.
 pub struct Names {
     functions: Vec<(String, String)>,
     routes: Vec<String>,
@@ -105,7 +106,7 @@ pub fn cpu_profile(names: &Names, shape: Shape, seed: u64) -> Profile<'_> {
             file,
             start_line: (index % 40 * 25) as i64,
         });
-        // Two call sites a function; every fifth has the function of the next index inlined in it.
+        // Two call sites per function; in every fifth function the next one is inlined.
         for site in 0..2 {
             let lines_start = profile.lines.len() as u32;
             if index % 5 == 0 && site == 1 {
@@ -155,11 +156,11 @@ fn value_type<'a>(kind: &'a str, unit: &'a str) -> ValueType<'a> {
     ValueType { kind, unit }
 }
 
-/// A xorshift generator: enough for shapes, and the same everywhere.
+/// A xorshift generator: sufficient for shapes, and equal on all platforms.
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// A generator; near seeds give unlike numbers.
+    /// A generator; similar seeds give unrelated numbers.
     pub(crate) fn new(seed: u64) -> Self {
         let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -167,7 +168,7 @@ impl Random {
         Self((mixed ^ (mixed >> 31)) | 1)
     }
 
-    /// The next number of 64 bits.
+    /// The next 64-bit number.
     pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

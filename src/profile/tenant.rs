@@ -1,11 +1,11 @@
-//! Whose data something is: the id of a tenant, and the one place that says which ids are valid.
+//! Tenant ids, and the rules that say which ids are valid.
 //!
-//! The rules are Pyroscope's. A valid id is safe as the name of a folder.
+//! The rules are Pyroscope's. A valid id is safe as a folder name.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// The tenant of everything when tenants are not told apart.
+/// The tenant of all data when tenants are not distinguished.
 const DEFAULT_TENANT: &str = "anonymous";
 
 /// Longest valid id in bytes.
@@ -14,10 +14,10 @@ const MAX_LENGTH: usize = 150;
 /// Characters of an id besides ASCII letters and digits.
 const PUNCTUATION: &[u8] = b"!-_.*'()";
 
-/// Longest part of a refused id that an error repeats, in characters.
+/// Longest part of a refused id that is repeated in an error, in characters.
 const SHOWN_CHARS: usize = MAX_LENGTH;
 
-/// The id of a tenant, which is valid.
+/// A tenant id that is known to be valid.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TenantId(Arc<str>);
 
@@ -30,10 +30,10 @@ pub enum TenantError {
     /// It is longer than 150 bytes.
     #[error("the tenant id has {0} bytes, the limit is {MAX_LENGTH}")]
     TooLong(usize),
-    /// It is `.` or `..`, which are no names of folders.
+    /// It is `.` or `..`, which are not folder names.
     #[error("the tenant id `{0}` is not allowed")]
     Reserved(String),
-    /// It has a `|`, by which other servers join several ids.
+    /// It contains a `|`, which other servers use to join several ids.
     #[error("the tenant id `{0}` names several tenants, and exactly one is wanted")]
     Several(String),
     /// It has a character that is not allowed.
@@ -47,7 +47,7 @@ pub enum TenantError {
 }
 
 impl TenantId {
-    /// The tenant of everything when tenants are not told apart.
+    /// The tenant of all data when tenants are not distinguished.
     pub fn anonymous() -> Self {
         Self(DEFAULT_TENANT.into())
     }
@@ -85,7 +85,7 @@ impl fmt::Display for TenantId {
     }
 }
 
-/// The id of a tenant of a test.
+/// Creates a tenant id for a test.
 #[cfg(test)]
 pub(crate) fn tenant_id(id: &str) -> TenantId {
     id.parse().unwrap()

@@ -1,4 +1,4 @@
-//! Times of profiles as the store keeps them: microseconds since 1970, in days by UTC.
+//! Times as the store keeps them: microseconds since 1970, and days in UTC.
 
 /// Microseconds of an hour.
 pub(crate) const HOUR_US: i64 = 3_600_000_000;
@@ -15,7 +15,7 @@ pub(crate) fn day_of(time_us: i64) -> i32 {
 /// A span of time in microseconds since 1970, start included, end not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeSpan {
-    /// First microsecond that is in it.
+    /// First microsecond of the span.
     pub start: i64,
     /// First microsecond after it.
     pub end: i64,
@@ -30,28 +30,28 @@ impl TimeSpan {
         Self { start, end }
     }
 
-    /// The span of a day since 1970.
+    /// The span of a day, given in days since 1970.
     pub(crate) fn of_day(day: i32) -> Self {
         let start = i64::from(day).saturating_mul(DAY_US);
         Self::new(start, start.saturating_add(DAY_US))
     }
 
-    /// True when no time is in it.
+    /// True when the span contains no time.
     pub fn is_empty(self) -> bool {
         self.start >= self.end
     }
 
-    /// Whether a time is in it.
+    /// Whether the span contains a time.
     pub fn contains(self, time: i64) -> bool {
         self.start <= time && time < self.end
     }
 
-    /// Whether a time from `first` to `last`, both included, may be in it.
+    /// Whether the span contains any time from `first` to `last`, both included.
     pub fn touches(self, first: i64, last: i64) -> bool {
         self.start <= last && first < self.end
     }
 
-    /// The days that it touches, first and last.
+    /// The first and the last day that overlap the span.
     pub fn days(self) -> std::ops::RangeInclusive<i32> {
         day_of(self.start)..=day_of(self.end.saturating_sub(1))
     }

@@ -1,15 +1,15 @@
-//! The table of functions by their own value, as `go tool pprof -top` prints it: flat, share, running share,
-//! cumulative, share.
+//! The table of functions ordered by self value, like `go tool pprof -top`: flat, share, running share, cumulative,
+//! share.
 //!
-//! The cumulative value of a function counts each stack once, however often the function is in it. Rows are made from a
-//! tree or from a flame graph that came over the wire; a tree without a node limit is exact.
+//! The cumulative value of a function counts each stack once, however often the function is in it. Rows are built from
+//! a tree or from a flame graph received over the wire; a tree without a node limit is exact.
 
 use std::fmt::Write;
 
 use crate::profile::flamegraph::Tree;
 use crate::profile::format;
 
-/// A function with its sums.
+/// A function with its flat and cumulative value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopRow {
     /// Name of the function as stacks have it.
@@ -31,7 +31,7 @@ pub struct TopTable {
     pub total: i64,
 }
 
-/// A node of either source: the name's index, values, parent's index (smaller than its own).
+/// A node from a tree or a flame graph: the name's index, values, parent's index (smaller than its own).
 struct Node {
     name: usize,
     parent: usize,
@@ -39,11 +39,11 @@ struct Node {
     own: i64,
 }
 
-/// Position that stands for the parent of the root.
+/// Index that stands for the parent of the root.
 const NONE: usize = usize::MAX;
 
 impl TopTable {
-    /// Makes the table of merged stacks.
+    /// Builds the table from merged stacks.
     pub fn from_tree(tree: &Tree) -> Self {
         let nodes = tree
             .raw_nodes()
@@ -91,7 +91,7 @@ impl TopTable {
             work.push((index, false));
             work.extend(children[index].iter().map(|child| (*child, true)));
         }
-        // The root is no function.
+        // The root is not a function.
         if !rows.is_empty() {
             rows.remove(0);
         }

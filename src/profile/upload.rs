@@ -1,10 +1,10 @@
-//! A request of `/ingest` on its way through components, which pass it on as it came: its body may be in any format.
+//! A request of `/ingest` that is forwarded through components as received: its body may be in any format.
 //!
-//! In the bytes of a [`RawProfile`](crate::profile::RawProfile) the rest of the request stands before the body: `magic
+//! The bytes of a [`RawProfile`](crate::profile::RawProfile) then hold the rest of the request before the body: `magic
 //! | query | content type | content encoding | body to the end`; a text is `length u32 little endian | UTF-8`. The
-//! magic begins with a byte that begins neither pprof nor gzip. The name in the query is not there: it is made of the
-//! labels when the request is sent on. The layout is in queues on disk: a change takes a new magic and keeps reading
-//! the old.
+//! magic begins with a byte that begins neither pprof nor gzip. The parameter `name` is not stored: it is rebuilt from
+//! the labels when the request is sent on. The layout is in queues on disk: a change needs a new magic, and the old one
+//! must stay readable.
 
 use bytes::Bytes;
 
@@ -14,7 +14,7 @@ const MAGIC: &[u8; 8] = b"\0ingest\x01";
 /// A request of `/ingest`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upload {
-    /// Parameters of the URL but for `name`, encoded as in a URL.
+    /// Parameters of the URL except `name`, URL-encoded.
     pub query: Box<str>,
     /// Value of `Content-Type`; empty when there is none.
     pub content_type: Box<str>,
@@ -25,7 +25,7 @@ pub struct Upload {
 }
 
 impl Upload {
-    /// The bytes that stand before the body.
+    /// The bytes before the body.
     pub fn head(query: &str, content_type: &str, content_encoding: &str) -> Vec<u8> {
         let mut head = MAGIC.to_vec();
         for text in [query, content_type, content_encoding] {
@@ -53,7 +53,7 @@ impl Upload {
         })
     }
 
-    /// True for bytes that begin as those of an upload do.
+    /// True for bytes that begin like an upload.
     pub fn is_in(bytes: &[u8]) -> bool {
         bytes.starts_with(MAGIC)
     }

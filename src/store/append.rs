@@ -1,8 +1,8 @@
-//! From a push to the log: profiles are decoded a group at a time, each group charged to the budget, and queued for
-//! the log.
+//! From a push to the log: decodes profiles in groups, charges each group to the memory budget and queues it for the
+//! log.
 //!
-//! In: the profiles of one push. Out: an error for each that is refused, when all others are durable and in the head.
-//! A push may hold more than the budget: its groups follow each other as the log and the head take those before.
+//! In: the profiles of one push. Out: an error for each refused profile, once all others are durable and in the head. A
+//! push may exceed the budget: each group waits until the log and the head have taken earlier ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,11 +21,12 @@ use crate::store::published::Published;
 use crate::store::record;
 use crate::store::wal::{Log, Refused};
 
-/// Profiles that take no more memory than this are decoded at once: it takes less than the half millisecond that a
-/// change of threads is worth. It is on what they unpack to, not on what was sent.
+/// Groups whose profiles take less memory than this are decoded on the calling thread: decoding them takes less than
+/// the half millisecond that a change of threads costs. The memory follows from the uncompressed size, not from the
+/// bytes received.
 const LIGHT_BYTES: usize = 1 << 20;
 
-/// Records of fewer bytes are copied to the log's buffer at once.
+/// Groups whose records have fewer bytes than this are copied to the log's buffer on the calling thread.
 const LIGHT_RECORD_BYTES: usize = 256 << 10;
 
 /// Profiles that are decoded together, and the memory that they may take.
@@ -38,23 +39,23 @@ const ROOM_WAIT: Duration = Duration::from_secs(5);
 /// Longest time that a group waits for its part of the budget.
 const BUDGET_WAIT: Duration = Duration::from_secs(30);
 
-/// What takes profiles in.
+/// The write path of a store: what an append needs to take profiles in.
 pub(crate) struct Intake {
     pub(crate) config: Arc<StoreConfig>,
-    /// Counts what is refused and dropped.
+    /// Counts refused profiles and dropped values.
     pub(crate) metrics: Metrics,
-    /// Memory of profiles on their way to the head.
+    /// Memory budget of profiles between their arrival and the head.
     pub(crate) budget: Budget,
     pub(crate) log: Arc<Log<Pending>>,
-    /// The heads, whose size bounds what is taken.
+    /// The heads; their size limits what is accepted.
     pub(crate) published: Arc<Published>,
-    /// Waited for when the heads are full.
+    /// Appends wait here for a flush when the heads are full.
     pub(crate) flushes: Arc<Flushes>,
-    /// Says when nothing is taken any more.
+    /// Says whether the store still accepts profiles.
     pub(crate) lifecycle: Arc<Lifecycle>,
 }
 
-/// Accepted profiles of one append, on their way through the log.
+/// Accepted profiles of one group while their records go through the log.
 pub(crate) struct Pending {
     pub(crate) tenant: TenantId,
     /// The profiles whose records were queued.
@@ -72,20 +73,20 @@ pub(crate) enum Arrived {
     Decoded(DecodedProfile),
 }
 
-/// A profile and where it stands in the push.
+/// A profile and its index in the push.
 struct Opened {
     index: usize,
     profile: ToPrepare,
 }
 
 enum ToPrepare {
-    /// Of which so many bytes may be opened.
+    /// pprof bytes, and the uncompressed size that may be opened.
     Packed(RawProfile, usize),
     Decoded(DecodedProfile),
 }
 
 impl ToPrepare {
-    /// Most memory that preparing takes.
+    /// Most memory in bytes that preparing the profile takes.
     fn memory(&self) -> usize {
         match self {
             Self::Packed(_, room) => ingest::memory_for(*room),
@@ -106,7 +107,7 @@ struct Accepted {
 struct Decoded {
     accepted: Vec<Accepted>,
     refused: Vec<(usize, Rejection)>,
-    /// Larger than they said: to be opened once more, with room for the largest.
+    /// Profiles that are larger than they announced: opened once more, with room for the largest.
     larger: Vec<(usize, RawProfile)>,
 }
 
@@ -118,7 +119,7 @@ struct Waiting {
     durable: oneshot::Receiver<Result<(), SinkError>>,
 }
 
-/// Stores profiles; the tenant's limits decide which.
+/// Stores the profiles that the limits allow; returns the refused ones.
 pub(crate) async fn append(intake: Arc<Intake>, tenant: TenantId, profiles: Vec<Arrived>) -> Vec<RefusedProfile> {
     let limits = &intake.config.limits;
     let to_prepare = |arrived| match arrived {
@@ -172,7 +173,7 @@ fn all_refused(indices: Vec<usize>, error: &SinkError) -> impl Iterator<Item = R
         .map(|index| RefusedProfile::new(index, error.clone()))
 }
 
-/// How many of the first profiles make a group. At least one.
+/// Number of profiles at the start of `rest` that make a group; at least one.
 fn group_end(rest: &[Opened]) -> usize {
     let mut bytes = 0;
     let full = rest.iter().take(GROUP_PROFILES).position(|opened| {
@@ -182,14 +183,14 @@ fn group_end(rest: &[Opened]) -> usize {
     full.unwrap_or(rest.len().min(GROUP_PROFILES)).max(1)
 }
 
-/// What became of a group.
+/// Result of decoding and queueing a group.
 struct Taken {
     refused: Vec<RefusedProfile>,
     waiting: Option<Waiting>,
     larger: Vec<(usize, RawProfile)>,
 }
 
-/// Decodes a group and queues it; an error concerns all of it.
+/// Decodes a group and queues it; an error concerns the whole group.
 async fn take(intake: &Arc<Intake>, tenant: &TenantId, group: Vec<Opened>) -> Result<Taken, SinkError> {
     may_append(intake, group.len())?;
     // Back pressure: senders slow down to the speed of the flush before memory grows to the limit.
@@ -252,7 +253,7 @@ fn may_append(intake: &Intake, count: usize) -> Result<(), SinkError> {
     Ok(())
 }
 
-/// Waits for a part of the budget, within bounds.
+/// Waits for `charge`, at most [`BUDGET_WAIT`].
 async fn within(intake: &Intake, count: usize, charge: impl Future<Output = Charge>) -> Result<Charge, SinkError> {
     if let Ok(charge) = tokio::time::timeout(BUDGET_WAIT, charge).await {
         Ok(charge)
@@ -269,7 +270,7 @@ async fn within(intake: &Intake, count: usize, charge: impl Future<Output = Char
     }
 }
 
-/// Runs CPU work on so many bytes: here when they are fewer than `light_bytes`, else on a thread for blocking work.
+/// Runs CPU work that handles `bytes` bytes: on this thread below `light_bytes`, else on a thread for blocking work.
 async fn run<T: Send + 'static>(
     bytes: usize,
     light_bytes: usize,
@@ -311,7 +312,7 @@ fn decode(tenant: &TenantId, group: Vec<Opened>, received_ms: i64, limits: &Limi
     decoded
 }
 
-/// Hands a group to the log.
+/// Queues the records of a group in the log.
 fn queue(intake: &Intake, tenant: TenantId, accepted: Vec<Accepted>, charge: Charge) -> Waiting {
     let (mut indices, mut profiles, mut parts) = (Vec::new(), Vec::new(), Vec::new());
     for one in accepted {
@@ -339,15 +340,15 @@ fn queue(intake: &Intake, tenant: TenantId, accepted: Vec<Accepted>, charge: Cha
 }
 
 impl Accepted {
-    /// What the profile takes until the head has it, what the head will grow by, and its bytes here and in the log's
-    /// buffer.
+    /// Bytes to charge: the profile's memory until the head has it, the growth of the head, and the record's bytes here
+    /// and in the log's buffer.
     fn bytes(&self) -> usize {
         self.prepared.bytes() + self.prepared.growth() + 2 * self.raw.pprof.len() + self.header.len()
     }
 }
 
 impl Intake {
-    /// Why the store takes no profiles, if so: a word of the metric's label `reason`, and a text.
+    /// Why the store accepts no profiles, or `None`: a value of the metric's label `reason`, and a message.
     pub(crate) fn unavailable(&self) -> Option<(&'static str, String)> {
         if self.lifecycle.is_closing() {
             return Some(("closing", "the store is closing".to_owned()));
@@ -359,7 +360,8 @@ impl Intake {
         Some(("log_unavailable", failure.to_string()))
     }
 
-    /// True while appends should wait: the heads hold the active one and more, and a flush is about to make room.
+    /// True while appends should wait: the heads hold more than twice the size of a flush, and a flush is about to make
+    /// room.
     fn is_crowded(&self) -> bool {
         self.published.head_bytes() > self.config.flush_bytes.saturating_mul(2) && self.unavailable().is_none()
     }
@@ -382,7 +384,7 @@ impl Intake {
         }
     }
 
-    /// The error of an append whose thread has ended.
+    /// The error of an append that nobody answers because a thread has ended.
     fn refusal(&self) -> SinkError {
         let message = self
             .unavailable()

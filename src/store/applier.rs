@@ -14,12 +14,12 @@ use crate::store::metrics::Metrics;
 use crate::store::published::Published;
 use crate::store::wal::{LogEvent, LogEvents};
 
-/// What the thread works with.
+/// State of the applier thread.
 pub(crate) struct Applier {
     pub(crate) config: Arc<StoreConfig>,
-    /// Counts what is applied.
+    /// Metrics of the applied profiles.
     pub(crate) metrics: Metrics,
-    /// The head that is filled.
+    /// Holds the head that is being filled.
     pub(crate) published: Arc<Published>,
     /// Woken when the head is full.
     pub(crate) flushes: Arc<Flushes>,

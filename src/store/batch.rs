@@ -1,4 +1,4 @@
-//! From records of the log to a head, at a start and wherever else a head is made anew.
+//! Applies records of the log to a head, at start and whenever a head is rebuilt.
 
 use std::collections::BTreeSet;
 use std::thread::ScopedJoinHandle;
@@ -12,14 +12,14 @@ use crate::store::ingest::{self, Prepared, Refusal};
 use crate::store::lifecycle::caught;
 use crate::store::record::{self, Record};
 
-/// Memory of the records that are decoded at once: some tens of profiles a core.
+/// Memory of the records that are decoded together: a few dozen profiles per core.
 const BATCH_BYTES: usize = 64 << 20;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReplayError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A record made the program fail; the head that it was applied to is of no use.
+    /// A record made the program panic; the head that it was applied to must be dropped.
     #[error("record {} of segment {} cannot be applied: {}", .0.place.record, .0.place.segment, .0.reason)]
     Record(BadRecord),
 }
@@ -30,9 +30,9 @@ pub(super) struct Batch<'a> {
     head: &'a Head,
     skipped: &'a BTreeSet<RecordPlace>,
     waiting: Vec<Waiting>,
-    /// Memory that the waiting records may take when they are decoded.
+    /// Memory that decoding the waiting records may take, in bytes.
     bytes: usize,
-    /// Records met, those that are skipped too.
+    /// Records seen so far, including the skipped ones.
     pub records: u64,
     pub applied: u64,
     /// Records that cannot be read.
@@ -49,7 +49,7 @@ impl From<ReplayError> for StoreError {
 }
 
 impl<'a> Batch<'a> {
-    /// For the records of a segment.
+    /// A batch for the records of `segment`, without those in `skipped`.
     pub(super) fn new(segment: u64, head: &'a Head, skipped: &'a BTreeSet<RecordPlace>) -> Self {
         Self {
             segment,
@@ -111,7 +111,7 @@ impl<'a> Batch<'a> {
         });
         let mut records = waiting.into_iter();
         for worker in decoded {
-            // Panics of the decoder are caught in it.
+            // The decoder catches its own panics, so this one is a bug.
             let results = worker.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             for (result, waiting) in results.into_iter().zip(&mut records) {
                 let result = match result {

@@ -1,13 +1,14 @@
-//! Bytes that profiles take between their arrival and the head: one budget for what is decoded, what waits for the
-//! log, and what waits for the head.
+//! The memory budget of profiles between their arrival and the head: decoding, waiting for the log, and waiting for the
+//! head.
 //!
-//! A profile is charged before it is opened, with the most that decoding can take ([`Budget::reserve`]), and from then
-//! on with what it really takes ([`Budget::settle`]) until the head has it. Reservations are served in the order in
-//! which they came.
+//! A profile is charged before it is opened with the most that decoding can take ([`Budget::reserve`]). After decoding
+//! the charge becomes what the profile really takes ([`Budget::settle`]), until the head has it. Reservations are
+//! served in order of arrival.
 //!
-//! Nobody waits for ever: a charge shrinks or is given back without further units. What a few profiles take beyond
-//! their reservation, as a small one with very deep stacks does, is not taken from the units, for which others may
-//! wait that hold some themselves, but allowed to one at a time; that one waits for nothing but the log and the head.
+//! The budget cannot deadlock: a charge shrinks or is released without acquiring more units. A few profiles take more
+//! than their reservation, such as a small one with very deep stacks. The excess is not taken from the units, since the
+//! others that wait for units may hold some themselves; it is allowed to one profile at a time, which then waits for
+//! nothing but the log and the head.
 
 use std::sync::Arc;
 
@@ -21,14 +22,14 @@ pub(crate) struct Budget {
     beyond: Arc<Semaphore>,
 }
 
-/// A part of the budget, given back when it is dropped.
+/// A charge on the budget, released when it is dropped.
 pub(crate) struct Charge {
     held: HeldBytes,
     beyond: Option<OwnedSemaphorePermit>,
 }
 
 impl Budget {
-    /// A budget of so many bytes.
+    /// A budget of `bytes` bytes.
     pub(crate) fn new(bytes: usize) -> Self {
         Self {
             bytes: ByteBudget::new(bytes),
@@ -36,13 +37,13 @@ impl Budget {
         }
     }
 
-    /// Waits for `bytes`, or for the whole budget when they are more.
+    /// Waits for `bytes`, or for the whole budget when `bytes` exceeds it.
     pub(crate) async fn reserve(&self, bytes: usize) -> Charge {
         let held = self.bytes.take(bytes).await;
         Charge { held, beyond: None }
     }
 
-    /// Makes `charge` one of `bytes`: gives the rest back, or waits until it may take more than it reserved.
+    /// Changes `charge` to `bytes`: releases the rest, or waits for permission to exceed the reservation.
     pub(crate) async fn settle(&self, mut charge: Charge, bytes: usize) -> Charge {
         if bytes > charge.held.bytes() {
             // Nobody closes the semaphore, so this is always a permit.

@@ -1,12 +1,12 @@
-//! What time it is for the store: the system's clocks, or those that a test moves.
+//! The clocks of the store: those of the system, or clocks that a test sets.
 //!
-//! Times of receipt, ages of profiles and files, and what retention, downsampling and vacuum do about them follow the
-//! wall clock. Waits and budgets follow the monotonic clock of the system.
+//! Times of receipt, ages of profiles and files, and retention, downsampling and vacuum follow the wall clock. Timeouts
+//! and budgets follow the system's monotonic clock.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The clocks. Clones share them.
+/// A wall clock and a monotonic clock. Clones share them.
 #[derive(Clone)]
 pub struct Clock {
     made: Instant,
@@ -27,7 +27,7 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// A clock that shows what `now` gives, and runs evenly.
+    /// A wall clock that returns `now`; the monotonic clock follows it.
     pub fn new(now: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         Self {
             wall: Some(Arc::new(now)),
@@ -35,7 +35,8 @@ impl Clock {
         }
     }
 
-    /// A clock that shows what `now` gives while so much time passes as `running` says: it may be set.
+    /// A wall clock that returns `now` and a monotonic clock that returns `running`, so that a test can set one against
+    /// the other.
     #[cfg(test)]
     pub(crate) fn set_by(
         now: impl Fn() -> SystemTime + Send + Sync + 'static,
@@ -51,7 +52,7 @@ impl Clock {
         self.wall.as_ref().map_or_else(SystemTime::now, |now| now())
     }
 
-    /// Time since some moment, by a clock that nobody sets.
+    /// Time of the monotonic clock since an arbitrary start.
     pub fn running(&self) -> Duration {
         match (&self.running, &self.wall) {
             (Some(running), _) => running(),
@@ -70,7 +71,7 @@ impl Clock {
         i64::try_from(self.since_1970().as_millis()).unwrap_or(i64::MAX)
     }
 
-    /// A clock before 1970 shows 1970.
+    /// Time since 1970; zero for a clock that is set before 1970.
     fn since_1970(&self) -> Duration {
         self.now().duration_since(UNIX_EPOCH).unwrap_or_default()
     }

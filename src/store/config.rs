@@ -1,4 +1,4 @@
-//! What a store is opened with.
+//! Configuration of a store.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,23 +11,25 @@ use crate::store::limits::Limits;
 use crate::store::maintenance::MaintenanceConfig;
 use crate::store::wal::SyncMode;
 
-/// What a store is opened with.
+/// Configuration of a store.
 #[derive(Debug, Clone)]
 pub struct StoreConfig {
     /// The data folder; created when it is not there.
     pub dir: PathBuf,
-    /// A head of so many bytes in memory is flushed, 32 MiB. While the heads hold twice as much, appends wait for the
+    /// A head of this many bytes in memory is flushed, 32 MiB. While the heads hold twice as much, appends wait for the
     /// flush.
     pub flush_bytes: u64,
-    /// A head whose first profile is so old is flushed, 5 minutes.
+    /// A head is flushed when its first profile is this old, 5 minutes.
     pub flush_age: Duration,
-    /// Profiles are refused while all heads together hold more, because flushing fails or cannot keep up, 256 MiB.
+    /// Profiles are refused while all heads together hold more than this many bytes because flushes fail or are too
+    /// slow, 256 MiB.
     pub head_limit_bytes: u64,
-    /// What is refused of a profile.
+    /// Limits on what a profile may contain.
     pub limits: Limits,
     /// Whether an acknowledgement waits for the disk.
     pub sync: SyncMode,
-    /// Commits to a table between checkpoints of its log, 50: opening a table reads at most so many entries one by one.
+    /// Commits to a table between checkpoints of its log, 50: opening a table reads at most this many entries one by
+    /// one.
     pub checkpoint_interval: u64,
     /// Merging, retention and deletion of files.
     pub maintenance: MaintenanceConfig,

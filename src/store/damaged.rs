@@ -1,9 +1,9 @@
-//! Records of the log that cannot be replayed or flushed: kept beside the log, each in a file of its own, with the
+//! Damaged records of the log, which cannot be replayed or flushed: kept beside the log, each in its own file with the
 //! reason.
 //!
 //! `NNNNNNNNNNNN-K.damaged` is a segment file that holds record `K` (from 0) of that segment; `.damaged.txt` beside it
-//! says why. The server never reads or deletes them; `repair` makes a segment of one that a newer program, or another
-//! configuration, can read.
+//! holds the reason. The server never reads or deletes them. `repair` turns one back into a segment when a newer
+//! program or another configuration can read it.
 
 use std::fs;
 use std::io;
@@ -18,11 +18,11 @@ use crate::store::StoreError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct RecordPlace {
     pub(crate) segment: u64,
-    /// Number of the record in the segment.
+    /// Number of the record in the segment, from 0.
     pub(crate) record: u64,
 }
 
-/// A record that cannot be used.
+/// A damaged record and why it is one.
 #[derive(Debug, Clone)]
 pub(crate) struct BadRecord {
     pub(crate) place: RecordPlace,
@@ -30,7 +30,7 @@ pub(crate) struct BadRecord {
     pub(crate) reason: String,
 }
 
-/// Writes a record to a file of its own, durable when it returns. Writing the same record again changes nothing.
+/// Writes a record to its own file, durable when it returns. Writing the same record again changes nothing.
 pub(crate) fn put_aside(folder: &Path, bad: &BadRecord) -> Result<PathBuf, StoreError> {
     let RecordPlace { segment, record } = bad.place;
     let path = folder.join(format!("{segment:012}-{record}.damaged"));
@@ -43,7 +43,7 @@ pub(crate) fn put_aside(folder: &Path, bad: &BadRecord) -> Result<PathBuf, Store
     Ok(path)
 }
 
-/// The files of records that were put aside, in the order of the log.
+/// Files of damaged records, in the order of the log.
 pub(crate) fn list(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -68,7 +68,7 @@ pub(crate) fn segment_of(path: &Path) -> Option<u64> {
     path.file_name()?.to_str()?.split_once('-')?.0.parse().ok()
 }
 
-/// Why a record was put aside, as far as it is known.
+/// Why a record was put aside, or a text that says the reason is unknown.
 pub(crate) fn reason(path: &Path) -> String {
     fs::read_to_string(path.with_extension("damaged.txt")).map_or_else(
         |_| "the reason is not known any more".to_owned(),

@@ -1,4 +1,4 @@
-//! Errors of the store: what was being done to which file or table, and what went wrong.
+//! Errors of the store: the operation, the file or table, and the cause.
 //!
 //! Errors about single profiles are [`crate::profile::SinkError`]; the ones here concern the store as a whole.
 
@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 
 use crate::store::schema::Table;
 
-/// The store could not be opened, flushed or closed.
+/// An error of the store as a whole, such as a failed open, flush or close.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// A file operation failed.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was being done, as a verb: `write`, `create`.
+        /// The operation, as a verb: `write`, `create`.
         action: &'static str,
-        /// The file or folder that it happened to.
+        /// The file or folder of the operation.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// Another process holds the folder.
@@ -45,7 +45,7 @@ pub enum StoreError {
     /// An operation on a Delta table failed.
     #[error("cannot {action} table `{}`: {reason}", table.name())]
     Table {
-        /// What was being done, as a verb.
+        /// The operation, as a verb.
         action: &'static str,
         /// The table that it happened to.
         table: Table,
@@ -59,7 +59,7 @@ pub enum StoreError {
         address: String,
         reason: String,
     },
-    /// Files were to be exchanged that another program has exchanged or deleted meanwhile.
+    /// Files were to be replaced that another program has replaced or deleted meanwhile.
     #[error("another program has removed files of table `{}` first; its list is read again", .0.name())]
     Outdated(Table),
     /// A Parquet file could not be written.
@@ -70,7 +70,7 @@ pub enum StoreError {
         /// The reason that the Parquet library gave.
         reason: String,
     },
-    /// The write-ahead log takes nothing at the moment.
+    /// The write-ahead log does not accept records at the moment.
     #[error("the write-ahead log is not writable: {0}")]
     LogUnavailable(String),
     /// A request for maintenance cannot be understood.
@@ -79,10 +79,10 @@ pub enum StoreError {
     /// The store was closed before the answer.
     #[error("the store is closed")]
     Closed,
-    /// A thread of the store has ended, which only a restart mends.
+    /// A thread of the store has ended; only a restart helps.
     #[error("{0}")]
     ThreadEnded(String),
-    /// A fault of ours ended an operation.
+    /// A bug in the store ended an operation.
     #[error("the operation failed by a fault of the program: {0}")]
     Panicked(String),
     /// The work did not end in the time given; what is in the write-ahead log is replayed at the next start.
@@ -91,7 +91,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// True when not the disk but what was to be written may be the cause.
+    /// True when the cause may be the data to be written and not the disk.
     pub(crate) fn may_be_the_data(&self) -> bool {
         matches!(self, Self::Parquet { .. } | Self::Panicked(_))
     }

@@ -1,6 +1,6 @@
-//! Places at which a test may let the store fail, so that every crash and a full disk can be played through.
+//! Places at which a test can make the store fail, to simulate every crash and a full disk.
 //!
-//! In production there is no hook and [`Faults::check`] is one branch. The hook decides by place and may count.
+//! In production there is no hook and [`Faults::check`] is one branch. The hook decides by place and may count calls.
 
 use std::io;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use arrow::record_batch::RecordBatch;
 
 use crate::store::schema::Table;
 
-/// A place at which the store touches the disk.
+/// A point at which the store accesses the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Place {
     /// `VERSION`, `WRITER` or the folders of the data folder are written.
@@ -68,7 +68,7 @@ pub enum Place {
     CheckpointFolderSync(Table),
     /// `_last_checkpoint` is written.
     CheckpointHint(Table),
-    /// A file that nobody needs any more is deleted.
+    /// A file that is no longer needed is deleted.
     FileDelete(Table),
     /// A request for a deletion is made durable: folder, file, sync, rename, sync of two folders.
     RequestWrite,
@@ -78,16 +78,16 @@ pub enum Place {
 
 /// Decides whether an operation fails.
 pub trait FaultHook: Send + Sync {
-    /// An error makes the operation at `place` fail with it.
+    /// Called before the operation at `place`; an error makes the operation fail with it.
     fn check(&self, place: Place) -> io::Result<()>;
 
-    /// The operation at `place` was done; for tests of the order of operations.
+    /// Called after the operation at `place`; for tests of the order of operations.
     fn done(&self, _place: Place) {}
 
-    /// Rows of a flush are encoded; a hook may panic at them.
+    /// Called with the rows of a flush before they are encoded; a hook may panic.
     fn encode(&self, _table: Table, _rows: &RecordBatch) {}
 
-    /// The records of so many appends are in the log and not yet synced; comes between the `done` of
+    /// Called when the records of `_appends` appends are written and not yet synced: between the `done` of
     /// [`Place::LogWrite`] and the check of [`Place::LogSync`].
     fn logged(&self, _appends: usize) {}
 }
@@ -97,17 +97,17 @@ pub trait FaultHook: Send + Sync {
 pub struct Faults(Option<Arc<dyn FaultHook>>);
 
 impl Faults {
-    /// Faults as `hook` decides.
+    /// Faults decided by `hook`.
     pub fn new(hook: Arc<dyn FaultHook>) -> Self {
         Self(Some(hook))
     }
 
-    /// The hook's word on `place`; always `Ok` without a hook.
+    /// Asks the hook about `place`; always `Ok` without a hook.
     pub fn check(&self, place: Place) -> io::Result<()> {
         self.0.as_ref().map_or(Ok(()), |hook| hook.check(place))
     }
 
-    /// Does `operation` unless the hook fails it, and tells the hook when it is done.
+    /// Runs `operation` unless the hook fails it, and then calls the hook's `done`.
     pub fn run<T>(&self, place: Place, operation: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         self.check(place)?;
         let result = operation()?;
@@ -115,21 +115,21 @@ impl Faults {
         Ok(result)
     }
 
-    /// Shows the hook rows that are encoded.
+    /// Passes rows that are about to be encoded to the hook.
     pub fn encode(&self, table: Table, rows: &RecordBatch) {
         if let Some(hook) = &self.0 {
             hook.encode(table, rows);
         }
     }
 
-    /// Tells the hook how many appends are in the log.
+    /// Passes the number of written appends to the hook.
     pub(crate) fn logged(&self, appends: usize) {
         if let Some(hook) = &self.0 {
             hook.logged(appends);
         }
     }
 
-    /// Tells the hook that something was done.
+    /// Tells the hook that the operation at `place` succeeded.
     pub fn done(&self, place: Place) {
         if let Some(hook) = &self.0 {
             hook.done(place);

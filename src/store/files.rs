@@ -1,7 +1,7 @@
-//! Parquet files of one head: sorted, compressed, synced.
+//! Writes the Parquet files of one head: sorted, compressed, synced.
 //!
-//! In: a head's partition and table. Out: a file under the table's folder and what the Delta log needs to know of it.
-//! A file that is not committed is garbage without harm; its name tells whose it is ([`FileName`]).
+//! In: a head's partition and table. Out: a file under the table's folder and what the Delta log needs to know of it. A
+//! file that is not committed is harmless garbage; its name contains the writer ([`FileName`]).
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -35,7 +35,7 @@ const ID_DICTIONARY_BYTES: usize = 16 << 20;
 pub(crate) struct FileName {
     /// Last segment of the log that the file covers.
     pub(crate) segment: u64,
-    /// Distinguishes attempts, so that no file is ever written twice.
+    /// Number of the attempt, so that no file is ever written twice.
     pub(crate) attempt: u32,
     /// Identity of the writer.
     pub(crate) writer: String,
@@ -53,7 +53,7 @@ impl FileName {
         if owner == writer { segment.parse().ok() } else { None }
     }
 
-    /// What the name of a file says, when a flush wrote it.
+    /// Parses the name of a file; `None` when no flush wrote it.
     pub(crate) fn parse(path: &str) -> Option<Self> {
         let (segment, rest) = name_of(path).strip_suffix(".parquet")?.split_once('-')?;
         let (attempt, writer) = rest.split_once('-')?;
@@ -117,7 +117,7 @@ fn write_partition(
     output.map(|output| output.finish(stats)).transpose()
 }
 
-/// Encodes all tables of a head and keeps nothing of it; the error says why it cannot be done.
+/// Encodes all tables of a head and discards the output; the error says why they cannot be encoded.
 pub(crate) fn encode_nowhere(head: &Head, faults: &Faults) -> Result<(), String> {
     for (tenant, day) in head.days() {
         for table in Table::ALL {
@@ -157,32 +157,32 @@ pub(crate) struct Target<'a> {
 pub(crate) struct Effort {
     /// Compression level of zstd.
     pub(crate) zstd: i32,
-    /// Rows of a page: longer ones compress better, shorter ones are skipped better.
+    /// Rows of a page: longer pages compress better, shorter ones allow finer skipping.
     pub(crate) page_rows: usize,
-    /// Rows of a row group: many readers skip by row group only, and each has a dictionary of its own.
+    /// Rows of a row group: many readers skip whole row groups only, and each has its own dictionary.
     pub(crate) group_rows: usize,
-    /// Samples: the stacks of a series stand by how many rows they have, most first, instead of by their ids, and row
-    /// groups end where a series does. Those stacks that occur all the time come first, so the numbers of a row
-    /// group's dictionary of times rise with time, and those of one series in an hour fit in a byte: both compress
-    /// better; it takes a second look at the rows.
+    /// Samples: the stacks of a series are ordered by their number of rows, largest first, instead of by id, and row
+    /// groups end where a series does. Stacks that occur all the time then come first. The numbers of a row group's
+    /// dictionary of times therefore rise with time, and those of one series in an hour fit in a byte: both compress
+    /// better, at the cost of a second pass over the rows.
     pub(crate) stacks_by_rows: bool,
 }
 
-/// A flush: it is written once and merged soon.
+/// Flushed files: written once and merged soon.
 pub(crate) const FLUSHED: Effort = Effort {
     zstd: 3,
     page_rows: 20_000,
     group_rows: 1 << 20,
     stacks_by_rows: false,
 };
-/// A first merge: it is merged again when its hour is over.
+/// First merges: merged again when their hour is over.
 pub(crate) const MERGED: Effort = Effort {
     zstd: 3,
     page_rows: 20_000,
     group_rows: 64 << 10,
     stacks_by_rows: false,
 };
-/// What stays: names, profiles, and samples of hours that are over. Written once, read often.
+/// Files that stay: names, profiles, and samples of hours that are over. Written once, read often.
 pub(crate) const SETTLED: Effort = Effort {
     zstd: 14,
     page_rows: 20_000,
@@ -216,7 +216,7 @@ impl Output {
                     }
                     File::options().write(true).read(true).create_new(true).open(&path)
                 }
-                // It goes to the bucket when it is whole.
+                // The bucket gets the file when it is complete.
                 Root::Bucket(bucket) => bucket.scratch(),
             })
             .map_err(StoreError::io("create", &path))?;
@@ -310,7 +310,7 @@ fn parquet_error(path: &Path, error: &parquet::errors::ParquetError) -> StoreErr
     }
 }
 
-/// A file whose bytes are hashed on their way.
+/// A file whose bytes are hashed as they are written.
 struct Hashed {
     file: File,
     hash: Xxh3,
@@ -330,7 +330,7 @@ impl Write for Hashed {
     }
 }
 
-/// How a table's files are written. Dictionaries, the default, are smallest for every column of the samples
+/// Parquet writer properties for a table. Dictionaries, the default, are smallest for every column of the samples
 /// (`layout_tests.rs` measures).
 pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBuilder, parquet::errors::ParquetError> {
     let schema = table.schema();
@@ -342,7 +342,7 @@ pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBu
             .position(|field| field.name() == name)
             .map(|index| index as i32 - 2)
     };
-    // Profiles are few, and a dictionary of their ids in each group would be most of the file.
+    // Profiles are few rows; a dictionary of their ids per row group would be most of the file.
     let group_rows = match table {
         Table::Samples => effort.group_rows,
         _ => FLUSHED.group_rows,
@@ -370,8 +370,7 @@ pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBu
         .set_data_page_row_count_limit(effort.page_rows)
         .set_sorting_columns(Some(order))
         .set_statistics_enabled(EnabledStatistics::None);
-    // Every profile has an id of its own, and all its types have the same one: a dictionary, however large, keeps it
-    // once.
+    // Every profile has its own id, which all its types share: a dictionary, however large, stores each id once.
     if index("profile_id").is_some() {
         builder = builder.set_column_dictionary_page_size_limit(ColumnPath::from("profile_id"), ID_DICTIONARY_BYTES);
     }

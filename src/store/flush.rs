@@ -1,8 +1,8 @@
-//! From a frozen head to committed tables: files, commits, publication, deletion of the log, in that order.
+//! Writes a frozen head to the tables: files, commits, publication, deletion of log segments, in that order.
 //!
 //! A generation is a frozen head and the last log segment it covers. Each table is committed with that number as its
-//! transaction version, so an attempt after a failure or a crash does only what is missing. Segments are deleted when
-//! all four tables are durable, never before.
+//! transaction version, so a retry after a failure or a crash only does what is missing. Segments are deleted after all
+//! four tables are durable, never before.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
 use crate::store::wal;
 
-/// A head that takes nothing more.
+/// A frozen head and the log segments it covers.
 #[derive(Clone)]
 pub(crate) struct Generation {
     pub(crate) head: Arc<Head>,
@@ -29,7 +29,7 @@ pub(crate) struct Generation {
     pub(crate) last_segment: u64,
 }
 
-/// The tables of a folder, open for writing, and who writes.
+/// The tables of a folder, open for writing, and the identity of their writer.
 pub(crate) struct Tables {
     /// In the order of [`Table::ALL`].
     pub(crate) tables: Vec<DeltaTable>,
@@ -42,14 +42,14 @@ pub(crate) struct Tables {
     pub(crate) faults: Faults,
 }
 
-/// What became of the tables' files.
+/// Result of committing a generation to a table.
 pub(crate) enum Outcome {
     Added(Vec<FileEntry>),
-    /// An earlier attempt had committed already: the table must be listed anew.
+    /// An earlier attempt had already committed: the table must be listed again.
     Unknown,
 }
 
-/// Outcomes of the tables that a generation is committed to, kept from attempt to attempt.
+/// Outcomes of the tables that a generation is committed to, kept between attempts.
 pub(crate) type Progress = BTreeMap<Table, Outcome>;
 
 /// All live files of some tables.
@@ -108,7 +108,7 @@ impl Tables {
         Ok(lists)
     }
 
-    /// Commits a generation to every table that `progress` lacks. On an error `progress` holds what was done.
+    /// Commits a generation to every table that `progress` lacks. After an error `progress` holds what was done.
     pub(crate) fn commit(&mut self, generation: &Generation, progress: &mut Progress) -> Result<(), StoreError> {
         let result =
             caught(|| self.try_commit(generation, progress)).unwrap_or_else(|reason| Err(StoreError::Panicked(reason)));
@@ -116,8 +116,8 @@ impl Tables {
         result
     }
 
-    /// Writes the files of all tables before the first commit: what cannot be encoded is found while no table has any
-    /// of it.
+    /// Writes the files of all tables before the first commit, so that rows that cannot be encoded are found before any
+    /// table has a part of the generation.
     fn try_commit(&mut self, generation: &Generation, progress: &mut Progress) -> Result<(), StoreError> {
         self.attempt += 1;
         let name = FileName {
@@ -136,7 +136,7 @@ impl Tables {
             let committed = table.committed(&self.writer)?;
             if committed < Some(version) {
                 if self.failed {
-                    // Half-written files would fill a disk that is full already a little more with each attempt.
+                    // Removed at once: with each attempt, half-written files would fill a full disk a little more.
                     let committed = committed.map_or(0, |version| version.max(0) as u64);
                     files::remove_uncommitted(table.root(), kind, &self.writer, committed)?;
                 }
@@ -182,7 +182,7 @@ pub(crate) fn delete_segments(folder: &Path, last: u64, faults: &Faults) -> Resu
                 .map_err(StoreError::io("remove", &path))?;
         }
     }
-    // Not for safety, a segment that comes back is deleted again; but then the start need not.
+    // Not needed for safety, since a segment that reappears is deleted again; it saves the next start that work.
     faults
         .run(Place::LogDeleteSync, || sync_parent(&folder.join("x")))
         .map_err(StoreError::io("sync", folder))

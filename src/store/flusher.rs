@@ -1,5 +1,5 @@
-//! The thread that flushes: one frozen generation at a time, again until it succeeds. Between flushes it looks for
-//! what other servers have committed.
+//! The thread that flushes: one frozen generation at a time, retried until it succeeds. Between flushes it polls for
+//! the commits of other servers.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,11 +27,11 @@ const RETRY_WAITS: [Duration; 5] = [
     Duration::from_secs(30),
 ];
 
-/// What the thread works with.
+/// State of the flush thread.
 pub(crate) struct Flusher {
     pub(crate) config: Arc<StoreConfig>,
     pub(crate) metrics: Metrics,
-    /// The head that is flushed, and where its files are published.
+    /// Holds the head to flush, and publishes its files.
     pub(crate) published: Arc<Published>,
     /// The log, rotated before a flush.
     pub(crate) log: Arc<Log<Pending>>,
@@ -99,7 +99,7 @@ impl Flusher {
         active.bytes() >= self.config.flush_bytes || is_old() || self.published.frozen().is_some()
     }
 
-    /// Flushes the generation that is frozen, if any, and then the active head.
+    /// Flushes the frozen generation, if any, and then the active head.
     fn flush(&mut self, progress: &mut Progress) -> Result<(), StoreError> {
         self.flush_frozen(progress)?;
         if self.published.active().profiles() == 0 {
@@ -109,7 +109,7 @@ impl Flusher {
         self.flush_frozen(progress)
     }
 
-    /// Flushes the generation that is frozen, if any. Records that keep it from being written are put aside.
+    /// Flushes the frozen generation, if any. Records that prevent it are put aside.
     fn flush_frozen(&mut self, progress: &mut Progress) -> Result<(), StoreError> {
         let Some(generation) = self.published.frozen() else {
             return Ok(());
@@ -127,8 +127,8 @@ impl Flusher {
         }
     }
 
-    /// The generation anew from the log, without the records that cannot be written; `None` when there are none.
-    /// Queries see it from now on.
+    /// Rebuilds the generation from the log without the records that cannot be written, and publishes it to queries.
+    /// `None` when there are no such records.
     fn without_bad_records(&self, generation: &Generation, first: u64) -> Result<Option<Generation>, StoreError> {
         let range = first..=generation.last_segment;
         let bad = isolate::isolate(&self.log_folder, &range, &self.config.faults)?;

@@ -1,5 +1,5 @@
-//! Between the thread that flushes and those who wait for it: callers of a flush, and appends that wait for room in
-//! memory.
+//! Synchronisation between the flush thread and those who wait for it: callers of a flush, and appends that wait for
+//! room in memory.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,16 +12,16 @@ use crate::store::StoreError;
 /// How often the flusher looks at the age of the head.
 const TICK: Duration = Duration::from_millis(500);
 
-/// Takes the result of a flush to a caller.
+/// Sends the result of a flush to its caller.
 pub(crate) type Reply = oneshot::Sender<Result<(), StoreError>>;
 
-/// Callers, and what wakes the thread and them.
+/// Callers of a flush, and the signals for the thread and for waiting appends.
 #[derive(Default)]
 pub(crate) struct Flushes {
     callers: Mutex<Vec<Reply>>,
     wake: Condvar,
     room: Notify,
-    /// While flushes fail nobody waits for room.
+    /// True while flushes fail; then nobody waits for room.
     fails: AtomicBool,
 }
 
@@ -33,15 +33,15 @@ impl Flushes {
         answer
     }
 
-    /// Wakes the thread, so that it sees what is due.
+    /// Wakes the thread to check what is due.
     pub(crate) fn wake(&self) {
-        // Not between the thread's look at what is due and its wait: the call would be lost.
+        // Not between the thread's check of what is due and its wait: the notification would be lost.
         drop(self.callers.lock());
         self.wake.notify_one();
     }
 
-    /// For the thread: waits until `due` gives something, and takes the callers. `due` is given whether there are
-    /// callers.
+    /// For the thread: waits until `due` returns a value, and takes the callers. The argument of `due` says whether
+    /// there are callers.
     pub(crate) fn next<T>(&self, due: impl Fn(bool) -> Option<T>) -> (T, Vec<Reply>) {
         let mut callers = self.callers.lock();
         loop {
@@ -58,7 +58,7 @@ impl Flushes {
         self.release_appends();
         let mut result = Some(result);
         for caller in callers {
-            // Errors are not cloned: the first caller gets the details, the others that the log shows them.
+            // Errors are not cloned: the first caller gets the error, the others a pointer to the log.
             let answer = match result.take() {
                 Some(first) => {
                     result = first.is_ok().then_some(Ok(()));
@@ -70,7 +70,7 @@ impl Flushes {
         }
     }
 
-    /// Returns when there is room, or when there is no point in waiting.
+    /// Returns when there is room, or when waiting is pointless because flushes fail.
     pub(crate) async fn wait_for_room(&self, is_crowded: impl Fn() -> bool) {
         loop {
             let mut notified = std::pin::pin!(self.room.notified());
@@ -82,12 +82,12 @@ impl Flushes {
         }
     }
 
-    /// Lets the appends that wait look again.
+    /// Makes the waiting appends check again.
     pub(crate) fn release_appends(&self) {
         self.room.notify_waiters();
     }
 
-    /// No flush comes any more: nobody waits on.
+    /// Ends all waits after the last flush; callers get `error`.
     pub(crate) fn end(&self, error: impl Fn() -> StoreError) {
         self.release_appends();
         for caller in std::mem::take(&mut *self.callers.lock()) {

@@ -1,8 +1,8 @@
 //! The data folder: its lock, its layout version and the identity of its writer.
 //!
 //! `VERSION` holds the layout version, `LOCK` is locked while a process writes, `WRITER` names the writer in the
-//! tables' transactions; `wal/` and `tables/` belong to others. A folder of a newer program is refused before anything
-//! in it is touched.
+//! tables' transactions; `wal/` and `tables/` are managed by other modules. A folder of a newer program is refused
+//! before anything in it is changed.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -111,7 +111,7 @@ pub(crate) fn writer_of(dir: &Path) -> Result<Option<String>, StoreError> {
     }
 }
 
-/// Writes a small file so that it is there whole or not at all.
+/// Writes a small file atomically.
 fn write_whole(path: &Path, text: &str, faults: &Faults) -> Result<(), StoreError> {
     replace_by(path, text.as_bytes(), &mut |step| faults.run(Place::FolderWrite, step))
         .map_err(StoreError::io("write", path))

@@ -1,9 +1,8 @@
-//! A data folder looked at from outside: what is damaged, what is too much, how large it is. Nothing is locked or
-//! changed.
+//! Checks a data folder from outside: damage, leftovers, sizes. Nothing is locked or changed.
 //!
-//! In: the folder, also of a running server. Out: findings, each with the file and whether data is at stake. Checksums
-//! of files are compared where the table has them; older files are decoded whole. Rows must find the stacks and series
-//! that they name.
+//! In: the folder, also of a running server. Out: findings, each with the file and whether data is at risk. Checksums
+//! of files are compared where the table has them; older files are decoded completely. The stacks and series that rows
+//! refer to must exist.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
@@ -26,14 +25,14 @@ use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
 use crate::store::{StoreError, damaged, folder, log_read, record, references, wal};
 
-/// Whether something has to be done about a finding.
+/// How serious a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Normal, or tidied up by itself.
+    /// Normal, or cleaned up automatically.
     Info,
-    /// Not as it should be, no acknowledged profile is at stake.
+    /// Abnormal, but no acknowledged profile is at risk.
     Warning,
-    /// Profiles, or the way to them, are damaged.
+    /// Profiles, or files needed to read them, are damaged.
     Error,
 }
 
@@ -48,12 +47,12 @@ impl Severity {
     }
 }
 
-/// One thing that was found.
+/// One result of a check of a data folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Whether something has to be done about it.
+    /// How serious the finding is.
     pub severity: Severity,
-    /// A word of the closed set that `docs/commands/store.md` lists.
+    /// One of the kinds that `docs/commands/store.md` lists.
     pub kind: &'static str,
     /// The file or folder, relative to the data folder.
     pub path: String,
@@ -61,7 +60,7 @@ pub struct Finding {
     pub detail: String,
 }
 
-/// Everything that a check found.
+/// All results of a check of a data folder.
 #[derive(Debug, Clone, Default)]
 pub struct Checked {
     /// The findings, worst last.
@@ -72,14 +71,14 @@ pub struct Checked {
     pub records: u64,
     /// Live Parquet files that were read.
     pub files: u64,
-    /// Bytes of the files that were looked at.
+    /// Bytes of the files that were checked.
     pub bytes: u64,
 }
 
 /// Sizes of one table, or of a part of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Size {
-    /// Live files that are counted.
+    /// Number of live files counted.
     pub files: u64,
     /// Rows of the live files.
     pub rows: u64,
@@ -92,9 +91,9 @@ pub struct Size {
 pub struct Stats {
     /// Sizes by the name of the table.
     pub tables: BTreeMap<&'static str, Size>,
-    /// By tenant and day, of all tables.
+    /// Sizes over all tables, by tenant and day.
     pub days: BTreeMap<(String, String), Size>,
-    /// Sizes by how often files were merged.
+    /// Sizes by the merge level of the files.
     pub levels: BTreeMap<u8, Size>,
     /// Files that are not live and not yet deleted.
     pub dead: Size,
@@ -105,7 +104,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Bytes of all live files for each row of the samples table; `None` without one.
+    /// Bytes of all live files per row of the samples table; `None` when it has no rows.
     pub(crate) fn bytes_per_value(&self) -> Option<f64> {
         let values = self.tables.get(Table::Samples.name())?.rows;
         let bytes: u64 = self.tables.values().map(|size| size.bytes).sum();
@@ -121,7 +120,7 @@ impl Size {
     }
 }
 
-/// Looks at every file of a data folder.
+/// Checks every file of a data folder.
 pub fn check<'a>(at: impl Into<At<'a>>) -> Result<Checked, StoreError> {
     let at = at.into();
     on_a_thread(|| check_here(at))
@@ -133,7 +132,7 @@ pub fn stats<'a>(at: impl Into<At<'a>>) -> Result<Stats, StoreError> {
     on_a_thread(|| stats_here(at))
 }
 
-/// Runs outside of a runtime, which `object_store` would move its work to.
+/// Runs `work` on a thread outside of any runtime, since `object_store` would move its work to that runtime.
 pub(crate) fn on_a_thread<T: Send>(work: impl FnOnce() -> Result<T, StoreError> + Send) -> Result<T, StoreError> {
     std::thread::scope(|threads| threads.spawn(work).join().unwrap_or(Err(StoreError::Closed)))
 }
@@ -157,7 +156,7 @@ fn check_here(at: At<'_>) -> Result<Checked, StoreError> {
     }
     check_references(dir, &root, &live, &mut checked)?;
     for path in deletion::pending(dir)? {
-        // Other errors: it was carried out meanwhile by a running server.
+        // Other errors mean that a running server has carried it out meanwhile.
         if let Err(error @ StoreError::Damaged { .. }) = Deletion::read(&path) {
             checked.add(Severity::Error, "request", dir, &path, error.to_string());
         }
@@ -210,7 +209,7 @@ fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreError> {
         });
         let ending = match read {
             Ok(ending) => ending,
-            // Flushed by a running server since it was listed.
+            // A running server has flushed it since the listing.
             Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error),
         };
@@ -231,7 +230,7 @@ fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreError> {
                 "{} bytes at the end are an unfinished write, of which nothing was acknowledged",
                 ending.torn_bytes
             );
-            // In an older segment the log went on behind it, so the end was cut off later.
+            // The log continued after this segment, so its end was cut off later.
             let severity = if Some(number) == last {
                 Severity::Warning
             } else {
@@ -243,7 +242,7 @@ fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Live files by what was found in them.
+/// Live files, by the result of their check.
 #[derive(Default)]
 struct Live {
     sound: Vec<FileEntry>,
@@ -266,7 +265,7 @@ fn check_table(
         }
         return Ok(());
     }
-    // In a bucket the log has no checksums of ours.
+    // Logs in a bucket have no checksums of this store.
     if let Root::Folder(_) = root {
         for fault in sums::look(&folder.join("_delta_log"), Extent::Whole)?.faults {
             let severity = if fault.matters {
@@ -281,7 +280,7 @@ fn check_table(
     let (files, mut opened) = match open() {
         Ok(found) => found,
         Err(error) => {
-            // Named above, if it is a file of which that is known.
+            // Already reported above if the file is known.
             if !matches!(error, StoreError::Damaged { .. }) {
                 checked.add(Severity::Error, "table-log", dir, &folder, error.to_string());
             }
@@ -297,7 +296,7 @@ fn check_table(
             continue;
         };
         found.damaged.insert(file.path.clone());
-        // A running server may have replaced and deleted it meanwhile.
+        // A running server may have replaced and deleted the file meanwhile.
         opened.reload()?;
         live = opened.files()?.into_iter().map(|file| file.path).collect();
         if live.contains(&file.path) {
@@ -317,8 +316,8 @@ fn check_table(
     Ok(())
 }
 
-/// The tables of names are listed after those of rows were: a running server writes names before the rows that need
-/// them, and removes them after these.
+/// Checks that rows refer to existing names. The tables of names are listed after those of rows: a running server
+/// writes names before the rows that need them, and removes names after those rows.
 fn check_references(dir: &Path, root: &Root, found: &Live, checked: &mut Checked) -> Result<(), StoreError> {
     let files_of = |table| {
         if root.has_log(table)? {
@@ -329,14 +328,14 @@ fn check_references(dir: &Path, root: &Root, found: &Live, checked: &mut Checked
     };
     let mut names = Vec::new();
     for (table, _) in references::NAMES {
-        // What is wrong with its log was named above.
+        // Damage of its log was reported above.
         let Ok(files) = files_of(table) else {
             return Ok(());
         };
         names.extend(files);
     }
     for fault in references::follow(root, &found.sound, &names, &found.damaged) {
-        // It may have been replaced meanwhile.
+        // The file may have been replaced meanwhile.
         if files_of(fault.file.table)?
             .iter()
             .any(|file| file.path == fault.file.path)
@@ -348,7 +347,7 @@ fn check_references(dir: &Path, root: &Root, found: &Live, checked: &mut Checked
     Ok(())
 }
 
-/// What is wrong with a live file, if anything.
+/// The kind and description of what is wrong with a live file, if anything.
 fn fault_of(root: &Root, file: &FileEntry) -> Option<(&'static str, String)> {
     let wrong_size = |size: u64| {
         let kind = if size < file.size {
@@ -378,7 +377,7 @@ fn fault_of(root: &Root, file: &FileEntry) -> Option<(&'static str, String)> {
     }
 }
 
-/// What is wrong with the bytes: compared with their checksum, or decoded where there is none.
+/// Checks the bytes of a file: against their checksum, or by decoding where there is none.
 fn fault_of_content<C: ChunkReader + 'static>(
     file: &FileEntry,
     mut bytes: impl Read,

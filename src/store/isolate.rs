@@ -1,7 +1,7 @@
-//! Which records keep a generation from being written, when that fails for another reason than the disk.
+//! Finds the records that prevent a generation from being written, when the cause is not the disk.
 //!
 //! In: segments of the log. Out: the records to leave out, and a head of the others. A trial builds a head of some
-//! records and encodes all its tables into nothing; halves of a failing set are tried until single records are left.
+//! records and encodes all its tables without output; failing sets are halved until single records are left.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::store::{files, log_read, record, wal};
 /// Segments, by their numbers.
 pub(crate) type Range = RangeInclusive<u64>;
 
-/// A record and where it stands.
+/// A record and its place in the log.
 type Placed = (RecordPlace, Bytes);
 
 /// The records of some segments that cannot be written, alone or together with others.
@@ -71,7 +71,7 @@ pub(crate) fn without(
     Ok(head)
 }
 
-/// Whether the tables of these records can be encoded, or why not.
+/// Whether the tables of these records can be encoded; the error says why not.
 pub(crate) fn writable(records: &[Placed], faults: &Faults) -> Result<(), String> {
     let trial = || {
         let head = Head::new(Arc::default());
@@ -84,7 +84,7 @@ pub(crate) fn writable(records: &[Placed], faults: &Faults) -> Result<(), String
     caught(trial).unwrap_or_else(Err)
 }
 
-/// Adds the records of `all` to `bad` without which the others pass `test`.
+/// Adds records of `all` to `bad`, so that the others pass `test`.
 fn search(all: &[Placed], test: &dyn Fn(&[Placed]) -> Result<(), String>, bad: &mut Vec<BadRecord>) {
     let Err(reason) = test(all) else { return };
     let found = |(place, payload): &Placed| BadRecord {
@@ -100,7 +100,7 @@ fn search(all: &[Placed], test: &dyn Fn(&[Placed]) -> Result<(), String>, bad: &
     let before = bad.len();
     search(left, test, bad);
     search(right, test, bad);
-    // Each half is well without the other: the later one waits.
+    // Each half passes without the other: the later one is put aside.
     if bad.len() == before {
         bad.extend(right.iter().map(found));
     }

@@ -1,8 +1,7 @@
-//! How far a store is in its life: open, closing, stopped, or broken because one of its threads has ended too
-//! early.
+//! State of a store: open, closing, stopped, or broken because one of its threads ended early.
 //!
-//! A thread that ends is remembered with its reason: from then on the store takes nothing, says so to health checks,
-//! and lets nobody wait for an answer that cannot come.
+//! The reason of a thread that ended is kept. From then on the store accepts no profiles, reports itself unhealthy, and
+//! lets nobody wait for an answer that cannot come.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::store::StoreError;
 
-/// Shared by the store and its threads.
+/// State that the store and its threads share.
 #[derive(Default)]
 pub(crate) struct Lifecycle {
     closing: AtomicBool,
@@ -21,12 +20,12 @@ pub(crate) struct Lifecycle {
 }
 
 impl Lifecycle {
-    /// From now on no profiles are taken.
+    /// Makes the store refuse profiles from now on.
     pub(crate) fn close(&self) {
         self.closing.store(true, Ordering::Release);
     }
 
-    /// From now on the threads end as soon as they can. They have to be woken for it.
+    /// Tells the threads to end as soon as they can. The caller must wake them.
     pub(crate) fn stop(&self) {
         self.close();
         self.stopped.store(true, Ordering::Release);
@@ -52,8 +51,8 @@ impl Lifecycle {
         self.failure().map_or(StoreError::Closed, StoreError::ThreadEnded)
     }
 
-    /// Runs the body of a thread. When it panics the reason is kept, and `release` lets go those who wait for the
-    /// thread.
+    /// Runs the body of a thread. When it panics, the reason is kept and `release` ends the waits of those who wait for
+    /// the thread.
     pub(crate) fn watch(&self, thread: &'static str, body: impl FnOnce(), release: impl FnOnce()) {
         let Err(reason) = caught(body) else { return };
         tracing::error!(
@@ -67,7 +66,8 @@ impl Lifecycle {
     }
 }
 
-/// The result of `work`, or the message of its panic. What `work` has changed may be half-done: the caller drops it.
+/// The result of `work`, or the message of its panic. State that `work` was changing may be inconsistent: the caller
+/// drops it.
 pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| message(panic.as_ref()))
 }

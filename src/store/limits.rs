@@ -1,7 +1,7 @@
-//! What a tenant may store: sizes, counts, label lengths and the window of time. Names and defaults are Pyroscope's,
+//! Limits of a tenant: sizes, counts, label lengths and the accepted range of time. Names and defaults are Pyroscope's,
 //! so that its configuration files keep their meaning.
 //!
-//! This file checks labels and times; what concerns the contents of a profile is applied by `ingest`.
+//! This file checks labels and times; `ingest` checks the contents of a profile.
 
 use std::time::Duration;
 
@@ -49,7 +49,8 @@ impl Default for Limits {
     }
 }
 
-/// Why a profile was refused: for the sender, and as the closed set of the metric's label `reason` (Pyroscope's words).
+/// Why a profile was refused: a message for the sender, and a value of the metric's label `reason` (Pyroscope's
+/// values).
 #[derive(Debug, Clone)]
 pub struct Rejection {
     /// Value of the metric's label.
@@ -71,7 +72,7 @@ impl Rejection {
 }
 
 impl Limits {
-    /// Limits that let everything pass.
+    /// Limits that accept everything.
     #[must_use]
     pub(crate) fn unlimited() -> Self {
         Self {
@@ -171,7 +172,7 @@ fn rfc3339(time_ms: i64) -> String {
     )
 }
 
-/// Enough of a text to recognise it, cut at a character.
+/// The start of a text, long enough to recognise it, cut at a character boundary.
 pub(crate) fn start_of(text: &str) -> &str {
     let end = text
         .char_indices()

@@ -1,4 +1,4 @@
-//! A segment of the write-ahead log, read record by record; damage is distinguished from unfinished writes.
+//! Reads a segment of the write-ahead log record by record; distinguishes damage from unfinished writes.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -9,17 +9,17 @@ use bytes::Bytes;
 use crate::base::segment::{self, SegmentContents};
 use crate::store::StoreError;
 
-/// What was wrong with a segment.
+/// The unreadable bytes of a segment.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ending {
-    /// An unfinished write at the end.
+    /// Bytes of an unfinished write at the end.
     pub(crate) torn_bytes: u64,
-    /// Damage before valid records, or in the first bytes.
+    /// Bytes of damage before valid records, or at the start.
     pub(crate) damaged_bytes: u64,
 }
 
-/// Reads a segment record by record, so that a large one needs little memory. The part from the first damage on is
-/// searched for further records as a whole; a damaged magic does not hide the records after it.
+/// Reads a segment record by record, so that a large one needs little memory. From the first damage on, the rest is
+/// read whole and searched for further records; a damaged magic does not hide the records after it.
 pub(crate) fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<Ending, StoreError> {
     let failed = |error| StoreError::io("read", path)(error);
     let file = File::open(path).map_err(failed)?;
@@ -53,7 +53,7 @@ pub(crate) fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<Ending
     Ok(ending)
 }
 
-/// The record that starts here, `None` when there is no valid one in the `left` bytes.
+/// The record at the reader's position; `None` when the `left` bytes hold no valid one.
 fn next_record(reader: &mut impl Read, left: u64) -> io::Result<Option<Bytes>> {
     let mut header = [0; segment::RECORD_HEADER_BYTES];
     if left < header.len() as u64 {
@@ -70,7 +70,7 @@ fn next_record(reader: &mut impl Read, left: u64) -> io::Result<Option<Bytes>> {
     Ok((crc32fast::hash(&payload) == checksum).then(|| Bytes::from(payload)))
 }
 
-/// Everything from `position` on, searched for valid records.
+/// Searches everything from `position` on for valid records.
 fn rest_of(mut file: File, position: u64) -> io::Result<SegmentContents> {
     file.seek(SeekFrom::Start(position))?;
     let mut data = segment::MAGIC.to_vec();

@@ -33,7 +33,7 @@ pub(crate) struct Metrics {
     pub(crate) rejected: Family<Reason, Counter>,
     /// Values that normalisation dropped (zero, negative).
     pub(crate) dropped_values: Family<Reason, Counter>,
-    /// Write and sync of one group of records.
+    /// Time to write and sync one group of records, in seconds.
     pub(crate) log_sync_seconds: Histogram,
     /// Bytes written to the log.
     pub(crate) log_bytes: Counter,
@@ -63,11 +63,11 @@ pub(crate) struct Metrics {
     pub(crate) job_seconds: Family<JobLabel, Histogram, fn() -> Histogram>,
     /// Jobs that are due and not done.
     pub(crate) jobs_waiting: Gauge,
-    /// Files that left their table and wait for the end of their grace period.
+    /// Files removed from their table that wait for the end of their grace period.
     pub(crate) dead_files: Gauge,
-    /// Jumps of the clock after which nothing was deleted for its age.
+    /// Forward jumps of the clock that stopped deletion by age.
     pub(crate) clock_jumps: Counter,
-    /// 1 while nothing is deleted for its age because of one.
+    /// 1 while a jump of the clock prevents deletion by age.
     pub(crate) clock_doubted: Gauge,
 }
 

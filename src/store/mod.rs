@@ -2,9 +2,9 @@
 //! delta_kernel.
 //!
 //! A profile is checked and decoded ([`limits`], `ingest`), written to the log and synced ([`wal`]), applied to the
-//! head (`head`), acknowledged; later the head is flushed to the tables (`flush`, `files`, `delta`) and its part of
-//! the log is deleted. After a crash `replay` brings log and tables in agreement. `docs/store.md` has the layout and
-//! the argument.
+//! head (`head`) and acknowledged. Later the head is flushed to the tables (`flush`, `files`, `delta`) and its part of
+//! the log is deleted. After a crash `replay` brings log and tables into agreement. `docs/store.md` describes the
+//! layout and why it is safe.
 
 mod append;
 mod applier;
@@ -83,13 +83,13 @@ pub use limits::Limits;
 pub(crate) use read_only::ReadOnlyStore;
 pub use wal::SyncMode;
 
-/// Bytes that profiles may take between their arrival and the head.
+/// Memory budget in bytes of profiles between their arrival and the head.
 const BUDGET_BYTES: usize = 128 << 20;
 
-/// Groups of profiles that are durable and wait for the head; what they hold is charged to the budget.
+/// Groups of durable profiles that may wait for the head; their memory is charged to the budget.
 const WAITING_EVENTS: usize = 256;
 
-/// An open store. Dropping it stops its threads and flushes nothing: what is in the log is replayed at the next start.
+/// An open store. Dropping it stops its threads without a flush: the log is replayed at the next start.
 pub struct Store {
     intake: Arc<Intake>,
     published: Arc<Published>,
@@ -98,17 +98,17 @@ pub struct Store {
     maintenance: Arc<Requests>,
     lifecycle: Arc<Lifecycle>,
     threads: Mutex<Vec<JoinHandle<()>>>,
-    /// Held for its lock, too.
+    /// Also holds the lock on the folder.
     folder: Folder,
 }
 
 impl Store {
-    /// Opens the data folder: locks it, finishes what a crash interrupted, replays the log. Blocks for the time of the
-    /// replay.
+    /// Opens the data folder: locks it, finishes what a crash interrupted, replays the log. Blocks until the replay is
+    /// done.
     pub fn open(config: StoreConfig, scope: &Scope) -> Result<Arc<Self>, StoreError> {
         let metrics = Metrics::new(scope);
         let bucket_metrics = config.bucket.as_ref().map(|_| BucketMetrics::new(scope));
-        // On a thread of its own: under a runtime `object_store` would move its work to that runtime.
+        // On its own thread: inside a runtime, `object_store` would move its work to that runtime.
         std::thread::scope(|threads| {
             std::thread::Builder::new()
                 .name("store-open".to_owned())
@@ -119,7 +119,7 @@ impl Store {
         })
     }
 
-    /// A view of a data folder without locking or changing it.
+    /// Opens a data folder read-only, without locking or changing it.
     pub fn open_read_only<'a>(at: impl Into<At<'a>>) -> Result<ReadOnlyStore, StoreError> {
         let at = at.into();
         std::thread::scope(|threads| {
@@ -245,9 +245,9 @@ impl Store {
         Ok(())
     }
 
-    /// Stores profiles. Returns when those that are taken are durable and queryable, with those that are refused.
-    /// Each profile is taken or refused for itself; dropping the future neither undoes nor loses what was queued.
-    /// Needs a tokio runtime.
+    /// Stores profiles. Returns the refused profiles once all others are durable and queryable. Each profile is
+    /// accepted or refused independently; dropping the future neither undoes nor loses what was queued. Needs a tokio
+    /// runtime.
     pub fn append(&self, tenant: &TenantId, profiles: Vec<RawProfile>) -> BoxFuture<'static, Vec<RefusedProfile>> {
         self.append_all(tenant, profiles.into_iter().map(Arrived::Packed).collect())
     }
@@ -256,7 +256,7 @@ impl Store {
         Box::pin(append::append(self.intake.clone(), tenant.clone(), profiles))
     }
 
-    /// Moves everything that was acknowledged before the call to the tables.
+    /// Writes everything that was acknowledged before the call to the tables.
     pub fn flush(&self) -> BoxFuture<'static, Result<(), StoreError>> {
         let lifecycle = self.lifecycle.clone();
         if lifecycle.failure().is_some() {
@@ -266,7 +266,7 @@ impl Store {
         Box::pin(async move { answer.await.unwrap_or_else(|_| Err(lifecycle.ended())) })
     }
 
-    /// Does maintenance at once and returns what was done.
+    /// Runs maintenance at once and returns what was done.
     pub fn maintain(&self, work: Work) -> BoxFuture<'static, Result<Report, StoreError>> {
         let answer = self.maintenance.ask(work);
         let lifecycle = self.lifecycle.clone();
@@ -274,7 +274,7 @@ impl Store {
     }
 
     /// Refuses further profiles, flushes, and ends the threads. After `deadline` it gives up on the flush; the log
-    /// keeps what is left.
+    /// keeps the rest.
     pub fn close(&self, deadline: Duration) -> BoxFuture<'_, Result<(), StoreError>> {
         self.lifecycle.close();
         self.flushes.release_appends();
@@ -291,7 +291,7 @@ impl Store {
         })
     }
 
-    /// Why the store takes no profiles at the moment, if so: for health checks.
+    /// Why the store accepts no profiles at the moment, or `None`; for health checks.
     pub fn unavailable(&self) -> Option<String> {
         self.intake.unavailable().map(|(_, message)| message)
     }
@@ -308,7 +308,7 @@ impl Store {
         self.lifecycle.stop();
         self.flushes.wake();
         self.maintenance.wake();
-        // Ends the applier too: its events stop.
+        // The applier ends too, since its events end.
         self.log.stop();
         for thread in self.threads.lock().drain(..) {
             if thread.join().is_err() {
@@ -334,7 +334,7 @@ impl SnapshotSource for Store {
     }
 }
 
-/// The store for one tenant.
+/// A sink that stores profiles of one tenant.
 struct TenantSink {
     store: Arc<Store>,
     tenant: TenantId,

@@ -1,7 +1,7 @@
-//! What readers see: the live files of the tables, the head that is filled, and the one that is being flushed.
+//! What readers see: the live files of the tables, the head that is being filled, and the one that is being flushed.
 //!
-//! Code that commits to a table and publishes the result holds a [`Publication`] from before the commit until after
-//! it, so that no list of files is published over a newer one.
+//! Code that commits to a table and publishes the result holds a [`Publication`] from before the commit until after it,
+//! so that an older list of files never replaces a newer one.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::store::root::Root;
 use crate::store::schema::Table;
 use crate::store::snapshot::{FileEntry, HeadScan, Snapshot};
 
-/// Shared by readers and by those who publish.
+/// State shared by readers and publishers.
 pub(crate) struct Published {
     pub(crate) root: Root,
     /// Identity of this store in transactions and file names.
@@ -42,7 +42,7 @@ pub(crate) struct Publication<'a> {
 }
 
 impl Published {
-    /// A store with `files` whose log has left `head`. `known` are the stacks in committed files.
+    /// The state of a store with `files` whose log was replayed into `head`. `known` are the stacks in committed files.
     pub(crate) fn new(
         root: Root,
         writer: String,
@@ -96,7 +96,7 @@ impl Published {
         self.view.read().frozen.clone()
     }
 
-    /// Stacks in committed files.
+    /// The stacks in committed files.
     pub(crate) fn known(&self) -> &Arc<KnownStacks> {
         &self.known
     }
@@ -114,12 +114,12 @@ impl Published {
         view.frozen = Some(Generation { head, last_segment });
     }
 
-    /// Puts `rest` in the place of the frozen generation.
+    /// Replaces the frozen generation with `rest`.
     pub(crate) fn replace_frozen(&self, rest: Generation) {
         self.view.write().frozen = Some(rest);
     }
 
-    /// Waits until nobody else commits.
+    /// Waits until no other publication is in progress.
     pub(crate) fn begin(&self) -> Publication<'_> {
         Publication {
             published: self,
@@ -134,7 +134,7 @@ impl Published {
 }
 
 impl Publication<'_> {
-    /// Files that `gone` names have left, others have come.
+    /// Publishes an exchange: the files in `gone` are removed, `added` are added.
     pub(crate) fn exchanged(&self, gone: &HashSet<&str>, added: impl Iterator<Item = FileEntry>) {
         let mut view = self.published.view.write();
         let kept = view.files.iter().filter(|file| !gone.contains(file.path.as_str()));
@@ -142,7 +142,8 @@ impl Publication<'_> {
         self.published.set_files(&mut view, files);
     }
 
-    /// The frozen generation is in the tables: what they got, or all files of a table of which that is not known.
+    /// Publishes a flush: replaces the frozen generation with the files it became, or with the listed files of tables
+    /// whose outcome is unknown.
     pub(crate) fn flushed(&self, progress: &mut Progress, lists: Lists) {
         let mut view = self.published.view.write();
         let mut files = view.files.to_vec();

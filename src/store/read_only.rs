@@ -1,8 +1,8 @@
-//! A data folder as it is, without a lock and without a change: for `alluvium sql --data` beside a running server or
-//! after one.
+//! A read-only snapshot of a data folder, without a lock: for `alluvium sql --data` beside a running server or after
+//! one.
 //!
 //! The log is read before the tables: a segment that is flushed in between is then seen in the tables and left out of
-//! the heads. A generation that is committed to some tables only is taken from the log for the others.
+//! the heads. A generation that is committed to some tables only is read from the log for the others.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub struct ReadOnlyStore {
 }
 
 impl ReadOnlyStore {
-    /// Reads the folder. It must exist; what is missing in it is empty.
+    /// Reads the folder. It must exist; missing parts count as empty.
     pub fn open(at: At<'_>) -> Result<Self, StoreError> {
         let dir = at.dir;
         std::fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
@@ -36,7 +36,7 @@ impl ReadOnlyStore {
                 let mut records = Vec::new();
                 match log_read::read(&wal::segment_path(&log, number), |record| records.push(record)) {
                     Ok(_) => segments.push((number, records)),
-                    // Flushed and deleted since it was listed: the tables have it.
+                    // Flushed and deleted since the listing: the tables have it.
                     Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
                     Err(error) => return Err(error),
                 }
@@ -109,7 +109,7 @@ impl SnapshotSource for ReadOnlyStore {
     }
 }
 
-/// A head that is missing in some tables only.
+/// A head whose rows are missing from some of the tables only.
 struct Partial {
     tables: Vec<Table>,
     view: HeadView,

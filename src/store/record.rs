@@ -1,7 +1,7 @@
-//! One record of the write-ahead log: who sent a profile, when it came, and its bytes as they came.
+//! A record of the write-ahead log: the tenant and labels of a profile, its time of receipt, and its bytes as received.
 //!
-//! [`crate::profile::record`] has the layout. The fields of the log are the limits of stack depth and symbol length in
-//! force, u32 each, so that a replay makes the same rows under another configuration, and the tenant.
+//! [`crate::profile::record`] describes the layout. The log's own fields are the tenant and the limits of stack depth
+//! and symbol length in force, u32 each, so that a replay makes the same rows under another configuration.
 
 use bytes::Bytes;
 
@@ -13,15 +13,15 @@ use crate::store::limits::Limits;
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
     pub tenant: TenantId,
-    /// When it was received, milliseconds since 1970.
+    /// Time of receipt, milliseconds since 1970.
     pub received_ms: i64,
-    /// Limits that change the rows instead of refusing: stack depth and symbol length, as [`Limits`] has them.
+    /// Limits that cut rows instead of refusing a profile: stack depth and symbol length, as in [`Limits`].
     pub cuts: [u32; 2],
     pub profile: RawProfile,
 }
 
 impl Record {
-    /// Limits that make the same rows as when the profile was accepted, and refuse nothing.
+    /// Limits that reproduce the rows of the time of acceptance, and refuse nothing.
     pub(super) fn limits(&self) -> Limits {
         Limits {
             max_profile_stacktrace_depth: self.cuts[0] as usize,
@@ -31,7 +31,7 @@ impl Record {
     }
 }
 
-/// Everything of a record before the pprof bytes.
+/// Encodes everything of a record before the pprof bytes.
 pub(crate) fn encode_header(tenant: &TenantId, received_ms: i64, limits: &Limits, profile: &RawProfile) -> Vec<u8> {
     let mut writer = Writer::new(received_ms);
     for cut in [
@@ -44,7 +44,7 @@ pub(crate) fn encode_header(tenant: &TenantId, received_ms: i64, limits: &Limits
     writer.finish(profile)
 }
 
-/// Reads a record; the pprof bytes share `payload`.
+/// Decodes a record; the pprof bytes share memory with `payload`.
 pub(super) fn decode(payload: &Bytes) -> Result<Record, RecordError> {
     let mut reader = Reader::new(payload)?;
     Ok(Record {

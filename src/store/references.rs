@@ -1,8 +1,8 @@
-//! References between the tables: every stack and series that a row names must have a row of its own, of the same
-//! tenant and day.
+//! References between the tables: every stack and series that a row names must have its own row, of the same tenant and
+//! day.
 //!
-//! In: files of rows and files of names. Out: the files whose rows name what is not there. Held in memory are the
-//! names of one day of a tenant, eight bytes each; of rows a batch at a time.
+//! In: files of rows and files of names. Out: the files whose rows refer to missing names. Memory holds the names of
+//! one day of a tenant, eight bytes each, and one batch of rows.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -19,7 +19,7 @@ use crate::store::snapshot::FileEntry;
 /// Tables of names, and the column by which rows name them.
 pub(crate) const NAMES: [(Table, &str); 2] = [(Table::Stacks, "stack"), (Table::Series, "series")];
 
-/// Rows of a file that name what is not there, or a file that cannot say.
+/// A file whose rows refer to missing names, or that cannot be read.
 pub(crate) struct Fault {
     pub(crate) file: FileEntry,
     /// `reference` or `file-unreadable`.
@@ -27,7 +27,7 @@ pub(crate) struct Fault {
     pub(crate) detail: String,
 }
 
-/// Follows the references of `rows` into `names`. What refers into a file of `damaged` cannot be judged.
+/// Checks the references of `rows` into `names`. References into a file in `damaged` cannot be judged.
 pub(crate) fn follow(root: &Root, rows: &[FileEntry], names: &[FileEntry], damaged: &HashSet<String>) -> Vec<Fault> {
     let mut faults = Vec::new();
     let names = by_day(names);
@@ -62,7 +62,7 @@ fn by_day(files: &[FileEntry]) -> BTreeMap<(&TenantId, i32), Vec<&FileEntry>> {
     days
 }
 
-/// The names in files, sorted.
+/// The ids in files of names, sorted.
 fn known(root: &Root, files: &[&FileEntry], column: &str) -> Result<Vec<i64>, Box<Fault>> {
     let mut known = Vec::new();
     for file in files {
@@ -96,7 +96,7 @@ fn missing(root: &Root, file: &FileEntry, column: &str, known: &[i64]) -> Option
     }
 }
 
-/// Gives all values of a column of integers.
+/// Passes all values of an integer column to `give`.
 fn each(root: &Root, file: &FileEntry, column: &str, mut give: impl FnMut(&[i64])) -> Result<(), Box<Fault>> {
     let mut read = || -> Result<(), Box<dyn std::error::Error>> {
         let builder = ParquetRecordBatchReaderBuilder::try_new(root.open_file(&file.path, file.size)?)?;

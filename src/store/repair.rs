@@ -1,8 +1,7 @@
-//! Puts in order what can be put in order without losing anything: leftovers, files that were never committed,
-//! unfinished ends of the log.
+//! Repairs what can be repaired without loss: leftovers, files that were never committed, unfinished ends of the log.
 //!
-//! In: a data folder that no process holds. Out: what was done. What is damaged stays as it is and is reported by the
-//! check afterwards.
+//! In: a data folder that no process holds. Out: what was done. Damaged files stay as they are, and the check reports
+//! them afterwards.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -17,7 +16,7 @@ use crate::store::root::{At, log_of};
 use crate::store::schema::Table;
 use crate::store::{StoreError, damaged, files, inspect, isolate, log_read, maintenance, wal};
 
-/// One thing that was done.
+/// One step of a repair, as reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Action {
     /// The file or folder, relative to the data folder.
@@ -25,7 +24,7 @@ pub(crate) struct Action {
     pub done: String,
 }
 
-/// Repairs a folder, and what its writer left in the bucket if its tables lie there.
+/// Repairs a folder, and what its writer left in the bucket if the tables are there.
 pub(crate) fn repair<'a>(at: impl Into<At<'a>>) -> Result<Vec<Action>, StoreError> {
     let at = at.into();
     inspect::on_a_thread(|| repair_here(at))
@@ -49,13 +48,13 @@ fn repair_here(at: At<'_>) -> Result<Vec<Action>, StoreError> {
         if !root.has_log(table)? {
             continue;
         }
-        // In a bucket the log has no checksums of ours.
+        // Logs in a bucket have no checksums of this store.
         if let Some(tables) = root.folder() {
             for (path, done) in sums::repair(&tables.join(log_of(table)))? {
                 act(&path, done);
             }
         }
-        // A table that cannot be read is left alone: its files may be needed to mend it.
+        // A table that cannot be read is left alone: its files may be needed to restore it.
         let Ok(opened) = DeltaTable::open(&root, table) else {
             continue;
         };
@@ -125,7 +124,7 @@ fn repair_here(at: At<'_>) -> Result<Vec<Action>, StoreError> {
     Ok(actions)
 }
 
-/// Makes segment `number` of a record that was put aside, if this program can replay and write it.
+/// Turns a damaged record back into segment `number`, if this program can replay and write it.
 fn take_up(path: &Path, number: u64) -> Result<Option<u64>, StoreError> {
     let mut records = Vec::new();
     let place = RecordPlace {
@@ -137,7 +136,7 @@ fn take_up(path: &Path, number: u64) -> Result<Option<u64>, StoreError> {
         return Ok(None);
     }
     let segment = wal::segment_path(path.parent().unwrap_or(Path::new(".")), number);
-    // It is a segment already: one step, after which it is nowhere else.
+    // The file is already a valid segment: one rename moves it into the log.
     fs::rename(path, &segment).map_err(StoreError::io("rename", path))?;
     sync_parent(&segment).map_err(StoreError::io("sync the folder of", &segment))?;
     damaged::forget_reason(path);

@@ -1,9 +1,9 @@
-//! What the write-ahead log still holds when a store is opened, and what is to be done with it.
+//! Recovery of the write-ahead log when a store is opened.
 //!
 //! The tables' transaction versions say which segments are committed. A segment committed to all tables is deleted;
 //! segments committed to some are one generation, rebuilt and committed to the rest; later ones go into the head. A
-//! torn tail is what a crash leaves and no damage; damage is counted, logged, and the segment is kept under another
-//! name. A record that is whole and cannot be used is put aside ([`damaged`]), and the rest goes on.
+//! torn tail is normal after a crash. Damage is counted and logged, and the segment is kept under another name. A
+//! record that is intact but cannot be used is put aside ([`damaged`]), and the replay continues.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -22,7 +22,7 @@ use crate::store::{damaged, isolate, wal};
 
 /// The state with which a store starts.
 pub(crate) struct Recovered {
-    /// Profiles that no table has.
+    /// Profiles that are in no table yet.
     pub(crate) head: Head,
     /// Number of the first new segment.
     pub(crate) next_segment: u64,
@@ -110,7 +110,7 @@ fn head_of(folder: &Path, segments: Vec<u64>, known: &Arc<KnownStacks>, metrics:
             }
         }
         if let Err(record) = applied {
-            // The head may hold a part of it: once more, from the start, without.
+            // The head may hold a part of the record: build it again without the record.
             bad.insert(record.place, record);
             continue;
         }
@@ -136,14 +136,14 @@ struct Replayed {
     segment: u64,
     ending: Ending,
     applied: u64,
-    /// Records that could not be read: their checksums are right, so this is a fault of ours, the work of a newer
-    /// program, or a profile that expands to more than is allowed.
+    /// Records that could not be read. Their checksums match, so the cause is a bug, a record of a newer program, or a
+    /// profile that expands to more than is allowed.
     unreadable: Vec<BadRecord>,
     records: u64,
 }
 
 impl Replayed {
-    /// Says what was found, keeps a damaged segment and removes an empty one.
+    /// Logs the findings, keeps a damaged segment and removes an empty one.
     fn close(&self, folder: &Path, metrics: &Metrics) -> Result<(), StoreError> {
         let path = wal::segment_path(folder, self.segment);
         let (segment, ending) = (self.segment, &self.ending);
@@ -165,7 +165,7 @@ impl Replayed {
         }
         metrics.replayed.inc_by(self.applied);
         if self.records == 0 && ending.damaged_bytes == 0 {
-            // What a start without profiles leaves.
+            // A start without profiles leaves an empty segment.
             fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
         }
         Ok(())

@@ -1,8 +1,8 @@
-//! Where the tables lie: a folder of this machine, or a bucket.
+//! The root of the tables: a local folder or a bucket.
 //!
-//! In: paths relative to the root, as the tables' logs have them. Out: the same few operations for both kinds; their
-//! errors are those of files, so that callers tell "not there" from "cannot" without knowing the kind. What must be
-//! synced in a folder is synced by the writers.
+//! In: paths relative to the root, as in the tables' logs. Out: the same few operations for both kinds. Their errors
+//! are `io::Error`s, so that callers can tell a missing file from a failure without knowing the kind. In a folder the
+//! writers do the necessary syncs.
 
 use std::fs::{self, File};
 use std::io;
@@ -46,7 +46,7 @@ impl<'a> From<&'a PathBuf> for At<'a> {
 }
 
 impl At<'_> {
-    /// Where the tables lie; a bucket is read without a cache. Needs a thread outside of any runtime.
+    /// The root of the tables; a bucket is read without a cache. Must be called outside of any runtime.
     pub(crate) fn root(&self) -> Result<Root, StoreError> {
         Ok(match self.bucket {
             None => Root::Folder(self.dir.join("tables")),
@@ -68,7 +68,7 @@ impl From<&Path> for Root {
 }
 
 impl Root {
-    /// The folder, if it is one.
+    /// The folder, if the root is one.
     pub fn folder(&self) -> Option<&Path> {
         match self {
             Root::Folder(folder) => Some(folder),
@@ -76,7 +76,7 @@ impl Root {
         }
     }
 
-    /// The bucket, if it is one.
+    /// The bucket, if the root is one.
     pub fn bucket(&self) -> Option<&Arc<Bucket>> {
         match self {
             Root::Folder(_) => None,
@@ -84,7 +84,7 @@ impl Root {
         }
     }
 
-    /// The name of a path for people: of a file, or of an object.
+    /// The full name of a file or object, for messages.
     pub fn name(&self, path: &str) -> PathBuf {
         match self {
             Root::Folder(folder) => folder.join(path),
@@ -92,13 +92,13 @@ impl Root {
         }
     }
 
-    /// Where queries read from; `None` for the local disk.
+    /// The object store that queries read from; `None` for the local disk.
     pub fn object_store(&self) -> Option<Arc<dyn ObjectStore>> {
         self.bucket().map(|bucket| bucket.reads())
     }
 
-    /// The place of a path inside of [`Root::object_store`], or of the local disk. The error says what is wrong with
-    /// it.
+    /// The location of a path in [`Root::object_store`], or on the local disk. The error says what is wrong with the
+    /// path.
     pub fn location(&self, path: &str) -> Result<Location, String> {
         match self {
             Root::Folder(folder) => {
@@ -121,8 +121,8 @@ impl Root {
         }
     }
 
-    /// The Parquet files of a table, without those of its log, of which `wanted` says yes. One that goes away
-    /// meanwhile is left out.
+    /// The Parquet files of a table, without those of its log, for which `wanted` is true. Files that disappear during
+    /// the listing are left out.
     pub(crate) fn parquet_files(&self, table: Table, wanted: impl Fn(&str) -> bool) -> Result<Vec<Found>, StoreError> {
         match self {
             Root::Folder(folder) => {
@@ -158,7 +158,7 @@ impl Root {
         }
     }
 
-    /// What lies in the log of a table.
+    /// The files in the log of a table.
     pub(crate) fn log_files(&self, table: Table) -> Result<Vec<Found>, StoreError> {
         let log = log_of(table);
         let failed = |error| StoreError::io("list", &self.name(&log))(error);
@@ -172,7 +172,7 @@ impl Root {
                 let mut found = Vec::new();
                 for entry in entries {
                     let entry = entry.map_err(failed)?;
-                    // A server may trim its log meanwhile.
+                    // A server may have trimmed its log meanwhile.
                     let Ok(metadata) = entry.metadata() else {
                         continue;
                     };
@@ -195,7 +195,7 @@ impl Root {
         }
     }
 
-    /// A data file of `size` bytes, to be read here.
+    /// Opens a data file of `size` bytes for reading; one in a bucket is copied.
     pub(crate) fn open_file(&self, path: &str, size: u64) -> io::Result<File> {
         match self {
             Root::Folder(folder) => File::open(folder.join(path)),
@@ -211,7 +211,7 @@ impl Root {
     }
 }
 
-/// The log's folder, relative to the root.
+/// Path of the log's folder, relative to the root.
 pub(crate) fn log_of(table: Table) -> String {
     format!("{}/_delta_log", table.name())
 }

@@ -1,7 +1,7 @@
-//! The four tables and their columns: the promise to every reader, ours and others'.
+//! The schemas of the four tables, a stable interface for this program and other readers.
 //!
-//! Changing a column is a new [`LAYOUT_VERSION`]. Unsigned 64-bit identities (series, stack) are stored bit for bit as
-//! signed ones, because Delta has no unsigned integers.
+//! Every change to a column needs a new [`LAYOUT_VERSION`]. Unsigned 64-bit identities (series, stack) are stored bit
+//! for bit as signed ones, because Delta has no unsigned integers.
 
 use std::sync::Arc;
 
@@ -36,9 +36,9 @@ pub mod column {
     pub const TOTAL: &str = "total";
     /// Number of rows of samples of a profile.
     pub(crate) const SAMPLE_COUNT: &str = "sample_count";
-    /// Length of the collection.
+    /// Duration of the collection in nanoseconds.
     pub(crate) const DURATION_NS: &str = "duration_ns";
-    /// Distance between samples, as the pprof says it.
+    /// Period of the pprof: distance between samples.
     pub(crate) const PERIOD: &str = "period";
     /// Id that the sender gave.
     pub(crate) const PROFILE_ID: &str = "profile_id";
@@ -58,7 +58,7 @@ pub mod column {
     pub const LABELS: &str = "labels";
 }
 
-/// Number of partition columns. They stand first in [`Table::schema`], and in no file.
+/// Number of partition columns. They come first in [`Table::schema`], and are in no file.
 pub(crate) const PARTITION_COLUMNS: usize = 2;
 
 /// One of the Delta tables; the folder under the store's root has its name.
@@ -136,7 +136,7 @@ impl Table {
     }
 }
 
-/// The numbers of a column.
+/// The values of an integer column.
 pub(crate) fn integers<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ScalarBuffer<i64>, ArrowError> {
     let column = find(batch, name)?.as_primitive_opt::<Int64Type>();
     Ok(column.ok_or_else(|| wrong_type(name, "integers"))?.values())
@@ -148,19 +148,19 @@ pub fn times<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ScalarBuffer<
     Ok(column.ok_or_else(|| wrong_type(name, "times"))?.values())
 }
 
-/// The texts of a column of batches.
+/// The values of a text column.
 pub fn texts<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a StringArray, ArrowError> {
     let column = find(batch, name)?.as_string_opt::<i32>();
     column.ok_or_else(|| wrong_type(name, "text"))
 }
 
-/// The lists of a column of batches.
+/// The values of a list column.
 pub fn lists<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ListArray, ArrowError> {
     let column = find(batch, name)?.as_list_opt::<i32>();
     column.ok_or_else(|| wrong_type(name, "lists"))
 }
 
-/// The maps of text of a column, with their keys and values.
+/// The keys and values of a column of text maps.
 pub fn maps<'a>(
     batch: &'a RecordBatch,
     name: &str,
@@ -189,13 +189,13 @@ pub fn timestamp() -> DataType {
     DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
 }
 
-/// The frames of a stack, leaf first.
+/// Type of the frames of a stack, leaf first.
 pub fn frames() -> DataType {
     DataType::List(frame())
 }
 
-/// A frame of a stack. Inlined functions are frames of their own, `inlined` is true for all but
-/// the outermost function of an address.
+/// Field of a frame. Inlined functions are separate frames; `inlined` is true for all but the outermost function of an
+/// address.
 pub fn frame() -> FieldRef {
     Arc::new(Field::new("element", DataType::Struct(frame_fields()), false))
 }
@@ -213,7 +213,7 @@ pub(crate) fn frame_fields() -> Fields {
     ])
 }
 
-/// The labels of a series without `__name__` and other `__` labels: `map<string, string>`.
+/// Type of the labels of a series, without `__name__` and other `__` labels: `map<string, string>`.
 pub fn labels() -> DataType {
     let entries = DataType::Struct(Fields::from(vec![
         Field::new("key", DataType::Utf8, false),

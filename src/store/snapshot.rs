@@ -22,7 +22,7 @@ pub struct Snapshot {
     pub heads: Vec<Arc<dyn HeadScan>>,
 }
 
-/// One Parquet file of a table with what is known of it without opening it.
+/// A Parquet file of a table with its metadata from the table's log.
 #[derive(Debug, Clone)]
 pub struct FileEntry {
     /// The table that names it.
@@ -31,7 +31,7 @@ pub struct FileEntry {
     pub path: String,
     /// Size of the file in bytes.
     pub size: u64,
-    /// Number of rows, 0 where its writer did not say.
+    /// Number of rows, 0 if unknown.
     pub rows: u64,
     /// Partition: the tenant whose rows it has.
     pub tenant: TenantId,
@@ -43,7 +43,7 @@ pub struct FileEntry {
     pub profile_type: Option<Bounds<ProfileTypeId>>,
     /// Smallest and largest `series`, where the table has that column.
     pub series: Option<Bounds<SeriesId>>,
-    /// XXH3 of the bytes of the file, where its writer gave it.
+    /// XXH3 of the file's bytes, if its writer recorded it.
     pub checksum: Option<u64>,
 }
 
@@ -72,11 +72,11 @@ pub type Receive<'a> = dyn FnMut(RecordBatch) -> ControlFlow<()> + 'a;
 /// Rows in memory, as batches of the table's schema ([`Table::schema`]): all columns, or those of
 /// [`ScanFilter::projection`].
 pub trait HeadScan: Send + Sync {
-    /// Hands over the rows of `table` that the filter lets through. No batch is made after a `Break`, so a reader who
-    /// counts bytes holds at most one batch more than it wants.
+    /// Passes the rows of `table` that the filter selects to `receive`. No batch is built after a `Break`, so a reader
+    /// that counts bytes gets at most one batch more than it wants.
     fn scan_with(&self, table: Table, filter: &ScanFilter, receive: &mut Receive<'_>);
 
-    /// The same rows all at once, where they are known to be few.
+    /// Collects the same rows; for scans that are known to be small.
     fn scan(&self, table: Table, filter: &ScanFilter) -> Vec<RecordBatch> {
         let mut batches = Vec::new();
         self.scan_with(table, filter, &mut |batch| {
@@ -86,8 +86,8 @@ pub trait HeadScan: Send + Sync {
         batches
     }
 
-    /// The sum of values by stack over the rows of `samples` that the filter lets through, each stack once; `None`
-    /// from a head that can only give rows. Spares the batches.
+    /// Sums values by stack over the rows of `samples` that the filter selects, each stack once. `None` from a head
+    /// that can only return rows. Avoids building batches.
     fn sum_stacks(&self, _filter: &ScanFilter) -> Option<Vec<(StackId, i64)>> {
         None
     }
@@ -100,9 +100,9 @@ pub trait HeadScan: Send + Sync {
     }
 }
 
-/// What gives snapshots: the store, or a test.
+/// A source of snapshots: the store, or a test.
 pub trait SnapshotSource: Send + Sync {
-    /// The view of this moment. Cheap: shares everything.
+    /// The snapshot of this moment. Cheap, since it shares all data.
     fn snapshot(&self) -> Arc<Snapshot>;
 
     /// Where the files of all snapshots are read from; `None` for the local disk.

@@ -1,4 +1,4 @@
-//! What is known of the rows of a file without opening it.
+//! Statistics of the rows of a file, known without opening it.
 
 use crate::profile::{ProfileTypeId, SeriesId, StackId};
 
@@ -11,18 +11,18 @@ pub struct Bounds<T> {
     pub most: T,
 }
 
-/// Count of rows, and the bounds of the columns that prune.
+/// Row count of a file, and bounds of the columns that allow skipping it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FileStats {
     /// Number of rows of the file.
     pub rows: u64,
     /// Microseconds since 1970.
     pub time: Option<Bounds<i64>>,
-    /// Profile types that the rows are of.
+    /// Bounds of the profile types.
     pub profile_type: Option<Bounds<ProfileTypeId>>,
-    /// Series that the rows are of.
+    /// Bounds of the series ids.
     pub series: Option<Bounds<SeriesId>>,
-    /// Stacks that the rows are of.
+    /// Bounds of the stack ids.
     pub stack: Option<Bounds<StackId>>,
 }
 
@@ -37,13 +37,13 @@ impl<T: Ord> Bounds<T> {
         (&self.least..=&self.most).contains(&value)
     }
 
-    /// The value when there is only one.
+    /// The value when both bounds are equal.
     pub fn single(&self) -> Option<&T> {
         (self.least == self.most).then_some(&self.least)
     }
 }
 
-/// Widens bounds so that values lie between them.
+/// Widens bounds to include `values`.
 pub fn extend<T: Ord + Copy>(bounds: &mut Option<Bounds<T>>, values: impl IntoIterator<Item = T>) {
     for value in values {
         let Bounds { least, most } = bounds.unwrap_or(Bounds::new(value, value));
@@ -51,7 +51,7 @@ pub fn extend<T: Ord + Copy>(bounds: &mut Option<Bounds<T>>, values: impl IntoIt
     }
 }
 
-/// Widens bounds so that the id of a profile type lies between them.
+/// Widens bounds to include the id of a profile type.
 pub(crate) fn extend_type(bounds: &mut Option<Bounds<ProfileTypeId>>, id: &str) {
     match bounds {
         None => *bounds = Some(Bounds::new(id.into(), id.into())),

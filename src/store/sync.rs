@@ -1,7 +1,7 @@
-//! What other servers have committed to the tables of a bucket: found at intervals, and published.
+//! Polls the tables of a bucket for the commits of other servers, and publishes them.
 //!
-//! In: the tables, read anew. Out: the list of files that queries see. A flush of another server reaches the tables
-//! one after the other; its samples are shown when its profiles are there, so that no query sees a part of it.
+//! In: the tables, read again. Out: the list of files that queries see. A flush of another server reaches the tables
+//! one after the other; its samples are published once its profiles are committed, so that no query sees a part of it.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -15,22 +15,22 @@ use crate::store::root::Root;
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
 
-/// The order in which tables are read: what refers to names before the names, the reverse of a flush.
+/// The order in which tables are read: referring tables before the names, the reverse of a flush.
 const ORDER: [Table; 4] = [Table::Profiles, Table::Samples, Table::Series, Table::Stacks];
 
-/// When to look, and what was seen.
+/// When to poll next, and what the last poll found.
 pub(crate) struct Sync {
     interval: Option<Duration>,
     next: Instant,
-    /// Versions of the tables that were listed last.
+    /// Versions of the tables at the last poll.
     seen: HashMap<Table, u64>,
-    /// Something was left out that the next look may show.
+    /// Files were left out that the next poll may publish.
     partial: bool,
     failing: bool,
 }
 
 impl Sync {
-    /// Never, for tables in a folder: nobody else writes there.
+    /// Does not poll for tables in a folder, which have no other writer.
     pub(crate) fn new(root: &Root) -> Self {
         let interval = root.bucket().map(|bucket| bucket.sync_interval());
         Self {
@@ -46,10 +46,10 @@ impl Sync {
         self.interval.is_some() && Instant::now() >= self.next
     }
 
-    /// Looks, and publishes what is new. A failure is logged once and tried again.
+    /// Polls, and publishes what is new. A failure is logged once and retried.
     pub(crate) fn run(&mut self, published: &Published, tables: &mut Tables) {
         let result = self.look(published, tables);
-        // After the work, so that a slow bucket is not asked without a break.
+        // Set after the work, so that a slow bucket is not polled without a pause.
         self.next = Instant::now() + self.interval.unwrap_or_default();
         match result {
             Ok(()) => self.failing = false,
@@ -91,7 +91,7 @@ impl Sync {
     }
 }
 
-/// Takes out samples of flushes of other writers whose profiles are not committed. Returns whether there were some.
+/// Removes samples of other writers' flushes whose profiles are not committed. Returns whether there were any.
 fn leave_out_partial(
     samples: &mut Vec<FileEntry>,
     known: &[FileEntry],

@@ -1,10 +1,10 @@
-//! The write-ahead log: segment files `NNNNNNNNNNNN.seg`, one thread that writes and syncs.
+//! The write-ahead log: segment files `NNNNNNNNNNNN.seg`, written and synced by one thread.
 //!
-//! Callers append framed records to a buffer under a short lock, each call with an item of theirs. The thread writes
+//! Callers append framed records to a buffer under a short lock, each call with an item of their own. The thread writes
 //! everything pending, syncs once (group commit), and sends the items on as [`LogEvent::Durable`], in the order of the
-//! log. After a failure the items go out as [`LogEvent::Failed`], the file is cut back to its last durable byte, and
-//! appends are refused until a new segment could be written and synced: a full disk heals by itself. What the items
-//! are, and when segments are deleted, is the caller's business.
+//! log. After a failure the items are sent as [`LogEvent::Failed`], the file is cut back to its last durable byte, and
+//! appends are refused until a new segment could be written and synced: the log recovers from a full disk on its own.
+//! The caller decides what the items are, and when segments are deleted.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -24,12 +24,12 @@ use crate::store::metrics::Metrics;
 
 /// Bytes that may wait for the writer before appends are refused: some seconds of a busy disk.
 const PENDING_LIMIT_BYTES: usize = 64 << 20;
-/// How often a log that failed tries to write again.
+/// Interval between attempts of a failed log to write again.
 const PROBE_INTERVAL: Duration = Duration::from_millis(250);
-/// Buffers that grew beyond this are given back after the write.
+/// Buffers larger than this are freed after the write.
 const KEEP_BUFFER_BYTES: usize = 4 << 20;
 
-/// Whether acknowledged means on disk.
+/// Whether an acknowledged profile is on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SyncMode {
     /// Every acknowledgement follows an `fdatasync`.
@@ -39,7 +39,7 @@ pub enum SyncMode {
     Off,
 }
 
-/// What happened in the log, in its order.
+/// An event of the log, in the order of the log.
 pub(crate) enum LogEvent<T> {
     /// The items' records are durable.
     Durable(Vec<T>),
@@ -64,14 +64,14 @@ struct Shared<T> {
 struct State<T> {
     pending: Vec<u8>,
     items: Vec<T>,
-    /// Who asked for a rotation: gets an error, or the event chain answers.
+    /// Callers that wait for a rotation: they get an error from here, or an answer through the events.
     rotations: Vec<SyncSender<Result<(), String>>>,
     rotation_replies: Vec<SyncSender<u64>>,
     failure: Option<Arc<str>>,
     stopped: bool,
 }
 
-/// Why an append was refused; the item comes back.
+/// The reason for which an append was refused, and its item.
 pub(crate) struct Refused<T>(pub(crate) T, pub(crate) Arc<str>);
 
 impl<T: Send + 'static> Log<T> {
@@ -126,7 +126,7 @@ impl<T: Send + 'static> Log<T> {
         })
     }
 
-    /// Queues records, each given in pieces, and the item that stands for them. Returns at once; an event follows.
+    /// Queues records, each given in two pieces, and their item. Returns at once; an event follows.
     pub(crate) fn append(&self, records: &[[&[u8]; 2]], item: T) -> Result<(), Refused<T>> {
         let mut state = self.shared.state.lock();
         if let Some(reason) = &state.failure {
@@ -152,7 +152,7 @@ impl<T: Send + 'static> Log<T> {
     }
 
     /// Ends the current segment and opens the next; blocks until the reader of the events has answered
-    /// [`LogEvent::Rotated`]. The number is that of the last segment that holds older records.
+    /// [`LogEvent::Rotated`]. Returns the number of the last segment with records from before the call.
     pub(crate) fn rotate(&self) -> Result<u64, StoreError> {
         let (failed_tx, failed_rx) = sync_channel(1);
         let (reply_tx, reply_rx) = sync_channel(1);
@@ -172,7 +172,7 @@ impl<T: Send + 'static> Log<T> {
         }
     }
 
-    /// Why the log takes nothing at the moment, if so.
+    /// Why the log accepts no records at the moment, or `None`.
     pub(crate) fn failure(&self) -> Option<Arc<str>> {
         self.shared.state.lock().failure.clone()
     }
@@ -206,7 +206,7 @@ struct Writer<T: Send + 'static> {
 }
 
 impl<T: Send + 'static> Writer<T> {
-    /// After a panic: refuses everything from now on, and lets nobody wait.
+    /// After a panic: refuses everything from now on, and ends all waits.
     fn end(&self, reason: &Arc<str>) {
         self.fail(Vec::new(), reason);
         let mut state = self.shared.state.lock();
@@ -296,7 +296,7 @@ impl<T: Send + 'static> Writer<T> {
         let _ = request.send(result);
     }
 
-    /// Cuts the failed segment back and opens a new one, as often as it takes.
+    /// Cuts the failed segment back and opens a new one, retrying until both succeed.
     fn recover(&mut self) {
         loop {
             match self.try_recover() {
@@ -331,7 +331,7 @@ impl<T: Send + 'static> Writer<T> {
                 return Err(error);
             }
         };
-        // A probe of some size: a disk that is full to the last block still creates empty files.
+        // The probe writes some bytes: a disk without a free block can still create empty files.
         let probed = probe
             .write(&[0; 8192], 0, self.sync, &self.faults)
             .and_then(|()| probe.cut_to(segment::MAGIC.len() as u64, &self.faults));
@@ -344,7 +344,7 @@ impl<T: Send + 'static> Writer<T> {
     }
 }
 
-/// The segment that is written to.
+/// The segment that is being written.
 struct Segment {
     number: u64,
     file: File,
@@ -366,8 +366,7 @@ impl Segment {
         let file = match created {
             Ok(file) => file,
             Err(error) => {
-                // Half a creation must not stand in the way of the next attempt; an existing file of another's is left
-                // alone.
+                // A half-created file must not block the next attempt; an existing file is left alone.
                 if error.kind() != io::ErrorKind::AlreadyExists {
                     let _ = std::fs::remove_file(&path);
                 }
@@ -383,7 +382,7 @@ impl Segment {
 
     fn write(&mut self, bytes: &[u8], appends: usize, sync: SyncMode, faults: &Faults) -> io::Result<()> {
         if let Err(error) = faults.check(Place::LogWrite) {
-            // A disk that fails has often taken a part.
+            // Simulated fault: failing disks have often written a part.
             let _ = self.file.write_all(&bytes[..bytes.len() / 2]);
             return Err(error);
         }
@@ -415,7 +414,7 @@ pub(crate) fn segment_path(folder: &Path, number: u64) -> PathBuf {
     folder.join(format!("{number:012}.seg"))
 }
 
-/// Numbers of the segments in `folder`, ascending. Files of other names are not looked at.
+/// Numbers of the segments in `folder`, ascending. Files with other names are ignored.
 pub(crate) fn segments(folder: &Path) -> Result<Vec<u64>, StoreError> {
     let mut numbers = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(StoreError::io("list", folder))? {
@@ -433,7 +432,7 @@ pub(crate) fn segments(folder: &Path) -> Result<Vec<u64>, StoreError> {
     Ok(numbers)
 }
 
-/// The end of the events' channel that a consumer holds.
+/// The receiving end of the log's events.
 pub(crate) type LogEvents<T> = Receiver<LogEvent<T>>;
 
 #[cfg(test)]

@@ -1,22 +1,22 @@
-//! Bytes of a file by their offset, through a small cache of pages: a reader of its tables needs two megabytes at
-//! most, however large they are or say that they are. All numbers are little-endian.
+//! Reads a file by offset through a small cache of pages: a reader of its tables needs at most two megabytes, however
+//! large the tables are or claim to be. All numbers are little-endian.
 
 use std::cell::RefCell;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 const PAGE: usize = 16 << 10;
-/// Pages that are kept, each at the place of its number.
+/// Number of cached pages, each at the slot given by its number.
 const PAGES: usize = 128;
-/// Text that is read at most.
+/// Most bytes of a text that are read.
 const LONGEST: usize = 16 << 10;
 
 // Something with bytes.
 pub trait Source {
-    /// Reads from `offset` as much as there is and fits; 0 at the end and on errors.
+    /// Reads from `offset` as many bytes as exist and fit; returns 0 at the end and on errors.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> usize;
 
-    /// Bytes of memory that it takes.
+    /// Bytes of memory that the source holds.
     fn held(&self) -> usize {
         0
     }
@@ -47,7 +47,7 @@ impl Source for &[u8] {
     }
 }
 
-/// A source and the pages that were read last.
+/// A source and its most recently read pages.
 pub struct Bytes<'a> {
     source: &'a dyn Source,
     pages: RefCell<Vec<Page>>,
@@ -68,7 +68,7 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// Fills `into`; `None` when there are not so many.
+    /// Fills `into`; `None` when there are too few bytes.
     pub fn read(&self, offset: u64, into: &mut [u8]) -> Option<()> {
         let mut done = 0;
         while done < into.len() {
@@ -111,7 +111,7 @@ impl<'a> Bytes<'a> {
         Some(u64::from_le_bytes(bytes))
     }
 
-    /// Text up to the next zero, or as much of it as is read.
+    /// Text up to the next zero, cut at the limit.
     pub fn text(&self, offset: u64) -> Option<String> {
         let mut text = Vec::new();
         while text.len() < LONGEST {

@@ -1,15 +1,15 @@
-//! What an address stands for in the source: a function, and the calls that the compiler put in place of themselves.
+//! The source location of an address: a function, and the calls that the compiler inlined into it.
 
 use std::sync::Arc;
 
-/// A function at a place of its source.
+/// A function and a place in its source.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Call {
-    /// Its name, as its source of names has it.
+    /// Name of the function, as its source has it.
     pub name: Arc<str>,
-    /// File of the source; empty when that is not known.
+    /// Source file; empty when unknown.
     pub file: Arc<str>,
-    /// Line in it; 0 when that is not known.
+    /// Line in the file; 0 when unknown.
     pub line: u32,
 }
 

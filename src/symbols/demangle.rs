@@ -1,8 +1,8 @@
-//! Readable names from those of the linker: Rust (both manglings) and C++ (Itanium ABI).
+//! Demangles linker names: Rust (both manglings) and C++ (Itanium ABI).
 
 use std::borrow::Cow;
 
-/// How much of a C++ name is shown; Rust names have no such choice.
+/// How much of a C++ name is shown; it has no effect on Rust names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Demangle {
     None,
@@ -37,7 +37,7 @@ pub(crate) fn demangle(name: &str, how: Demangle) -> Cow<'_, str> {
     if !name.starts_with("_Z") {
         return Cow::Borrowed(name);
     }
-    // What the compiler split off or cloned: foo.cold, foo.isra.0
+    // Suffixes of parts that the compiler split off or cloned: foo.cold, foo.isra.0
     let (plain, suffix) = match name.find('.') {
         Some(at) => name.split_at(at),
         None => (name, ""),
@@ -61,7 +61,7 @@ pub(crate) fn demangle(name: &str, how: Demangle) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// Takes out what stands between angle brackets; operators such as `operator<<` and `operator->` stay.
+/// Removes the text between angle brackets; operators such as `operator<<` and `operator->` stay.
 fn without_templates(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut depth = 0_usize;

@@ -1,7 +1,7 @@
-//! Lines and inlined calls from `.debug_info` and `.debug_line` (DWARF 2 to 5), read anew for some addresses at a time.
+//! Reads lines and inlined calls from `.debug_info` and `.debug_line` (DWARF 2 to 5), for some addresses at a time.
 //!
-//! In: an ELF file and sorted addresses. Out: the calls at each. Nothing is kept between calls, and files whose
-//! sections are larger than the budget are left to their symbols: a long-running profiler must not hold a compiler's
+//! In: an ELF file and sorted addresses. Out: the calls at each. Nothing is kept between calls. Files whose sections
+//! exceed the budget are skipped, and only their symbols are used: a long-running profiler must not hold a compiler's
 //! debug information.
 
 use std::borrow::Cow;
@@ -20,7 +20,7 @@ type Unit<'a> = gimli::Unit<Reader<'a>>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of all sections, as they are in memory.
+    /// Most bytes of all sections, uncompressed in memory.
     pub bytes: u64,
     /// Entries that are read for one set of addresses.
     pub entries: usize,
@@ -35,19 +35,19 @@ impl Default for Limits {
     }
 }
 
-/// Names that lead to each other are followed so many steps.
+/// Most steps along names that refer to each other.
 const MAX_STEPS: usize = 8;
-/// Calls inlined into each other at most.
+/// Most calls inlined into each other.
 const MAX_INLINED: usize = 64;
 
-/// An open function or inlined call around an address, outermost first.
+/// A function or inlined call around an address while its unit is read.
 struct Scope {
     name: Option<Arc<str>>,
-    /// Where it was called from, for inlined ones: index of the file and line.
+    /// For inlined calls, the caller's place: index of the file and line.
     called_from: (u64, u32),
 }
 
-/// What is known of an address: while its unit is read scopes and a line, then the calls.
+/// What is known of an address: scopes and a line while its unit is read, then the calls.
 #[derive(Default)]
 struct Found {
     scopes: Vec<Scope>,
@@ -55,9 +55,9 @@ struct Found {
     calls: Vec<Call>,
 }
 
-/// The calls at each of some sorted addresses, innermost first. Addresses without any are left out, and so is
-/// everything when the file has no such sections, damaged ones or too large ones. The name of a call is empty where
-/// only its line is known.
+/// The calls at each of some sorted addresses, innermost first. Addresses without any are left out; the result is empty
+/// when the file has no such sections, or damaged or too large ones. The name of a call is empty where only its line is
+/// known.
 pub fn locate<'data, R: ReadRef<'data>>(
     file: &object::File<'data, R>,
     addresses: &[u64],
@@ -107,7 +107,7 @@ pub fn locate<'data, R: ReadRef<'data>>(
         others: BTreeMap::new(),
     };
     let mut units = dwarf.units();
-    // Damage ends the search; what was found stays.
+    // Damage ends the search; earlier results stay.
     while let Ok(Some(header)) = units.next() {
         let Ok(unit) = dwarf.unit(header) else { continue };
         if search.unit(&unit, addresses).is_err() || search.entries == 0 {
@@ -131,7 +131,7 @@ struct Search<'a, 'b> {
     /// Entries that may still be read.
     entries: usize,
     found: BTreeMap<u64, Found>,
-    /// Units that names led to.
+    /// Other units that names refer to.
     others: BTreeMap<usize, Unit<'a>>,
 }
 
@@ -186,7 +186,7 @@ impl<'a> Search<'a, '_> {
             for address in around {
                 let found = self.found.entry(address).or_default();
                 if tag == dw::DW_TAG_subprogram {
-                    // Functions do not lie in each other; of two that share code the last one counts.
+                    // Functions are not nested; of two that share code the last one counts.
                     found.scopes.clear();
                 }
                 if found.scopes.len() < MAX_INLINED {
@@ -201,7 +201,7 @@ impl<'a> Search<'a, '_> {
         Ok(())
     }
 
-    /// The addresses of an entry. A length that goes beyond all addresses is refused: gimli adds it unchecked.
+    /// The address ranges of an entry. A length beyond the address space is refused: gimli adds it unchecked.
     fn ranges(
         &self,
         unit: &Unit<'a>,
@@ -221,7 +221,7 @@ impl<'a> Search<'a, '_> {
         }
     }
 
-    /// Puts names in place of the numbers of files. Until then the line of each address is that of its innermost call.
+    /// Replaces the numbers of files with names. Until then the line of each address is that of its innermost call.
     fn name_callers(&mut self, unit: &Unit<'a>, here: &[u64]) {
         let mut files: BTreeMap<u64, Arc<str>> = BTreeMap::new();
         for address in here {
@@ -281,7 +281,8 @@ impl<'a> Search<'a, '_> {
         Ok(())
     }
 
-    /// The name of an entry, or of what it is an instance of. The linker's name is preferred: it has the namespaces.
+    /// The name of an entry, or of the entry it is an instance of. The linkage name is preferred: it has the
+    /// namespaces.
     fn name(&mut self, unit: &Unit<'a>, offset: UnitOffset) -> Option<String> {
         let mut place = Place::Here(offset);
         let mut plain = None;
@@ -310,7 +311,7 @@ impl<'a> Search<'a, '_> {
         plain
     }
 
-    /// The unit around an offset, by where it begins, and the offset in it.
+    /// The unit that contains an offset: its start, and the offset in it.
     fn unit_of(&mut self, offset: DebugInfoOffset) -> Option<(usize, UnitOffset)> {
         if let Some((at, unit)) = self.others.range(..=offset.0).next_back()
             && let Some(within) = offset.to_unit_offset(&unit.header)
@@ -385,7 +386,7 @@ fn file_of<'a>(dwarf: &gimli::Dwarf<Reader<'a>>, unit: &Unit<'a>, index: u64) ->
     Some(path)
 }
 
-/// Those of sorted addresses that lie in a range.
+/// The part of sorted addresses that lies in a range.
 fn within(addresses: &[u64], start: u64, end: u64) -> &[u64] {
     let from = addresses.partition_point(|address| *address < start);
     let to = addresses.partition_point(|address| *address < end);

@@ -1,20 +1,18 @@
-//! ELF files: names of addresses from `.symtab` and `.dynsym`, where its segments
-//! lie, and its build id.
+//! ELF files: names of addresses from `.symtab` and `.dynsym`, segments, and the build id.
 //!
-//! Files are read through a cache of the ranges that are asked for; nothing is mapped, so a file that shrinks meanwhile
-//! gives an error and not a signal. Knows no processes.
+//! Files are read through a cache of ranges; nothing is mapped, so that a file that shrinks meanwhile causes an error
+//! and not a signal. Knows no processes.
 
 use object::elf::{SHN_UNDEF, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE};
 use object::read::elf::{SectionHeader, Sym};
 use object::read::{ReadCache, ReadCacheOps};
 use object::{Object, ObjectSegment, ReadRef, SegmentFlags};
 
-/// Bytes that are read in one piece at most: the largest symbol tables and sections of unwinding seen have a third of
-/// it.
+/// Most bytes that are read in one piece: the largest symbol tables and unwind sections seen have a third of it.
 const MAX_PIECE: u64 = 160 << 20;
 
-/// A file that is read by pieces which are never larger than they may be, whatever its headers say: a sparse file costs
-/// nothing to make and has terabytes.
+/// A file whose reads are limited in size, whatever its headers say: a sparse file costs nothing to create and may have
+/// terabytes.
 #[derive(Debug)]
 pub struct Limited<'a, R: ReadCacheOps>(pub &'a ReadCache<R>);
 
@@ -43,7 +41,7 @@ impl<'a, R: ReadCacheOps> ReadRef<'a> for Limited<'a, R> {
     }
 }
 
-/// An executable segment: where its bytes lie in the file and which virtual addresses they have.
+/// An executable segment: its position in the file and its virtual addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
     pub offset: u64,
@@ -94,20 +92,20 @@ pub fn build_id<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Stri
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Index {
     functions: Vec<Entry>,
-    /// Offsets in the file of the two tables of strings.
+    /// Offsets of the two string tables in the file.
     strings: [u64; 2],
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entry {
     start: u64,
-    /// 0: it reaches to the next one.
+    /// Size in bytes; 0 when the function extends to the next one.
     size: u32,
-    /// Offset in the table of strings; the highest bit says of which.
+    /// Offset in the string table; the highest bit selects the table.
     name: u32,
 }
 
-/// Which table of strings a name is in.
+/// Bit for the string table of `.dynsym`.
 const DYNAMIC: u32 = 1 << 31;
 
 /// A function of an [`Index`].
@@ -116,7 +114,7 @@ pub struct Place {
     pub start: u64,
     /// Address after the last.
     pub end: u64,
-    /// Where its name begins in the file; it ends with a zero.
+    /// Offset of its name in the file; the name ends with a zero.
     pub name: u64,
 }
 
@@ -129,7 +127,7 @@ impl Index {
         let endian = elf.endian();
         let mut index = Self::default();
         let tables = [elf.elf_symbol_table(), elf.elf_dynamic_symbol_table()];
-        // The better symbol of two at one address comes first: sized, then global.
+        // Of two symbols at one address the better comes first: sized, then global.
         let mut ranked: Vec<(u8, Entry)> = Vec::new();
         for (which, table) in tables.into_iter().enumerate() {
             if table.is_empty() {
@@ -165,13 +163,13 @@ impl Index {
 
     /// The function around an address.
     pub fn find(&self, address: u64) -> Option<Place> {
-        /// Functions may lie in each other; so many before the address are tried.
+        /// Functions may be nested; this many before the address are tried.
         const NESTED: usize = 8;
         let after = self.functions.partition_point(|entry| entry.start <= address);
         let next = self.functions.get(after).map_or(u64::MAX, |entry| entry.start);
         self.functions[..after].iter().rev().take(NESTED).find_map(|entry| {
             let end = match entry.size {
-                // Only up to the address: what follows may belong to no function.
+                // Only up to the address: the bytes after it may belong to no function.
                 0 => address.saturating_add(1).min(next),
                 size => entry.start.saturating_add(u64::from(size)),
             };

@@ -1,7 +1,6 @@
-//! All that a binary says of its functions: Go's table, lines and inlined calls of its DWARF, its symbols, in this
-//! order.
+//! The functions of a binary, from Go's function table, DWARF lines and inlined calls, and symbols, in this order.
 //!
-//! Indexes and the places of tables are kept, names and lines stay in the file until they are asked for.
+//! Indexes and the positions of tables are kept; names and lines stay in the file until they are needed.
 
 use std::sync::Arc;
 
@@ -72,9 +71,9 @@ impl<S: Source> Functions<S> {
         self
     }
 
-    /// Looks up sorted `addresses` where `names` does not have them yet. `lines` is asked for the calls at addresses by
-    /// the DWARF of a file ([`dwarf::locate`](crate::symbols::dwarf::locate)), all at once; `None` when that costs too
-    /// much now. Answers with the addresses that have a name without a line for this reason: a caller that forgets them
+    /// Looks up sorted `addresses` where `names` does not have them yet. `lines` returns the calls at addresses from
+    /// the DWARF of a file ([`dwarf::locate`](crate::symbols::dwarf::locate)), all at once, or `None` when that is too
+    /// expensive now. Returns the addresses that have a name without a line for that reason: a caller that removes them
     /// may ask again.
     pub fn resolve(
         &self,
@@ -117,7 +116,7 @@ impl<S: Source> Functions<S> {
                 Some(located) => (*address, address.saturating_add(1), located.calls.into()),
                 None => match self.symbol(*address, how) {
                     Some(Located { start, end, calls }) => (start, end, calls.into()),
-                    // What has no name is not searched for again.
+                    // An address without a name is not searched for again.
                     None => (
                         *address,
                         address.saturating_add(1),
@@ -170,7 +169,7 @@ fn has_lines<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> bool {
     file.section_by_name(".debug_info").is_some()
 }
 
-/// True when it has a symbol table of its own and not only that of the dynamic linker.
+/// True when it has its own symbol table, and not only that of the dynamic linker.
 pub(crate) fn has_symbols<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> bool {
     file.section_by_name(".symtab").is_some()
 }

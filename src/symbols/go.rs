@@ -8,11 +8,11 @@ use object::{Endianness, Object, ObjectSection, ObjectSegment, ObjectSymbol, Rea
 use crate::symbols::bytes::Bytes;
 use crate::symbols::pclntab::{Header, Pclntab};
 
-/// Bytes that are searched for the magic number at most.
+/// Most bytes that are searched for the magic number.
 const MAX_SEARCH: u64 = 256 << 20;
-/// Bytes of relocations that are looked through at most.
+/// Most bytes of relocations that are searched.
 const MAX_RELOCATIONS: u64 = 64 << 20;
-/// Symbols that are looked through at most.
+/// Most symbols that are searched.
 const MAX_SYMBOLS: usize = 2_000_000;
 
 /// The table of a file; `None` when it is no Go program.
@@ -46,7 +46,7 @@ pub fn find<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, bytes: &Byt
         .filter(|address| *address != 0)
         .or_else(|| image.symbol(&["go:func.*", "go.func.*"]))
         .and_then(|address| image.offset(address));
-    // A table of another program, or of none, has its functions elsewhere.
+    // The functions of a false or foreign table are elsewhere.
     let (first, last) = table.range(bytes)?;
     (first < last && image.is_code(first)).then_some(table)
 }
@@ -78,7 +78,7 @@ fn locate<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, bytes: &Bytes
         };
         let mut piece = [0; 4096 + Header::LENGTH];
         while at < end {
-            // The last piece is shorter.
+            // The last piece may be shorter.
             let length = (end - at).min(piece.len() as u64) as usize;
             let Some(part) = piece.get_mut(..length) else { break };
             if bytes.read(at, part).is_none() {
@@ -104,7 +104,7 @@ struct Image<'a, 'data, 'b, R: ReadRef<'data>> {
 }
 
 impl<'data, R: ReadRef<'data>> Image<'_, 'data, '_, R> {
-    /// The virtual address of an offset of the file.
+    /// The virtual address of a file offset.
     fn address(&self, offset: u64) -> Option<u64> {
         self.file.segments().find_map(|segment| {
             let (start, size) = segment.file_range();
@@ -113,7 +113,7 @@ impl<'data, R: ReadRef<'data>> Image<'_, 'data, '_, R> {
         })
     }
 
-    /// The offset in the file of a virtual address.
+    /// The file offset of a virtual address.
     fn offset(&self, address: u64) -> Option<u64> {
         self.file.segments().find_map(|segment| {
             let (start, size) = segment.file_range();
@@ -131,7 +131,7 @@ impl<'data, R: ReadRef<'data>> Image<'_, 'data, '_, R> {
         })
     }
 
-    /// The pointer at an address, by its relocation when the file leaves it to the dynamic linker.
+    /// The pointer at an address, from its relocation when the dynamic linker would fill it in.
     fn pointer(&self, address: u64) -> Option<u64> {
         match self.bytes.u64(self.offset(address)?)? {
             0 => self.relocation(|at, _| at == address).map(|(_, value)| value),
@@ -139,7 +139,7 @@ impl<'data, R: ReadRef<'data>> Image<'_, 'data, '_, R> {
         }
     }
 
-    /// The first relative relocation that `is_it`, asked with its place and its value.
+    /// The first relative relocation for which `is_it` is true, called with its place and its value.
     fn relocation(&self, mut is_it: impl FnMut(u64, u64) -> bool) -> Option<(u64, u64)> {
         let endian = self.elf.endian();
         let mut budget = MAX_RELOCATIONS;
@@ -185,7 +185,8 @@ impl<'data, R: ReadRef<'data>> Image<'_, 'data, '_, R> {
         section.or_else(|| self.symbol(&["runtime.firstmoduledata"]))
     }
 
-    /// Where a section has this number, and after it one that is a little greater (the table and the names in it).
+    /// The address in a section of the number `wanted`, followed by a slightly larger one (the table and the names in
+    /// it).
     fn search(&self, name: &str, wanted: u64) -> Option<u64> {
         let section = self.file.section_by_name(name)?;
         let writable = u64::from(object::elf::SHF_WRITE);

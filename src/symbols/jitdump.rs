@@ -6,17 +6,17 @@ use std::collections::HashMap;
 use crate::symbols::bytes::Bytes;
 use crate::symbols::latest::Latest;
 
-/// `JiTD` of a machine with our order of bytes.
+/// `JiTD`, from a machine with our byte order.
 const MAGIC: u32 = 0x4a69_5444;
 const CODE_LOAD: u32 = 0;
 const CODE_MOVE: u32 = 1;
 const CLOSE: u32 = 3;
-/// Records that are read at most.
+/// Most records that are read.
 const MAX_RECORDS: usize = 4_000_000;
-/// Pieces of code that are remembered for being moved.
+/// Most pieces of code that are remembered in case they are moved.
 const MAX_CODE: usize = 1 << 20;
 
-/// Offers all code that was made and moved to a search. False when it is no such file.
+/// Offers all loaded and moved code to a search. False when the file is not a jitdump.
 pub fn offer(bytes: &Bytes<'_>, search: &mut Latest<'_>) -> bool {
     if bytes.u32(0) != Some(MAGIC) {
         return false;
@@ -24,7 +24,7 @@ pub fn offer(bytes: &Bytes<'_>, search: &mut Latest<'_>) -> bool {
     let Some(mut at) = bytes.u32(8).map(u64::from).filter(|length| *length >= 40) else {
         return false;
     };
-    // Where the name of each piece of code is.
+    // File offset of the name of each piece of code.
     let mut names: HashMap<u64, u64> = HashMap::new();
     for _ in 0..MAX_RECORDS {
         let Some((kind, next)) = record(bytes, at, &mut names, search) else {
@@ -38,7 +38,7 @@ pub fn offer(bytes: &Bytes<'_>, search: &mut Latest<'_>) -> bool {
     true
 }
 
-/// Reads a record: its kind and where the next one is. `None` at the end and where it is damaged.
+/// Reads a record; returns its kind and the offset of the next one. `None` at the end and at damage.
 fn record(bytes: &Bytes<'_>, at: u64, names: &mut HashMap<u64, u64>, search: &mut Latest<'_>) -> Option<(u32, u64)> {
     let (kind, length) = (bytes.u32(at)?, bytes.u32(at.checked_add(4)?)?);
     if length < 16 {

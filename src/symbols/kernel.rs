@@ -1,17 +1,17 @@
-//! Names of kernel addresses from `/proc/kallsyms` (proc(5)): one symbol a line, `address type name [module]`.
+//! Reads names of kernel addresses from `/proc/kallsyms` (proc(5)): one symbol per line, `address type name [module]`.
 
 use std::io::{self, BufRead, BufReader};
 use std::sync::Arc;
 
 use crate::symbols::ranges::Ranges;
 
-/// The functions of the kernel and its modules, as tight as they can be kept: the kernel takes some 60 ms of CPU to
-/// write the list.
+/// The functions of the kernel and its modules, in compact form, since the kernel needs about 60 ms of CPU to write the
+/// list.
 #[derive(Debug, Default)]
 pub struct Symbols {
-    /// First addresses, in order; a function goes to the next.
+    /// Start addresses, ascending; a function extends to the next one.
     starts: Box<[u64]>,
-    /// Where the name of each begins in `text`; it goes to the end of its line.
+    /// Start of each name in `text`; it extends to the end of its line.
     places: Box<[u32]>,
     text: Box<str>,
 }
@@ -56,8 +56,8 @@ impl Symbols {
         }))
     }
 
-    /// The function around an address: its first address, that of the next one, and its name. Of the last function the
-    /// end is not known.
+    /// The function around an address: its start address, that of the next one, and its name. The end of the last
+    /// function is unknown.
     pub fn find(&self, address: u64) -> Option<(u64, u64, &str)> {
         let after = self.starts.partition_point(|start| *start <= address);
         let at = after.checked_sub(1)?;

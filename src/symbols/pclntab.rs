@@ -1,14 +1,13 @@
-//! Go's table of functions, which is in every Go program, stripped or not: names, lines, inlined calls, and how far the
-//! stack pointer is from where it was at the call.
+//! Go's function table (pclntab), which every Go program has, stripped or not: names, lines, inlined calls, and the
+//! distance of the stack pointer from its value at the call.
 //!
-//! The layouts are those that Go's `debug/gosym` and `runtime` read, by the magic number of Go 1.2, 1.16, 1.18 and
-//! 1.20. The table stays in the file; what is asked for is read from there through [`Bytes`]. Little-endian machines of
-//! 64 bits only.
+//! The layouts are those that Go's `debug/gosym` and `runtime` read, for the magic numbers of Go 1.2, 1.16, 1.18 and
+//! 1.20. The table stays in the file and is read through [`Bytes`] as needed. Little-endian 64-bit machines only.
 
 use crate::symbols::bytes::Bytes;
 use crate::symbols::calls::{Call, Located};
 
-/// Where the table lies and how it is laid out.
+/// Position and layout of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pclntab {
     layout: Layout,
@@ -24,11 +23,11 @@ pub struct Pclntab {
     files: u64,
     values: u64,
     table: u64,
-    /// Where the trees of inlined calls lie in the file, when that is known.
+    /// File offset of the trees of inlined calls, if known.
     pub inlined: Option<u64>,
 }
 
-/// By the version that brought it.
+/// Layouts, named after the version that introduced them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Layout {
     V2,
@@ -43,11 +42,11 @@ pub struct Function {
     pub start: u64,
     /// Address after the last.
     pub end: u64,
-    /// Nothing called it: it is the outermost frame.
+    /// True for the outermost frame, which nothing called.
     pub is_top: bool,
-    /// It sets the stack pointer to other stacks.
+    /// True when it switches to another stack.
     pub switches: bool,
-    /// It is written in assembly, or that is not known.
+    /// True when it is written in assembly, or when that is unknown.
     pub is_assembly: bool,
     name: u64,
     pcsp: u32,
@@ -58,19 +57,19 @@ pub struct Function {
     inlined: Option<(u32, u64)>,
 }
 
-/// A header found at some bytes.
+/// A parsed header of a table.
 #[derive(Debug, Clone, Copy)]
 pub struct Header {
     layout: Layout,
-    /// Address of the first function as the header has it; 0 where it has none or is not relocated.
+    /// Address of the first function from the header; 0 where it is absent or not relocated.
     pub text: u64,
 }
 
-/// Functions at most: ten times those of the largest program seen.
+/// Most functions: ten times those of the largest program seen.
 const MAX_FUNCTIONS: u64 = 4_000_000;
-/// Steps through the values of one function at most.
+/// Most steps through the values of one function.
 const MAX_STEPS: usize = 1 << 20;
-/// Calls inlined into each other at most.
+/// Most calls inlined into each other.
 const MAX_INLINED: usize = 64;
 /// Numbers of the tables that belong to a function (`PCDATA_InlTreeIndex`, `FUNCDATA_InlTree`).
 const INLINED_INDEX: u64 = 2;
@@ -80,7 +79,7 @@ impl Header {
     /// Bytes of the longest header.
     pub(crate) const LENGTH: usize = 72;
 
-    /// Reads the magic number and what has to be around it.
+    /// Parses the magic number and the fields that confirm it.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let layout = match bytes.first_chunk::<4>().map(|magic| u32::from_le_bytes(*magic))? {
             0xffff_fffb => Layout::V2,
@@ -103,12 +102,12 @@ impl Header {
         Some(Self { layout, text })
     }
 
-    /// True when the addresses of functions count from the first one, which has to be known then.
+    /// True when the addresses of functions are relative to the first one, which then must be known.
     pub(crate) fn needs_text(&self) -> bool {
         self.layout >= Layout::V18
     }
 
-    /// Where a module's description has the address of its first function and of its trees of inlined calls.
+    /// Offsets in the module description of the address of the first function and of the trees of inlined calls.
     pub(crate) fn module_fields(&self) -> (u64, Option<u64>) {
         match self.layout {
             Layout::V2 | Layout::V16 => (176, None),
@@ -119,7 +118,7 @@ impl Header {
 }
 
 impl Pclntab {
-    /// The table at an offset of the file; `text` is the address of the first function, where the header needs one.
+    /// Opens the table at a file offset; `text` is the address of the first function, where the header needs one.
     pub fn open(bytes: &Bytes<'_>, at: u64, text: u64) -> Option<Self> {
         let mut start = [0; Header::LENGTH];
         bytes.read(at, &mut start)?;
@@ -130,7 +129,7 @@ impl Pclntab {
             Layout::V2 => {
                 let functions = word(0)?;
                 let table = at.checked_add(16)?;
-                // After the last address comes where the files are.
+                // After the last address comes the offset of the file table.
                 let files = bytes.u32(table.checked_add(functions * 16 + 8)?)?;
                 [at, at, at.checked_add(u64::from(files))?, at, table]
             }
@@ -152,7 +151,7 @@ impl Pclntab {
         })
     }
 
-    /// First address of the function of an index; of the number of functions the address after the last.
+    /// Start address of the function with an index; for the number of functions, the address after the last.
     fn entry(&self, bytes: &Bytes<'_>, index: u64) -> Option<u64> {
         if self.layout >= Layout::V18 {
             let offset = bytes.u32(self.table.checked_add(index.checked_mul(8)?)?)?;
@@ -162,7 +161,7 @@ impl Pclntab {
         }
     }
 
-    /// Addresses of the first function and after the last.
+    /// Start address of the first function, and address after the last.
     pub fn range(&self, bytes: &Bytes<'_>) -> Option<(u64, u64)> {
         Some((self.entry(bytes, 0)?, self.entry(bytes, self.functions)?))
     }
@@ -226,7 +225,8 @@ impl Pclntab {
         bytes.text(function.name).filter(|name| !name.is_empty())
     }
 
-    /// How far the stack pointer is below where it was at the call: address after the piece, and bytes.
+    /// Distance of the stack pointer below its value at the call: passes the address after each piece, and the bytes,
+    /// to `take`.
     pub fn stack_offsets(&self, bytes: &Bytes<'_>, function: &Function, mut take: impl FnMut(u64, i64)) {
         self.values(bytes, function.pcsp, function.start, |end, value| {
             take(end, value);
@@ -278,7 +278,7 @@ impl Pclntab {
         })
     }
 
-    /// Name of an inlined call, and from the start of its function an instruction of its caller.
+    /// Name of an inlined call, and the offset of an instruction of its caller from the start of the function.
     fn inlined_call(&self, bytes: &Bytes<'_>, tree: u64, index: u64) -> Option<(String, u64)> {
         let (size, name, parent) = match self.layout {
             Layout::V20 => (16, 4, 8),
@@ -324,7 +324,7 @@ impl Pclntab {
         found
     }
 
-    /// The values of a table: address after each piece, and its value, for as long as `take` wants more.
+    /// Passes the values of a table to `take` while it returns true: the address after each piece, and its value.
     fn values(&self, bytes: &Bytes<'_>, table: u32, start: u64, mut take: impl FnMut(u64, i64) -> bool) {
         let mut step = || {
             let mut at = self.values.checked_add(u64::from(table)).filter(|_| table != 0)?;
@@ -334,7 +334,7 @@ impl Pclntab {
                 if change == 0 && index > 0 {
                     break;
                 }
-                // Signed numbers alternate: 0, -1, 1, -2 ...
+                // Zigzag encoding: 0, -1, 1, -2 ...
                 value = value.wrapping_add((change >> 1) as i64 ^ -((change & 1) as i64));
                 let (length, next) = bytes.uleb128(next)?;
                 at = next;
@@ -345,7 +345,7 @@ impl Pclntab {
             }
             Some(())
         };
-        // What is damaged ends the values.
+        // Damage ends the values.
         let _ = step();
     }
 }

@@ -1,4 +1,4 @@
-//! Names of compiled code that a runtime writes to `/tmp/perf-PID.map`: `start size name` a line, numbers in
+//! Reads names of compiled code that a runtime writes to `/tmp/perf-PID.map`: `start size name` per line, numbers in
 //! hexadecimal (the format that `perf` reads; Node's `--perf-basic-prof`, Java's `Compiler.perfmap`, Python's `-X
 //! perf`).
 
@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, Read};
 
 use crate::symbols::latest::Latest;
 
-/// Bytes of a map that are read at most: runtimes append for ever.
+/// Most bytes of a map that are read: runtimes append for ever.
 const MAX_BYTES: u64 = 256 << 20;
 /// Bytes of a line that are kept; the rest of a longer one is passed over.
 const MAX_LINE: u64 = 64 << 10;

@@ -1,25 +1,24 @@
-//! Names of address ranges that were asked for, kept so that each function is looked up once.
+//! Names of address ranges that were looked up, kept so that each function is looked up once.
 //!
-//! A source (symbol table of a file, the kernel's list, a perf map) answers many sorted addresses in one pass over
-//! itself; what it answered is kept as ranges, the source itself is not. So the memory follows the functions that run,
-//! not those that exist.
+//! A source (symbol table of a file, the kernel's list, a perf map) resolves many sorted addresses in one pass. The
+//! results are kept as ranges, the source is not, so that memory depends on the functions that run and not on all that
+//! exist.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::symbols::calls::Call;
 
-/// Where a range ends and what is there.
+/// End of a range, and the functions there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Symbol {
     end: u64,
-    /// The function, and before it what was inlined into it; never empty.
+    /// The function, preceded by the calls inlined into it; never empty.
     calls: Arc<[Call]>,
 }
 
 impl Symbol {
-    /// Bytes of a symbol with these calls: its place in the tree, and what the calls take. Texts that are shared count
-    /// as often as they are there.
+    /// Bytes of a symbol with these calls: its tree entry and the calls. Shared texts are counted at every use.
     fn bytes(calls: &[Call]) -> usize {
         2 * size_of::<u64>() + size_of::<Self>() + calls.iter().map(Call::bytes).sum::<usize>()
     }
@@ -38,7 +37,7 @@ impl Ranges {
         self.find_calls(address)?.last().map(|call| &call.name)
     }
 
-    /// The function around `address` as the last, before it what was inlined into it.
+    /// The calls at `address`: the function last, preceded by the calls inlined into it.
     pub(crate) fn find_calls(&self, address: u64) -> Option<&Arc<[Call]>> {
         let (_, symbol) = self.by_start.range(..=address).next_back()?;
         (address < symbol.end).then_some(&symbol.calls)
@@ -49,7 +48,7 @@ impl Ranges {
         self.insert_calls(start, end, Arc::new([Call::named(name)]));
     }
 
-    /// Remembers what is at some addresses.
+    /// Adds the calls at some addresses.
     pub(crate) fn insert_calls(&mut self, start: u64, end: u64, calls: Arc<[Call]>) {
         self.bytes += Symbol::bytes(&calls);
         if let Some(before) = self.by_start.insert(start, Symbol { end, calls }) {
@@ -57,7 +56,7 @@ impl Ranges {
         }
     }
 
-    /// Forgets what begins at an address.
+    /// Removes the range that begins at an address.
     pub fn remove(&mut self, start: u64) {
         if let Some(before) = self.by_start.remove(&start) {
             self.bytes -= Symbol::bytes(&before.calls);

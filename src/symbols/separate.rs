@@ -1,8 +1,8 @@
-//! Names of stripped programs that lie elsewhere: in a separate debug file, found by build id or `.gnu_debuglink`, or
+//! Names of stripped programs from elsewhere: from a separate debug file, found by build id or `.gnu_debuglink`, or
 //! packed in the program itself (`.gnu_debugdata`, which distributions call MiniDebugInfo).
 //!
-//! In: an ELF file and its path. Out: the paths where its debug file may be and how a file is recognised as it, or the
-//! symbols unpacked. Opens nothing.
+//! In: an ELF file and its path. Out: the possible paths of its debug file and how to recognise the file, or the
+//! unpacked symbols. Opens no files.
 
 use std::io::Read;
 use std::path::Path;
@@ -12,24 +12,24 @@ use object::{Object, ObjectSection, ReadRef};
 
 use crate::symbols::bytes::Source;
 
-/// What a stripped program says of its debug file.
+/// The `.gnu_debuglink` of a stripped program, which identifies its debug file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// Its name, without a folder.
+    /// File name of the debug file, without a folder.
     pub name: String,
-    /// CRC-32 of all its bytes.
+    /// CRC-32 of the whole debug file.
     pub checksum: u32,
 }
 
 /// Bytes of packed and of unpacked symbols at most: those of the largest programs of distributions have a tenth of it.
 const MAX_PACKED: u64 = 16 << 20;
 const MAX_UNPACKED: u64 = 64 << 20;
-/// Bytes that unpacking may take for itself.
+/// Most bytes of memory for unpacking.
 const MAX_MEMORY: u64 = 80 << 20;
-/// Bytes of a file whose checksum is computed at most.
+/// Most bytes of a file whose checksum is computed.
 const MAX_CHECKED: u64 = 1 << 30;
 
-/// What a file says of its debug file, if it says something that can be used.
+/// The link of a file to its debug file, if it has a valid one.
 pub fn link<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Option<Link> {
     let (name, checksum) = file.gnu_debuglink().ok()??;
     let name = std::str::from_utf8(name).ok()?;
@@ -81,7 +81,7 @@ pub fn packed<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Option
     (section.size() <= MAX_PACKED).then(|| section.data().ok().map(<[u8]>::to_vec))?
 }
 
-/// Unpacks symbols: the bytes of an ELF file, or none when they are damaged or too many.
+/// Unpacks symbols into the bytes of an ELF file; `None` when they are damaged or too large.
 pub fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
     let stream = Stream::new_stream_decoder(MAX_MEMORY, 0).ok()?;
     let mut unpacked = Vec::new();

@@ -1,8 +1,7 @@
-//! Code that Linux describes nowhere on 64-bit Arm, known by its instructions: what handlers of signals return to, and
-//! functions of the vDSO.
+//! Unwind rows for 64-bit Arm code that Linux does not describe: signal trampolines, and functions of the vDSO.
 //!
-//! In: an ELF file and the rows of its call frame information. Out: rows for these as well. The encoding of
-//! instructions is that of the "Arm Architecture Reference Manual", C4.1.
+//! In: an ELF file and the rows of its call frame information. Out: additional rows, found by the instructions. The
+//! encoding of instructions is from the "Arm Architecture Reference Manual", C4.1.
 
 use object::{Object, ObjectSection, ObjectSymbol, ReadRef};
 
@@ -11,10 +10,10 @@ use crate::unwind::section::{CompileError, bounded};
 
 /// `mov x8, 139; svc 0`: how a signal handler of 64-bit Arm returns (139 is rt_sigreturn).
 const RETURN_OF_SIGNALS: [u8; 8] = [0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4];
-/// Bytes of code at most in which it is looked for: it is in the vDSO and in C libraries.
+/// Most bytes of code in which it is searched: it is in the vDSO and in C libraries.
 const MAX_SEARCHED: u64 = 4 << 20;
 
-/// Adds rules for the code that handlers of signals return to, and for functions of the vDSO.
+/// Adds rows for signal trampolines, and for functions of the vDSO.
 pub(crate) fn describe<'data, R: ReadRef<'data>>(
     file: &object::File<'data, R>,
     rows: Vec<Row>,
@@ -33,12 +32,12 @@ pub(crate) fn describe<'data, R: ReadRef<'data>>(
     Ok(rows)
 }
 
-/// How the code that handlers of signals return to is called where the vDSO of 64-bit Arm has it.
+/// Name of the signal trampoline in the vDSO of 64-bit Arm.
 const SIGRETURN: &str = "__kernel_rt_sigreturn";
 
-/// Rules for the functions of the vDSO of 64-bit Arm, of which nothing is said: those that neither call nor move the
-/// stack pointer have their return address in x30, and nothing on the stack, from their first instruction to their
-/// last.
+/// Rows for the functions of the 64-bit Arm vDSO, which has no call frame information. Functions that neither call nor
+/// move the stack pointer have their return address in x30 and nothing on the stack, from their first instruction to
+/// their last.
 fn leaves<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, address: u64, code: &[u8]) -> Vec<Row> {
     let symbols = || file.dynamic_symbols().filter(|symbol| symbol.size() > 0);
     if !symbols().any(|symbol| symbol.name() == Ok(SIGRETURN)) {
@@ -60,7 +59,7 @@ fn leaves<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, address: u64,
 /// Whether code of 64-bit Arm leaves x30 and the stack pointer alone. The others: calls, additions to and subtractions
 /// from the stack pointer, and loads and stores that write it back.
 fn is_leaf(code: &[u8]) -> bool {
-    /// Bits that are compared, and what they are in such an instruction.
+    /// Masks and values of instructions that disqualify a function.
     const OTHERS: [(u32, u32); 7] = [
         // bl
         (0xfc00_0000, 0x9400_0000),
@@ -74,7 +73,7 @@ fn is_leaf(code: &[u8]) -> bool {
         (0x3a80_03e0, 0x2880_03e0),
         // ldr, str ..., [sp], imm and ..., [sp, imm]!
         (0x3b20_07e0, 0x3800_07e0),
-        // ldr, str x30, whatever the place
+        // ldr, str x30, at any address
         (0xff00_001f, 0xf900_001e),
     ];
     let (words, _) = code.as_chunks::<4>();
@@ -84,12 +83,12 @@ fn is_leaf(code: &[u8]) -> bool {
     })
 }
 
-/// Rules for the returns of signal handlers in code at `address` that `table` says nothing of.
+/// Rows for signal trampolines in code at `address` that `table` does not cover.
 fn trampolines(table: &Table, address: u64, code: &[u8]) -> Vec<Row> {
     memchr::memmem::find_iter(code, &RETURN_OF_SIGNALS)
         .filter_map(|at| u32::try_from(address.checked_add(at as u64)?).ok())
         .filter(|start| table.find(*start).is_none_or(|row| row.kind() == Rule::None))
-        // It is returned to, so it is looked up by the byte before.
+        // It is a return address, so it is looked up by the byte before.
         .flat_map(|start| {
             [
                 Row::plain(start.saturating_sub(1), Rule::Signal),

@@ -1,8 +1,8 @@
-//! One row of call frame information as a [`Row`].
+//! Converts a row of call frame information to a [`Row`].
 //!
-//! Registers have the numbers of DWARF: of x86-64 by the System V ABI, figure 3.36; of 64-bit Arm by "DWARF for the Arm
-//! 64-bit architecture", section 4.1. Expressions are compared with those that compilers and assemblers write; the rest
-//! becomes [`Rule::Complex`].
+//! Registers have their DWARF numbers: of x86-64 by the System V ABI, figure 3.36; of 64-bit Arm by "DWARF for the Arm
+//! 64-bit architecture", section 4.1. Expressions are compared with those that compilers and assemblers write; any
+//! other becomes [`Rule::Complex`].
 
 use gimli::{
     CfaRule, EndianSlice, Expression, Register, RegisterRule, RunTimeEndian, UnwindExpression, UnwindSection,
@@ -19,10 +19,10 @@ const RETURN_ADDRESS: Register = Register(16);
 const X29: Register = Register(29);
 const X30: Register = Register(30);
 const SP: Register = Register(31);
-/// What binutils writes for a PLT: `rsp + 8 + ((((rip & 15) >= 11) ? 1 : 0) << 3)`.
+/// The expression that binutils writes for a PLT: `rsp + 8 + ((((rip & 15) >= 11) ? 1 : 0) << 3)`.
 const PLT_EXPRESSION: [u8; 11] = [0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22];
 
-// The row for `pc`.
+// Converts `row` to the row for `pc`.
 pub(crate) fn compile_row<'a, S>(arch: Arch, pc: u32, row: &UnwindTableRow<usize>, frames: &S) -> Row
 where
     S: UnwindSection<EndianSlice<'a, RunTimeEndian>>,
@@ -76,7 +76,7 @@ where
         Some(RegisterRule::Offset(offset)) if rule != Rule::BpDeref => eighths(offset)
             .and_then(|units| i8::try_from(units).ok())
             .filter(|units| *units != 0)?,
-        // Realigned stacks save it where it points.
+        // Realigned stacks save it at the address in the frame pointer.
         Some(RegisterRule::Expression(expression))
             if rule == Rule::BpDeref && is_frame_pointer(&expression, frames) =>
         {
@@ -107,8 +107,7 @@ where
     })
 }
 
-/// The row of a frame that is larger than the other rules can say, which happens where a program has large arrays on
-/// its stack.
+/// The row of a frame that is too large for the other rules, as in programs with large arrays on the stack.
 fn far_row(pc: u32, offset: i64, frame_pointer: Option<RegisterRule<usize>>) -> Option<Row> {
     let bp = match frame_pointer {
         None | Some(RegisterRule::Undefined | RegisterRule::SameValue) => 0,
@@ -145,7 +144,8 @@ fn compile_arm(pc: u32, row: &UnwindTableRow<usize>) -> Option<Row> {
     })
 }
 
-/// How a row says where x29 and x30 are saved, both as offsets from the CFA, which is `cfa` above its register.
+/// How a row encodes where x29 and x30 are saved. Both are given as offsets from the CFA, which is `cfa` above its
+/// register.
 fn places(cfa: i64, frame: Option<i64>, link: Option<i64>) -> Option<(i8, u8)> {
     let words = |offset: i64| {
         eighths(offset)
@@ -170,7 +170,7 @@ fn eighths(offset: i64) -> Option<i16> {
     (offset % 8 == 0).then(|| i16::try_from(offset / 8).ok()).flatten()
 }
 
-/// How many words below the CFA an offset is, from the second on.
+/// Distance of an offset below the CFA in words, from 2 to `most`.
 fn below(offset: i64, most: u8) -> Option<u8> {
     let words = eighths(offset)?
         .checked_neg()
@@ -211,7 +211,7 @@ where
         .is_ok_and(|Expression(bytes)| bytes.slice() == [0x76, 0])
 }
 
-/// A signed LEB128 number of at most three bytes, and what comes after it.
+/// A signed LEB128 number of at most three bytes, and the remaining bytes.
 fn signed_leb128(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let mut value = 0_i64;
     for (index, byte) in bytes.iter().take(3).enumerate() {

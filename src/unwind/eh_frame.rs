@@ -1,7 +1,7 @@
-//! `.eh_frame` (or `.debug_frame`) of an ELF file into a [`Table`].
+//! Compiles `.eh_frame` (or `.debug_frame`) of an ELF file into a [`Table`].
 //!
 //! The call frame information is that of the DWARF 5 standard, section 6.4, in the form of the Linux Standard Base
-//! (`.eh_frame`). What the two register rules and the few well-known expressions of x86-64 compilers cannot say becomes
+//! (`.eh_frame`). Rules beyond the two register rules and the few well-known expressions of x86-64 compilers become
 //! [`Rule::Complex`].
 
 use gimli::{BaseAddresses, CieOrFde, EndianSlice, RunTimeEndian, UnwindContext, UnwindSection};
@@ -13,13 +13,13 @@ use crate::unwind::row::{Arch, Row, Rule, Table};
 pub(crate) use crate::unwind::section::CompileError;
 use crate::unwind::section::bounded;
 
-/// Rows at most: of the largest binaries seen (browsers), some millions would be 30 MB.
+/// Most rows of a table: the largest binaries seen (browsers) have some millions, which are 30 MB.
 const MAX_ROWS: usize = 4_000_000;
-/// Bytes of instructions that are run at most, those of common entries once for each function: a small file can name a
-/// long one a million times.
+/// Most bytes of instructions that are executed, where those of common entries count once per function: a small file
+/// can name a long one a million times.
 const MAX_WORK: u64 = 512 << 20;
 
-/// What could not be said in rows, beside the table.
+/// Information that a table could not represent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Losses {
     /// Functions whose description could not be read; they have no rules.
@@ -75,8 +75,7 @@ pub fn compile<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Resul
     let mut rows = Table::new(rows).into_rows();
     bridge_gaps(arch, file, &mut rows);
     let table = Table::new(rows);
-    // Entry points written in assembly (the dynamic linker's) have no description: code that runs there was called by
-    // nothing.
+    // Entry points written in assembly (the dynamic linker's) have no description: nothing called the code there.
     let entry = u32::try_from(file.entry()).unwrap_or(0);
     if entry != 0 && table.find(entry).is_some_and(|row| row.rule == Rule::None as u8) {
         let mut rows = table.into_rows();
@@ -86,11 +85,11 @@ pub fn compile<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Resul
     Ok((table, losses))
 }
 
-/// Code without any description that is as long as this was written by a code generator (V8's builtins), and those keep
-/// frame pointers.
+/// Undescribed code of at least this length comes from a code generator (V8's builtins), and such code keeps frame
+/// pointers.
 const GENERATED: u32 = 64 << 10;
 
-/// Lets frame pointers be followed through long stretches of code without rules.
+/// Adds frame pointer rules for long stretches of code without rules.
 fn bridge_gaps<'data, R: ReadRef<'data>>(arch: Arch, file: &object::File<'data, R>, rows: &mut Vec<Row>) {
     let text = file.section_by_name(".text").and_then(|section| {
         let end = section.address().checked_add(section.size())?;
@@ -132,7 +131,7 @@ where
     let mut context = UnwindContext::new();
     let mut entries = frames.entries(bases);
     let mut work = 0_u64;
-    // A damaged section is used as far as it can be read.
+    // A damaged section is used up to the damage.
     while let Ok(Some(entry)) = entries.next() {
         let CieOrFde::Fde(partial) = entry else { continue };
         let Ok(fde) = partial.parse(S::cie_from_offset) else {

@@ -1,8 +1,8 @@
-//! Rules for Go's functions, which have no `.eh_frame`: their table says how far the stack pointer is from the call at
-//! each instruction.
+//! Unwind rows of Go functions, which have no `.eh_frame`: Go's function table has the distance of the stack pointer
+//! from its value at the call, for each instruction.
 //!
-//! Go keeps a chain of frame pointers across its own changes of stacks (a goroutine's and the thread's), so those are
-//! followed by it.
+//! Go keeps a chain of frame pointers across its switches between stacks (of a goroutine and of the thread), so those
+//! functions are unwound by frame pointer.
 
 use crate::unwind::row::{Arch, Row, Rule, aux};
 
@@ -13,11 +13,11 @@ pub struct Function<'a> {
     pub end: u64,
     /// It is the outermost frame.
     pub is_top: bool,
-    /// It sets the stack pointer to other stacks.
+    /// It switches to another stack.
     pub switches: bool,
     /// A signal handler returns to it.
     pub is_signal_return: bool,
-    /// Pieces: address after it, and bytes that the stack pointer is below where it was at the call.
+    /// Pieces: the address after each, and the bytes that the stack pointer is below its value at the call.
     pub offsets: &'a [(u64, i64)],
 }
 
@@ -52,7 +52,7 @@ pub fn rows(arch: Arch, function: &Function<'_>, into: &mut Vec<Row>) {
     }
 }
 
-/// The caller by the stack pointer.
+/// The row that finds the caller by the stack pointer.
 fn plain(arch: Arch, offset: i64) -> Option<Row> {
     let words = eighths(offset)?;
     Some(match arch {
@@ -72,7 +72,7 @@ fn plain(arch: Arch, offset: i64) -> Option<Row> {
     })
 }
 
-/// The caller by the frame pointer, which may lie on another stack.
+/// The row that finds the caller by the frame pointer, for functions that switch stacks.
 fn switching(arch: Arch, deepest: i64) -> Option<Row> {
     Some(match arch {
         Arch::X86_64 => Row {

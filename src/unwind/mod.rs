@@ -1,7 +1,7 @@
-//! How a stack is unwound: rules of each binary as small tables, and a walk over a copied stack.
+//! Stack unwinding: the rules of each binary as compact tables, and a walk over a copied stack.
 //!
-//! In: ELF files as they are. Out: [`Table`]s that the BPF program and [`walk`](walk::walk) use alike. Knows no
-//! processes and no names.
+//! In: ELF files. Out: [`Table`]s, which the BPF program and [`walk`](walk::walk) use alike. Knows no processes and no
+//! names.
 
 mod arm_code;
 mod cfi_row;

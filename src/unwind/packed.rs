@@ -1,11 +1,11 @@
-//! The rows of a file as they are kept and searched, here and in the kernel (`struct line` in `bpf/include/records.h`):
-//! four bytes a row.
+//! Packed unwind tables, in the format in which they are stored and searched here and in the kernel (`struct line` in
+//! `bpf/include/records.h`): four bytes per row.
 //!
-//! In: sorted rows. Out: lines of 64 bytes. The first is a header with the most frequent rules; after it come all
+//! In: sorted rows. Out: lines of 64 bytes. The first is a header with the most frequent rules. After it come all
 //! rules, each once and the most frequent first, then an index with the first row of each page of the file's addresses,
-//! then the rows: the high bits are the offset in the page, the low ones the number of the rule. Pages are so small
-//! that an average one has its rows in two lines, and so large that the index stays below a sixteenth of the rows. A
-//! file with more rules than usual has smaller pages, so there is room for the number of any rule.
+//! then the rows: the high bits of a row are the offset in the page, the low ones the number of the rule. Pages are
+//! small enough that an average one has its rows in two lines, and large enough that the index stays below a sixteenth
+//! of the rows. A file with more rules than usual has smaller pages, so that any rule number fits.
 
 use std::collections::HashMap;
 
@@ -13,33 +13,33 @@ use crate::unwind::row::{Row, Table};
 
 pub(crate) const LINE_WORDS: usize = 16;
 
-/// Bytes that are fetched together: a line of a processor's cache, and an element of the kernel's array.
+/// Bytes that are fetched together: a cache line, and an element of the kernel's array.
 pub type Line = [u32; LINE_WORDS];
 
-/// Words of the header: how many rows there are; without any, frame pointers are followed.
+/// Header word with the number of rows; without rows, frame pointers are followed.
 const ROWS: u32 = 0;
-/// Number of the first page.
+/// Header word with the number of the first page.
 const FIRST_PAGE: u32 = 1;
-/// Pages of the index, which has one word more.
+/// Header word with the number of pages; the index has one word more.
 const PAGES: u32 = 2;
-/// Bits of an offset in a page.
+/// Header word with the number of bits of an offset in a page.
 const SHIFT: u32 = 3;
-/// Words before the index.
+/// Header word with the number of words before the index.
 const PAGES_AT: u32 = 4;
 const ROWS_AT: u32 = 5;
-/// Words before the rules.
+/// Header word with the number of words before the rules.
 const RULES_AT: u32 = 6;
-/// Words before the first rules, which stand in the header too.
+/// Words before the first rules, which are in the header too.
 const FIRST_RULES_AT: u32 = 8;
 const FIRST_RULES: u32 = LINE_WORDS as u32 - FIRST_RULES_AT;
 
 /// Bits of the largest pages: 64 KiB.
 const MAX_SHIFT: u32 = 16;
-/// Bits of the smallest pages that are made to save steps of a search.
+/// Bits of an offset in the smallest pages that are used to save search steps.
 const MIN_SHIFT: u32 = 8;
-/// Rows for each word of the index at least.
+/// Least number of rows per word of the index.
 const ROWS_A_PAGE: usize = 16;
-/// Rows whose memory is given back at a time while they are packed.
+/// Number of rows whose memory is freed at a time during packing.
 const PIECE: usize = 1 << 16;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// Packs the rows of a table. Their memory is given back piece by piece, so both together take little more than the
+    /// Packs the rows of a table. Their memory is freed piece by piece, so that both together take little more than the
     /// rows did.
     pub fn new(table: Table) -> Self {
         let mut rows = table.into_rows();
@@ -56,7 +56,7 @@ impl Packed {
             return Self::default();
         };
         let (rules, numbers) = rules_of(&rows);
-        // As many bits as the numbers of the rules leave.
+        // The bits that the rule numbers leave over.
         let most = MAX_SHIFT.min((rules.len().max(1) as u32 - 1).leading_zeros());
         let pages_of = |shift: u32| (last.pc >> shift) as usize - (first.pc >> shift) as usize + 1;
         let shift = (MIN_SHIFT..most)
@@ -133,8 +133,8 @@ impl Packed {
     }
 }
 
-/// The row that holds at `pc`; the same steps as `find_rule` of `bpf/profiler.bpf.c`. The row's address is `pc`,
-/// wherever it begins.
+/// The row that applies at `pc`, with the same steps as `find_rule` of `bpf/profiler.bpf.c`. The row's address is set
+/// to `pc`, wherever the row begins.
 pub(crate) fn find(lines: &[Line], pc: u32) -> Option<Row> {
     let word = |at: u32| {
         let line = lines.get(at as usize / LINE_WORDS)?;
@@ -147,7 +147,7 @@ pub(crate) fn find(lines: &[Line], pc: u32) -> Option<Row> {
         let at = word(PAGES_AT)?.wrapping_add(page);
         (word(at)?, word(at.wrapping_add(1))?)
     } else {
-        // Behind the last row: it holds.
+        // After the last row, which applies.
         (word(ROWS)?, word(ROWS)?)
     };
     // Not below any row at this offset.
@@ -161,7 +161,7 @@ pub(crate) fn find(lines: &[Line], pc: u32) -> Option<Row> {
             high = middle;
         }
     }
-    // The last row of a page before, when none of this one comes first.
+    // The last row of an earlier page, when no row of this page applies.
     let number = word(rows_at.wrapping_add(low.checked_sub(1)?))? & numbers;
     let rule = if number < FIRST_RULES {
         word(FIRST_RULES_AT + number)?
@@ -205,15 +205,15 @@ fn rules_of(rows: &[Row]) -> (Vec<u32>, Numbers) {
     (rules, sorted)
 }
 
-/// Numbers of rules. The few that nearly all rows have are found without a hash of the whole map.
+/// Numbers of rules. The few rules that nearly all rows have are found without hashing into the full map.
 struct Numbers {
     all: HashMap<u32, u32>,
-    /// A rule and its number, at a place that the rule's bits give.
+    /// A direct-mapped cache of rules and their numbers, indexed by bits of the rule.
     recent: Vec<(u32, u32)>,
 }
 
 impl Numbers {
-    /// Places: a power of two.
+    /// Entries of the cache: a power of two.
     const RECENT: usize = 1 << 12;
 
     fn new() -> Self {

@@ -1,13 +1,13 @@
-//! A rule of unwinding in eight bytes, the same in our tables, in the BPF program (`bpf/include/records.h`) and here.
+//! An unwind rule in eight bytes, in the same format as in the BPF program (`bpf/include/records.h`).
 //!
-//! A row holds from its address to that of the next row. What it can say is what compilers say nearly always; the rest
-//! is [`Rule::Complex`], which ends a walk and is counted.
+//! A row applies from its address to that of the next row. It can represent nearly everything that compilers write; the
+//! rest is [`Rule::Complex`], which ends a walk and is counted.
 
-/// How the caller's registers are found.
+/// How the registers of the caller are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Rule {
-    /// Nothing is known of these addresses.
+    /// Nothing is known about these addresses.
     None = 0,
     /// CFA = stack pointer + `cfa`.
     Sp = 1,
@@ -19,14 +19,14 @@ pub enum Rule {
     Signal = 4,
     /// A stub of the procedure linkage table: CFA = sp + 8, and 8 more from the 11th byte of each 16 on.
     Plt = 5,
-    /// Described in a form that has no row.
+    /// Described in a way that a row cannot represent.
     Complex = 6,
-    /// CFA = what lies at frame pointer + `cfa`; the caller's frame pointer lies at the frame pointer (stack realigned
-    /// by the compiler).
+    /// CFA = the word at frame pointer + `cfa`; the caller's frame pointer is saved at the frame pointer (stack
+    /// realigned by the compiler).
     BpDeref = 7,
-    /// As [`Rule::Bp`], but the caller's frame may lie anywhere: the function changes stacks.
+    /// Like [`Rule::Bp`], but the caller's frame may be at any address: the function switches stacks.
     Switch = 8,
-    /// CFA = what lies at stack pointer + `cfa`, and 8 more (assembly that keeps its frame's address on the stack).
+    /// CFA = the word at stack pointer + `cfa`, plus 8 (assembly that keeps the address of its frame on the stack).
     SpDeref = 9,
     /// CFA = the register of `extra` + `cfa`; where all registers are known: at the leaf and below a signal.
     Register = 10,
@@ -34,8 +34,8 @@ pub enum Rule {
     Return = 11,
     /// CFA = the third register + `cfa`.
     Aux = 12,
-    /// CFA = stack pointer + [`Row::far`], for frames above 256 KiB, on x86-64 only. The frame pointer is at CFA - 8 *
-    /// `extra`; 0: it still is in the register. The third register is not known.
+    /// CFA = stack pointer + [`Row::far`], for frames above 256 KiB, on x86-64 only. The frame pointer is saved at CFA
+    /// - 8 * `extra`, or still in its register when `extra` is 0. The third register is lost.
     SpFar = 13,
 }
 
@@ -66,11 +66,11 @@ pub(crate) mod aux {
     pub(crate) const SAME: u8 = 0;
     // x86-64: not known.
     pub(crate) const LOST: u8 = 1;
-    /// 64-bit Arm: at the register that the CFA is counted from, plus `bp` words; the frame pointer is still in its
-    /// register. What GCC makes of a frame without a frame pointer, however large.
+    /// 64-bit Arm: at the base register of the CFA plus `bp` words; the frame pointer is still in its register. GCC
+    /// writes this for frames of any size without a frame pointer.
     pub(crate) const RETURN_AT_BASE: u8 = 1;
-    /// 64-bit Arm: the frame pointer at the register that the CFA is counted from, plus `bp` words, the return address
-    /// in the word after it. What GCC makes of large frames, where the distance from the CFA has no room in a row.
+    /// 64-bit Arm: the frame pointer at the base register of the CFA plus `bp` words, the return address in the word
+    /// after it. GCC writes this for large frames, whose distance from the CFA does not fit a row.
     pub(crate) const RECORD_AT_BASE: u8 = 13;
     /// 64-bit Arm: the frame pointer lies below the stack pointer, the return address at it (Go).
     pub(crate) const BELOW: u8 = 14;
@@ -79,7 +79,7 @@ pub(crate) mod aux {
 }
 
 impl Rule {
-    /// The rule of a number, as the BPF program stores it: its low four bits.
+    /// The rule with a number, as the BPF program stores it in the low four bits.
     pub(crate) fn from_number(number: u8) -> Self {
         match number & 15 {
             1 => Self::Sp,
@@ -100,18 +100,18 @@ impl Rule {
     }
 }
 
-/// One rule and where it begins.
+/// A rule and the address where it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct Row {
-    /// First address that it holds for, as the file's tables count (virtual address before relocation).
+    /// First address to which it applies (virtual address before relocation, as in the file's tables).
     pub pc: u32,
     /// Offset of the CFA from its register, in units of 8 bytes.
     pub cfa: i16,
     /// Where the caller's frame pointer is saved, from the CFA in units of 8 bytes; 0: it still is in the register.
     pub bp: i8,
-    /// Number of the [`Rule`] in the low four bits; in the others a register for [`Rule::Register`] and
-    /// [`Rule::Return`], one of [`aux`] for the rest.
+    /// Number of the [`Rule`] in the low four bits. The high four bits are a register for [`Rule::Register`] and
+    /// [`Rule::Return`], else one of [`aux`].
     pub rule: u8,
 }
 
@@ -134,8 +134,8 @@ impl Row {
         self.rule >> 4
     }
 
-    /// A row of [`Rule::SpFar`] with a CFA so many bytes above the stack pointer, and the place of the frame pointer;
-    /// `None` when the offset has no room.
+    /// A row of [`Rule::SpFar`] with the CFA `offset` bytes above the stack pointer, and the position of the frame
+    /// pointer; `None` when the offset does not fit.
     pub(crate) fn sp_far(pc: u32, offset: i64, bp: u8) -> Option<Self> {
         let words = u32::try_from(offset).ok().filter(|bytes| bytes % 8 == 0)? / 8;
         let [low, middle, high, 0] = words.to_le_bytes() else {
@@ -149,13 +149,13 @@ impl Row {
         })
     }
 
-    /// What [`Rule::SpFar`] adds to the stack pointer, in bytes: `cfa` and `bp` are one unsigned number of words.
+    /// The bytes that [`Rule::SpFar`] adds to the stack pointer: `cfa` and `bp` form one unsigned number of words.
     pub fn far(&self) -> u64 {
         let ([low, middle], [high]) = (self.cfa.to_le_bytes(), self.bp.to_le_bytes());
         u64::from(u32::from_le_bytes([low, middle, high, 0])) * 8
     }
 
-    /// What is followed where there is no table: a chain of frame pointers.
+    /// The row that is used without a table: follow the chain of frame pointers.
     pub(crate) fn frame_pointers(arch: Arch) -> Self {
         let extra = match arch {
             Arch::X86_64 => aux::LOST,
@@ -169,13 +169,13 @@ impl Row {
         }
     }
 
-    /// True when it says the same as `other`, wherever they begin.
+    /// True when the rules are equal, wherever they begin.
     pub(crate) fn says_the_same(&self, other: &Self) -> bool {
         (self.cfa, self.bp, self.rule) == (other.cfa, other.bp, other.rule)
     }
 }
 
-/// The row that holds at `pc`, of sorted ones.
+/// The row of sorted `rows` that applies at `pc`.
 pub(crate) fn find(rows: &[Row], pc: u32) -> Option<&Row> {
     let after = rows.partition_point(|row| row.pc <= pc);
     rows.get(after.checked_sub(1)?)
@@ -202,7 +202,7 @@ impl Table {
             let row = rows[index];
             if kept > 0 && rows[kept - 1].pc == row.pc {
                 rows[kept - 1] = row;
-                // What now repeats its own predecessor goes.
+                // Drop the row if it now repeats its predecessor.
                 if kept >= 2 && rows[kept - 2].says_the_same(&row) {
                     kept -= 1;
                 }
@@ -225,7 +225,7 @@ impl Table {
         &self.rows
     }
 
-    /// Puts the rows of `over`, which cover `from..to`, in place of what this one says there.
+    /// Replaces the rules for `from..to` with the rows of `over`.
     pub fn overlay(self, over: Vec<Row>, from: u32, to: u32) -> Self {
         let after = self.find(to).copied();
         let mut rows = self.rows;

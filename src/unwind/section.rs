@@ -1,4 +1,4 @@
-//! Sections of a file, bounded, and why no table could be made of them.
+//! Bounded access to the sections of a file, and the errors of compiling a table.
 
 use object::ObjectSection;
 
@@ -14,15 +14,15 @@ pub enum CompileError {
     /// More rows than a table may have.
     #[error("more than {0} rules")]
     TooLarge(usize),
-    /// More bytes than are read or run.
+    /// More bytes than may be read or executed.
     #[error("more than {0} bytes of call frame information")]
     TooLong(u64),
-    /// Stacks of its machine are not walked.
+    /// Stacks of its architecture cannot be walked.
     #[error("machine {0:?} is not supported")]
     Machine(object::Architecture),
 }
 
-/// Bytes of a section at most; the largest seen have 30 MB.
+/// Most bytes of a section; the largest seen have 30 MB.
 const MAX_SECTION: u64 = 128 << 20;
 
 /// The bytes of a section, unless there are too many of them.

@@ -1,7 +1,7 @@
 //! Walks a copied stack with the same rules as the BPF program.
 //!
-//! In: registers and the top of a stack as bytes, and how an address finds its table. Out: the return addresses, leaf
-//! first, and why the walk ended. Reads nothing but what it is given.
+//! In: registers and the top of a stack as bytes, and a function that finds the rule for an address. Out: the return
+//! addresses, leaf first, and why the walk ended. Reads only its arguments.
 
 use crate::unwind::row::{Arch, Row, Rule, aux};
 
@@ -12,7 +12,7 @@ pub struct Snapshot<'a> {
     /// Stack pointer; the address of the first of `bytes`.
     pub sp: u64,
     pub bp: u64,
-    /// The third register that is followed: rbx on x86-64, x30 on 64-bit Arm.
+    /// The third tracked register: rbx on x86-64, x30 on 64-bit Arm.
     pub aux: u64,
     /// All registers by their DWARF numbers, x86-64 only.
     pub registers: [u64; REGISTERS],
@@ -22,7 +22,7 @@ pub struct Snapshot<'a> {
 /// Registers of a [`Snapshot`].
 pub const REGISTERS: usize = 16;
 
-/// A [`Snapshot`] with bytes of its own.
+/// A [`Snapshot`] that owns its bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct OwnedSnapshot {
     // All but the bytes.
@@ -57,7 +57,7 @@ struct Place {
     sp: u64,
     bp: u64,
     aux: u64,
-    /// All registers, where they are known: at the leaf and below a signal.
+    /// All registers where they are known: at the leaf and after a signal frame.
     all: Option<[u64; REGISTERS]>,
 }
 
@@ -69,13 +69,13 @@ pub enum Stop {
     NoUser = 0,
     /// The outermost frame was reached.
     End = 1,
-    /// Deeper than is followed.
+    /// The stack is deeper than the limit.
     Depth = 2,
     /// Stack memory could not be read.
     Read = 3,
     /// The address lies in no known mapping.
     NoMapping = 4,
-    /// The table says nothing of the address.
+    /// The table has no rule for the address.
     NoRule = 5,
     /// The rule is of a kind that is not followed.
     Rule = 6,
@@ -122,7 +122,7 @@ impl Stop {
     }
 }
 
-/// What is known of an address.
+/// What is known about an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     NoMapping,
@@ -130,11 +130,11 @@ pub enum Found {
     FramePointers,
     /// The rule that holds there.
     Row(Row),
-    /// Its table is not there yet: the walk is to be tried again.
+    /// The table is not available yet: retry the walk later.
     NoTable,
 }
 
-/// Bits of an address that are an address on 64-bit Arm: the others may carry a signature.
+/// Bits of a 64-bit Arm pointer that are the address: the others may hold a signature.
 const ADDRESS_BITS: u64 = 0x0000_ffff_ffff_ffff;
 
 /// Walks the stack. `find` is asked with each address (of the instruction, for callers one byte before the return
@@ -158,7 +158,7 @@ pub fn walk(
     };
     for _ in 0..limit {
         frames.push(place.ip);
-        // The address is a call's return, but for the leaf: the rule is that of the byte before.
+        // Except at the leaf, the address is a return address: the rule of the byte before it applies.
         let address = place.ip.wrapping_sub(u64::from(place.all.is_none()));
         let row = match find(address) {
             Found::NoMapping => return Stop::NoMapping,
@@ -174,7 +174,7 @@ pub fn walk(
     Stop::Depth
 }
 
-/// The registers of the caller; the same steps as `step` of `bpf/profiler.bpf.c`.
+/// Computes the registers of the caller, with the same steps as `step` of `bpf/profiler.bpf.c`.
 fn caller(arch: Arch, snapshot: &Snapshot<'_>, place: &Place, address: u64, row: Row) -> Result<Place, Stop> {
     let word = |address: u64| read(snapshot, address).ok_or(Stop::Read);
     let offset = i64::from(row.cfa) * 8;
@@ -279,12 +279,12 @@ fn caller(arch: Arch, snapshot: &Snapshot<'_>, place: &Place, address: u64, row:
     Ok(next)
 }
 
-/// The register that a rule counts the CFA from.
+/// The value of the register that the CFA is relative to.
 fn base(place: &Place, rule: Rule) -> u64 {
     if rule == Rule::Sp { place.sp } else { place.bp }
 }
 
-/// The registers that a signal interrupted, from the kernel's frame above `sp`.
+/// The registers interrupted by a signal, from the kernel's frame above `sp`.
 fn interrupted(arch: Arch, snapshot: &Snapshot<'_>, sp: u64) -> Result<Place, Stop> {
     let word = |at: u64| read(snapshot, sp.wrapping_add(at)).ok_or(Stop::Read);
     let place = match arch {

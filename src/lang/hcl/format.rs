@@ -1,9 +1,9 @@
-//! `fmt` for HCL: the layout of `terraform fmt`, worked out on tokens, so that nothing but white space changes and
-//! comments stay where they are.
+//! `fmt` for HCL: the layout of `terraform fmt`, computed on tokens, so that only white space changes and comments stay
+//! in place.
 //!
-//! Two blanks a level; `=` of neighbour lines aligned, and comments behind them; one blank around operators; at most
-//! one empty line, none at the ends of a body. A line keeps what it holds. The result is checked to mean what the text
-//! meant.
+//! Two blanks per level; `=` of adjacent lines aligned, and comments after them; one blank around operators; at most
+//! one empty line, none at the ends of a body. Line breaks stay as they are. The result is checked to mean the same as
+//! the input.
 
 use super::parse::parse;
 use super::tokens::{Kind, Token, tokens};
@@ -14,20 +14,20 @@ use crate::lang::source::Source;
 #[derive(Default)]
 struct Line<'a> {
     tokens: Vec<(Kind, &'a str)>,
-    /// Blanks before the line.
+    /// Number of blanks before the line.
     indent: usize,
-    /// Index of the `=` that is aligned, of the comment at the end.
+    /// Index of the `=` to align, and of the comment at the end.
     assign: Option<usize>,
     comment: Option<usize>,
 }
 
-/// The canonical text of an HCL configuration, or what is wrong with it.
+/// The canonical text of an HCL configuration, or its errors.
 pub(crate) fn fmt(path: &str, text: &str) -> Result<String, Diagnostics> {
     let (file, diagnostics) = parse(&Source::new(path, text));
     diagnostics.into_result(())?;
     let formatted = lay_out(text);
     let (again, diagnostics) = parse(&Source::new(path, formatted.as_str()));
-    // Only white space was touched; should that ever not be so, the author's text is the better one.
+    // Only white space should have changed; otherwise the author's text is kept.
     if diagnostics.has_errors() || again != file || lay_out(&formatted) != formatted {
         return Ok(text.to_owned());
     }
@@ -52,7 +52,7 @@ fn lay_out(text: &str) -> String {
     out
 }
 
-/// The lines of a text: tokens without newlines, single empty lines kept inside of bodies.
+/// Splits a text into lines of tokens; single empty lines are kept inside of bodies.
 fn lines(text: &str) -> Vec<Line<'_>> {
     let mut lines: Vec<Line<'_>> = Vec::new();
     let mut current = Line::default();
@@ -119,7 +119,7 @@ fn indent(lines: &mut [Line<'_>]) {
     }
 }
 
-/// Finds what is aligned: the first `=` when its value ends on the line, and a comment behind something.
+/// Finds the tokens to align: the first `=` when its value ends on the line, and a trailing comment.
 fn cells(line: &mut Line<'_>) {
     let count = line.tokens.len();
     if count > 1 && matches!(line.tokens.last(), Some((Kind::Comment, _))) {
@@ -179,7 +179,7 @@ fn align(lines: &[Line<'_>]) -> Vec<(usize, usize)> {
     assigns.into_iter().zip(comments).collect()
 }
 
-/// Gives every line of a run of lines with a width the largest one.
+/// Sets the width of every line in a run of lines with a width to the largest in the run.
 fn runs<'a, 'b>(lines: &'b [Line<'a>], mut width: impl FnMut(&'b Line<'a>) -> Option<usize>, out: &mut [usize]) {
     let mut start = 0;
     let mut widest = 0;
@@ -194,7 +194,7 @@ fn runs<'a, 'b>(lines: &'b [Line<'a>], mut width: impl FnMut(&'b Line<'a>) -> Op
     out[start..].fill(widest);
 }
 
-/// Width of tokens in characters, as they will be printed.
+/// Printed width of tokens in characters.
 fn width(tokens: &[(Kind, &str)]) -> usize {
     let mut text = String::new();
     print(tokens, 0, tokens.len(), &mut text);
@@ -236,7 +236,7 @@ fn print(tokens: &[(Kind, &str)], from: usize, to: usize, out: &mut String) {
     }
 }
 
-/// Whether a blank stands before the token at `at`.
+/// Whether to print a blank before the token at `at`.
 fn blank_between(tokens: &[(Kind, &str)], at: usize) -> bool {
     let (left, left_text) = tokens[at - 1];
     let (right, right_text) = tokens[at];
@@ -254,7 +254,7 @@ fn blank_between(tokens: &[(Kind, &str)], at: usize) -> bool {
         // Calls and indices.
         (Kind::Name, Kind::Open) => right_text == "{",
         (Kind::Close | Kind::String, Kind::Open) => right_text != "[",
-        // A sign or negation belongs to what follows, unless something stands before it.
+        // A sign or negation binds to the next token, unless an operand precedes it.
         (Kind::Operator, _) if left_text == "!" => false,
         (Kind::Operator, _) if left_text == "-" => {
             matches!(

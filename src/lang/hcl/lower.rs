@@ -1,7 +1,7 @@
-//! The tree of `hcl-edit` to ours.
+//! Converts the tree of `hcl-edit` to ours.
 //!
-//! Nothing is guessed: a construct either means the same in both languages or is reported. Literals become the text
-//! that Alloy would write for them, because that is what the tree holds.
+//! A construct either means the same in both languages or is reported. Literals become the text that Alloy would write
+//! for them, since that is what the tree holds.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -247,7 +247,7 @@ impl Lowerer<'_> {
         self.node(kind, span, 1)
     }
 
-    /// A template is the concatenation of its parts, each of which has to be a string; one part alone is itself.
+    /// A template is the concatenation of its parts, which must be strings; a single part is used directly.
     fn template(&mut self, template: &Template, whole: Span) -> Expression {
         let mut parts: Vec<Expression> = Vec::new();
         for element in template {

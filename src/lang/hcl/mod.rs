@@ -1,9 +1,9 @@
-//! The second front end: HCL text to the same tree that Alloy syntax gives.
+//! The front end for HCL: parses HCL text to the same tree as Alloy syntax.
 //!
-//! `hcl-edit` parses; [`lower`] maps its tree to ours with the places of the HCL text, so that every later message
-//! points there; [`tokens`] finds comments and feeds the formatter in [`format`], which lays a text out as `terraform
-//! fmt` does. What HCL has and Alloy has not (conditionals, `for`, splats, directives in templates) is refused with its
-//! place. How blocks are spelled is in `docs/reference/hcl.md`.
+//! `hcl-edit` parses; [`lower`] converts its tree to ours with the positions of the HCL text, so that all messages
+//! point there; [`tokens`] finds comments and feeds the formatter in [`format`], which lays out a text like `terraform
+//! fmt`. HCL constructs that Alloy does not have (conditionals, `for`, splats, directives in templates) are reported as
+//! errors at their place. `docs/reference/hcl.md` describes the spelling of blocks.
 
 mod format;
 mod lower;

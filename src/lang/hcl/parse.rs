@@ -6,8 +6,8 @@ use crate::lang::codes;
 use crate::lang::diagnostic::{Diagnostic, Diagnostics};
 use crate::lang::source::{Source, Span};
 
-/// Parses a whole file. Of a text that is not HCL the first mistake is reported; what has no equal in Alloy is reported
-/// every time.
+/// Parses a whole file. Of invalid HCL only the first error is reported; every construct without an equivalent in Alloy
+/// is reported.
 pub(crate) fn parse(source: &Source) -> (File, Diagnostics) {
     let text = source.text();
     let empty = |diagnostics| {

@@ -1,6 +1,6 @@
-//! What HCL spells in another way than Alloy syntax.
+//! Differences in spelling between HCL and Alloy syntax.
 
-/// Function that stands for the operator `^`, which HCL does not have.
+/// Function that replaces the operator `^`, which HCL does not have.
 pub(crate) const POWER: &str = "pow";
 
 /// True for a text that is to be read as HCL: its name ends in `.hcl`.
@@ -8,17 +8,17 @@ pub(crate) fn is_hcl(path: &str) -> bool {
     path.ends_with(".hcl")
 }
 
-/// Where a block stands, which says what its labels mean.
+/// Context of a block, which decides what its labels mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// Among components and the like: the last label is always a label.
+    /// At the level of components: the last label is always a label.
     Components,
     /// In the body of a component: a single label is a part of the name, as in `profile "process_cpu" { }`.
     Arguments,
 }
 
 impl Place {
-    /// The place of the blocks in the body of `block`, which stands here.
+    /// The context of the blocks in the body of `block`, which is itself in this context.
     pub(crate) fn inside(self, block: &str) -> Self {
         match block {
             "declare" | "foreach" | "template" => self,

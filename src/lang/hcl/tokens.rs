@@ -1,11 +1,11 @@
-//! HCL cut into tokens: what the formatter and the search for comments need, no more.
+//! Splits HCL into tokens, for the formatter and the search for comments.
 //!
-//! A string with everything in it is one token, so is a heredoc. Wrong text gives wrong tokens, never an error: the
-//! parser has the say.
+//! A string including its templates is one token, and so is a heredoc. Invalid text gives wrong tokens, never an error:
+//! errors are the parser's task.
 
 use crate::lang::source::{Source, Span};
 
-/// Deepest nesting of brackets and templates that the parser is asked to read.
+/// Deepest nesting of brackets and templates that is passed to the parser.
 pub(crate) const MAX_DEPTH: usize = 200;
 
 /// A token and its place in the text.
@@ -43,7 +43,7 @@ pub(crate) enum Kind {
     Operator,
 }
 
-/// The tokens of a text, blanks left out.
+/// The tokens of a text, without blanks.
 pub(crate) fn tokens(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut at = if text.starts_with('\u{feff}') { 3 } else { 0 };
@@ -93,7 +93,7 @@ pub(crate) fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// The comments of a text; those on neighbouring lines with nothing between are a group.
+/// The comments of a text; those on adjacent lines without other tokens form a group.
 pub(crate) fn comment_groups(source: &Source) -> Vec<Vec<Span>> {
     let mut groups: Vec<Vec<Span>> = Vec::new();
     let mut last_line = None;
@@ -114,7 +114,7 @@ pub(crate) fn comment_groups(source: &Source) -> Vec<Vec<Span>> {
     groups
 }
 
-/// Where brackets and templates nest deeper than the parser should follow; also a long run of prefix operators.
+/// The offset where brackets and templates, or prefix operators, nest deeper than [`MAX_DEPTH`].
 pub(crate) fn too_deep(text: &str) -> Option<usize> {
     let mut depth = 0usize;
     let mut prefixes = 0usize;
@@ -123,7 +123,7 @@ pub(crate) fn too_deep(text: &str) -> Option<usize> {
         match token.kind {
             Kind::Open => depth += 1,
             Kind::Close => depth = depth.saturating_sub(1),
-            // Templates nest inside of strings; their brackets are counted without a look at what they are.
+            // Templates nest inside of strings; all brackets in them are counted, whatever they mean.
             Kind::String | Kind::Heredoc
                 if inside.bytes().filter(|byte| matches!(byte, b'{' | b'[' | b'(')).count() > MAX_DEPTH =>
             {
@@ -143,7 +143,7 @@ pub(crate) fn too_deep(text: &str) -> Option<usize> {
     None
 }
 
-/// The first string that never ends.
+/// The first unterminated string.
 pub(crate) fn open_string(text: &str) -> Option<Span> {
     let open = |token: &Token| {
         let inside = &text[token.span.start..token.span.end];
@@ -182,11 +182,10 @@ fn number_length(rest: &str) -> usize {
     end
 }
 
-/// Length of a quoted template with everything in it; an unclosed one ends with its line, when no interpolation is
-/// open.
+/// Length of a quoted template including nested ones; an unclosed one ends with its line when no interpolation is open.
 fn string_length(rest: &str) -> usize {
     let bytes = rest.as_bytes();
-    // Inside of a string (true) or of an interpolation (false), outermost first.
+    // Whether each nesting level is a string (true) or an interpolation (false), outermost first.
     let mut inside = vec![true];
     let mut at = 1;
     while let (Some(byte), Some(string)) = (bytes.get(at), inside.last().copied()) {

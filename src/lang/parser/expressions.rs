@@ -1,4 +1,4 @@
-//! Expressions: precedence climbing for operators, then unary, postfix and primary ones.
+//! Parses expressions: precedence climbing for operators, then unary, postfix and primary expressions.
 
 use super::{MAX_DEPTH, Parser};
 use crate::lang::ast::{Expression, ExpressionKind, Field, Identifier};
@@ -17,7 +17,7 @@ impl Parser<'_> {
         expression
     }
 
-    /// Gives up on the text: whoever wrote it will not find the second place more helpful than the first.
+    /// Reports that the text nests too deeply and stops parsing: further reports would not help.
     pub(super) fn too_deep(&mut self) -> Expression {
         let span = self.token.span;
         let message = format!("nested more than {MAX_DEPTH} deep");
@@ -74,7 +74,7 @@ impl Parser<'_> {
         )
     }
 
-    /// A node over children of `height`; refuses to grow beyond [`MAX_DEPTH`].
+    /// A node over children of `height`; reports an error beyond [`MAX_DEPTH`].
     fn tall(&mut self, kind: ExpressionKind, span: Span, height: u16) -> Expression {
         if height >= MAX_DEPTH {
             return self.too_deep();
@@ -158,7 +158,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Somebody assigned a block to an attribute: read it as one to say so.
+    /// A block was assigned to an attribute: parse it as one for a clear error.
     fn block_as_expression(&mut self, value: Expression) -> Expression {
         if self.at(TokenKind::String) {
             self.next();
@@ -264,7 +264,7 @@ impl Parser<'_> {
         fields
     }
 
-    /// At a bracket, or a line before one, that closes something around this list: its own bracket was forgotten.
+    /// At a bracket, or on the line before one, that closes an enclosing construct: the closing bracket is missing.
     fn at_other_end(&self, until: TokenKind) -> bool {
         let closes = |kind| {
             kind != until
@@ -285,8 +285,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Takes the bracket that closes the one at `open`, and tells its end. Without it, what is there stays for what is
-    /// around.
+    /// Consumes the bracket that closes the one at `open`, and returns its end. When it is missing, the current token
+    /// is left for the enclosing construct.
     fn close(&mut self, kind: TokenKind, open: usize) -> usize {
         let Token { kind: found, span } = self.token;
         if found == kind {
@@ -379,7 +379,7 @@ const fn precedence(kind: TokenKind) -> u8 {
         | TokenKind::GreaterEqual => 3,
         TokenKind::Add | TokenKind::Subtract => 4,
         TokenKind::Multiply | TokenKind::Divide | TokenKind::Modulo => 5,
-        // `^` is taken by `power` before a loop sees it.
+        // `power` handles `^` before a loop sees it.
         _ => 0,
     }
 }
@@ -388,7 +388,7 @@ const fn leaf(kind: ExpressionKind, span: Span) -> Expression {
     Expression { kind, span, height: 1 }
 }
 
-/// Stands where an expression should be.
+/// Placeholder for a missing expression.
 fn null(span: Span) -> Expression {
     leaf(
         ExpressionKind::Literal {

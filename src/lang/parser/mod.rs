@@ -1,8 +1,7 @@
-//! Tokens to a tree: recursive descent with one token of look-ahead, precedence climbing for operators.
+//! Parses tokens to a tree: recursive descent with one token of look-ahead, precedence climbing for operators.
 //!
-//! The parser goes on after an error at the next statement, so that one run shows several; only the first error of a
-//! line is kept, since the others are mostly its echo. A tree that came with errors is good for showing, not for
-//! running.
+//! After an error the parser continues with the next statement, so that one run reports several; only the first error
+//! of a line is kept, since the others usually follow from it. A tree with errors may be displayed, but not run.
 
 mod expressions;
 
@@ -19,10 +18,10 @@ use crate::lang::scanner::{Scanner, is_identifier};
 use crate::lang::source::{Source, Span};
 use crate::lang::token::{Token, TokenKind};
 
-/// Deepest nesting of expressions and blocks. It bounds the recursion of everything that walks a tree; people stay
-/// below 20.
+/// Deepest nesting of expressions and blocks, which bounds the recursion of everything that walks a tree. Real
+/// configurations stay below 20.
 pub(crate) const MAX_DEPTH: u16 = 200;
-/// Longer texts of tokens are not looked for among those before.
+/// Token texts longer than this are not interned.
 const MAX_SHARED: usize = 64;
 
 /// Parses a whole file, to its end.
@@ -60,9 +59,9 @@ struct Parser<'a> {
     /// Line of the last error.
     error_line: usize,
     depth: u16,
-    /// The text nests too deeply: nothing more is read and nothing more said.
+    /// The text nests too deeply: nothing more is parsed or reported.
     given_up: bool,
-    /// Texts of tokens, each once.
+    /// Interned texts of tokens, each once.
     texts: HashSet<Arc<str>>,
 }
 
@@ -86,7 +85,7 @@ impl<'a> Parser<'a> {
         parser
     }
 
-    /// All diagnostics by position. An error of the grammar on a line with an error of the scanner is its echo.
+    /// All diagnostics by position. A parse error on a line with a scanner error follows from it and is dropped.
     fn finish(self) -> Diagnostics {
         let mut diagnostics = self.scanner.into_diagnostics();
         let lines: Vec<usize> = diagnostics
@@ -133,7 +132,7 @@ impl<'a> Parser<'a> {
         self.shared(text)
     }
 
-    /// The text as one allocation for all places where it stands: names and short values come again and again.
+    /// Interns a text: names and short values occur again and again.
     fn shared(&mut self, text: &str) -> Arc<str> {
         if text.len() > MAX_SHARED {
             return text.into();
@@ -162,7 +161,7 @@ impl<'a> Parser<'a> {
         self.report(codes::EXPECTED_TOKEN, self.token.span, message, None);
     }
 
-    /// Takes the current token, which should be a `kind`; says so when it is not.
+    /// Consumes the current token, which should be a `kind`; reports an error when it is not.
     fn expect(&mut self, kind: TokenKind) -> Token {
         let token = self.token;
         if token.kind != kind {
@@ -178,7 +177,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Goes to the terminator that ends the current statement, over everything in brackets.
+    /// Skips to the terminator that ends the current statement, across everything in brackets.
     fn skip_statement(&mut self) {
         let (mut curly, mut round, mut square) = (0i64, 0i64, 0i64);
         while !self.at(TokenKind::EndOfFile) {
@@ -220,7 +219,7 @@ impl<'a> Parser<'a> {
         if !self.at(TokenKind::Identifier) {
             let message = format!("expected the name of an attribute or a block, got {}", self.token.kind);
             self.report(codes::EXPECTED_STATEMENT, self.token.span, message, None);
-            // Something has to be taken, or a stray closing bracket would stay for ever.
+            // One token must be consumed, or a stray closing bracket would loop for ever.
             if self.at(TokenKind::LeftCurly) {
                 self.skip_statement();
                 return None;
@@ -253,7 +252,7 @@ impl<'a> Parser<'a> {
                 };
                 self.report(codes::EXPECTED_STATEMENT, self.token.span, message, Some(hint));
                 if self.bracket_below() {
-                    // What is meant is clear: read on, for the mistakes inside.
+                    // The intention is clear: continue, to report errors inside.
                     self.next();
                     return self.block(name, label.flatten()).map(Statement::Block);
                 }
@@ -300,7 +299,7 @@ impl<'a> Parser<'a> {
         (Identifier { name, span }, parts.len())
     }
 
-    /// The label after a name: `None` when there is none, `Some(None)` for one that was reported or is empty.
+    /// The label after a name: `None` when there is none, `Some(None)` for an invalid (reported) or empty one.
     fn label(&mut self) -> Option<Option<Identifier>> {
         if !self.at(TokenKind::String) {
             return None;
@@ -353,7 +352,7 @@ impl<'a> Parser<'a> {
         let unclosed = self.at(TokenKind::EndOfFile);
         let close = self.token.span.start;
         if unclosed && !self.given_up {
-            // The end of the file says nothing; the opening bracket does.
+            // The opening bracket is the useful place, not the end of the file.
             let message = "block is never closed".to_owned();
             self.report(
                 codes::EXPECTED_TOKEN,

@@ -1,7 +1,7 @@
-//! Elastic tab stops: cells of neighbour lines get a common width.
+//! Elastic tab stops: cells of adjacent lines get a common width.
 //!
-//! The algorithm and its corner cases follow Go's `text/tabwriter` as Alloy sets it up (cell padding of one blank,
-//! indentation by tabs of eight, columns without text vanish), because the output of `fmt` has to be the same. A column
+//! The algorithm and its corner cases follow Go's `text/tabwriter` as Alloy configures it (cell padding of one blank,
+//! indentation by tabs of eight, columns without text vanish), because the output of `fmt` must be the same. A column
 //! is a run of lines that have a cell there; the last cell of a line belongs to no column. Trailing blanks are removed
 //! at the end, except inside strings and comments.
 
@@ -15,16 +15,16 @@ struct Cell {
     bytes: Vec<u8>,
     /// Width of the cell in characters.
     width: usize,
-    /// Ended by a tab: the column stays even when it is empty.
+    /// True when a tab ends it: the column stays even when it is empty.
     hard: bool,
 }
 
 #[derive(Default)]
 struct Layout {
-    /// Lines of the current run, the last one unfinished.
+    /// Lines of the current run; the last one is incomplete.
     lines: Vec<Vec<Cell>>,
     cell: Cell,
-    /// Widths of the columns to the left of the one in work.
+    /// Widths of the columns to the left of the current one.
     widths: Vec<usize>,
     output: Vec<u8>,
 }
@@ -82,7 +82,7 @@ impl Layout {
         }
     }
 
-    /// Ends a line. A line of one cell has no influence on the lines after it, so the run ends there too.
+    /// Ends a line. A line of one cell has no influence on the following lines, so it also ends the run.
     fn end_line(&mut self) {
         self.end_cell();
         let is_single = self.lines.last().is_some_and(|line| line.len() == 1);
@@ -144,7 +144,7 @@ impl Layout {
                 self.output.extend_from_slice(&cell.bytes);
                 let Some(width) = self.widths.get(column) else { continue };
                 if leading {
-                    // Padding before the first text of a line is done with tabs: this is what indents.
+                    // Padding before the first text of a line uses tabs: this is the indentation.
                     let tabs = width.div_ceil(TAB_WIDTH);
                     self.output.extend(std::iter::repeat_n(b'\t', tabs));
                 } else {
@@ -159,7 +159,7 @@ impl Layout {
     }
 }
 
-/// Removes brackets, and blanks at the ends of lines outside of them.
+/// Removes the markers, and trailing blanks outside of them.
 fn trim(aligned: &[u8]) -> String {
     let mut output: Vec<u8> = Vec::with_capacity(aligned.len());
     let mut blanks: Vec<u8> = Vec::new();
@@ -167,7 +167,7 @@ fn trim(aligned: &[u8]) -> String {
     for byte in aligned {
         match (bracket, *byte) {
             (Some(open), byte) if byte == open => bracket = None,
-            // A string goes on after the newline: its brackets stand on both sides.
+            // A string continues after the newline: it has markers on both sides.
             (Some(_), byte) => output.push(byte),
             (None, b' ' | b'\t') => blanks.push(*byte),
             (None, b'\n') => {

@@ -1,12 +1,12 @@
-//! The stream of printed tokens, with comments put back at their places.
+//! Emits printed tokens, with comments put back in their places.
 //!
-//! White space is held back until the next token, because a comment may have to stand before, inside or instead of it.
-//! Positions in the source are known for most tokens and estimated for the others from what was printed; Alloy
-//! estimates in the same way, and the places of comments depend on it.
+//! White space is delayed until the next token, because a comment may go before, inside or instead of it. Source
+//! positions are known for most tokens and estimated for the others from the printed text; Alloy estimates in the same
+//! way, and the placement of comments depends on it.
 //!
 //! Output is a byte stream for [`super::columns`]: tab and vertical tab end a cell, newline ends a line, form feed ends
-//! a line and the run of aligned lines, [`ESCAPE`] brackets text that is one cell whatever it holds, [`VERBATIM`]
-//! brackets strings, whose newlines are newlines.
+//! a line and the run of aligned lines, [`ESCAPE`] encloses text that is one cell whatever it contains, [`VERBATIM`]
+//! encloses strings, whose newlines are kept.
 
 use crate::lang::source::{Source, Span};
 use crate::lang::token::TokenKind;
@@ -23,7 +23,7 @@ pub(crate) enum Space {
     Ignored,
     /// A blank between two texts.
     Blank,
-    /// A tab stop: what follows is aligned with the neighbour lines.
+    /// A tab stop: the next text is aligned with the adjacent lines.
     Stop,
     /// A new line in the same run of aligned lines.
     Newline,
@@ -35,10 +35,10 @@ pub(crate) enum Space {
     Unindent,
 }
 
-/// Alloy holds at most so many white-space items back.
+/// Most white-space items that are delayed, as in Alloy.
 const MAX_PENDING: usize = 16;
 
-/// A place in the source: offset and line. An estimate when it was counted on from printed text.
+/// A position in the source: offset and line. Estimated when it was derived from printed text.
 #[derive(Clone, Copy)]
 struct Place {
     offset: usize,
@@ -59,7 +59,7 @@ pub(crate) struct Emitter<'a> {
     output: Vec<u8>,
     indent: usize,
     pending: Vec<Space>,
-    /// The last thing written, when it was a token that may run into the next one.
+    /// The last token written, if it may merge with the next one.
     last_token: Option<TokenKind>,
     place: Place,
     /// Place after the last text written.
@@ -87,12 +87,12 @@ impl<'a> Emitter<'a> {
         emitter
     }
 
-    /// The next token stands at `offset` in the source.
+    /// Sets the source offset of the next token.
     pub(super) fn at(&mut self, offset: usize) {
         self.place = self.place_of(offset);
     }
 
-    /// Holds white space back for the next token.
+    /// Delays white space until the next token.
     pub(super) fn space(&mut self, space: Space) {
         if self.pending.len() == MAX_PENDING {
             self.write_pending(MAX_PENDING);
@@ -101,13 +101,13 @@ impl<'a> Emitter<'a> {
         self.last_token = None;
     }
 
-    /// Prints a name or another text as it is.
+    /// Prints a name or another text unchanged.
     pub(super) fn text(&mut self, text: &str) {
         self.last_token = Some(TokenKind::Identifier);
         self.write(text, None);
     }
 
-    /// Prints a literal as it is.
+    /// Prints a literal unchanged.
     pub(crate) fn literal(&mut self, text: &str, kind: TokenKind) {
         self.last_token = Some(kind);
         let bracket = (kind == TokenKind::String).then_some(VERBATIM);
@@ -124,7 +124,7 @@ impl<'a> Emitter<'a> {
         self.write(kind.text(), None);
     }
 
-    /// Prints what is left of the comments and gives the output.
+    /// Prints the remaining comments and returns the output.
     pub(super) fn finish(mut self) -> Vec<u8> {
         if self.comment_before(END) {
             self.print_comments(END);
@@ -180,11 +180,12 @@ impl<'a> Emitter<'a> {
         }
         let line = self.source.line(comment.start);
         if line == self.last.line {
-            // Between two tokens of a line a blank looks right; at its end comments are aligned.
+            // Between two tokens of a line a blank is used; at the end of a line comments are aligned.
             self.write_bytes(if line == next.line { b' ' } else { b'\t' }, 1);
             return;
         }
-        // Pending indentation counts up to the first other white space, which the comment's own new line replaces.
+        // Indentation before the first other pending white space is written; the comment's own newline replaces that
+        // white space.
         let mut kept = 0;
         for (index, space) in self.pending.iter_mut().enumerate() {
             if matches!(space, Space::Indent | Space::Unindent) {
@@ -237,7 +238,7 @@ impl<'a> Emitter<'a> {
         self.output.extend(bracket);
         self.output.extend_from_slice(text.as_bytes());
         self.output.extend(bracket);
-        // A form feed inside of a comment is no new line, whatever it is between tokens.
+        // A form feed inside of a comment is not a newline, unlike between tokens.
         let newlines = memchr::memchr_iter(b'\n', text.as_bytes()).count();
         self.at_line_start = false;
         self.place = Place {
@@ -272,8 +273,7 @@ impl<'a> Emitter<'a> {
     }
 }
 
-/// A comment without carriage returns. One between a star and a slash stays: without it a block comment would end
-/// there.
+/// A comment without carriage returns, except between a star and a slash, where its removal would end a block comment.
 fn comment_text(text: &str) -> String {
     let is_block = text.starts_with("/*");
     let mut kept = String::with_capacity(text.len());

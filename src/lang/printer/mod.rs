@@ -1,8 +1,8 @@
 //! Tree to canonical text: the output of `alluvium fmt`, byte for byte that of `alloy fmt`.
 //!
-//! A walk over the tree sends names, operators and white space to an [`emitter::Emitter`], which puts comments back at
-//! their places; the result, with its tab stops still symbolic, goes through [`columns`], which aligns them. Only two
-//! things differ from Alloy on purpose: the inside of a string is never touched (Alloy expands tabs in raw strings and
+//! A walk over the tree sends names, operators and white space to an [`emitter::Emitter`], which puts comments back in
+//! their places. The result, with its tab stops still symbolic, goes through [`columns`], which aligns them. Only two
+//! things differ from Alloy on purpose: the inside of a string is never changed (Alloy expands tabs in raw strings and
 //! trims their lines), and an object key is printed as it was written.
 
 mod columns;
@@ -38,7 +38,8 @@ impl Printer<'_> {
     fn statements(&mut self, statements: &[Statement]) {
         let mut previous: Option<&Statement> = None;
         for statement in statements {
-            // Blocks always have an empty line before them; between attributes one is kept where the author had some.
+            // Blocks always get an empty line before them; between attributes the author's empty lines are kept, as
+            // one.
             let blank = previous.is_some_and(|previous| {
                 matches!(statement, Statement::Block(_))
                     || self.line(statement.span().start) > self.line(previous.span().end - 1) + 1
@@ -151,7 +152,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Elements that began on a line of their own stay so, indented once.
+    /// Elements that began on their own lines keep them, indented once.
     fn array(&mut self, items: &[Expression], open: usize, close: usize) {
         self.out.at(open);
         self.out.token(TokenKind::LeftBracket);
@@ -191,7 +192,7 @@ impl Printer<'_> {
         let mut previous = open;
         for (index, field) in fields.iter().enumerate() {
             if self.line(previous) != self.line(field.name.span.start) {
-                // Fields align with the field before when that took one line.
+                // Fields are aligned with the previous one when that took one line.
                 let aligned = index > 0 && {
                     let value = fields[index - 1].value.span;
                     self.line(value.start) == self.line(value.end - 1)
@@ -249,7 +250,7 @@ impl Printer<'_> {
             }
         }
         if self.line(previous) != self.line(close) {
-            // Alloy also puts a comma into an empty list of two lines, which does not parse again; we do not.
+            // Unlike Alloy, no comma in an empty list of two lines: it would not parse again.
             if !arguments.is_empty() {
                 self.out.token(TokenKind::Comma);
             }

@@ -1,4 +1,4 @@
-//! Arguments of functions as the types that functions want, and what is said of those that are not.
+//! Converts arguments of functions to the expected types, or reports why they do not fit.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub(super) fn fail(argument: usize, message: impl Into<String>) -> FunctionError
     }
 }
 
-/// Fails when there are more or fewer arguments than wanted.
+/// Fails unless there are exactly `wanted` arguments.
 pub(super) fn count(arguments: &[Value], wanted: usize) -> Result<(), FunctionError> {
     if arguments.len() == wanted {
         return Ok(());
@@ -24,7 +24,7 @@ pub(super) fn count(arguments: &[Value], wanted: usize) -> Result<(), FunctionEr
     })
 }
 
-/// A string argument; null is the empty string, as every zero value of Go.
+/// The string argument at `index`; null is the empty string, as Go's zero value.
 pub(super) fn text(arguments: &[Value], index: usize) -> Result<Arc<str>, FunctionError> {
     if let Some(Value::Null) = arguments.get(index) {
         return Ok("".into());

@@ -9,7 +9,7 @@ use super::lists;
 use crate::lang::convert::{format_number, value_name};
 use crate::lang::value::{FunctionError, Number, Value};
 
-/// What Go's `url.QueryEscape` leaves as it is: letters, digits and these.
+/// Characters that Go's `url.QueryEscape` leaves unescaped besides letters and digits.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// All numbers become floats, as Go decodes them.
@@ -45,7 +45,7 @@ pub(crate) fn from_yaml(arguments: &[Value]) -> Result<Value, FunctionError> {
     Ok(from_serde(&value, &lists::whole_or_float))
 }
 
-/// A value of JSON as a value of the language.
+/// Converts a JSON value to a value of the language.
 pub(crate) fn from_serde(value: &serde_json::Value, number: &dyn Fn(&serde_json::Number) -> Number) -> Value {
     match value {
         serde_json::Value::Null => Value::Null,
@@ -69,7 +69,7 @@ pub(super) fn to_json(arguments: &[Value]) -> Result<Value, FunctionError> {
     }
     let mut json = String::new();
     write_json(&arguments[0], &mut json)?;
-    // What a secret is in is a secret.
+    // A value that contains a secret encodes to a secret.
     Ok(if holds_secret(&arguments[0]) {
         Value::Secret(json.into())
     } else {
@@ -149,7 +149,7 @@ pub(crate) fn from_url_base64(arguments: &[Value]) -> Result<Value, FunctionErro
 
 fn decode_base64(arguments: &[Value], engine: &impl Engine) -> Result<Value, FunctionError> {
     count(arguments, 1)?;
-    // Go skips line ends.
+    // Go ignores line ends.
     let encoded = text(arguments, 0)?.replace(['\r', '\n'], "");
     let bytes = engine
         .decode(encoded)

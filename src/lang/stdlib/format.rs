@@ -1,9 +1,9 @@
 //! `string.format`: the verbs of Go's `fmt` that make sense for values of the language.
 //!
 //! `%v %s %q %d %b %o %x %X %c %U %T %e %f %g %t %%` with the flags `- + 0 space #`, width and precision (also `*`),
-//! and chosen operands (`%[2]s`). What Go writes into the text for a missing or misfit operand (`%!d(string=a)`) is
-//! written here too, because configurations may depend on it not being an error. A text with a secret in it is a secret
-//! (in Alloy it is not: it would show in the page and the logs).
+//! and chosen operands (`%[2]s`). For a missing or unsuitable operand the output contains the same error text as in Go
+//! (`%!d(string=a)`), because configurations may depend on it not being an error. A text that contains a secret is a
+//! secret (in Alloy it is not, and would appear on the page and in the logs).
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -25,7 +25,7 @@ struct Verb {
     precision: Option<usize>,
 }
 
-/// Widths beyond this are a mistake, not a layout.
+/// Larger widths are a mistake.
 const MAX_WIDTH: usize = 10_000;
 
 pub(super) fn format(arguments: &[Value]) -> Result<Value, FunctionError> {
@@ -67,12 +67,12 @@ struct State<'a> {
     operands: &'a [Value],
     /// Index of the next operand.
     next: usize,
-    /// Some operand was chosen by its number: what is left over is no mistake.
+    /// True when an operand was chosen by its number: unused operands are then no error.
     reordered: bool,
 }
 
 impl State<'_> {
-    /// What stands after a `%`.
+    /// Formats the verb after a `%`.
     fn verb(&mut self, out: &mut String) -> Result<(), FunctionError> {
         let mut verb = Verb::default();
         while let Some(flag) = self.letters.peek() {
@@ -156,7 +156,7 @@ impl State<'_> {
     }
 }
 
-/// The name of a value's type in Go, which its `fmt` writes for operands that do not fit.
+/// The Go name of a value's type, which `fmt` writes for unsuitable operands.
 fn go_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
@@ -178,7 +178,7 @@ impl Verb {
         match (kind, operand) {
             ('v', Value::Array(_) | Value::Object(_)) => self.pad(&plain(operand)),
             ('T', _) => self.pad(go_type(operand)),
-            // The elements one by one.
+            // Each element is formatted separately.
             (_, Value::Array(items)) => {
                 let items: Vec<String> = items.iter().map(|item| self.part(kind, item)).collect();
                 format!("[{}]", items.join(" "))
@@ -198,7 +198,7 @@ impl Verb {
         }
     }
 
-    /// An element of a list or an object: null fits every verb there.
+    /// Formats an element of a list or an object, where null is valid for every verb.
     fn part(&self, kind: char, value: &Value) -> String {
         match value {
             Value::Null => "<nil>".to_owned(),
@@ -206,7 +206,7 @@ impl Verb {
         }
     }
 
-    /// A value without parts; `None` when the verb does not take it.
+    /// Formats a plain value; `None` when the verb does not accept it.
     fn simple(&self, kind: char, operand: &Value) -> Option<String> {
         let number = match operand {
             Value::Number(number) => Some(*number),
@@ -306,7 +306,7 @@ impl Sign {
     }
 }
 
-/// `1.500000e+00`: Go writes a sign and two digits.
+/// Formats like Go, with a sign and at least two digits in the exponent: `1.500000e+00`.
 fn exponent(value: f64, precision: usize) -> String {
     let text = format!("{value:.precision$e}");
     match text.split_once('e') {
@@ -318,7 +318,7 @@ fn exponent(value: f64, precision: usize) -> String {
     }
 }
 
-/// Go's names for what has no digits.
+/// Go's names of infinities and NaN.
 fn boundless(value: f64) -> &'static str {
     match value {
         value if value.is_nan() => "NaN",
@@ -339,7 +339,7 @@ fn shortest(value: f64) -> String {
     value.to_string()
 }
 
-/// `%v` of anything: lists as `[a b]`, objects as `map[k:v]`.
+/// `%v` of any value: lists as `[a b]`, objects as `map[k:v]`.
 fn plain(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),

@@ -11,7 +11,7 @@ pub(super) fn concat(arguments: &[Value]) -> Result<Value, FunctionError> {
     let lists = (0..arguments.len())
         .map(|index| array(arguments, index))
         .collect::<Result<Vec<_>, _>>()?;
-    // One list is given back as it is, without a copy.
+    // A single list is returned as it is, without a copy.
     Ok(match arguments {
         [only] => only.clone(),
         _ => Value::array(lists.concat()),

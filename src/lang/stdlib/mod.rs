@@ -1,8 +1,8 @@
 //! The standard library: functions by name, and their deprecated names.
 //!
-//! Functions are pure but for `sys.env`, which reads the environment of the process. `constants` is not here: its
+//! Functions are pure except for `sys.env`, which reads the environment of the process. `constants` is not here: its
 //! values (host name, version) belong to the program, which passes them in the scope. Strings are UTF-8: a function
-//! whose result would be other bytes says so.
+//! whose result would be invalid UTF-8 fails.
 
 mod arguments;
 mod encoding;
@@ -45,7 +45,7 @@ const FUNCTIONS: &[(Function, bool)] = &[
     (function("sys.env", env), false),
 ];
 
-/// Deprecated name and the name to use.
+/// Deprecated name and its replacement.
 const DEPRECATED: &[(&str, &str)] = &[
     ("base64_decode", "encoding.from_base64"),
     ("concat", "array.concat"),
@@ -69,7 +69,7 @@ const fn function(name: &'static str, call: fn(&[Value]) -> Result<Value, Functi
     Function { name, call }
 }
 
-/// What the first parts of `path` name in the library, and how many parts that takes.
+/// The value that the first parts of `path` name in the library, and the number of these parts.
 pub(crate) fn lookup(path: &[&str]) -> Option<(Value, usize)> {
     let first = path.first()?;
     if let Some(found) = find(first).or_else(|| find(replacement(first)?)) {
@@ -90,7 +90,7 @@ pub(crate) fn lookup(path: &[&str]) -> Option<(Value, usize)> {
     (!members.is_empty()).then(|| (Value::object(members), 1))
 }
 
-/// The name to use instead of a deprecated one.
+/// The replacement of a deprecated name.
 pub(crate) fn replacement(name: &str) -> Option<&'static str> {
     DEPRECATED.iter().find(|(old, _)| *old == name).map(|(_, new)| *new)
 }
@@ -136,7 +136,7 @@ fn map_two(arguments: &[Value], map: impl Fn(&str, &str) -> String) -> Result<Va
 }
 
 fn to_lower(arguments: &[Value]) -> Result<Value, FunctionError> {
-    // Letter by letter, as Go: what would become several letters stays.
+    // Character by character, as in Go: a character that would become several stays.
     map_text(arguments, |text| {
         text.chars()
             .map(|letter| single(letter.to_lowercase(), letter))

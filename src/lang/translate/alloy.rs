@@ -41,7 +41,7 @@ impl<'a> Writer<'a> for Alloy<'a> {
 
     fn key(&mut self, field: &Field) -> Result<(), Diagnostics> {
         let name = &*field.name.name;
-        // What stands between the quotes is the key as it is, escapes and all.
+        // The text between the quotes is the key, with its escapes unprocessed.
         let forms = [format!("\"{name}\""), format!("`{name}`")];
         if !field.quoted && is_identifier(name) {
             self.push(name);
@@ -130,7 +130,7 @@ impl Alloy<'_> {
     }
 }
 
-/// True for a text that is one string and nothing else.
+/// True for a text that is a single string.
 fn is_one_string(text: &str) -> bool {
     let (tokens, diagnostics) = tokens(&Source::new("key", text));
     !diagnostics.has_errors()

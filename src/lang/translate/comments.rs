@@ -1,5 +1,4 @@
-//! Comments on their way into another text: in order, each once, before what they stood before or behind what they
-//! stood behind.
+//! Carries comments over to the translated text: in order, each once, before or after the same element.
 
 use crate::lang::ast::File;
 use crate::lang::source::{Source, Span};
@@ -21,7 +20,7 @@ impl<'a> Comments<'a> {
         }
     }
 
-    /// The comments before `offset` that were not taken, as lines of their own.
+    /// The remaining comments before `offset`, as separate lines.
     pub(super) fn before(&mut self, offset: usize) -> String {
         let mut out = String::new();
         let mut last_line = None;
@@ -35,14 +34,14 @@ impl<'a> Comments<'a> {
             last_line = Some(self.source.line(span.end));
             self.next += 1;
         }
-        // A comment that stood apart from what follows stays apart.
+        // An empty line between a comment and the next element is kept.
         if offset < self.source.text().len() && last_line.is_some_and(|last| self.source.line(offset) > last + 1) {
             out.push('\n');
         }
         out
     }
 
-    /// True when a comment that was not taken stands behind `offset` on its line, and nothing but `,` between.
+    /// True when a remaining comment follows `offset` on its line, with nothing but `,` between.
     pub(crate) fn is_behind(&self, offset: usize) -> bool {
         self.list.get(self.next).is_some_and(|span| {
             let between = self.source.text().get(offset..span.start);
@@ -51,7 +50,7 @@ impl<'a> Comments<'a> {
         })
     }
 
-    /// That comment, with a blank before it; or nothing.
+    /// That comment after a blank, or an empty text.
     pub(super) fn behind(&mut self, offset: usize) -> String {
         if !self.is_behind(offset) {
             return String::new();
@@ -62,7 +61,7 @@ impl<'a> Comments<'a> {
     }
 }
 
-/// A comment in the form that both languages have.
+/// Converts a comment to a form that is valid in both languages.
 fn text(comment: &str) -> String {
     let comment = comment.replace('\r', "");
     match comment.strip_prefix('#') {

@@ -1,4 +1,4 @@
-//! A tree as HCL text; the formatter of HCL does the layout.
+//! Writes a tree as HCL text; the HCL formatter does the layout.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ pub(super) fn write(file: &File) -> Result<String, Diagnostics> {
     Hcl(Page::new(file)).file(&file.body)
 }
 
-/// Precedences of HCL, which tells equality from order.
+/// Precedences of HCL, which distinguishes equality from order comparisons.
 fn precedence(operator: TokenKind) -> u8 {
     match operator {
         TokenKind::Or => 1,
@@ -26,7 +26,7 @@ fn precedence(operator: TokenKind) -> u8 {
         TokenKind::Less | TokenKind::LessEqual | TokenKind::Greater | TokenKind::GreaterEqual => 4,
         TokenKind::Add | TokenKind::Subtract => 5,
         TokenKind::Multiply | TokenKind::Divide | TokenKind::Modulo => 6,
-        // Written as a call.
+        // `^` is written as a call.
         _ => 100,
     }
 }
@@ -34,7 +34,7 @@ fn precedence(operator: TokenKind) -> u8 {
 struct Hcl<'a>(Page<'a>);
 
 impl<'a> Writer<'a> for Hcl<'a> {
-    // On lines of their own they need none.
+    // On separate lines they need none.
     const FIELD_COMMAS: bool = false;
 
     fn page(&mut self) -> &mut Page<'a> {
@@ -44,7 +44,8 @@ impl<'a> Writer<'a> for Hcl<'a> {
     fn attribute(&mut self, attribute: &Attribute) -> Result<(), Diagnostics> {
         self.name(&attribute.name.name, attribute.name.span)?;
         self.push(" = ");
-        // The word that ends a heredoc stands alone on its line: with a comment behind it the text is one string.
+        // The closing word of a heredoc must be alone on its line: with a comment after it the text is written as one
+        // string.
         let alone = !self.0.comments.is_behind(attribute.span().end);
         match alone.then(|| heredoc(&attribute.value)).flatten() {
             Some(text) => self.push(&text),
@@ -65,7 +66,7 @@ impl<'a> Writer<'a> for Hcl<'a> {
                 }
                 labels.push(&label.name);
             }
-            // And where labels are labels an empty one says that there is none.
+            // Where the last label is the block's own, an empty one means that there is none.
             None if !labels.is_empty() && (place == Place::Components || labels.len() > 1) => labels.push(""),
             None => {}
         }
@@ -130,7 +131,7 @@ impl<'a> Writer<'a> for Hcl<'a> {
             }
             ExpressionKind::Unary { operator, value } => {
                 self.push(operator.text());
-                // `--a` is nothing in HCL, and `-1` a number.
+                // `--a` is invalid in HCL, and `-1` is a number.
                 self.expression(value, 51)?;
             }
             ExpressionKind::Binary {
@@ -183,7 +184,7 @@ impl Hcl<'_> {
         Ok(())
     }
 
-    /// What a dot or an index follows: literals take parentheses.
+    /// Writes the operand of a dot or an index: literals need parentheses.
     fn operand(&mut self, value: &Expression) -> Result<(), Diagnostics> {
         let power = matches!(
             &value.kind,
@@ -251,7 +252,7 @@ fn heredoc(expression: &Expression) -> Option<String> {
     Some(format!("<<{word}\n{}{word}", without_templates(value.clone())))
 }
 
-/// A string of HCL; what would be a template is escaped.
+/// A quoted HCL string; template markers are escaped.
 fn quote(text: &str) -> String {
     without_templates(literal::quote(text))
 }

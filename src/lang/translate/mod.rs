@@ -1,8 +1,8 @@
-//! From one syntax to the other: Alloy text to HCL text and back, with the comments.
+//! Translates between the two syntaxes: Alloy text to HCL text and back, with the comments.
 //!
-//! Both parse to the same tree, so this is a printer for each: statements in their order, comments before the
-//! statements or elements they stood before, lists and objects over several lines where they were. The result is laid
-//! out by `fmt`, parsed again and compared: what does not come out meaning the same is refused, never written.
+//! Both parse to the same tree, so there is a printer for each: statements keep their order, comments stay before their
+//! statements or elements, and lists and objects that took several lines still do. The result is formatted by `fmt`,
+//! parsed again and compared: a result with another meaning is refused, never written.
 
 mod alloy;
 mod comments;

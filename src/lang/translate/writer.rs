@@ -1,7 +1,7 @@
-//! What both languages write in the same way: bodies, lists over lines, and the comments between.
+//! The common part of both printers: bodies, lists over lines, and the comments between.
 //!
-//! In: a tree. Out: the text so far, in a [`Page`]; `fmt` of the language does the layout. What differs (names,
-//! literals, operators) is in the implementations, `alloy` and `hcl`.
+//! In: a tree. Out: the text so far, in a [`Page`]; `fmt` of the language does the layout. The differences (names,
+//! literals, operators) are in the implementations, `alloy` and `hcl`.
 
 use super::comments::Comments;
 use crate::lang::ast::{Attribute, Block, Expression, ExpressionKind, Field, File, Statement};
@@ -13,11 +13,11 @@ use crate::lang::token::TokenKind;
 
 /// The text that is being written.
 pub(super) struct Page<'a> {
-    /// Where the tree came from.
+    /// The source of the tree.
     pub source: &'a Source,
     /// Its comments that are not written yet.
     pub comments: Comments<'a>,
-    /// The text that was written so far.
+    /// The text written so far.
     pub out: String,
 }
 
@@ -43,36 +43,36 @@ impl<'a> Page<'a> {
     }
 }
 
-/// How a list of items is laid out.
+/// The layout of a list of items.
 #[derive(Clone, Copy)]
 pub(crate) struct Brackets {
     open: char,
     close: char,
-    /// Elements on lines of their own end in commas.
+    /// True when elements on separate lines end in commas.
     commas: bool,
 }
 
 /// Writes a tree in one of the languages.
 pub(super) trait Writer<'a>: Sized {
-    /// Whether fields of objects on lines of their own end in commas.
+    /// Whether object fields on separate lines end in commas.
     const FIELD_COMMAS: bool;
 
-    /// The page that is written to.
+    /// The page being written.
     fn page(&mut self) -> &mut Page<'a>;
 
-    /// A name and its value, without what stands behind.
+    /// Writes a name and its value, without trailing comments.
     fn attribute(&mut self, attribute: &Attribute) -> Result<(), Diagnostics>;
 
-    /// Name and label of a block.
+    /// Writes name and label of a block.
     fn header(&mut self, block: &Block, place: Place) -> Result<(), Diagnostics>;
 
     /// Writes the key of a field.
     fn key(&mut self, field: &Field) -> Result<(), Diagnostics>;
 
-    /// An expression where only what binds at least as tightly as `least` may stand without parentheses.
+    /// Writes an expression, with parentheses unless it binds at least as tightly as `least`.
     fn expression(&mut self, expression: &Expression, least: u8) -> Result<(), Diagnostics>;
 
-    /// The text of a whole file.
+    /// Writes a whole file and returns its text.
     fn file(mut self, body: &[Statement]) -> Result<String, Diagnostics> {
         self.body(body, Place::Components)?;
         let page = self.page();
@@ -80,7 +80,7 @@ pub(super) trait Writer<'a>: Sized {
         Ok(std::mem::take(&mut page.out))
     }
 
-    /// Statements, each on lines of its own.
+    /// Writes statements, each on separate lines.
     fn body(&mut self, body: &[Statement], place: Place) -> Result<(), Diagnostics> {
         let mut last_line = None;
         for statement in body {
@@ -163,7 +163,7 @@ pub(super) trait Writer<'a>: Sized {
         self.list(brackets, whole, &spans, |writer, at| writer.expression(&items[at], 0))
     }
 
-    /// Elements on lines of their own where the first was; `whole` is from bracket to bracket.
+    /// Writes elements on separate lines if the first one was; `whole` is from bracket to bracket.
     fn list(
         &mut self,
         Brackets { open, close, commas }: Brackets,
@@ -204,13 +204,13 @@ pub(super) trait Writer<'a>: Sized {
     }
 }
 
-/// What has no place in the other syntax.
+/// The error for a construct without an equivalent in the other syntax.
 pub(super) fn refuse(source: &Source, span: Span, message: impl Into<String>) -> Diagnostics {
     Diagnostic::error(codes::HCL_WITHOUT_EQUAL, source, span, message).into()
 }
 
-/// How tightly an expression binds, by the operators of a language: higher is tighter, 100 for everything that needs no
-/// parentheses.
+/// Precedence of an expression with the operators of a language: higher binds more tightly, 100 for an expression that
+/// never needs parentheses.
 pub(super) fn binding(expression: &Expression, of: fn(TokenKind) -> u8) -> u8 {
     match &expression.kind {
         ExpressionKind::Binary { operator, .. } => of(*operator),
@@ -219,7 +219,7 @@ pub(super) fn binding(expression: &Expression, of: fn(TokenKind) -> u8) -> u8 {
     }
 }
 
-/// True when the parts of a list began on lines of their own.
+/// True when the first element of a list began on its own line.
 fn over_lines(source: &Source, open: usize, first: Option<Span>) -> bool {
     first.is_some_and(|first| source.line(open) != source.line(first.start))
 }

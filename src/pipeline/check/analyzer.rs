@@ -1,6 +1,7 @@
-//! What an analysis of scopes carries along: what there is to use, what was found, and what is being analysed.
+//! The state of an analysis of scopes: the available components, the diagnostics so far, and the declarations under
+//! analysis.
 //!
-//! Also what is to be said of the name of a block: a component that is not there, not stable enough or not built.
+//! Also checks the name of a block: whether the component exists, is stable enough and can be built.
 
 use std::sync::Arc;
 
@@ -15,26 +16,26 @@ use crate::pipeline::check::foreign;
 use crate::pipeline::check::graph::Declare;
 use crate::pipeline::component::{AnyDefinition, Stability};
 
-/// What a configuration is analysed for.
+/// The purpose of an analysis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// To be checked: declarations that nobody instantiates are, too.
+    /// A check: declarations that are never instantiated are analysed too.
     Whole,
     /// To be run by this program.
     Run,
-    /// To be run, and it came from a server: it may not configure the program.
+    /// A run of a configuration from a server, which may not configure the program.
     RunRemote,
 }
 
-/// Analyses scopes and collects what is wrong with them.
+/// Analyses scopes and collects diagnostics.
 pub(super) struct Analyzer<'a> {
-    /// What components there are.
+    /// The available components.
     pub(super) catalog: &'a Catalog,
-    /// Least stability of what may be used.
+    /// Minimum stability of components and functions.
     pub(super) minimum: Stability,
-    /// What the configuration is analysed for.
+    /// The purpose of the analysis.
     pub(super) extent: Extent,
-    /// Where the syntax is broken.
+    /// The places of syntax errors.
     pub(super) broken: &'a Broken,
     /// Errors and warnings so far.
     pub(super) diagnostics: Diagnostics,
@@ -43,7 +44,7 @@ pub(super) struct Analyzer<'a> {
 }
 
 impl Analyzer<'_> {
-    /// The component of this name; says that there is none.
+    /// The component with this name; reports when there is none.
     pub(super) fn definition(
         &mut self,
         env: &Env<'_>,
@@ -58,7 +59,7 @@ impl Analyzer<'_> {
         found
     }
 
-    /// What is to be said of a definition that is used: not stable enough, not built yet.
+    /// Reports when a used definition is not stable enough or cannot be built yet.
     pub(super) fn check_definition(
         &mut self,
         source: &Source,
@@ -101,7 +102,7 @@ impl Analyzer<'_> {
     }
 }
 
-/// The refusal of something that is not stable enough for the level that was asked for.
+/// The error for something below the requested stability level.
 pub(super) fn below_minimum(
     source: &Source,
     name: &Identifier,

@@ -1,4 +1,4 @@
-//! Bodies as typed values, and what is wrong with their arguments as diagnostics at their places in the text.
+//! Converts bodies to typed values, and argument errors to diagnostics with positions.
 
 use crate::lang::argument_error::{ArgumentError, ArgumentErrors};
 use crate::lang::body::FromBody;
@@ -6,7 +6,7 @@ use crate::lang::decode::{Resolve, decode, locate};
 use crate::lang::{Diagnostic, Diagnostics, codes};
 use crate::pipeline::check::graph::SourceBlock;
 
-/// One error, at the attribute or block that its path names.
+/// The diagnostic for one error, placed at the attribute or block that its path names.
 pub(crate) fn argument_error(text: &SourceBlock, error: &ArgumentError) -> Diagnostic {
     let SourceBlock { source, block } = text;
     let span = locate(&block.body, &error.path, block.header());
@@ -18,12 +18,12 @@ pub(crate) fn argument_error(text: &SourceBlock, error: &ArgumentError) -> Diagn
     Diagnostic::error(codes::BAD_ARGUMENT, source, span, message)
 }
 
-/// All errors of a body, each at its place.
+/// The diagnostics for all errors of a body.
 pub(crate) fn argument_errors(text: &SourceBlock, errors: &ArgumentErrors) -> Diagnostics {
     errors.0.iter().map(|error| argument_error(text, error)).collect()
 }
 
-/// The body of a block as a typed value; `None` while a value in it is not known yet and nothing else is wrong.
+/// The body of a block as a typed value; `None` when its only problem is a value that is not known yet.
 pub(crate) fn known<T: FromBody>(text: &SourceBlock, resolve: &dyn Resolve) -> Result<Option<T>, Diagnostics> {
     let SourceBlock { source, block } = text;
     let decoded = decode(source, block.header(), &block.body, T::SCHEMA, resolve);

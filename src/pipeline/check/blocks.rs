@@ -10,7 +10,7 @@ use crate::lang::value::Value;
 pub(crate) const SETTINGS: [&str; 5] = ["http", "livedebugging", "logging", "remotecfg", "tracing"];
 /// Blocks that build modules.
 pub(crate) const MODULE_BLOCKS: [&str; 4] = ["argument", "declare", "export", "foreach"];
-/// Prefix of the blocks that bring declarations from elsewhere.
+/// Prefix of the blocks that import declarations.
 pub(crate) const IMPORT: &str = "import.";
 
 arguments! {

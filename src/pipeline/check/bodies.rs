@@ -1,6 +1,6 @@
-//! The bodies of the blocks of a scope against what each may hold.
+//! Checks the bodies of the blocks of a scope against their schemas.
 //!
-//! A component judges its arguments as far as they are known.
+//! A component also checks its arguments as far as they are known.
 
 use crate::lang::Diagnostics;
 use crate::lang::body::FromBody as _;
@@ -15,7 +15,7 @@ use crate::pipeline::check::types::Static;
 use crate::pipeline::check::{blocks, settings};
 use crate::pipeline::component::AnyDefinition;
 
-/// Checks every block of a scope against what it may hold.
+/// Checks the body of every block of a scope.
 pub(super) fn check_bodies(analyzer: &mut Analyzer<'_>, graph: &Graph, env: &Env<'_>) {
     let resolve = Static { graph, env: Some(env) };
     for node in &graph.nodes {
@@ -28,7 +28,7 @@ pub(super) fn check_bodies(analyzer: &mut Analyzer<'_>, graph: &Graph, env: &Env
             NodeKind::Export => check_body(text, blocks::ExportBody::SCHEMA, &resolve),
             NodeKind::Foreach(_) => check_body(text, blocks::ForeachBody::SCHEMA, &resolve),
             NodeKind::Custom(call) => match &call.declare {
-                // One that is still under analysis instantiates itself, and that was said.
+                // A declaration that is still under analysis instantiates itself, which was reported.
                 Some(declare) => match declare.analysis() {
                     Some(known) => decode_call(text, Some(known), &resolve).diagnostics,
                     None => Diagnostics::new(),

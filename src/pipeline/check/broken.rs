@@ -1,9 +1,9 @@
-//! Where the syntax is broken, and what need not be said because of that.
+//! Places of syntax errors, and the diagnostics that are suppressed because of them.
 
 use crate::lang::{Diagnostic, Diagnostics, Source, codes};
 use crate::pipeline::check::graph::SourceBlock;
 
-/// Where the syntax is broken. What is said about a place that could not be read is its echo.
+/// The places of syntax errors. Other diagnostics about such places only follow from these errors.
 #[derive(Default)]
 pub(super) struct Broken {
     places: Vec<(Source, usize)>,
@@ -16,14 +16,15 @@ impl Broken {
             .extend(places.map(|found| (found.source.clone(), found.span.start)));
     }
 
-    /// Something is missing from a block of which a part could not be read: nobody knows.
+    /// Drops reports of missing attributes and blocks in a block that was only partly parsed: they may be in the other
+    /// part.
     pub(super) fn without_missing(&self, text: &SourceBlock, diagnostics: Diagnostics) -> Diagnostics {
         let span = text.block.span();
         let unread = self
             .places
             .iter()
             .any(|(source, place)| *source == text.source && span.start <= *place && *place < span.end);
-        // A block that is never closed swallows those after it.
+        // An unclosed block swallows those after it.
         let unclosed = self
             .places
             .iter()

@@ -24,7 +24,7 @@ impl Catalog {
         self.by_name.get(name).copied()
     }
 
-    /// The arguments of HTTP clients: components that have one have them in this block.
+    /// The schema of HTTP client arguments, taken from the block in which components have it.
     pub(crate) fn http_client(&self) -> Option<&'static Schema> {
         let fetching = self.find("import.http")?;
         let client = fetching.arguments().blocks.iter().find(|block| block.name == "client");

@@ -1,6 +1,7 @@
-//! A `declare` as text: its graph, what it takes and what it gives. One for all its instances.
+//! Static analysis of a `declare`: its graph, parameters and exports. One analysis serves all its instances.
 //!
-//! It is analysed when it is first instantiated (or when everything is to be checked), in the scope that it stands in.
+//! A `declare` is analysed when it is first instantiated (or when everything is checked), in the scope that contains
+//! it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,14 +17,14 @@ use crate::pipeline::check::types::export_kind;
 
 /// The body of a block that instantiates a `declare`.
 pub(crate) struct Called {
-    /// The values that the block gives.
+    /// The arguments given in the block.
     pub(crate) arguments: Arguments,
-    /// What is wrong with the block.
+    /// Errors and warnings about the block.
     pub(crate) diagnostics: Diagnostics,
 }
 
 impl Analysis {
-    /// What the body of a `declare` says, as a graph, and what was found in it.
+    /// The analysis of a `declare` from the graph of its body and the diagnostics about it.
     pub(super) fn new(graph: Graph, diagnostics: Diagnostics) -> Self {
         let mut parameters = BTreeMap::new();
         let mut exports = BTreeMap::new();
@@ -58,7 +59,7 @@ fn parameter(body: &[Statement]) -> Parameter {
         };
         match (&*attribute.name.name, &attribute.value.kind) {
             ("optional", ExpressionKind::Literal { text, .. }) => parameter.optional = &**text == "true",
-            // What it comes out as is seen when the module is evaluated.
+            // Its value is only known when the module is evaluated.
             ("optional", _) => parameter.optional = true,
             ("comment", ExpressionKind::Literal { text, .. }) => {
                 parameter.comment = unquote(text).unwrap_or_default();
@@ -69,7 +70,8 @@ fn parameter(body: &[Statement]) -> Parameter {
     parameter
 }
 
-/// Reads the body of a block that instantiates a `declare`, against what that takes; unchecked where that is not known.
+/// Decodes the body of a block that instantiates a `declare`, against the declared parameters; unchecked where these
+/// are not known.
 pub(crate) fn decode_call(text: &SourceBlock, known: Option<&Analysis>, resolve: &dyn Resolve) -> Called {
     let SourceBlock { source, block } = text;
     let mut called = Called {

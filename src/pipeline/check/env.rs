@@ -1,8 +1,8 @@
-//! What surrounds a block in the text: the declarations and imports that it may instantiate, and the names that it may
-//! use.
+//! The environment of a block in the text: the declarations and imports that it may instantiate, and the names that it
+//! may refer to.
 //!
-//! Scopes nest as blocks do. Declarations and imports are seen from every scope inside; values only from the template
-//! of a `foreach`, which sees what the `foreach` itself sees.
+//! Scopes nest like blocks. Declarations and imports are visible in all inner scopes; values only in the template of a
+//! `foreach`, which sees what the `foreach` itself sees.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::pipeline::check::graph::{Declare, Graph};
 /// Declarations of a scope, by label.
 pub(crate) type Declares = BTreeMap<Arc<str>, Arc<Declare>>;
 
-/// What a scope is the scope of.
+/// The construct that a scope belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ScopeKind {
     /// The configuration itself.
@@ -25,15 +25,15 @@ pub(crate) enum ScopeKind {
     Library,
 }
 
-/// A scope and those around it.
+/// A scope, linked to the scopes around it.
 pub(crate) struct Env<'a> {
     /// The scope around this one.
     pub(crate) parent: Option<&'a Env<'a>>,
-    /// The kind of scope that it is.
+    /// The construct that it belongs to.
     pub(crate) kind: ScopeKind,
-    /// The declarations that stand in it.
+    /// The declarations in it.
     pub(crate) declares: &'a Declares,
-    /// Labels of the imports that stand in it.
+    /// Labels of the imports in it.
     pub(crate) imports: &'a BTreeSet<Arc<str>>,
     /// Its nodes, once they are known.
     pub(crate) graph: Option<&'a Graph>,
@@ -41,11 +41,11 @@ pub(crate) struct Env<'a> {
     pub(crate) variable: Option<Arc<str>>,
 }
 
-/// What a block's name leads to.
+/// What a block's name refers to.
 pub(crate) enum Instantiated {
-    /// A declaration, and how many scopes out it stands.
+    /// A declaration, and the number of scopes between.
     Declare(Arc<Declare>, usize),
-    /// Something of an import: its namespace, the name, and how many scopes out the import stands.
+    /// A declaration of an import: its namespace, the name, and the number of scopes between.
     Imported(Arc<str>, Arc<str>, usize),
     /// The first part names a declaration or an import, but the whole does not fit it.
     Misused(Misuse),
@@ -53,7 +53,7 @@ pub(crate) enum Instantiated {
     Nothing,
 }
 
-/// How a name does not fit.
+/// Why a name does not fit a declaration or import.
 pub(crate) enum Misuse {
     /// `a.b` where `a` is a declaration.
     DeclareWithDots,
@@ -62,7 +62,7 @@ pub(crate) enum Misuse {
 }
 
 impl<'a> Env<'a> {
-    /// The scope that is `level` further out.
+    /// The scope `level` steps further out.
     pub(crate) fn ancestor(&'a self, level: usize) -> Option<&'a Env<'a>> {
         let mut current = self;
         for _ in 0..level {
@@ -76,8 +76,8 @@ impl<'a> Env<'a> {
         std::iter::successors(Some(self), |env| env.parent).enumerate()
     }
 
-    /// What a block of this name instantiates. Declarations and imports come before components of the program, as in
-    /// Alloy.
+    /// What a block with this name instantiates. Declarations and imports take precedence over components of the
+    /// program, as in Alloy.
     pub(crate) fn instantiated(&self, name: &str) -> Instantiated {
         let (first, rest) = match name.split_once('.') {
             Some((first, rest)) => (first, Some(rest)),

@@ -1,7 +1,7 @@
 //! The components of Alloy that Alluvium does not have.
 //!
-//! Only their names, so that a diagnostic can say whether a block is meant for Alloy or misspelt. A name leaves this
-//! list when Alluvium learns its arguments. As of Alloy 1.18.
+//! Only their names, so that a diagnostic can tell a block meant for Alloy from a misspelt one. A name is removed from
+//! this list when Alluvium supports its arguments. As of Alloy 1.18.
 
 /// Names of Alloy's other components, sorted.
 pub(crate) const NAMES: &[&str] = &[

@@ -1,9 +1,8 @@
-//! What a configuration says, as data: the nodes of each scope, the references between them, and the order in which
-//! they can be evaluated.
+//! A configuration as data: the nodes of each scope, the references between them, and an order of evaluation.
 //!
-//! Every scope (the configuration itself, the body of a `declare`, the template of a `foreach`) is a graph of its own,
-//! made once however often it is instantiated. A graph holds no running thing; it is the same for a check and for a
-//! run.
+//! Every scope (the configuration itself, the body of a `declare`, the template of a `foreach`) has its own graph,
+//! built once however often it is instantiated. A graph holds no running component; checks and runs use the same
+//! graphs.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
@@ -14,11 +13,11 @@ use crate::lang::schema::Kind;
 use crate::lang::{Diagnostics, Source};
 use crate::pipeline::component::AnyDefinition;
 
-/// Constants of the program that expressions may use.
+/// Name of the object with the program's constants.
 pub(crate) const CONSTANTS: &str = "constants";
-/// What there is of `constants`.
+/// The fields of `constants`.
 pub(crate) const CONSTANT_NAMES: [&str; 4] = ["arch", "hostname", "os", "version"];
-/// The folder of the text that an expression stands in.
+/// Name of the constant with the folder of the text that an expression is in.
 pub(crate) const MODULE_PATH: &str = "module_path";
 
 /// The nodes of one scope and how they refer to each other.
@@ -26,29 +25,29 @@ pub(crate) const MODULE_PATH: &str = "module_path";
 pub(crate) struct Graph {
     /// The nodes in the order of the text.
     pub nodes: Vec<GraphNode>,
-    /// Indices of nodes, leaves (those that refer to nobody) first.
+    /// Indices of nodes in order of evaluation: leaves (nodes without references) first.
     pub order: Vec<usize>,
     /// Place in `order` of each node.
     pub rank: Vec<usize>,
     /// Blocks that configure the program (`logging`, `http`, ...) by name; in the root only.
     pub settings: BTreeMap<&'static str, Arc<SourceBlock>>,
-    /// Nodes of imports by their labels, the namespaces.
+    /// Nodes of imports, by label (the namespace).
     pub imports: BTreeMap<Arc<str>, usize>,
-    /// Namespaces of imports that are used here and stand further out: how many scopes, and the name.
+    /// Namespaces of outer imports that are used here: number of scopes between, and the name.
     pub namespaces_outside: BTreeSet<(usize, Arc<str>)>,
-    /// What is used of the scopes around, when this is a template.
+    /// For a template, what it uses from the scopes around.
     pub(super) outside: Outside,
     by_id: HashMap<Arc<str>, usize>,
 }
 
-/// A block that has a value or runs, as written.
+/// A block with a value or a running component, as written.
 #[derive(Debug)]
 pub(crate) struct GraphNode {
     /// Id in its scope: `pyroscope.scrape.default`
     pub id: Arc<str>,
-    /// Its kind, and what comes with that kind.
+    /// Its kind, with the data of that kind.
     pub kind: NodeKind,
-    /// Its text; of a `foreach` without its template.
+    /// Its text; for a `foreach` without the template.
     pub block: Arc<SourceBlock>,
     /// Nodes of this scope that it refers to, sorted.
     pub references: Vec<usize>,
@@ -56,8 +55,8 @@ pub(crate) struct GraphNode {
     pub referenced_by: Vec<usize>,
     /// Names of the exports used, with the node they belong to.
     pub used_exports: Vec<(usize, Arc<str>)>,
-    /// True when it refers to something that is not a node of this scope and may change: the item of a `foreach`, or
-    /// what surrounds its template.
+    /// True when it refers to something outside of this scope that may change: the item of a `foreach`, or what is
+    /// around its template.
     pub uses_outside: bool,
 }
 
@@ -66,11 +65,11 @@ pub(crate) struct GraphNode {
 pub(crate) enum NodeKind {
     /// A component of the program.
     Component(&'static dyn AnyDefinition),
-    /// A block that brings declarations from elsewhere; a component too, with the content as its export.
+    /// A block that imports declarations: a component whose export is the content.
     Import(&'static dyn AnyDefinition),
-    /// What the user of a module gives it.
+    /// A value that the user of a module passes to it.
     Argument,
-    /// What a module gives its user.
+    /// A value that a module returns to its user.
     Export,
     /// An instance of a `declare`.
     Custom(Call),
@@ -78,14 +77,14 @@ pub(crate) enum NodeKind {
     Foreach(Foreach),
 }
 
-/// Which `declare` a block instantiates.
+/// The `declare` that a block instantiates.
 #[derive(Debug)]
 pub(crate) struct Call {
-    /// Label of the import that it comes from.
+    /// Label of the import that has the `declare`.
     pub namespace: Option<Arc<str>>,
     /// Label of the `declare`.
     pub name: Arc<str>,
-    /// How many scopes out the `declare` or the import stands.
+    /// Number of scopes out to the `declare` or the import.
     pub level: usize,
     /// The declaration; none when it is imported and known only at run time.
     pub declare: Option<Arc<Declare>>,
@@ -100,7 +99,7 @@ pub(crate) struct Foreach {
     pub template: Arc<Graph>,
 }
 
-/// A declaration: a `declare` block.
+/// A `declare` block, analysed at most once.
 #[derive(Debug)]
 pub(crate) struct Declare {
     /// The label of the block, its name.
@@ -110,29 +109,29 @@ pub(crate) struct Declare {
     analysis: OnceLock<Analysis>,
 }
 
-/// What is known of a `declare` without values.
+/// Static analysis of a `declare`.
 #[derive(Debug)]
 pub(crate) struct Analysis {
-    /// The graph that its body makes.
+    /// The graph built from its body.
     pub graph: Arc<Graph>,
-    /// What it takes, by name.
+    /// Its parameters by name.
     pub parameters: BTreeMap<Arc<str>, Parameter>,
-    /// The types of what it gives, by name.
+    /// The types of its exports by name.
     pub exports: BTreeMap<Arc<str>, Kind>,
-    /// What is wrong with it and with what it instantiates.
+    /// Errors and warnings about it and about what it instantiates.
     pub diagnostics: Diagnostics,
 }
 
 /// An `argument` of a `declare`.
 #[derive(Debug, Clone)]
 pub(crate) struct Parameter {
-    /// True when it can be left out, or when only the run tells.
+    /// True when it may be omitted, or when that is known only at run time.
     pub optional: bool,
-    /// What the argument is for.
+    /// Description of the argument.
     pub comment: String,
 }
 
-/// A block and the text it is from.
+/// A block with the text that contains it.
 #[derive(Debug)]
 pub(crate) struct SourceBlock {
     /// The text that the block stands in.
@@ -141,7 +140,7 @@ pub(crate) struct SourceBlock {
     pub block: Block,
 }
 
-/// What a template uses of the scopes around it; levels count outwards from 1.
+/// What a template uses from the scopes around it; levels count outwards from 1.
 #[derive(Debug, Default)]
 pub(crate) struct Outside {
     pub(super) nodes: BTreeSet<UsedNode>,
@@ -150,17 +149,17 @@ pub(crate) struct Outside {
     pub(super) variables: BTreeSet<usize>,
 }
 
-/// A node by its scope and its place in that.
+/// A node, identified by its scope and its index there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct UsedNode {
-    /// How many scopes further out it stands.
+    /// Number of scopes between, outwards.
     pub(super) level: usize,
     /// Index in the graph of that scope.
     pub(super) node: usize,
 }
 
 impl UsedNode {
-    /// The same node as a scope names it that is one further out.
+    /// The same node as seen from the next outer scope.
     pub(super) fn seen_from_around(&self) -> Self {
         Self {
             level: self.level - 1,
@@ -182,7 +181,7 @@ impl Graph {
         self.by_id.get(id).copied()
     }
 
-    /// The node that the shortest prefix of `path` names, and how many parts that takes.
+    /// The node with the shortest prefix of `path` as its id, and the number of parts in that prefix.
     pub(crate) fn resolve(&self, path: &[&str]) -> Option<(usize, usize)> {
         prefixes(path).find_map(|(id, length)| Some((self.find(&id)?, length)))
     }
@@ -203,7 +202,7 @@ impl Graph {
         }
     }
 
-    /// Names of the exports of a node; `None` when only the run tells.
+    /// Names of the exports of a node; `None` when they are known only at run time.
     pub(crate) fn exports(&self, node: usize) -> Option<Vec<&str>> {
         Some(match &self.nodes.get(node)?.kind {
             NodeKind::Component(definition) => definition.exports().iter().map(|export| export.name).collect(),
@@ -240,12 +239,12 @@ impl Declare {
         }
     }
 
-    /// What is known of it; none before it was analysed.
+    /// Its analysis; `None` before it was analysed.
     pub(crate) fn analysis(&self) -> Option<&Analysis> {
         self.analysis.get()
     }
 
-    /// Keeps what is known of it. Only the first analysis counts; there is no second.
+    /// Stores the analysis. Only the first call has an effect.
     pub(super) fn set_analysis(&self, analysis: Analysis) {
         let _ = self.analysis.set(analysis);
     }
@@ -273,7 +272,7 @@ pub(crate) fn prefixes<'a>(path: &'a [&'a str]) -> impl Iterator<Item = (String,
     (2..=path.len()).map(|length| (path[..length].join("."), length))
 }
 
-/// Every chain of names in an expression, and every expression below, depth first.
+/// Visits every chain of names in an expression and in all its operands, depth first.
 pub(crate) fn walk_names(expression: &Expression, visit: &mut dyn FnMut(&[Identifier])) {
     let names = traversal(expression);
     if !names.is_empty() {

@@ -1,7 +1,7 @@
-//! The texts that an import brought: the declarations and further imports in them.
+//! Imported texts: their declarations and nested imports.
 //!
-//! In: the texts, and later the declarations of them that are instantiated. Out: a [`Parsed`], and its declarations
-//! analysed. Texts of modules hold `declare` and `import.*` blocks and nothing else.
+//! In: the texts, and later the declarations that are instantiated. Out: a [`Parsed`] whose used declarations are
+//! analysed. Texts of modules contain only `declare` and `import.*` blocks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::pipeline::check::env::{Declares, Env, ScopeKind};
 use crate::pipeline::check::graph::{Declare, SourceBlock};
 use crate::pipeline::component::{AnyDefinition, Stability};
 
-/// The texts of an import, read.
+/// The parsed texts of an import.
 pub(crate) struct Parsed {
     pub(crate) declares: Declares,
     /// Its imports by namespace.
@@ -59,7 +59,7 @@ pub(crate) fn read(content: &Value, catalog: &Catalog) -> Result<Parsed, Diagnos
     diagnostics.into_result(parsed)
 }
 
-/// The text with everything but its line ends replaced: places in it are right, and excerpts of it show nothing.
+/// A copy of the text with blanks instead of everything but line ends: positions stay valid, and excerpts show nothing.
 fn blank(source: &Source) -> Source {
     let blank = |byte| if byte == b'\n' { '\n' } else { ' ' };
     let text: String = source.text().bytes().map(blank).collect();
@@ -81,7 +81,7 @@ impl Parsed {
         })
     }
 
-    /// Has one of its declarations analysed, once.
+    /// Analyses one of its declarations, once.
     pub(crate) fn analyze(&self, declare: &Arc<Declare>, catalog: &Catalog, minimum: Stability) {
         let imports = self.imports.keys().cloned().collect();
         let env = Env {

@@ -1,7 +1,7 @@
-//! The references of a scope: which node refers to which, and what is used from further out.
+//! Resolves the references of a scope: which node refers to which, and what is used from outer scopes.
 //!
-//! In: the nodes of a scope and what surrounds it. Out: links for each node, and diagnostics for names that lead
-//! nowhere.
+//! In: the nodes of a scope and its environment. Out: links for each node, and diagnostics for names that cannot be
+//! resolved.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::pipeline::check::graph::{
 };
 use crate::pipeline::component::Stability;
 
-/// What one node uses; levels count outwards from 0, its own scope.
+/// What a node uses; levels count outwards from 0, its own scope.
 #[derive(Default)]
 pub(super) struct Links {
     uses: Outside,
@@ -28,7 +28,7 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// What a node uses, as far as its own text says.
+    /// What the text of a node uses.
     pub(super) fn of_node(
         analyzer: &mut Analyzer<'_>,
         env: &Env<'_>,
@@ -53,7 +53,7 @@ impl Links {
         links
     }
 
-    /// What the template of node `index` uses of the scopes around is used by the node.
+    /// Adds what the template of node `index` uses from the scopes around to what the node uses.
     pub(super) fn add_template(&mut self, index: usize, template: &Graph) {
         let outside = template.namespaces_outside.iter();
         self.namespaces
@@ -71,7 +71,7 @@ impl Links {
     }
 }
 
-/// Looks up the names in a block that configures the program; nothing refers to it.
+/// Resolves the names in a block that configures the program; no node refers to such a block.
 pub(super) fn check_names(
     analyzer: &mut Analyzer<'_>,
     env: &Env<'_>,
@@ -89,22 +89,22 @@ pub(super) fn check_names(
     });
 }
 
-/// What a reference leads to.
+/// What a reference resolves to.
 enum Target {
-    /// A node: how many scopes out, its index there, and how many parts of the path its id takes.
+    /// A node: the number of scopes out, its index there, and the number of path parts in its id.
     Node(usize, usize, usize),
-    /// The item of a template, and how many scopes out.
+    /// The item of a template, and the number of scopes out.
     Variable(usize),
-    /// A node that was reported already.
+    /// A node that was already reported as broken.
     Broken,
-    /// The standard library, the constants, the folder of the module: as far as the text tells, the value, and how many
-    /// parts of the path it takes.
+    /// The standard library, the constants or the folder of the module: the value as far as the text determines it, and
+    /// the number of path parts used.
     Library(Value, usize),
-    /// Nothing that is declared.
+    /// Nothing: no such name is declared.
     Nothing,
 }
 
-/// The namespaces that an instance needs, as its own scope sees them.
+/// Adds the namespaces that an instance needs, relative to its own scope.
 fn called(call: &Call, namespaces: &mut BTreeSet<(usize, Arc<str>)>) {
     if let Some(namespace) = &call.namespace {
         namespaces.insert((call.level, namespace.clone()));
@@ -115,7 +115,7 @@ fn called(call: &Call, namespaces: &mut BTreeSet<(usize, Arc<str>)>) {
     }
 }
 
-/// Writes the links into the graph.
+/// Stores the links in the graph.
 pub(super) fn apply(graph: &mut Graph, all: Vec<Links>, mut templates: HashMap<usize, Graph>) {
     for (index, links) in all.into_iter().enumerate() {
         let Links { uses, namespaces } = links;
@@ -195,7 +195,7 @@ impl Finder<'_, '_, '_> {
         }
     }
 
-    /// A component of the first name hides what the standard library has there.
+    /// Warns when a component hides a name of the standard library.
     fn shadowing(&mut self, source: &Source, names: &[Identifier]) {
         let hidden = |first: &&Identifier| stdlib::names().any(|name| name == &*first.name);
         if let Some(first) = names.first().filter(hidden) {
@@ -205,7 +205,7 @@ impl Finder<'_, '_, '_> {
         }
     }
 
-    /// What dots take out of a value that is known by its type at least.
+    /// Checks the fields that are selected from a value of known type.
     fn fields(&mut self, source: &Source, mut value: Value, names: &[Identifier]) {
         for name in names {
             match field(source, &value, name) {
@@ -215,7 +215,7 @@ impl Finder<'_, '_, '_> {
         }
     }
 
-    /// An export of a node, and the fields that are taken of it.
+    /// Checks an export of a node, and the fields that are selected from it.
     fn export(&mut self, source: &Source, of: UsedNode, export: &Identifier, rest: &[Identifier]) {
         let node = of.node;
         let Some(graph) = self.env.ancestor(of.level).and_then(|env| env.graph) else {
@@ -314,7 +314,7 @@ impl Finder<'_, '_, '_> {
         self.push(diagnostic);
     }
 
-    /// Everything that could have been meant.
+    /// All visible names, for suggestions.
     fn visible(&self) -> Vec<String> {
         let mut ids = Vec::new();
         for (_, env) in self.env.outward() {
@@ -330,7 +330,7 @@ impl Finder<'_, '_, '_> {
     }
 }
 
-/// Some value of a type that has no fields.
+/// A value of a type that has no fields, to check against.
 fn without_fields(kind: &Kind) -> Option<Value> {
     match kind {
         Kind::Bool => Some(Value::Bool(false)),

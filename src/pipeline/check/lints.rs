@@ -1,8 +1,7 @@
-//! Warnings about what is right and probably not meant: components, declarations, imports and arguments that nobody
-//! uses.
+//! Lints: warnings about components, declarations, imports and arguments that are never used.
 //!
-//! Only a check says these things; a run does not. In: the texts and the graph of a configuration without errors.
-//! Judges no style.
+//! Only a check reports them; a run does not. In: the texts and the graph of a configuration without errors. Style is
+//! not judged.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +12,11 @@ use crate::lang::{Diagnostic, Diagnostics, Source, codes, parse};
 use crate::pipeline::check::graph::{Graph, NodeKind};
 use crate::pipeline::component::AnyDefinition;
 
-/// What a configuration without errors holds for nothing.
+/// Reports everything unused in a configuration without errors.
 pub(crate) fn unused(sources: &[(String, String)], graph: &Graph) -> Diagnostics {
     let mut found = Diagnostics::new();
     components(graph, &mut found);
-    // A library that others import.
+    // A library for other configurations to import.
     if graph.nodes.iter().all(|node| matches!(node.kind, NodeKind::Import(_))) {
         return found;
     }
@@ -35,8 +34,7 @@ pub(crate) fn unused(sources: &[(String, String)], graph: &Graph) -> Diagnostics
     found
 }
 
-/// Components that are there for others only, without others; one after the other, since the last user may be such a
-/// one too.
+/// Reports components that only serve others but have no users; repeated, since the last user may be unused as well.
 fn components(graph: &Graph, found: &mut Diagnostics) {
     let mut users: Vec<usize> = graph.nodes.iter().map(|node| node.referenced_by.len()).collect();
     let mut waiting: Vec<usize> = (0..graph.nodes.len()).filter(|index| users[*index] == 0).collect();
@@ -72,8 +70,7 @@ fn components(graph: &Graph, found: &mut Diagnostics) {
     }
 }
 
-/// True for a component that has exports and no other way to do something: it forwards nothing, or only what it is
-/// given.
+/// True for a component whose only effect is its exports: it forwards nothing, or only what it is given.
 fn serves_others(definition: &dyn AnyDefinition) -> bool {
     let is_capsule = |kind: &Kind| matches!(kind, Kind::Capsule(_));
     let forwards = definition.arguments().attributes.iter().any(|attribute| {
@@ -83,7 +80,7 @@ fn serves_others(definition: &dyn AnyDefinition) -> bool {
         && (!forwards || definition.exports().iter().all(|export| is_capsule(&export.kind)))
 }
 
-/// First parts of the names of all blocks: what is instantiated, and from which namespace.
+/// Collects the first parts of the names of all blocks, which name a declaration or a namespace.
 fn block_heads<'a>(body: &'a [Statement], heads: &mut BTreeSet<&'a str>) {
     for statement in body {
         if let Statement::Block(block) = statement {
@@ -137,7 +134,7 @@ fn arguments(source: &Source, declare: &Block, found: &mut Diagnostics) {
     }
 }
 
-/// Labels of the arguments that a body reads, without those of the declarations in it.
+/// Collects the labels of the arguments that a body reads, without nested declarations.
 fn arguments_read(body: &[Statement], read: &mut BTreeSet<String>) {
     for statement in body {
         match statement {

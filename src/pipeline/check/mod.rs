@@ -1,10 +1,10 @@
-//! A configuration as text: what is wrong with it, and the graphs that a run needs. Pure: no component is built, no
-//! environment is read.
+//! Static checks of a configuration, and the graphs for running it. Pure: no component is built, no environment
+//! variable is read.
 //!
 //! In: texts and the definitions of components. `validate::analyze` reads the statements of every scope (the
-//! configuration itself, the body of a `declare`, the template of a `foreach`) into a [`graph::Graph`], finds what
-//! refers to what, orders it, and checks every block against what it may hold. Out: the graph, and diagnostics. Does
-//! not know what runs.
+//! configuration itself, the body of a `declare`, the template of a `foreach`) into a [`graph::Graph`], resolves
+//! references, orders the nodes, and checks every block against its schema. Out: the graph, and diagnostics. Nothing
+//! here depends on what is running.
 
 mod analyzer;
 pub(crate) mod arguments;

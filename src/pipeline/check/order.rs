@@ -1,11 +1,11 @@
-//! The order of evaluation, leaves first, and the circles that have none.
+//! Orders nodes for evaluation, leaves first, and reports cycles.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::lang::{Diagnostic, Diagnostics, codes};
 use crate::pipeline::check::graph::Graph;
 
-/// Orders the nodes, leaves first, and reports the circles that have no order.
+/// Orders the nodes, leaves first, and reports cycles.
 pub(super) fn sort(graph: &mut Graph, diagnostics: &mut Diagnostics) {
     let nodes = &graph.nodes;
     let mut waiting: Vec<usize> = nodes.iter().map(|node| node.references.len()).collect();
@@ -34,7 +34,7 @@ pub(super) fn sort(graph: &mut Graph, diagnostics: &mut Diagnostics) {
                 }
                 report_circle(graph, &circle, diagnostics);
             }
-            // It only depends on a circle.
+            // It is not in a cycle, but depends on one.
             None => {
                 left.remove(&start);
             }
@@ -42,7 +42,7 @@ pub(super) fn sort(graph: &mut Graph, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// A shortest way from a node back to itself.
+/// A shortest cycle through a node.
 fn circle_through(graph: &Graph, start: usize) -> Option<Vec<usize>> {
     let nodes = &graph.nodes;
     let mut came_from: BTreeMap<usize, usize> = BTreeMap::new();

@@ -1,9 +1,9 @@
-//! A configuration's text without its secrets, for a support bundle.
+//! Removes the secrets from a configuration's text, for a support bundle.
 //!
-//! In: the name and text of a file and the definitions of components. Out: the same text with every string in the value
-//! of a secret attribute, and every string beside a word such as `password` (in comments, too), replaced by `(secret)`,
-//! and without user and password in URLs. A text that does not parse is left out as a whole, for nobody knows what is
-//! in it.
+//! In: the name and text of a file and the definitions of components. Out: the same text where every string in the
+//! value of a secret attribute, and every string next to a word such as `password` (also in comments), is replaced by
+//! `(secret)`, and URLs have no user and password. A text that does not parse is omitted as a whole, since its contents
+//! cannot be judged.
 
 use crate::lang::ast::{Block, Expression, ExpressionKind, Statement};
 use crate::lang::schema::{Kind, Schema};
@@ -11,11 +11,11 @@ use crate::lang::token::TokenKind;
 use crate::lang::{Source, parse};
 use crate::pipeline::component::AnyDefinition;
 
-/// Beside one of these a string is taken for a secret.
+/// Words next to which a string counts as a secret.
 const SUSPICIOUS: [&str; 6] = ["password", "passwd", "secret", "token", "credential", "key_pem"];
 const SECRET: &str = "\"(secret)\"";
 
-/// The text without its secrets; its name says the syntax.
+/// The text without its secrets; `path` decides the syntax.
 pub(crate) fn redact(path: &str, text: &str, definitions: &[&'static dyn AnyDefinition]) -> String {
     let source = Source::new(path, text);
     let (file, diagnostics) = parse(&source);
@@ -43,7 +43,7 @@ pub(crate) fn redact(path: &str, text: &str, definitions: &[&'static dyn AnyDefi
     clean.split_inclusive('\n').map(line).collect()
 }
 
-/// A component; or a block that holds components, whatever it is called.
+/// Handles a component, or a block that contains components, whatever its name is.
 fn of_block(block: &Block, definitions: &[&'static dyn AnyDefinition], spans: &mut Vec<(usize, usize)>) {
     let known = definitions
         .iter()
@@ -89,7 +89,7 @@ fn is_secret(kind: &Kind) -> bool {
 
 fn is_suspicious(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    // A file that holds a secret is not one.
+    // An attribute with the path of a file is not secret, even if the file is.
     SUSPICIOUS.iter().any(|word| name.contains(word)) && !name.ends_with("_file")
 }
 
@@ -118,8 +118,8 @@ fn strings(expression: &Expression, spans: &mut Vec<(usize, usize)>) {
     }
 }
 
-/// What no schema knows: strings behind a suspicious word (a comment, an object in a module), and user and password in
-/// URLs.
+/// Redacts what no schema covers: strings after a suspicious word (a comment, an object in a module), and user and
+/// password in URLs.
 fn line(line: &str) -> String {
     let lower = line.to_ascii_lowercase();
     let word = SUSPICIOUS
@@ -136,7 +136,7 @@ fn line(line: &str) -> String {
         _ => (line, ""),
     };
     clean.push_str(kept);
-    // The quote that closes a key is not the one that opens a value.
+    // Skip the quote that closes a key, to find the one that opens the value.
     let skipped = rest.find(['=', ':']).unwrap_or(0);
     let (before, mut rest) = rest.split_at_checked(skipped).unwrap_or((rest, ""));
     clean.push_str(before);

@@ -1,8 +1,7 @@
-//! The statements of a scope to the nodes of its graph.
+//! Reads the statements of a scope into the nodes of its graph.
 //!
-//! In: statements with their texts, and what surrounds them. Out: a [`Graph`], and diagnostics in the [`Analyzer`].
-//! Declarations that are instantiated are analysed on the way, each once; those that are not only when everything is to
-//! be checked.
+//! In: statements with their texts, and their environment. Out: a [`Graph`], and diagnostics in the [`Analyzer`].
+//! Instantiated declarations are analysed on the way, each once; others only when everything is checked.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -28,18 +27,18 @@ struct Reading<'e> {
     graph: Graph,
     declares: Declares,
     imports: BTreeSet<Arc<str>>,
-    /// Where each id stands first, good or bad.
+    /// The first block of each id, valid or not.
     declared: BTreeMap<String, Arc<SourceBlock>>,
-    /// Blocks whose names have to be looked up once all declarations are known.
+    /// Blocks whose names are looked up once all declarations are known.
     instances: Vec<Arc<SourceBlock>>,
     /// Templates of `foreach` nodes.
     templates: HashMap<usize, Arc<SourceBlock>>,
-    /// Blocks whose ids were taken already; they are checked all the same.
+    /// Blocks with duplicate ids; they are checked too.
     repeated: Vec<Arc<SourceBlock>>,
 }
 
 impl Reading<'_> {
-    /// The scope as those inside see it.
+    /// The environment of the inner scopes.
     fn env<'s>(&'s self, graph: Option<&'s Graph>) -> Env<'s> {
         Env {
             parent: self.parent,
@@ -113,7 +112,7 @@ impl Analyzer<'_> {
         order::sort(&mut graph, &mut self.diagnostics);
         check_bodies(self, &graph, &reading.env(Some(&graph)));
         for text in &reading.repeated {
-            // By itself, in a scope that sees this one.
+            // Analysed separately, in a scope that sees this one.
             let statement = Statement::Block(text.block.clone());
             let env = reading.env(Some(&graph));
             self.scope(
@@ -126,7 +125,8 @@ impl Analyzer<'_> {
         graph
     }
 
-    /// The links of every node, and the graphs of the templates by node: what a template uses is used by its `foreach`.
+    /// The links of every node, and the graphs of the templates by node: whatever a template uses counts as used by its
+    /// `foreach`.
     fn links(&mut self, reading: &Reading<'_>, graph: &Graph) -> (Vec<Links>, HashMap<usize, Graph>) {
         let env = reading.env(Some(graph));
         let mut templates = HashMap::new();
@@ -214,7 +214,7 @@ impl Analyzer<'_> {
             .push(Diagnostic::error(codes::MISPLACED_BLOCK, &text.source, text.block.header(), message).hint(hint));
     }
 
-    /// A block that configures the program.
+    /// Reads a block that configures the program.
     fn setting(&mut self, reading: &mut Reading<'_>, text: Arc<SourceBlock>) {
         let Some(name) = SETTINGS.iter().find(|name| **name == &*text.block.name.name) else {
             return;
@@ -254,7 +254,7 @@ impl Analyzer<'_> {
         reading.graph.settings.insert(name, text);
     }
 
-    /// The label of a block that must have one.
+    /// The label of a block that must have one; reports a missing label.
     fn label(&mut self, text: &SourceBlock) -> Option<Arc<str>> {
         let name = &text.block.name;
         if let Some(label) = &text.block.label {
@@ -360,8 +360,7 @@ impl Analyzer<'_> {
         reading.graph.push(id, kind, own);
     }
 
-    /// The name of the item. It has to be known before anything is evaluated: it decides what the names of the template
-    /// mean.
+    /// The name of the item. It must be known before evaluation, since it decides what the names in the template mean.
     fn variable(&mut self, text: &SourceBlock) -> Option<Arc<str>> {
         let attribute = text.block.body.iter().find_map(|statement| match statement {
             Statement::Attribute(attribute) if &*attribute.name.name == "var" => Some(attribute),
@@ -410,7 +409,7 @@ impl Analyzer<'_> {
         reading.graph.push(id, NodeKind::Import(definition), text);
     }
 
-    /// What a block that is neither configuration nor declaration is: an instance of a `declare`, or a component.
+    /// The kind of a block that is neither configuration nor declaration: an instance of a `declare`, or a component.
     fn instance(&mut self, env: &Env<'_>, text: &Arc<SourceBlock>) -> Option<NodeKind> {
         let name = &text.block.name;
         let kind = match env.instantiated(&name.name) {
@@ -476,7 +475,7 @@ impl Analyzer<'_> {
             .push(Diagnostic::error(codes::MODULE_RECURSION, &text.source, text.block.header(), message).hint(hint));
     }
 
-    /// Analyses a declaration, once. `env` is the scope that it stands in.
+    /// Analyses a declaration, once. `env` is the environment that it is in.
     pub(crate) fn declaration(&mut self, declare: &Arc<Declare>, env: &Env<'_>) {
         if declare.analysis().is_some() {
             return;

@@ -14,17 +14,17 @@ use crate::lang::{Diagnostic, Source, codes, stdlib};
 use crate::pipeline::check::env::{Env, ScopeKind};
 use crate::pipeline::check::graph::{CONSTANTS, Graph, MODULE_PATH, walk_names};
 
-/// The type of what an `export` block gives, as far as it is known.
+/// The type of the value of an `export` block, as far as it is known.
 pub(super) fn export_kind(graph: &Graph, node: usize) -> Kind {
     let value = graph.nodes.get(node).and_then(|node| node.block.attribute("value"));
     let resolve = Static { graph, env: None };
     value.and_then(|value| resolve.kind_of(value)).unwrap_or(Kind::Any)
 }
 
-/// Knows the types of references, not their values.
+/// Resolves references to types instead of values.
 pub(super) struct Static<'a> {
     pub(super) graph: &'a Graph,
-    /// What surrounds the graph; its own scope first.
+    /// The environment of the graph, its own scope first.
     pub(super) env: Option<&'a Env<'a>>,
 }
 
@@ -37,8 +37,7 @@ impl Resolve for Static<'_> {
                 .map_err(|error| wrong_type(source, expression, &error));
         }
         self.check(source, expression, kind)?;
-        // What targets and receivers there will be says nothing about the other arguments: those are checked all the
-        // same.
+        // Targets and receivers are unknown here without being an error, so that the other arguments are still checked.
         let list = matches!(kind, Kind::List(Kind::Capsule(_))) || *kind == TARGETS;
         Ok(list.then(|| Value::array([])))
     }
@@ -76,7 +75,7 @@ impl Static<'_> {
         }
     }
 
-    /// A target: labels may be of any plain type.
+    /// Checks a target, whose labels may be of any plain type.
     fn check_target(&self, source: &Source, expression: &Expression) -> Result<(), Diagnostic> {
         let ExpressionKind::Object(fields) = &expression.kind else {
             return self.check(source, expression, &Kind::Map(&Kind::String));
@@ -105,7 +104,7 @@ impl Static<'_> {
         path[length + 1..].iter().try_fold(kind, |kind, _| inner_of(&kind))
     }
 
-    /// The node around a template that a path leads to.
+    /// The node outside of a template that a path refers to.
     fn outside(&self, path: &[&str]) -> Option<(&Graph, (usize, usize))> {
         let mut env = self.env?;
         loop {
@@ -121,7 +120,7 @@ impl Static<'_> {
         }
     }
 
-    /// True when the value depends on nothing but the text.
+    /// True when the value depends only on the text.
     fn is_constant(&self, expression: &Expression) -> bool {
         let mut constant = true;
         walk_names(expression, &mut |names| {
@@ -136,7 +135,7 @@ impl Static<'_> {
         constant
     }
 
-    /// True when a name of the standard library means something else here.
+    /// True when a local name hides a name of the standard library.
     fn is_shadowed(&self, path: &[&str]) -> bool {
         let mut variables = self.env.iter().flat_map(|env| env.outward());
         self.graph.resolve(path).is_some() || variables.any(|(_, env)| env.variable.as_deref() == path.first().copied())
@@ -173,7 +172,7 @@ impl Static<'_> {
     }
 }
 
-/// The type of what is inside of a list or a map.
+/// The element type of a list or a map.
 fn inner_of(kind: &Kind) -> Option<Kind> {
     match kind {
         Kind::List(inner) | Kind::Map(inner) => Some(**inner),
@@ -181,7 +180,7 @@ fn inner_of(kind: &Kind) -> Option<Kind> {
     }
 }
 
-/// True when a value of type `from` may convert to `to`.
+/// True when some value of type `from` converts to `to`.
 fn fits(from: &Kind, to: &Kind) -> bool {
     let number = |kind: &Kind| matches!(kind, Kind::Int | Kind::Uint | Kind::Float);
     match (from, to) {

@@ -1,6 +1,6 @@
-//! `validate`: everything that can be said about a configuration without running it.
+//! `validate`: all checks of a configuration that need no run.
 //!
-//! Pure: no component is built, no environment is read.
+//! Pure: no component is built, no environment variable is read.
 
 use crate::lang::{Diagnostics, Source, parse};
 use crate::pipeline::check::analyzer::{Analyzer, Extent};
@@ -10,7 +10,7 @@ use crate::pipeline::check::graph::Graph;
 use crate::pipeline::check::lints;
 use crate::pipeline::component::{AnyDefinition, Stability};
 
-/// Checks a configuration of several files, each a name and a text. Warnings are among the answers.
+/// Checks a configuration of several files, each a name and a text. The result includes warnings.
 pub fn validate(
     sources: &[(String, String)],
     definitions: &[&'static dyn AnyDefinition],
@@ -22,7 +22,7 @@ pub fn validate(
         .collect();
     let catalog = Catalog::new(definitions);
     let (graph, mut diagnostics) = analyze(&texts, &catalog, minimum, Extent::Whole);
-    // What is wrong comes first: a component that nobody uses may only seem so.
+    // Only without errors: otherwise a component may wrongly appear unused.
     if !diagnostics.has_errors() {
         diagnostics.extend(lints::unused(sources, &graph));
         diagnostics.sort();

@@ -1,9 +1,10 @@
 //! The contract between the engine and a component.
 //!
-//! A component is *defined* by a constant [`Definition`](super::Definition). Its arguments are *validated* purely,
-//! which makes a typed value that is kept. With that value and a [`Context`] it is *built* (may open files and sockets,
-//! spawns nothing), and then *run*: the engine spawns [`Component::run`] and restarts it with backoff when it ends
-//! early. All that a component may use of the world comes in its `Context`; there is no process-wide state.
+//! A component is *defined* by a constant [`Definition`](super::Definition). Its arguments are *validated* by a pure
+//! function, which returns a typed value. With that value and a [`Context`] the component is *built* (it may open files
+//! and sockets, but spawns nothing), and then *run*: the engine spawns [`Component::run`] and restarts it with backoff
+//! when it ends early. A component accesses the outside world only through its `Context`; there is no process-wide
+//! state.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,19 +17,19 @@ use crate::lang::value::Value;
 use crate::pipeline::component::live::LiveHandle;
 use crate::pipeline::component::own_http::OwnHttp;
 
-/// A component could not be built, updated or run on.
+/// Why a component could not be built or updated, or stopped running.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{0}")]
 pub struct ComponentError(pub String);
 
-/// A built component whose arguments are an `A`.
+/// A built component with arguments of type `A`.
 pub trait Component<A>: Send + Sync + 'static {
-    /// Takes new arguments while running, different from the last. All or nothing: on an error the old ones stay in
-    /// force.
+    /// Applies new arguments, which differ from the last, while running. All or nothing: on an error the old ones stay
+    /// in force.
     fn update(&self, arguments: Arc<A>) -> Result<(), ComponentError>;
 
-    /// Works until `shutdown` is cancelled, then finishes what it holds and returns. Ending earlier is a failure: the
-    /// engine shows it and restarts with backoff. The task owns every task that it starts.
+    /// Runs until `shutdown` is cancelled, then finishes its pending work and returns. Ending earlier is a failure: the
+    /// engine shows it and restarts with backoff. The future owns every task that it starts.
     fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>>;
 
     /// State for people, as an object (Alloy's debug info): targets and their last scrape, queue lengths.
@@ -36,39 +37,39 @@ pub trait Component<A>: Send + Sync + 'static {
         Value::Null
     }
 
-    /// Answers a request to `/api/v0/component/ID/...`; the path begins behind the id. `None` when the component serves
-    /// nothing.
+    /// Answers a request to `/api/v0/component/ID/...`; the path is relative to the id. `None` when the component
+    /// serves nothing.
     fn serve(&self, _request: http::Request<Bytes>) -> Option<BoxFuture<'static, http::Response<Bytes>>> {
         None
     }
 
-    /// True when it holds something of which there is only one (a port, a folder's lock) from its build or run to the
-    /// end of its run, and takes it again when it is run again. When a reload removes such a component, and something
-    /// cannot be built or updated beside it, the engine stops it first and tries once more; if that fails too it runs
-    /// again.
+    /// True when the component holds an exclusive resource (a port, a folder's lock) from its build or run to the end
+    /// of its run, and takes it again when it is run again. When a reload removes such a component, and something
+    /// cannot be built or updated beside it, the engine stops it first and tries once more; if that fails too, the
+    /// component runs again.
     fn is_exclusive(&self) -> bool {
         false
     }
 
-    /// True when `run` does nothing but wait for the end: the engine then spares it a task. It works when it is given
-    /// arguments or profiles.
+    /// True when `run` only waits for the shutdown, so that the engine spawns no task. Such a component works when it
+    /// receives arguments or profiles.
     fn is_passive(&self) -> bool {
         false
     }
 
-    /// Sends the present state to a live view that has just been opened, of what is otherwise sent only when it
-    /// changes. `arguments` are those in force.
+    /// Sends the current state to a newly opened live view, for data that is otherwise sent only when it changes.
+    /// `arguments` are those in force.
     fn show_live(&self, _arguments: &A, _live: &LiveHandle) {}
 }
 
-/// What a component may use.
+/// Everything that a component may use of its surroundings.
 #[derive(Clone)]
 pub struct Context {
     /// Id of the node: `pyroscope.scrape.default`.
     pub id: Arc<str>,
     /// A folder for its own files under the storage path; not created yet.
     pub data_path: PathBuf,
-    /// Where its metrics go; the engine adds the labels `component_id` and `component_path`.
+    /// Scope for its metrics; the engine adds the labels `component_id` and `component_path`.
     pub metrics: crate::telemetry::metrics::Scope,
     /// Called with the whole set of exports whenever it changes.
     pub exports: ExportsSender,
@@ -76,26 +77,26 @@ pub struct Context {
     pub health: HealthSender,
     /// `User-Agent` of its HTTP requests.
     pub user_agent: Arc<str>,
-    /// Where it tells what flows through it.
+    /// Receives entries for live debugging.
     pub live: LiveHandle,
     /// The program's own endpoints.
     pub own_http: OwnHttp,
 }
 
-/// Tells the engine the exports of a component.
+/// Passes the exports of a component to the engine.
 pub(crate) type ExportsSender = Arc<dyn Fn(BTreeMap<Arc<str>, Value>) + Send + Sync>;
 
-/// Tells the engine the health of a component: healthy or not, and why.
+/// Passes the health of a component to the engine: the state, and the reason.
 pub(crate) type HealthSender = Arc<dyn Fn(HealthState, String) + Send + Sync>;
 
-/// Health of a node, worst last.
+/// Health of a node, ordered from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HealthState {
-    /// Does what it is there for.
+    /// The component works as intended.
     Healthy,
-    /// Nothing is known of it yet.
+    /// Nothing is known of its state yet.
     Unknown,
-    /// Runs but fails at something.
+    /// The component runs, but something fails.
     Unhealthy,
     /// Its task has ended, by a stop or a failure.
     Exited,

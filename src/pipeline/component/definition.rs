@@ -1,6 +1,7 @@
-//! A kind of component, as data: its name, its arguments and exports, its checks, and how an instance is built.
+//! The definition of a kind of component, as data: its name, arguments, exports and checks, and the function that
+//! builds an instance.
 //!
-//! A [`Definition`] names the type of its arguments; [`AnyDefinition`](super::AnyDefinition) is the same without it.
+//! A [`Definition`] has the type of its arguments as a parameter; [`AnyDefinition`](super::AnyDefinition) erases it.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use crate::lang::schema::{Arguments, Attribute};
 use crate::pipeline::component::contract::{Component, ComponentError, Context};
 use crate::telemetry::metrics::Scope;
 
-/// How settled a component is; `--stability.level` decides which may be used.
+/// Stability of a component; `--stability.level` decides which may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stability {
     /// May change in any release, or go.
@@ -22,7 +23,7 @@ pub enum Stability {
 }
 
 impl Stability {
-    /// The level as the flag writes it.
+    /// The level as written on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Experimental => "experimental",
@@ -32,33 +33,33 @@ impl Stability {
     }
 }
 
-/// Builds an instance with its first arguments. It has set its first exports through the context when it returns, if it
-/// has any at that time.
+/// Builds an instance with its first arguments. If it has exports at that time, it has set them through the context
+/// when it returns.
 pub(crate) type Build<A> = fn(Context, Arc<A>) -> Result<Arc<dyn Component<A>>, ComponentError>;
 
-/// A kind of component whose arguments are an `A`. One constant for each, listed sorted in `components::ALL`.
+/// A kind of component with arguments of type `A`. Each is a constant, listed in order in `components::ALL`.
 #[derive(Debug)]
 pub struct Definition<A: 'static> {
     /// Full name: `pyroscope.scrape`.
     pub name: &'static str,
-    /// How settled its arguments and behaviour are.
+    /// Stability of its arguments and behaviour.
     pub stability: Stability,
     /// Its exports: name, type and meaning (`required` and `default` have no meaning here).
     pub exports: &'static [Attribute],
-    /// Registers its metrics, for the reference page to list them.
+    /// Registers its metrics, so that the reference page can list them.
     pub metrics: fn(&Scope),
-    /// Builds an instance; `None` for a component that the language knows and that cannot run yet: its arguments are
-    /// checked and its exports typed as ever, and a configuration that is to run with it is refused by name.
+    /// Builds an instance. `None` for a component that is known but cannot run yet: its arguments are checked and its
+    /// exports typed as usual, but a configuration that uses it cannot be run.
     pub build: Option<Build<A>>,
     /// First paragraph of the reference page.
     pub doc: &'static str,
 }
 
-/// For a definition whose component has no metrics.
+/// The metrics function of a component without metrics.
 pub fn no_metrics(_scope: &Scope) {}
 
 impl<A: FromBody + Send + Sync + 'static> Definition<A> {
-    /// Makes the typed value of arguments that fit the schema.
+    /// Converts arguments that fit the schema to the typed value.
     pub fn read(&self, values: &Arguments) -> Result<Arc<A>, ArgumentErrors> {
         A::from_body(values).map(Arc::new)
     }

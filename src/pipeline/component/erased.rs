@@ -1,7 +1,6 @@
-//! Kinds of components and built components without the types of their arguments: what the list of components holds and
-//! the engine works with.
+//! Definitions and components with their argument types erased, for the list of components and the engine.
 //!
-//! The type is lost here and found again here: a definition makes the typed value once, [`ValidArguments`] keeps it,
+//! The type is erased and restored in this file: a definition makes the typed value once, [`ValidArguments`] keeps it,
 //! and the component gets it back at its build and at every update.
 
 use std::any::Any;
@@ -20,42 +19,42 @@ use crate::pipeline::component::definition::{Definition, Stability};
 use crate::pipeline::component::live::LiveHandle;
 use crate::telemetry::metrics::Scope;
 
-/// A kind of component, whatever the type of its arguments.
+/// A kind of component with an erased argument type.
 pub trait AnyDefinition: fmt::Debug + Send + Sync {
     /// Full name: `pyroscope.scrape`.
     fn name(&self) -> &'static str;
 
-    /// How settled its arguments and behaviour are.
+    /// Stability of its arguments and behaviour.
     fn stability(&self) -> Stability;
 
-    /// What its block may hold.
+    /// Schema of the component's block.
     fn arguments(&self) -> &'static Schema;
 
     /// Its exports: name, type and meaning.
     fn exports(&self) -> &'static [Attribute];
 
-    /// Registers the component's metrics, for the reference page to list them.
+    /// Registers the component's metrics, so that the reference page can list them.
     fn register_metrics(&self, scope: &Scope);
 
     /// First paragraph of the reference page.
     fn doc(&self) -> &'static str;
 
-    /// False for a component that the language knows and that cannot run yet.
+    /// False for a component that is known but cannot run yet.
     fn can_run(&self) -> bool;
 
-    /// Makes the typed value of arguments that fit the schema, or says all that is wrong with them. Pure.
+    /// Converts arguments that fit the schema to the typed value, or returns all errors. Pure.
     fn validate(&self, values: Arguments) -> Result<ValidArguments, ArgumentErrors>;
 
     /// Builds an instance with arguments that this definition validated.
     fn build(&self, context: Context, arguments: &ValidArguments) -> Result<Arc<dyn AnyComponent>, ComponentError>;
 
-    /// What is said of a component that cannot run yet.
+    /// The message for a component that cannot run yet.
     fn not_built(&self) -> String {
         format!("component \"{}\" is known to Alluvium but not built yet", self.name())
     }
 }
 
-/// Arguments that a definition has validated: the values as they were evaluated, and the typed value made of them once.
+/// Arguments that a definition has validated: the evaluated values, and the typed value made from them once.
 #[derive(Clone)]
 pub struct ValidArguments {
     values: Arguments,
@@ -63,7 +62,7 @@ pub struct ValidArguments {
 }
 
 impl ValidArguments {
-    /// The values, to be compared and shown.
+    /// The evaluated values, for comparison and display.
     pub fn values(&self) -> &Arguments {
         &self.values
     }
@@ -75,7 +74,7 @@ impl ValidArguments {
     }
 }
 
-/// A built component, whatever the type of its arguments: what the engine runs. The methods are those of [`Component`].
+/// A built component with an erased argument type, as the engine runs it. The methods are those of [`Component`].
 pub trait AnyComponent: Send + Sync {
     /// [`Component::update`]; the arguments are validated by the component's definition.
     fn update(&self, arguments: &ValidArguments) -> Result<(), ComponentError>;
@@ -99,7 +98,7 @@ pub trait AnyComponent: Send + Sync {
     fn show_live(&self, arguments: &ValidArguments, live: &LiveHandle);
 }
 
-/// A component of a known type of arguments, as the engine runs it.
+/// A component of a known argument type, with the type erased for the engine.
 struct Typed<A: 'static>(Arc<dyn Component<A>>);
 
 impl<A: Send + Sync + 'static> AnyComponent for Typed<A> {

@@ -1,7 +1,6 @@
-//! What the component of an import exports: the engine reads declarations from it.
+//! Names of the exports of an import, from which the engine reads declarations.
 
 /// Export of an import: its texts, an object from name to text. Diagnostics call a text by its name.
 pub(crate) const CONTENT: &str = "content";
-/// Export of an import: the folder (or the start of the URL) of its texts, for `module_path`; null for that of the text
-/// which imports.
+/// Export with the folder (or URL prefix) of the texts, for `module_path`; null to use that of the importing text.
 pub(crate) const FOLDER: &str = "folder";

@@ -1,9 +1,9 @@
-//! What engine and components agree on: how a kind of component is defined, what an instance does, and what it may use
-//! of the world.
+//! The contract between engine and components: how a kind of component is defined, what an instance does, and what it
+//! may use.
 //!
-//! [`Definition`] is data; [`Component`] does the work; [`Context`] holds all that a component may use: where to send
-//! exports and health, metrics, [`live`] debugging, the program's own endpoints. The engine knows both without the type
-//! of their arguments, as [`AnyDefinition`] and [`AnyComponent`]. Nothing here checks or runs a configuration.
+//! [`Definition`] is data; [`Component`] does the work; [`Context`] holds everything that a component may use: where to
+//! send exports and health, metrics, [`live`] debugging, the program's own endpoints. The engine uses both with the
+//! argument types erased, as [`AnyDefinition`] and [`AnyComponent`]. Nothing here checks or runs a configuration.
 
 mod contract;
 mod definition;

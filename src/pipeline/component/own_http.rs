@@ -1,7 +1,7 @@
-//! The program's own HTTP endpoints as its components reach them: in the process, without a socket.
+//! Access of components to the program's own HTTP endpoints, in the process and without a socket.
 //!
-//! In: an address that stands for them (`alloy.internal:12345`) and, once they are there, who answers. Out: answers.
-//! Components that fetch from targets ask here when a target has that address.
+//! In: an address that stands for the endpoints (`alloy.internal:12345`) and, later, the function that answers. Out:
+//! responses. Components that fetch from targets use this for targets with that address.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,7 +12,7 @@ use crate::base::BoxFuture;
 /// Answers a request to one of the program's endpoints.
 pub(crate) type Answer = Arc<dyn Fn(http::Request<Bytes>) -> BoxFuture<'static, http::Response<Bytes>> + Send + Sync>;
 
-/// The endpoints. Clones are the same; the default has no address.
+/// The program's endpoints. Clones share them; the default has no address.
 #[derive(Clone, Default)]
 pub struct OwnHttp(Arc<Own>);
 
@@ -23,7 +23,7 @@ struct Own {
 }
 
 impl OwnHttp {
-    /// The endpoints at this `host:port`, which nobody answers for yet.
+    /// The endpoints at this `host:port`, without an answering function yet.
     pub fn new(address: &str) -> Self {
         Self(Arc::new(Own {
             address: address.to_ascii_lowercase().into(),
@@ -31,17 +31,17 @@ impl OwnHttp {
         }))
     }
 
-    /// Says who answers; the first counts.
+    /// Sets the function that answers; only the first call has an effect.
     pub fn set(&self, answer: Answer) {
         let _ = self.0.answer.set(answer);
     }
 
-    /// Their `host:port`; empty for a program without them.
+    /// Their `host:port`; empty when the program has no endpoints.
     pub(crate) fn address(&self) -> &str {
         &self.0.address
     }
 
-    /// True when this is their address.
+    /// True when host and port are those of the endpoints.
     pub(crate) fn is_at(&self, host: &str, port: Option<u16>) -> bool {
         let split = self.0.address.rsplit_once(':');
         split.is_some_and(|(own, own_port)| {
@@ -49,7 +49,7 @@ impl OwnHttp {
         })
     }
 
-    /// The answer to a request; 503 before there is one who answers.
+    /// The response to a request; 503 before the answering function is set.
     pub async fn ask(&self, request: http::Request<Bytes>) -> http::Response<Bytes> {
         if let Some(answer) = self.0.answer.get() {
             answer(request).await

@@ -1,11 +1,11 @@
-//! Runs a configuration: loads, reloads, passes changed exports on, stops.
+//! The controller runs a configuration: loads, reloads, propagates changed exports, stops.
 //!
-//! A load is all or nothing. Everything is checked without values, then evaluated from the leaves with new components
-//! being built on the way, then changed components are updated; whatever fails on the way, updates are taken back and
-//! new components dropped, and the old graph never stopped. Only then graphs are swapped, old components stopped and
-//! new ones started.
+//! A load is all or nothing. Everything is checked without values, then evaluated from the leaves, which builds new
+//! components, and then changed components are updated. On a failure updates are taken back and new components dropped,
+//! while the old graph keeps running. Only after success are the graphs swapped, old components stopped and new ones
+//! started.
 //!
-//! Loads and passes of changed exports exclude each other. Readers (status, metrics) never wait for either.
+//! Loads and the propagation of exports exclude each other. Readers (status, metrics) never wait for either.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -34,15 +34,15 @@ use crate::pipeline::run::prepare::{PrepareHttp, PrepareRemote, no_listener};
 use crate::pipeline::run::stop::stop_all;
 use crate::telemetry::metrics::Scope;
 
-/// How a controller works.
+/// Options of a controller.
 pub struct Options {
-    /// Folder under which each component has its own.
+    /// Storage folder, in which each component has its own folder.
     pub storage_path: PathBuf,
-    /// The root that metrics are registered in.
+    /// Root scope in which metrics are registered.
     pub metrics: Scope,
     /// `User-Agent` of the components' requests.
     pub user_agent: Arc<str>,
-    /// Least stability of what may be used.
+    /// Minimum stability of components and functions.
     pub stability: Stability,
     /// Version of the program, for `constants.version` and metrics.
     pub version: String,
@@ -50,24 +50,25 @@ pub struct Options {
     pub restart: RestartPolicy,
     /// How long components may take to end.
     pub shutdown_deadline: Duration,
-    /// Called after a successful load with what the `logging` block says, and with its defaults when there is none.
+    /// Called after a successful load with the settings of the `logging` block, or the defaults without one.
     pub on_logging: Arc<dyn Fn(&LoggingSettings) + Send + Sync>,
-    /// Called in every load with what the `http` block says; what it answers is called when the load has succeeded.
+    /// Called in every load with the settings of the `http` block; the returned function is called when the load has
+    /// succeeded.
     pub on_http: PrepareHttp,
-    /// Called in every load with what the `remotecfg` block says; what it answers is called when the load has
-    /// succeeded. None in a program that runs no configuration from a server: it refuses the block.
+    /// Called in every load with the settings of the `remotecfg` block; the returned function is called when the load
+    /// has succeeded. `None` in a program that cannot run a configuration from a server: it refuses the block.
     pub on_remote: Option<PrepareRemote>,
     /// The program's own endpoints, for components that fetch from them.
     pub own_http: OwnHttp,
-    /// Where components tell what flows through them.
+    /// Hub of live debugging for all components.
     pub live: LiveHub,
-    /// Id of the configuration itself, before those of all its components: empty, or a name for one from elsewhere,
-    /// which may not configure the program.
+    /// Id of the configuration itself, a prefix of the ids of its components: empty, or a name for a configuration from
+    /// elsewhere, which may not configure the program.
     pub module: Arc<str>,
 }
 
 impl Options {
-    /// Alloy's defaults, metrics into a fresh scope.
+    /// Alloy's defaults, with metrics in a new scope.
     pub fn new(storage_path: impl Into<PathBuf>) -> Self {
         Self {
             storage_path: storage_path.into(),
@@ -87,12 +88,12 @@ impl Options {
     }
 }
 
-/// Result of the last load.
+/// Result of the most recent load.
 #[derive(Debug, Clone)]
 pub(crate) struct LastLoad {
     /// When the load ended, well or not.
     pub time: SystemTime,
-    /// What was wrong; `None` when it succeeded.
+    /// The errors; `None` when it succeeded.
     pub error: Option<Diagnostics>,
 }
 
@@ -106,10 +107,10 @@ struct Inner {
     loader: Loader,
     restart: RestartPolicy,
     shutdown_deadline: Duration,
-    /// Held through a load from its first step to its last.
+    /// Locked from the first step of a load to the last.
     loading: tokio::sync::Mutex<Phase>,
     last_load: Mutex<Option<LastLoad>>,
-    /// The configuration in force; held by those who load.
+    /// The configuration in force; locked by loads.
     in_force: Mutex<Option<InForce>>,
     /// True once a load has succeeded.
     loaded: AtomicBool,
@@ -124,12 +125,12 @@ struct InForce {
 
 enum Phase {
     Open,
-    /// The controller has stopped; it loads no more.
+    /// The controller has stopped and accepts no more loads.
     Closed,
 }
 
 impl Controller {
-    /// A controller that runs nothing yet. `definitions` are the components it may run.
+    /// A controller without a configuration. `definitions` are the components that it may run.
     pub fn new(definitions: &[&'static dyn AnyDefinition], options: Options) -> Self {
         let changes = Arc::new(Changes::default());
         let running: Arc<RwLock<Arc<Running>>> = Arc::default();
@@ -182,8 +183,8 @@ impl Controller {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Loads a configuration of several files, each a name and a text; the first time and at every reload. On an error
-    /// nothing has changed. The answer holds the warnings. Components run when this returns.
+    /// Loads a configuration of several files, each a name and a text, for the first time or as a reload. On an error
+    /// nothing has changed. Returns the warnings; the components are running by then.
     pub async fn load<P, T>(&self, sources: Vec<(P, T)>) -> Result<Diagnostics, Diagnostics>
     where
         P: Into<Arc<str>>,
@@ -229,14 +230,14 @@ impl Controller {
         Ok(warnings)
     }
 
-    /// Prepares a load and swaps it in. When something cannot be built or updated, components that hold what there is
-    /// only one of make room for a second attempt: those that the new configuration does not have, and those that it
-    /// has with other arguments, which are then made anew (two may change places). When that fails as well they run
-    /// again.
+    /// Prepares a load and swaps it in. When something cannot be built or updated, components that hold an exclusive
+    /// resource are stopped for a second attempt: those that the new configuration does not have, and those that it has
+    /// with other arguments, which are then rebuilt (so that two may swap resources). When that fails as well, they are
+    /// started again.
     async fn attempt(&self, wanted: Wanted, first: &Source) -> Result<Swapped, Diagnostics> {
         let once = async |replace: BTreeSet<Arc<str>>| {
             let (inner, wanted) = (self.inner.clone(), wanted.clone());
-            // Builds and updates may take a while; they are plain functions and must not hold up the runtime.
+            // Builds and updates are blocking functions that may take a while, and must not block the runtime.
             let done = tokio::task::spawn_blocking(move || inner.loader.prepare_and_swap(&wanted, &replace)).await;
             done.unwrap_or_else(|error| {
                 let message = format!("a component panicked while the configuration was loaded: {error}");
@@ -261,7 +262,7 @@ impl Controller {
         second.map_err(|refused| refused.diagnostics)
     }
 
-    /// Stops what a load has removed and starts what it has brought.
+    /// Stops the components that a load has removed and starts the new ones.
     async fn stop_and_start(&self, swapped: Swapped) {
         stop_all(&swapped.old.root, swapped.plan.stop, self.inner.shutdown_deadline).await;
         for node in swapped.plan.start {
@@ -269,7 +270,7 @@ impl Controller {
         }
     }
 
-    /// Notes a load that failed before it came here: the configuration could not be read.
+    /// Records a load that failed before it reached the controller because the configuration could not be read.
     pub(crate) fn load_failed(&self, path: &str, message: &str) {
         let source = Source::new(path, "");
         let diagnostic = Diagnostic::error(codes::BUILD_FAILED, &source, Span::default(), message);
@@ -280,8 +281,8 @@ impl Controller {
         self.inner.loader.engine.metrics.loaded(None);
     }
 
-    /// Passes changed exports on until `shutdown`, then stops every component, those that refer to others first, and
-    /// returns. No load succeeds after that.
+    /// Propagates changed exports until `shutdown`, then stops all components, those that refer to others first. No
+    /// load succeeds after that.
     pub async fn run(&self, shutdown: Shutdown) {
         loop {
             tokio::select! {
@@ -305,7 +306,7 @@ impl Controller {
         stop_all(&running.root, nodes, self.inner.shutdown_deadline).await;
     }
 
-    /// Takes up the new shape of an import or a `foreach`: all or nothing, as a load.
+    /// Applies the new shape of an import or a `foreach`, all or nothing like a load.
     async fn reshape(&self, cause: Arc<str>) {
         let _phase = self.inner.loading.lock().await;
         let nowhere = Source::new(cause.clone(), "");
@@ -326,12 +327,12 @@ impl Controller {
         }
     }
 
-    /// True from the first successful load on: the program is ready.
+    /// True after the first successful load: the program is ready.
     pub fn ready(&self) -> bool {
         self.inner.loaded.load(Ordering::Relaxed)
     }
 
-    /// Ids of components that are not healthy, those in modules too; empty when all is well.
+    /// Ids of components that are not healthy, including those in modules.
     pub fn unhealthy(&self) -> Vec<String> {
         self.inner.loader.running().unhealthy()
     }
@@ -341,7 +342,7 @@ impl Controller {
         self.unhealthy().is_empty()
     }
 
-    /// How the last load went; `None` before the first.
+    /// Result of the last load; `None` before the first.
     pub(crate) fn last_load(&self) -> Option<LastLoad> {
         self.inner.last_load.lock().clone()
     }
@@ -361,9 +362,9 @@ impl Controller {
 }
 
 impl Inner {
-    /// The warnings of the configuration in force when these texts are it, and a load of them would find nothing to do:
-    /// changes of values are passed on when they come and need no load. What failed, and certificates that are read at
-    /// a load, are a reason to load.
+    /// The warnings of the configuration in force, if it consists of these texts and loading them again would change
+    /// nothing: value changes are propagated without a load. After failures, and with certificates that are read at a
+    /// load, a load is needed.
     fn unchanged(&self, sources: &[Source]) -> Option<Diagnostics> {
         let in_force = self.in_force.lock();
         let in_force = in_force.as_ref().filter(|known| *known.sources == sources)?;
@@ -383,7 +384,7 @@ impl Inner {
     }
 }
 
-/// A controller that is dropped without having been stopped takes its tasks with it.
+/// Dropping a controller that was not stopped aborts its tasks.
 impl Drop for Inner {
     fn drop(&mut self) {
         for node in self.loader.running().nodes.values() {
@@ -408,7 +409,7 @@ fn count_by_health(running: &Running) -> Vec<(&'static str, i64)> {
     counts.into_iter().collect()
 }
 
-/// Ids of nodes with those they refer to, in modules too.
+/// The references between nodes by id, including those in modules.
 fn connections(running: &Running) -> Vec<(String, String)> {
     let mut pairs = Vec::new();
     running.root.walk(&mut |instance, index, _| {
@@ -423,7 +424,7 @@ fn connections(running: &Running) -> Vec<(String, String)> {
     pairs
 }
 
-/// A state as Alloy writes it.
+/// A health state in Alloy's words.
 pub(crate) fn health_name(state: HealthState) -> &'static str {
     match state {
         HealthState::Healthy => "healthy",

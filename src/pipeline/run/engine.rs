@@ -1,4 +1,4 @@
-//! What every evaluation needs and no load changes.
+//! The parts of a controller that evaluations need and loads do not change.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use crate::pipeline::run::node::Surroundings;
 pub(crate) struct Engine {
     /// Id of the configuration itself: empty, or a name for one from elsewhere.
     pub(crate) module: Arc<str>,
-    /// What components there are.
+    /// The available components.
     pub(crate) catalog: Catalog,
-    /// Least stability of what may be used.
+    /// Minimum stability of components and functions.
     pub(crate) stability: Stability,
-    /// `constants`, and what evaluations share.
+    /// `constants`, and data shared by evaluations.
     pub(crate) common: Common,
-    /// What every component gets in its context.
+    /// Parts of the context of every component.
     pub(crate) around: Surroundings,
     /// The engine's own metrics.
     pub(crate) metrics: Metrics,

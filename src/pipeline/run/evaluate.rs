@@ -1,7 +1,6 @@
-//! The values of single blocks: bodies of components and of the engine's own blocks, in the scope that they stand in.
+//! Evaluates single blocks: bodies of components and of the engine's own blocks, in their scope.
 //!
-//! In: a block and the names it sees. Out: its arguments, or what is wrong with them. Nothing runs and nothing is
-//! remembered.
+//! In: a block and the names it sees. Out: its arguments, or diagnostics. Nothing runs and no state is kept.
 
 use crate::lang::body::FromBody;
 use crate::lang::decode::decode;
@@ -17,7 +16,7 @@ use crate::pipeline::run::instance::Instance;
 use crate::pipeline::run::names::Names;
 use crate::pipeline::run::node::Node;
 
-/// The value of an `argument` block as the module sees it.
+/// The value of an `argument` block inside of its module.
 pub(crate) fn argument(
     text: &SourceBlock,
     name: &str,
@@ -47,17 +46,17 @@ pub(crate) fn export(text: &SourceBlock, names: &Names<'_>) -> Result<Value, Dia
     }
 }
 
-/// The body of a block of the engine's own.
+/// The typed body of one of the engine's own blocks.
 pub(crate) fn body<T: FromBody>(text: &SourceBlock, names: &Names<'_>) -> Result<T, Diagnostics> {
     typed(text, &values(text, T::SCHEMA, names)?)
 }
 
-/// The typed value of a body.
+/// Converts an evaluated body to its typed value.
 pub(crate) fn typed<T: FromBody>(text: &SourceBlock, values: &Arguments) -> Result<T, Diagnostics> {
     T::from_body(values).map_err(|errors| argument_errors(text, &errors))
 }
 
-/// The evaluated values of a body, by its schema.
+/// Evaluates a body against its schema.
 pub(crate) fn values(text: &SourceBlock, schema: &'static Schema, names: &Names<'_>) -> Result<Arguments, Diagnostics> {
     let SourceBlock { source, block } = text;
     let decoded = decode(source, block.header(), &block.body, schema, &names.evaluate());
@@ -69,7 +68,7 @@ pub(crate) fn block_error(code: codes::Code, text: &SourceBlock, message: String
     Diagnostic::error(code, &text.source, text.block.header(), message)
 }
 
-/// What a check only warns of, a run refuses: a component that cannot be built.
+/// Turns warnings about components that cannot be built into errors: a run refuses them.
 pub(crate) fn refuse_not_built(diagnostics: Diagnostics) -> Diagnostics {
     let refuse = |found: Diagnostic| match found.code {
         codes::WILL_NOT_RUN => Diagnostic::error(codes::NOT_BUILT, &found.source, found.span, found.message)
@@ -80,8 +79,8 @@ pub(crate) fn refuse_not_built(diagnostics: Diagnostics) -> Diagnostics {
 }
 
 impl Engine {
-    /// The arguments of a component in the scope of `names`. When they are those that `running` has, its typed value is
-    /// used again and not made anew.
+    /// The arguments of a component in the scope of `names`. When they equal those of `running`, its typed value is
+    /// reused.
     pub(crate) fn arguments(
         &self,
         definition: &dyn AnyDefinition,

@@ -1,4 +1,4 @@
-//! What tells the items of a `foreach` from each other: ids that stay when the rest of the collection changes.
+//! Ids for the items of a `foreach`, which stay the same when the rest of the collection changes.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 use crate::lang::value::{Number, Value};
 use crate::pipeline::check::blocks::ForeachBody;
 
-/// The items of a collection with their ids, in order. Equal items are counted; the ids are those of Alloy for strings,
-/// numbers and bools.
+/// The items of a collection with their ids, in order. Equal items are numbered; for strings, numbers and bools the ids
+/// are the same as in Alloy.
 pub(super) fn items(foreach: &ForeachBody) -> Vec<(Arc<str>, Value)> {
     let field = &foreach.id;
     let of_string = if foreach.hash_string_id { hash } else { plain };
@@ -29,7 +29,7 @@ pub(super) fn items(foreach: &ForeachBody) -> Vec<(Arc<str>, Value)> {
     ids.into_iter().zip(foreach.collection.iter().cloned()).collect()
 }
 
-/// A part of an id that equal values share; `of_string` makes that of a string.
+/// The part of an id that equal values share; `of_string` computes it for a string.
 fn fingerprint(value: &Value, of_string: fn(&str) -> String) -> String {
     match value {
         Value::String(text) => of_string(text),
@@ -45,7 +45,7 @@ fn fingerprint(value: &Value, of_string: fn(&str) -> String) -> String {
     }
 }
 
-/// The text with everything that cannot be part of an id replaced.
+/// The text with every character replaced that cannot be part of an id.
 fn plain(text: &str) -> String {
     text.chars()
         .map(|letter| if letter.is_alphanumeric() { letter } else { '_' })
@@ -59,7 +59,7 @@ fn hash(text: &str) -> String {
         .collect()
 }
 
-/// A text that is the same for equal values only. It holds secrets and is only ever hashed.
+/// A text that is equal only for equal values. It may contain secrets and is only ever hashed.
 fn canonical(value: &Value, out: &mut String) {
     match value {
         Value::String(text) => _ = write!(out, "{text:?}"),
@@ -81,7 +81,7 @@ fn canonical(value: &Value, out: &mut String) {
             }
             out.push('}');
         }
-        // Numbers that are equal write equally, whatever kind they are of.
+        // Equal numbers have the same text, whatever their kind.
         Value::Number(number) => out.push_str(&crate::lang::convert::format_number(*number)),
         Value::Capsule(capsule) => _ = write!(out, "{}@{:p}", capsule.kind, Arc::as_ptr(&capsule.value)),
         other => _ = write!(out, "{other:?}"),

@@ -1,7 +1,7 @@
-//! A scope that runs: the nodes of a graph with their values. The configuration itself is one, and every module.
+//! A running scope: the nodes of a graph with their values. The configuration itself and every module is one.
 //!
-//! Instances form a tree that is made anew at each load and whenever its shape changes; the components in it are shared
-//! between old and new tree. Values of a tree change only while the controller holds its lock for changes.
+//! Instances form a tree that is rebuilt at each load and whenever its shape changes; the old and the new tree share
+//! their components. Values of a tree change only while the controller holds its lock for changes.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,57 +16,57 @@ use crate::pipeline::component::HealthState;
 use crate::pipeline::run::library::Surroundings;
 use crate::pipeline::run::node::{Health, Node};
 
-/// A scope at run time: one of as many as its text is instantiated.
+/// A scope at run time: one for each instantiation of its text.
 #[derive(Default)]
 pub(crate) struct Instance {
-    /// Module id: ids of what is around and its own, with `/` between; empty for the configuration itself, a name for
-    /// one from elsewhere.
+    /// Module id: the ids of the enclosing modules and its own, joined by `/`; empty for the configuration itself, a
+    /// name for a configuration from elsewhere.
     pub path: Arc<str>,
     /// The graph of the text that it runs.
     pub graph: Arc<Graph>,
-    /// What runs for each node. None is missing once the tree is in force.
+    /// The run-time state of each node. All are present once the tree is in force.
     pub entries: Vec<Option<Entry>>,
-    /// What its user gives it.
+    /// The arguments from its user.
     pub arguments: Mutex<Arguments>,
-    /// The item, when it is made of the template of a `foreach`: its name and value.
+    /// The name and value of the item, for the template of a `foreach`.
     pub variable: Option<(Arc<str>, Mutex<Value>)>,
-    /// Where its declarations and imports are found.
+    /// Where declarations and imports are looked up.
     pub surroundings: Arc<Surroundings>,
-    /// Places in the order of evaluation of nodes that have to be looked at, and why.
+    /// Nodes that have to be processed, by their place in the order of evaluation, and what to do.
     pub dirty: Mutex<BTreeMap<usize, Pending>>,
 }
 
-/// What has to be done with a node.
+/// What has to be done for a node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Pending {
-    /// Something in the modules inside of it has to be evaluated, its own expressions have not.
+    /// Evaluate parts of its inner modules, but not its own expressions.
     #[default]
     Inside,
-    /// Its own expressions have to be evaluated, too.
+    /// Evaluate its own expressions as well.
     Evaluation,
 }
 
 /// The run-time state of a node of the graph.
 pub(crate) struct Entry {
-    /// The kind of the node, with what runs for it.
+    /// The kind of the node, with its run-time data.
     pub what: What,
     value: Mutex<Value>,
     health: Mutex<Health>,
 }
 
-/// What runs for a node, by its kind.
+/// The run-time data of a node, by its kind.
 pub(crate) enum What {
-    /// A component of its own.
+    /// A component of the program.
     Component(Arc<Node>),
     /// The source of an import.
     Import(Arc<Node>),
-    /// A value given from outside.
+    /// A value from the user of the module.
     Argument,
-    /// A value given to outside.
+    /// A value for the user of the module.
     Export,
     /// An instance of a `declare`.
     Custom(Box<Custom>),
-    /// As many modules as there are items.
+    /// A module for each item.
     Foreach(Children),
 }
 
@@ -80,14 +80,14 @@ pub(crate) struct Custom {
 
 /// The modules of a `foreach`.
 pub(crate) struct Children {
-    /// The arguments of the block: the collection that they are made of, and the others.
+    /// The evaluated arguments of the block: the collection, and the others.
     pub values: Mutex<Arguments>,
     /// The module of each item, by the item's id.
     pub list: BTreeMap<Arc<str>, Instance>,
 }
 
 impl Entry {
-    /// An entry that was evaluated without an error.
+    /// The entry of a node whose evaluation succeeded.
     pub(crate) fn new(what: What, value: Value) -> Self {
         Self {
             what,
@@ -101,7 +101,7 @@ impl Entry {
         self.value.lock().clone()
     }
 
-    /// Changes what others see of it; false when it is the same.
+    /// Sets the value that references see; false when it is unchanged.
     pub(crate) fn set_value(&self, value: Value) -> bool {
         let mut current = self.value.lock();
         let changed = *current != value;
@@ -119,12 +119,12 @@ impl Entry {
         }
     }
 
-    /// True when its last evaluation went well, as far as that is not known to a node.
+    /// True when its last evaluation succeeded. For kinds whose evaluation health is not kept in a node.
     pub(crate) fn is_well_evaluated(&self) -> bool {
         self.health.lock().state == HealthState::Healthy
     }
 
-    /// Says how its last evaluation went.
+    /// Sets the health of the last evaluation.
     pub(crate) fn set_evaluation(&self, state: HealthState, message: impl Into<Cow<'static, str>>) {
         match &self.what {
             What::Component(node) | What::Import(node) => node.set_evaluation(state, message),
@@ -149,7 +149,7 @@ impl Instance {
         Some(join(&self.path, &self.graph.nodes.get(index)?.id))
     }
 
-    /// What it gives to its user: the values of its exports.
+    /// The values of its exports, for its user.
     pub(crate) fn exports(&self) -> Value {
         let exports = self.graph.nodes.iter().enumerate().filter_map(|(index, node)| {
             matches!(node.kind, NodeKind::Export)
@@ -158,7 +158,7 @@ impl Instance {
         Value::object(exports)
     }
 
-    /// Has a node looked at; what is pending already stays so.
+    /// Marks a node to be processed; a node already marked stays so.
     pub(crate) fn mark(&self, index: usize, pending: Pending) {
         if let Some(rank) = self.graph.rank.get(index) {
             let mut dirty = self.dirty.lock();
@@ -167,7 +167,7 @@ impl Instance {
         }
     }
 
-    /// Has the nodes that refer to a node evaluated.
+    /// Marks the nodes that refer to a node for evaluation.
     pub(crate) fn mark_dependants(&self, index: usize) {
         let node = self.graph.nodes.get(index);
         for dependant in node.iter().flat_map(|node| &node.referenced_by) {
@@ -175,7 +175,7 @@ impl Instance {
         }
     }
 
-    /// Has every node evaluated that uses the item of its template or what surrounds that.
+    /// Marks every node that uses the item of its template or the scopes around it for evaluation.
     pub(crate) fn mark_users_of_outside(&self) {
         for (index, node) in self.graph.nodes.iter().enumerate() {
             if node.uses_outside {
@@ -184,18 +184,18 @@ impl Instance {
         }
     }
 
-    /// The next node to look at, and what is to be done with it, leaves first.
+    /// The next marked node, leaves first, and what to do for it.
     pub(crate) fn next_dirty(&self) -> Option<(usize, Pending)> {
         let (rank, pending) = self.dirty.lock().pop_first()?;
         Some((*self.graph.order.get(rank)?, pending))
     }
 
-    /// True when nothing has to be looked at.
+    /// True when no node is marked.
     pub(crate) fn is_clean(&self) -> bool {
         self.dirty.lock().is_empty()
     }
 
-    /// Every entry here and in the modules inside.
+    /// Visits every entry here and in the inner modules.
     pub(crate) fn walk(&self, visit: &mut dyn FnMut(&Instance, usize, &Entry)) {
         for index in 0..self.entries.len() {
             if let Some(entry) = self.entry(index) {
@@ -207,7 +207,7 @@ impl Instance {
         }
     }
 
-    /// The modules right below a node.
+    /// The modules directly below a node.
     pub(crate) fn modules(&self, index: usize) -> Vec<&Instance> {
         match self.entry(index).map(|entry| &entry.what) {
             Some(What::Custom(module)) => vec![&module.instance],
@@ -216,7 +216,7 @@ impl Instance {
         }
     }
 
-    /// The instance that a whole module id names; asked of the root.
+    /// The instance with a full module id; call it on the root.
     pub(crate) fn module(&self, path: &str) -> Option<&Instance> {
         self.inner_module(self.local(path)?)
     }
@@ -229,7 +229,7 @@ impl Instance {
         }
     }
 
-    /// The node that a whole id names: the instance it is in, and its index there; asked of the root.
+    /// The node with a full id: its instance, and its index there; call it on the root.
     pub(crate) fn locate(&self, id: &str) -> Option<(&Instance, usize)> {
         self.inner_locate(self.local(id)?)
     }
@@ -241,7 +241,7 @@ impl Instance {
         }
     }
 
-    /// A whole id as it is in the root: without the root's own.
+    /// A full id without the id of the root.
     fn local<'p>(&self, id: &'p str) -> Option<&'p str> {
         if self.path.is_empty() {
             return Some(id);
@@ -267,8 +267,8 @@ impl Instance {
         }
     }
 
-    /// Has the nodes referring to the node of this whole id evaluated, and all modules around it looked at; asked of
-    /// the root. False when its exports are those that they know, or there is no such node.
+    /// Marks the nodes that refer to the node with this full id for evaluation, and all modules around it; call it on
+    /// the root. False when its exports are unchanged, or there is no such node.
     pub(crate) fn mark_changed(&self, id: &str) -> bool {
         self.local(id).is_some_and(|id| self.inner_mark_changed(id))
     }
@@ -299,7 +299,7 @@ impl Instance {
     }
 }
 
-/// The id of something in a module.
+/// The full id of something in a module.
 pub(super) fn join(path: &str, id: &Arc<str>) -> Arc<str> {
     if path.is_empty() {
         id.clone()

@@ -1,6 +1,6 @@
-//! Where a scope that runs finds its declarations: in the scopes around it, and in what its imports brought.
+//! Look-up of declarations for running scopes: in the enclosing scopes, and in imported libraries.
 //!
-//! In: the exports of an import's component, [`CONTENT`] and [`FOLDER`]. Out: a [`Library`], kept for as long as the
+//! In: the exports of an import's component, [`CONTENT`] and [`FOLDER`]. Out: a [`Library`], kept as long as the
 //! content is the same.
 
 use std::collections::BTreeMap;
@@ -12,29 +12,29 @@ use crate::lang::value::Value;
 use crate::pipeline::check::library::Parsed;
 use crate::pipeline::component::import::{CONTENT, FOLDER};
 
-/// What an import has brought, as it is in force.
+/// The imported declarations that are in force.
 pub(crate) struct Library {
-    /// The texts that it is made of.
+    /// The texts that it consists of.
     pub content: Value,
     /// The declarations of the texts, parsed.
     pub parsed: Arc<Parsed>,
-    /// Its folder, and what it imports itself.
+    /// Its folder and its nested imports.
     pub surroundings: Arc<Surroundings>,
 }
 
-/// Where a scope finds declarations at run time: as `check::env::Env` does in the text.
+/// Where a scope looks up declarations at run time; the counterpart of `check::env::Env`.
 #[derive(Default)]
 pub(crate) struct Surroundings {
     /// The scope around this one.
     pub parent: Option<Arc<Surroundings>>,
-    /// Folder of the text, for `module_path`.
+    /// Folder of the text, the value of `module_path`.
     pub module_path: Arc<str>,
-    /// What its imports brought, by namespace.
+    /// Imported libraries by namespace.
     pub libraries: Mutex<BTreeMap<Arc<str>, Arc<Library>>>,
 }
 
 impl Surroundings {
-    /// A scope in this folder.
+    /// The surroundings of a text in this folder.
     pub(crate) fn new(parent: Option<Arc<Surroundings>>, module_path: Arc<str>) -> Arc<Self> {
         Arc::new(Self {
             parent,
@@ -43,7 +43,7 @@ impl Surroundings {
         })
     }
 
-    /// The scope that is `level` further out.
+    /// The surroundings `level` scopes further out.
     pub(crate) fn ancestor(self: &Arc<Self>, level: usize) -> Option<Arc<Self>> {
         let mut current = self.clone();
         for _ in 0..level {

@@ -1,8 +1,8 @@
-//! The controller's side of live debugging: which components can be watched, and what flows in a module.
+//! Live debugging in the controller: which components can be watched, and the flow within a module.
 //!
-//! Ids are whole: that of a component in a module begins with the module's id and a slash. What flows between a
-//! component of a module and one inside a component of it is shown as flowing to that component, since that is what the
-//! graph of the module shows.
+//! Ids are full: that of a component in a module begins with the module's id and a slash. A flow between a component of
+//! a module and one nested deeper is shown as a flow to the enclosing component of the module, as the module's graph
+//! shows it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::pipeline::component::live::{FlowCount, LiveHub, TargetCount, Watch};
 use crate::pipeline::run::controller::Controller;
 
-/// A component cannot be watched.
+/// Why a component cannot be watched.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WatchError {
     /// The configuration does not enable live debugging.
@@ -27,30 +27,30 @@ pub enum WatchError {
     Unknown(String),
 }
 
-/// What flowed from a component within a window. Alloy's fields, and ours.
+/// The flow from a component during an interval. Alloy's fields, and ours.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct EdgeRate {
-    /// Whole id of who hands over.
+    /// Full id of the sending component.
     #[serde(rename = "componentID")]
     pub component_id: String,
-    /// Whole ids of who takes; empty means all that refer to it.
+    /// Full ids of the receivers; empty means all that refer to the sender.
     #[serde(rename = "targetComponentIDs")]
     pub target_component_ids: Vec<String>,
     /// What flows: `profile` or `target`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// Profiles handed over, or targets exported, a second.
+    /// Profiles sent, or targets exported, per second.
     pub rate: f64,
-    /// Bytes handed over a second; only of profiles.
+    /// Bytes sent per second; only for profiles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_rate: Option<f64>,
-    /// Targets that are exported now; only of targets.
+    /// Targets that are currently exported; only for targets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current: Option<u64>,
 }
 
-/// Follows what flows in a module: differences between two readings.
+/// Measures the flow in a module as the difference between two readings.
 pub(crate) struct Flow {
     hub: LiveHub,
     module: String,
@@ -63,8 +63,8 @@ impl Controller {
         self.live_hub()
     }
 
-    /// Begins to watch a component. The first entries are what the component holds now. `probability` is the share of
-    /// entries wanted, 0 to 1.
+    /// Starts to watch a component. The first entries are the component's current state. `probability` is the share of
+    /// entries to send, 0 to 1.
     pub fn watch(&self, id: &str, probability: f64) -> Result<Watch, WatchError> {
         if !self.live().is_enabled() {
             return Err(WatchError::Disabled);
@@ -77,7 +77,7 @@ impl Controller {
         Ok(watch)
     }
 
-    /// Begins to follow what flows in a module; the empty id is the root.
+    /// Starts to measure the flow in a module; the empty id is the root.
     pub(crate) fn flow(&self, module: &str) -> Flow {
         Flow::new(self.live().clone(), module)
     }
@@ -94,7 +94,7 @@ impl Flow {
         flow
     }
 
-    /// What flowed since the last call, `elapsed` ago.
+    /// The flow since the last call, `elapsed` ago.
     pub(crate) fn next(&mut self, elapsed: Duration) -> Vec<EdgeRate> {
         let now = self.read();
         let seconds = elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
@@ -137,12 +137,12 @@ impl Flow {
     }
 }
 
-/// Counters of a module, summed up.
+/// Summed counters of a module.
 #[derive(Default)]
 struct Reading {
-    /// Profiles and bytes by who hands over and who takes.
+    /// Profiles and bytes by sender and receiver.
     edges: BTreeMap<(String, String), (u64, u64)>,
-    /// Targets now and since the start, by who exports them.
+    /// Current and total exported targets by component.
     targets: BTreeMap<String, (u64, u64)>,
 }
 
@@ -160,7 +160,7 @@ impl Reading {
             }
         }
         for count in targets {
-            // Targets inside a component of the module are its own business.
+            // Targets of nested components are not shown.
             if seen_from(module, &count.component).is_some_and(|id| *id == *count.component) {
                 let now = (count.current, count.exported);
                 reading.targets.insert(count.component.to_string(), now);
@@ -170,7 +170,7 @@ impl Reading {
     }
 }
 
-/// The component of `module` that `id` is, or is inside of.
+/// The component of `module` that has the id `id` or contains it.
 fn seen_from(module: &str, id: &Arc<str>) -> Option<String> {
     let rest = match module {
         "" => id.as_ref(),

@@ -1,8 +1,7 @@
-//! One load from its first step to the swap, and the passing on of changes: what a controller does while nobody waits
-//! for a component.
+//! Loads, from the first step to the swap, and the propagation of changes: the synchronous part of a controller.
 //!
-//! In: texts, or an import or `foreach` whose shape changed. Out: the old tree and the new one in force, or a refusal
-//! that has changed nothing.
+//! In: texts, or an import or `foreach` with a new shape. Out: the old and the new tree, which is then in force, or a
+//! refusal that has changed nothing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,7 +27,7 @@ use crate::pipeline::run::prepare::{Apply, PrepareHttp, PrepareRemote, refused_s
 use crate::pipeline::run::propagate::Propagate;
 use crate::pipeline::run::stage::{Accept, Stage};
 
-/// What loads trees and passes changes through the one in force.
+/// Loads trees and propagates changes through the tree in force.
 pub(super) struct Loader {
     pub(super) engine: Engine,
     pub(super) on_logging: Arc<dyn Fn(&LoggingSettings) + Send + Sync>,
@@ -37,11 +36,11 @@ pub(super) struct Loader {
     pub(super) changes: Arc<Changes>,
     /// Held while arguments are evaluated and updated.
     pub(super) changing: Mutex<()>,
-    /// The tree in force; shared with who counts its components for the metrics.
+    /// The tree in force; shared with the metrics, which count its components.
     pub(super) in_force: Arc<RwLock<Arc<Running>>>,
 }
 
-/// What is to be put in force.
+/// What a load should put in force.
 #[derive(Clone)]
 pub(super) enum Wanted {
     /// A configuration, as the texts of its files.
@@ -57,15 +56,14 @@ pub(super) struct Swapped {
     pub(super) warnings: Diagnostics,
 }
 
-/// A load that has changed nothing.
+/// A refused load, which has changed nothing.
 pub(super) struct Refused {
     pub(super) diagnostics: Diagnostics,
-    /// Running components that may hold what it lacked.
+    /// Running components that may hold a resource the load needed.
     pub(super) in_the_way: Vec<Arc<Node>>,
-    /// Ids of those among them that the new configuration has too, with other arguments: they would have to be made
-    /// anew.
+    /// Ids of those among them that the new configuration has with other arguments: they would have to be rebuilt.
     pub(super) to_replace: BTreeSet<Arc<str>>,
-    /// Something could not be evaluated that depends on what was to be updated later.
+    /// True when something could not be evaluated because it depends on a component that would be updated later.
     is_stale: bool,
 }
 
@@ -85,10 +83,10 @@ struct Prepared {
     running: Running,
     logging: LoggingSettings,
     live_debugging: bool,
-    /// What puts the blocks in force that are about more than components: protection of the listener, the configuration
-    /// from a server.
+    /// Functions that apply the settings beyond components: protection of the listener, the configuration from a
+    /// server.
     apply: Vec<Apply>,
-    /// What was updated on the way, with the arguments before.
+    /// Components that were updated during the load, with their previous arguments.
     updated: Vec<(Arc<Node>, ValidArguments)>,
     /// Imports and `foreach` blocks whose shape changed on the way.
     shape: Vec<Arc<str>>,
@@ -101,7 +99,7 @@ impl Loader {
         self.in_force.read().clone()
     }
 
-    /// `replace` are components that are made anew although they are there, and that do not run any more.
+    /// Prepares and swaps in a new tree. `replace` are ids of stopped components to rebuild.
     pub(super) fn prepare_and_swap(&self, wanted: &Wanted, replace: &BTreeSet<Arc<str>>) -> Result<Swapped, Refused> {
         let _changing = self.changing.lock();
         let _evaluating = self.engine.metrics.evaluate();
@@ -128,20 +126,20 @@ impl Loader {
         for (node, _) in &updated {
             node.set_evaluation(HealthState::Healthy, "component evaluated");
         }
-        // One that could not be evaluated may now have the very arguments that it last ran with: nothing to update, yet
-        // well again.
+        // A component whose evaluation failed may now have the arguments it last ran with: no update is needed, but it
+        // is healthy again.
         for node in running.nodes.values().filter(|node| node.evaluation_failed()) {
             if !running.has_refused_content(node) {
                 node.set_evaluation(HealthState::Healthy, "component evaluated");
             }
         }
         *self.in_force.write() = Arc::new(running);
-        // Updates on the way may have given an import or a `foreach` another shape.
+        // Updates during the load may have changed the shape of an import or a `foreach`.
         self.changes.add_shapes(shape);
         apply.into_iter().for_each(|apply| apply());
         if matches!(wanted, Wanted::Load(_)) {
             (self.on_logging)(&logging);
-            // Only the configuration of this host allows watching, not one that a server sent.
+            // Only the local configuration may enable watching, not one from a server.
             if self.engine.module.is_empty() {
                 let live = &self.engine.around.live;
                 if live_debugging { live.enable() } else { live.disable() }
@@ -176,14 +174,14 @@ impl Loader {
         if all.is_ok() || !current.nodes.values().any(|node| current.has_refused_content(node)) {
             return all;
         }
-        // New content of an import may be what is wrong: with its last good content the configuration may be right.
+        // The new content of an import may cause the errors: try again with its last good content.
         let old = self.prepare(&graph, &folder, current, Accept::AllButContent, replace, &warnings);
         old.or(all)
     }
 
-    /// Makes a tree. What is new is built before anything is updated, and so with the values that are there now. Where
-    /// that fails because of a value that an update would change, updates come in between, and are taken back should
-    /// something fail after all.
+    /// Builds a tree. New components are built before any is updated, and thus with the current values. Where that
+    /// fails because of a value that an update would change, updates are done in between, and taken back if something
+    /// fails after all.
     fn prepare(
         &self,
         graph: &Arc<Graph>,
@@ -278,10 +276,10 @@ impl Loader {
         })
     }
 
-    /// What the `http` block asks for, read and not yet in force.
+    /// Prepares the settings of the `http` block, without applying them.
     fn protection(&self, graph: &Graph, root: &Instance) -> Result<Option<Apply>, Diagnostics> {
         let Some(text) = graph.settings.get("http") else {
-            // Without a block the listener is as it was made: that cannot fail.
+            // Without a block the listener keeps its defaults, which cannot fail.
             return Ok((self.on_http)(&HttpSettings::default()).ok());
         };
         let names = Names::of(root, &self.engine.common, None);
@@ -290,7 +288,7 @@ impl Loader {
         Ok(Some(apply))
     }
 
-    /// What the `remotecfg` block asks for, prepared and not yet in force.
+    /// Prepares the settings of the `remotecfg` block, without applying them.
     fn remote(&self, graph: &Graph, root: &Instance) -> Result<Option<Apply>, Diagnostics> {
         let text = graph.settings.get("remotecfg");
         let settings = match text {
@@ -305,15 +303,15 @@ impl Loader {
                 Ok(apply) => Ok(Some(apply)),
                 Err(wrong) => Err(refused_settings(text, &wrong).into()),
             },
-            // Without a block nothing is asked for: that cannot fail.
+            // Without a block there is nothing to prepare, which cannot fail.
             (Some(prepare), None) => Ok(prepare(None).ok()),
             (None, Some(text)) if settings.is_some() => Err(unsupported(text).into()),
             (None, _) => Ok(None),
         }
     }
 
-    /// Evaluates what refers to components whose exports changed, and updates what came out different. The answer are
-    /// imports and `foreach` blocks that need a new tree.
+    /// Evaluates nodes that refer to changed exports, and updates those whose arguments changed. Returns imports and
+    /// `foreach` blocks that need a new tree.
     pub(super) fn pass_on(&self) -> Vec<Arc<str>> {
         let _changing = self.changing.lock();
         let _evaluating = self.engine.metrics.evaluate();
@@ -339,7 +337,7 @@ impl Loader {
             }
         }
         let mut pass = Propagate::of_run(&self.engine);
-        // Failures are in the health of what failed.
+        // Failures are recorded in the health of their nodes.
         let _ = pass.pass(&running.root, None);
         causes.extend(pass.shape);
         for since in waiting {
@@ -350,7 +348,8 @@ impl Loader {
     }
 }
 
-/// A refusal, and what may be in the way. A mistake in the text is not mended by room.
+/// A refusal with the components that may hold a needed resource. An error in the text gets none, since stopping them
+/// would not help.
 fn refused(diagnostics: Diagnostics, stage: &Stage<'_>) -> Refused {
     let lacks = |found: &Diagnostic| {
         found.severity == Severity::Warning || matches!(found.code, codes::BUILD_FAILED | codes::UPDATE_FAILED)
@@ -380,7 +379,7 @@ fn refused(diagnostics: Diagnostics, stage: &Stage<'_>) -> Refused {
     }
 }
 
-/// Gives updated components their former arguments, last first.
+/// Restores the previous arguments of updated components, last first.
 fn take_back(done: Vec<(Arc<Node>, ValidArguments)>) {
     for (node, before) in done.into_iter().rev() {
         if let Err(error) = node.update(&before) {

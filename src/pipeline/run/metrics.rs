@@ -18,7 +18,7 @@ type Labels = Vec<(&'static str, String)>;
 
 /// Alloy's buckets of both histograms, 5 ms to 10 min.
 const BUCKETS: [f64; 12] = [0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0];
-/// An evaluation of this length is slow.
+/// Evaluations longer than this are logged as slow.
 const SLOW: Duration = Duration::from_mins(1);
 
 /// Handles of the engine's metrics.
@@ -31,15 +31,15 @@ pub(crate) struct Metrics {
     evaluation_seconds: Histogram,
     slow_seconds: Family<Labels, Gauge<f64, AtomicU64>>,
     wait_seconds: Histogram,
-    /// Components waiting for an evaluation.
+    /// Components that wait for an evaluation.
     pub queue_size: Gauge<i64, AtomicI64>,
     /// Keeps what is registered here registered.
     _controller: Scope,
 }
 
 impl Metrics {
-    /// Registers the metrics; those of components and of the graph are asked for when somebody looks. `module` is the
-    /// id of the configuration: one that has an id is not what metrics about "the configuration" are of.
+    /// Registers the metrics; those of components and of the graph are computed when they are collected. `module` is
+    /// the id of the configuration: metrics about "the configuration" exclude one with an id.
     pub(super) fn register(
         scope: &Scope,
         version: &str,
@@ -132,13 +132,13 @@ impl Metrics {
         );
     }
 
-    /// Notes that the graph is being evaluated until the answer is dropped.
+    /// Marks the graph as being evaluated until the returned value is dropped.
     pub(super) fn evaluate(&self) -> Evaluating<'_> {
         self.evaluating.set(1);
         Evaluating(&self.evaluating)
     }
 
-    /// Counts the evaluation of a component, whose id is asked for when it was slow.
+    /// Counts the evaluation of a component; `id` is called only if it was slow.
     pub(crate) fn evaluated(&self, took: Duration, id: impl FnOnce() -> String) {
         self.evaluation_seconds.observe(took.as_secs_f64());
         if took >= SLOW {
@@ -167,7 +167,7 @@ impl Metrics {
     }
 }
 
-/// See [`Metrics::evaluate`].
+/// Guard that is returned by [`Metrics::evaluate`].
 pub(crate) struct Evaluating<'a>(&'a Gauge);
 
 impl Drop for Evaluating<'_> {
@@ -176,7 +176,7 @@ impl Drop for Evaluating<'_> {
     }
 }
 
-/// Reads the graph when it is asked, so that no count can drift.
+/// Collects its values from the graph, so that no count can drift.
 struct FromGraph<C, E> {
     components: C,
     connections: E,
@@ -221,7 +221,7 @@ where
     }
 }
 
-/// The processor in Go's words.
+/// The processor architecture by its Go name.
 fn arch() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",

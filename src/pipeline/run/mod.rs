@@ -1,7 +1,7 @@
-//! A configuration that runs: evaluation, loads and reloads, what components tell, and how they are.
+//! A running configuration: evaluation, loads and reloads, exports and health of components.
 //!
-//! In: the graphs of `check` and the components of the program. A [`Controller`] holds a tree of instances, a scope
-//! each: `stage` makes such a tree without touching what runs, `propagate` passes changed values through one, `load`
+//! In: the graphs of `check` and the components of the program. A [`Controller`] holds a tree of instances, one per
+//! scope. `stage` builds such a tree without affecting what runs, `propagate` passes changed values through one, `load`
 //! swaps one for another.
 
 mod controller;

@@ -1,4 +1,4 @@
-//! What expressions can refer to in a running configuration.
+//! The names that expressions in a running configuration can refer to.
 
 use std::sync::Arc;
 
@@ -8,33 +8,33 @@ use crate::lang::value::Value;
 use crate::pipeline::check::graph::{CONSTANTS, Graph, MODULE_PATH, prefixes};
 use crate::pipeline::run::instance::{Entry, Instance};
 
-/// What expressions of every scope see, and what bodies share.
+/// Data that expressions and bodies of all scopes share.
 pub(crate) struct Common {
     /// Value of the name `constants`.
     pub(crate) constants: Value,
-    /// Defaults of schemas, worked out once.
+    /// Defaults of schemas, computed once.
     pub(crate) defaults: Defaults,
 }
 
-/// The names that expressions of one scope see: values of its nodes, the item of a template, what surrounds a template,
-/// and the constants.
+/// The names visible to expressions of one scope: values of its nodes, the item of a template, the scopes around a
+/// template, and the constants.
 pub(crate) struct Names<'a> {
     /// The graph of the scope.
     pub(crate) graph: &'a Graph,
-    /// What runs for each node of it; those that failed are missing.
+    /// The state of each of its nodes; failed ones are missing.
     pub(crate) entries: &'a [Option<Entry>],
-    /// The item of a template: its name and value.
+    /// The name and value of the item, for a template.
     pub(crate) variable: Option<(&'a str, Value)>,
-    /// What surrounds a template.
+    /// The scope around a template.
     pub(crate) outer: Option<&'a Names<'a>>,
-    /// What is the same in all scopes.
+    /// The part that is the same in all scopes.
     pub(crate) common: &'a Common,
     /// Folder of the text, for `module_path`.
     pub(crate) module_path: &'a Arc<str>,
 }
 
 impl<'a> Names<'a> {
-    /// The names that expressions of an instance see; `outer` are those around, when it is made of a template.
+    /// The names visible in an instance; `outer` are those around a template.
     pub(crate) fn of(instance: &'a Instance, common: &'a Common, outer: Option<&'a Names<'a>>) -> Self {
         Self {
             graph: &instance.graph,
@@ -49,7 +49,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The names that a text sees which has no nodes: that of an import, say. `graph` is empty.
+    /// The names visible in a text without nodes, such as that of an import. `graph` is empty.
     pub(crate) fn of_text(graph: &'a Graph, common: &'a Common, module_path: &'a Arc<str>) -> Self {
         Self {
             graph,
@@ -61,7 +61,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Evaluates bodies with these names.
+    /// An evaluator of bodies with these names.
     pub(crate) fn evaluate(&self) -> Evaluate<'_> {
         Evaluate {
             scope: self,
@@ -92,7 +92,7 @@ impl Scope for Names<'_> {
     }
 }
 
-/// `constants.*`, with Go's names for systems and processors, as Alloy's configurations expect them.
+/// `constants.*`, with Go's names for operating systems and architectures, which Alloy configurations expect.
 pub(crate) fn constants(version: &str) -> Value {
     let os = match std::env::consts::OS {
         "macos" => "darwin",

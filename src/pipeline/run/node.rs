@@ -1,7 +1,7 @@
 //! A component in the running graph: its instance, arguments, exports, health and task.
 //!
-//! A node outlives reloads that do not change its id. What the component tells the engine (exports, health) arrives in
-//! [`Shared`], which the component's context holds without holding the node.
+//! A node survives reloads that keep its id. Exports and health that the component reports are stored in [`Shared`],
+//! which the component's context holds without holding the node.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -25,20 +25,20 @@ use crate::pipeline::component::{AnyComponent, AnyDefinition, ComponentError, Co
 /// Health of one aspect of a node.
 #[derive(Debug, Clone)]
 pub(crate) struct Health {
-    /// How well this aspect is.
+    /// Health state of this aspect.
     pub state: HealthState,
-    /// Why it is so, for people.
+    /// Reason for the state, for display.
     pub message: Cow<'static, str>,
-    /// Since when it has been so, in wall-clock time.
+    /// When the state began, in wall-clock time.
     pub updated: SystemTime,
 }
 
-/// How a component that ended early is restarted: the first wait, doubled up to the longest.
+/// How a component that ended early is restarted: with a first wait that doubles up to the longest.
 #[derive(Debug, Clone, Copy)]
 pub struct RestartPolicy {
     /// Wait before the first restart.
     pub shortest: Duration,
-    /// Longest wait; a run of that length starts the count again.
+    /// Longest wait; a run of at least this length resets the wait.
     pub longest: Duration,
 }
 
@@ -51,20 +51,20 @@ impl Default for RestartPolicy {
     }
 }
 
-/// What changed, for the controller to look at. Bounded by the number of components, and every change of one component
-/// between two looks counts once.
+/// Changes for the controller to process. Bounded by the number of components; several changes of one component between
+/// two calls count once.
 #[derive(Default)]
 pub(crate) struct Changes {
     changed: Mutex<Changed>,
     wake: Notify,
 }
 
-/// What changed between two looks.
+/// The changes between two calls.
 #[derive(Default)]
 pub(crate) struct Changed {
-    /// Ids of components whose exports changed, and when they did first.
+    /// Ids of components whose exports changed, and the time of the first change.
     pub ids: BTreeMap<Arc<str>, Instant>,
-    /// Ids of imports and `foreach` blocks that have another shape.
+    /// Ids of imports and `foreach` blocks with a new shape.
     pub shapes: Vec<Arc<str>>,
 }
 
@@ -74,7 +74,7 @@ impl Changes {
         self.wake.notify_one();
     }
 
-    /// Asks for a look at the shape of imports and `foreach` blocks.
+    /// Requests a rebuild for the new shape of imports and `foreach` blocks.
     pub(crate) fn add_shapes(&self, ids: Vec<Arc<str>>) {
         if !ids.is_empty() {
             self.changed.lock().shapes = ids;
@@ -82,18 +82,18 @@ impl Changes {
         }
     }
 
-    /// Takes what has changed since the last call.
+    /// Takes the changes since the last call.
     pub(crate) fn take(&self) -> Changed {
         std::mem::take(&mut *self.changed.lock())
     }
 
-    /// Returns when something may have changed.
+    /// Waits until something may have changed.
     pub(crate) async fn changed(&self) {
         self.wake.notified().await;
     }
 }
 
-/// Names of exports, each once. There are as many as the definitions of the components that run have.
+/// Interned names of exports. Bounded by the definitions of the running components.
 #[derive(Default)]
 pub(crate) struct ExportNames(Mutex<HashSet<Arc<str>>>);
 
@@ -109,7 +109,7 @@ impl ExportNames {
     }
 }
 
-/// What a component can change from within.
+/// State that a component reports to the engine.
 pub(super) struct Shared {
     id: Arc<str>,
     changes: Arc<Changes>,
@@ -137,23 +137,23 @@ pub(crate) struct Node {
 }
 
 enum Task {
-    /// The component has nothing to do while it runs.
+    /// The component has nothing to do while it runs, so there is no task.
     Passive,
-    /// The component runs in a task of its own.
+    /// The component runs in its own task.
     Running { shutdown: Shutdown, handle: JoinHandle<()> },
 }
 
-/// What every component gets in its context besides its id.
+/// The part of a component's context that is the same for all.
 pub(crate) struct Surroundings {
-    /// Storage path; a component's folder is below.
+    /// Storage path, with a folder for each component.
     pub storage_path: std::path::PathBuf,
-    /// Root that all metrics are registered in.
+    /// Root scope in which all metrics are registered.
     pub metrics: crate::telemetry::metrics::Scope,
     /// `User-Agent` of requests.
     pub user_agent: Arc<str>,
-    /// Where components tell what flows through them.
+    /// Hub of live debugging for all components.
     pub live: LiveHub,
-    /// Where changed exports are reported.
+    /// Receives changes of exports.
     pub changes: Arc<Changes>,
     /// Names of exports, shared by all components.
     pub names: Arc<ExportNames>,
@@ -185,7 +185,7 @@ impl Shared {
 }
 
 impl Health {
-    /// This health, from now on.
+    /// A health that begins now.
     pub(crate) fn now(state: HealthState, message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             state,
@@ -195,7 +195,7 @@ impl Health {
     }
 }
 
-/// Whether the metrics of a component are among those of the program.
+/// Whether the metrics of a component are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Metrics {
     Shown,
@@ -203,7 +203,7 @@ pub(crate) enum Metrics {
 }
 
 impl Node {
-    /// Builds the component; it does not run yet. `module` is the id of the module that it is in.
+    /// Builds the component without running it. `module` is the id of its module.
     pub(crate) fn build(
         id: Arc<str>,
         module: &str,
@@ -274,7 +274,7 @@ impl Node {
         self.arguments.lock().values() == arguments.values()
     }
 
-    /// The component's own state, for people.
+    /// The component's debug info, for display.
     pub(crate) fn debug_info(&self) -> Value {
         self.component.debug_info()
     }
@@ -287,12 +287,12 @@ impl Node {
         self.component.serve(request)
     }
 
-    /// True when the component holds something of which there is only one.
+    /// True when the component holds an exclusive resource.
     pub(crate) fn is_exclusive(&self) -> bool {
         self.component.is_exclusive()
     }
 
-    /// Sends the present state to a live view that has just been opened.
+    /// Sends the current state to a newly opened live view.
     pub(crate) fn show_live(&self, live: &LiveHandle) {
         self.component.show_live(&self.arguments(), live);
     }
@@ -304,7 +304,7 @@ impl Node {
         Ok(())
     }
 
-    /// The worst of how it runs, how its arguments evaluate and what it reports; of equals the newest.
+    /// The worst of the health of its task, of its evaluation and that it reports; the newest on a tie.
     pub(crate) fn health(&self) -> Health {
         let aspects = self.shared.health.lock();
         let mut worst = &aspects.run;
@@ -319,7 +319,7 @@ impl Node {
         worst.clone()
     }
 
-    /// Says how the last evaluation of its arguments went.
+    /// Sets the health of the last evaluation of its arguments.
     pub(crate) fn set_evaluation(&self, state: HealthState, message: impl Into<Cow<'static, str>>) {
         self.shared.set(|aspects| &mut aspects.evaluation, state, message);
     }
@@ -333,7 +333,7 @@ impl Node {
         self.shared.set(|aspects| &mut aspects.run, state, message);
     }
 
-    /// Starts the task that runs the component and restarts it. Does nothing when it is running.
+    /// Starts the task that runs the component and restarts it. Does nothing when it is already running.
     pub(crate) fn start(self: &Arc<Self>, policy: RestartPolicy) {
         let mut task = self.task.lock();
         if task.is_some() {
@@ -349,7 +349,7 @@ impl Node {
         *task = Some(Task::Running { shutdown, handle });
     }
 
-    /// Cuts the component's task off without asking.
+    /// Aborts the component's task.
     pub(crate) fn abort(&self) {
         if let Some(Task::Running { shutdown, handle }) = self.task.lock().take() {
             shutdown.cancel();
@@ -357,8 +357,8 @@ impl Node {
         }
     }
 
-    /// Asks the component to end and waits for it, at most until `deadline`; then its task is cut off. False when it
-    /// had to be.
+    /// Asks the component to end and waits for it, at most until `deadline`, after which its task is aborted. False
+    /// when it was aborted.
     pub(crate) async fn stop(&self, deadline: Instant) -> bool {
         let task = self.task.lock().take();
         let Some(task) = task else { return true };
@@ -384,7 +384,7 @@ async fn supervise(node: Arc<Node>, shutdown: Shutdown, policy: RestartPolicy) {
     loop {
         let started = Instant::now();
         node.set_run(HealthState::Healthy, "started component");
-        // A panic ends the component and not the one who watches it.
+        // A panic ends the component, but not this task.
         let run = AssertUnwindSafe(async { node.component.run(shutdown.clone()).await });
         let reason = match run.catch_unwind().await {
             Ok(Ok(())) => "component ended without an error".to_owned(),

@@ -1,4 +1,4 @@
-//! What runs, and what a load has to do: old nodes against new ones.
+//! The tree in force, and the difference between old and new nodes of a load.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,26 +14,26 @@ pub(crate) type Nodes = BTreeMap<Arc<str>, Arc<Node>>;
 /// The tree in force, with its components by id.
 #[derive(Default)]
 pub(crate) struct Running {
-    /// The configuration itself; modules are inside.
+    /// The instance of the configuration itself, which contains the modules.
     pub(crate) root: Instance,
-    /// Components and imports, those in modules too.
+    /// Components and imports, including those in modules.
     pub(crate) nodes: Nodes,
-    /// The same, leaves first.
+    /// The same nodes, leaves first.
     pub(crate) order: Vec<Arc<Node>>,
     /// Imports of all scopes, by id.
     pub(crate) libraries: BTreeMap<Arc<str>, Arc<Library>>,
 }
 
-/// Who comes and who goes. Whether one that stays is updated depends on its arguments.
+/// The nodes to start and to stop. Whether a node that stays is updated depends on its arguments.
 pub(super) struct Plan {
     /// New nodes, leaves first.
     pub start: Vec<Arc<Node>>,
-    /// Running nodes that the new tree does not have, those that refer to others first.
+    /// Running nodes that are not in the new tree, those that refer to others first.
     pub stop: Vec<Arc<Node>>,
 }
 
 impl Running {
-    /// True for an import with content that is not in force.
+    /// True for an import whose new content was refused and is not in force.
     pub(crate) fn has_refused_content(&self, node: &Node) -> bool {
         let library = self.libraries.get(&node.id);
         library.is_some_and(|library| library::content(&node.exports()) != library.content)
@@ -49,7 +49,7 @@ impl Running {
         well
     }
 
-    /// Ids of what is not healthy.
+    /// Ids of the nodes that are not healthy.
     pub(crate) fn unhealthy(&self) -> Vec<String> {
         let sick = |health: Health| health.state > HealthState::Unknown;
         let nodes = self.nodes.values().filter(|node| sick(node.health()));
@@ -62,7 +62,7 @@ impl Running {
         ids.into_iter().collect()
     }
 
-    /// Says how the last evaluation of something went.
+    /// Sets the health of the last evaluation of a node.
     pub(crate) fn set_evaluation(&self, id: &str, state: HealthState, message: String) {
         if let Some(node) = self.nodes.get(id) {
             node.set_evaluation(state, message);
@@ -83,7 +83,7 @@ impl Running {
     }
 }
 
-/// Compares what runs with what is to run.
+/// Compares the running tree with the new one.
 pub(crate) fn plan(old: &Running, new: &Running) -> Plan {
     let missing = |nodes: &Nodes, node: &Arc<Node>| !nodes.get(&node.id).is_some_and(|other| Arc::ptr_eq(other, node));
     let start = new.order.iter().filter(|node| missing(&old.nodes, node));

@@ -1,8 +1,8 @@
-//! Blocks that are about more than components, from settings to what is in force: the protection of the listener, the
+//! Settings beyond components, which the program around the controller applies: the protection of the listener, the
 //! configuration from a server.
 //!
-//! Both are the business of the program around the controller. While a configuration is loaded it *prepares* what the
-//! settings ask for and changes nothing; what it answers is called when the load has succeeded.
+//! During a load the program *prepares* what the settings require without changing anything, and returns a function;
+//! that function is called when the load has succeeded.
 
 use std::sync::Arc;
 
@@ -13,16 +13,15 @@ use crate::pipeline::check::graph::SourceBlock;
 use crate::pipeline::check::settings::http::HttpSettings;
 use crate::pipeline::check::settings::remote::RemoteSettings;
 
-/// Puts prepared settings in force; called when the configuration is in force.
+/// Applies prepared settings; called when the configuration is in force.
 pub(crate) type Apply = Box<dyn FnOnce() + Send>;
-/// Prepares the protection of the listener: reads certificates, changes nothing. The error is about a path in the
-/// block.
+/// Prepares the protection of the listener: reads certificates, changes nothing. An error has a path in the block.
 pub(crate) type PrepareHttp = Arc<dyn Fn(&HttpSettings) -> Result<Apply, ArgumentError> + Send + Sync>;
-/// Prepares the configuration from a server, none when there is no block or its URL is empty: reads certificates,
-/// changes nothing. The error is about a path in the block.
+/// Prepares the configuration from a server: reads certificates, changes nothing. The settings are `None` without a
+/// block or URL. An error has a path in the block.
 pub(crate) type PrepareRemote = Arc<dyn Fn(Option<&RemoteSettings>) -> Result<Apply, ArgumentError> + Send + Sync>;
 
-/// What a program does that has no listener to protect: it refuses to pretend.
+/// For a program without a listener: refuses settings that it could not apply.
 pub(crate) fn no_listener(settings: &HttpSettings) -> Result<Apply, ArgumentError> {
     match (&settings.tls, &settings.auth) {
         (None, None) => Ok(Box::new(|| {})),
@@ -33,14 +32,14 @@ pub(crate) fn no_listener(settings: &HttpSettings) -> Result<Apply, ArgumentErro
     }
 }
 
-/// The refusal of settings that could not be prepared.
+/// The diagnostic for settings that could not be prepared.
 pub(super) fn refused_settings(text: &SourceBlock, wrong: &ArgumentError) -> Diagnostic {
     let SourceBlock { source, block } = text;
     let span = locate(&block.body, &wrong.path, block.header());
     Diagnostic::error(codes::BAD_ARGUMENT, source, span, wrong.message.clone())
 }
 
-/// The refusal of a program that runs no configuration from a server.
+/// The diagnostic of a program that cannot run a configuration from a server.
 pub(super) fn unsupported(text: &SourceBlock) -> Diagnostic {
     let SourceBlock { source, block } = text;
     let message = "the `remotecfg` block fetches a configuration from a server, which this program does not do";

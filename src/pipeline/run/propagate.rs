@@ -1,9 +1,8 @@
-//! Passes changed values through a tree: from a component to those that refer to it, into modules as arguments and out
-//! of them as exports.
+//! Propagates changed values through a tree: from a component to those that refer to it, into modules as arguments and
+//! out of them as exports.
 //!
-//! Only nodes that are marked are looked at, leaves first; whatever comes out different marks its dependants. A change
-//! of shape (another set of items of a `foreach`, other arguments of an import) is not made here but reported: it needs
-//! a new tree.
+//! Only marked nodes are processed, leaves first; a node whose value changes marks its dependants. A change of shape
+//! (other items of a `foreach`, other arguments of an import) is not made here but reported: it needs a new tree.
 
 use std::sync::Arc;
 
@@ -25,18 +24,18 @@ use crate::pipeline::run::node::Node;
 /// One pass through a tree of instances.
 pub(crate) struct Propagate<'a> {
     engine: &'a Engine,
-    /// True for a load: the first failure ends it.
+    /// True in a load, which ends at the first failure.
     strict: bool,
-    /// What was updated, with the arguments before.
+    /// Updated components with their previous arguments.
     pub(crate) updated: Vec<(Arc<Node>, ValidArguments)>,
     /// Ids of imports and `foreach` blocks that need a new tree.
     pub(crate) shape: Vec<Arc<str>>,
-    /// How many nodes were evaluated.
+    /// Number of evaluated nodes.
     pub(crate) evaluated: usize,
 }
 
 impl<'a> Propagate<'a> {
-    /// A pass of a load, which is given up at the first failure.
+    /// A pass for a load, which ends at the first failure.
     pub(crate) fn of_load(engine: &'a Engine) -> Self {
         Self {
             engine,
@@ -47,7 +46,7 @@ impl<'a> Propagate<'a> {
         }
     }
 
-    /// A pass through what runs: failures become health.
+    /// A pass through the running tree, where failures become health.
     pub(crate) fn of_run(engine: &'a Engine) -> Self {
         Self {
             strict: false,
@@ -55,7 +54,7 @@ impl<'a> Propagate<'a> {
         }
     }
 
-    /// Passes what is marked in an instance and in those inside. `outer` are the names around a template.
+    /// Processes the marked nodes of an instance and of its inner modules. `outer` are the names around a template.
     pub(crate) fn pass(&mut self, instance: &Instance, outer: Option<&Names<'_>>) -> Result<(), Diagnostics> {
         while let Some((index, pending)) = instance.next_dirty() {
             let Some(entry) = instance.entry(index) else { continue };
@@ -80,7 +79,7 @@ impl<'a> Propagate<'a> {
         Ok(())
     }
 
-    /// True when what others see of the node has changed.
+    /// Processes a node; true when the value that others see has changed.
     fn entry(
         &mut self,
         instance: &Instance,
@@ -178,7 +177,7 @@ impl<'a> Propagate<'a> {
         if pending == Pending::Evaluation {
             let values = values(text, ForeachBody::SCHEMA, names)?;
             let items = identity::items(&typed(text, &values)?);
-            // As many of them, so that none is left over; ids are unique.
+            // With equal counts none is left over, since ids are unique.
             let same =
                 items.len() == children.list.len() && items.iter().all(|(key, _)| children.list.contains_key(key));
             if same {

@@ -1,6 +1,6 @@
-//! What the controller shows over HTTP, in the shapes of Alloy's API (`/api/v0/web/components`).
+//! The state of the controller for HTTP, in the shapes of Alloy's API (`/api/v0/web/components`).
 //!
-//! Plain structs with `serde`; serving them is the business of `admin`. Secrets appear as `(secret)`.
+//! Plain structs with `serde`; `admin` serves them. Secrets appear as `(secret)`.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -31,7 +31,7 @@ pub struct ComponentView {
     /// `pyroscope.scrape.default`
     #[serde(rename = "localID")]
     pub local_id: String,
-    /// Module that it is in; empty for the root.
+    /// Id of its module; empty for the root.
     #[serde(rename = "moduleID")]
     pub module_id: String,
     /// `default`; absent when there is none.
@@ -53,10 +53,10 @@ pub struct ComponentView {
     pub exports: serde_json::Value,
     /// Its debug info: a list of attributes and blocks.
     pub debug_info: serde_json::Value,
-    /// Modules that it made; absent when there are none.
+    /// Ids of the modules that it created; absent when there are none.
     #[serde(rename = "createdModuleIDs", skip_serializing_if = "Vec::is_empty")]
     pub created_module_ids: Vec<String>,
-    /// Live debugging is there or not.
+    /// Whether live debugging is enabled.
     pub live_debugging_enabled: bool,
 }
 
@@ -66,13 +66,13 @@ pub struct ComponentView {
 pub struct HealthView {
     /// `healthy`, `unknown`, `unhealthy` or `exited`.
     pub state: &'static str,
-    /// Why it is so, for people.
+    /// Reason for the state, for display.
     pub message: String,
-    /// When it became so, in RFC 3339.
+    /// When the state began, in RFC 3339.
     pub updated_time: String,
 }
 
-/// How the last load went.
+/// Result of the last load.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct LastLoadView {
@@ -80,9 +80,9 @@ pub(crate) struct LastLoadView {
     pub success: bool,
     /// When the load ended, in RFC 3339.
     pub time: String,
-    /// Diagnostics of a load that failed.
+    /// Diagnostics of a failed load.
     pub diagnostics: serde_json::Value,
-    /// The same with excerpts, for people.
+    /// The diagnostics with excerpts, as text.
     pub text: String,
 }
 
@@ -139,17 +139,17 @@ impl Controller {
         Some(view)
     }
 
-    /// True when a component of this id runs.
+    /// True when a component with this id is running.
     pub(crate) fn has_component(&self, id: &str) -> bool {
         self.running().nodes.contains_key(id)
     }
 
-    /// Hands a request to a component; `None` when there is none, or it serves nothing.
+    /// Passes a request to a component; `None` when there is no such component, or it serves nothing.
     pub fn serve(&self, id: &str, request: http::Request<Bytes>) -> Option<BoxFuture<'static, http::Response<Bytes>>> {
         self.running().nodes.get(id)?.serve(request)
     }
 
-    /// How the last load went, for people; `None` before the first.
+    /// Result of the last load, for display; `None` before the first.
     pub(crate) fn last_load_view(&self) -> Option<LastLoadView> {
         self.last_load().map(|load| LastLoadView {
             success: load.error.is_none(),
@@ -238,7 +238,7 @@ fn rfc3339(time: std::time::SystemTime) -> String {
     chrono::DateTime::<chrono::Utc>::from(time).to_rfc3339_opts(chrono::SecondsFormat::Nanos, true)
 }
 
-/// Arguments in the order of their schema. Optional ones that have their default are left out, as Alloy does.
+/// Arguments in the order of their schema. Optional ones with their default value are omitted, as in Alloy.
 fn body(arguments: &Arguments, schema: &Schema, overrides: &[(&'static str, &'static str)]) -> serde_json::Value {
     let attributes = schema.attributes.iter().filter_map(|attribute| {
         let value = arguments.value(attribute.name);

@@ -1,9 +1,9 @@
 //! Stops running components in order: those that refer to others first, so that receivers run until nothing is sent to
 //! them any more.
 //!
-//! In: some nodes of a tree. Out: none of them runs. What does not depend on each other stops at the same time; one
-//! that takes long is named every minute, and cut off at the deadline. One that could not even be asked before the
-//! deadline, because its senders did not end, gets a second to finish what it holds.
+//! In: some nodes of a tree. Out: none of them runs. Independent components stop concurrently. A slow one is logged
+//! every minute and aborted at the deadline. One whose turn only comes at the deadline, because its senders did not
+//! end, gets a second to finish its work.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,24 +14,24 @@ use tokio::task::JoinSet;
 use crate::pipeline::run::instance::{Instance, What};
 use crate::pipeline::run::node::Node;
 
-/// How often those that still run are named.
+/// Interval at which components that are still running are logged.
 const WARN_EVERY: Duration = Duration::from_mins(1);
-/// What is left for a component whose turn comes only at the deadline.
+/// Time for a component whose turn comes only at the deadline.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Something that has its turn: a node that is to stop, or a place that only passes the turn on (one that keeps
-/// running, and the two ends of a module).
+/// A step in the order of stopping: a node to stop, or a step without work (a node that keeps running, and the two ends
+/// of a module).
 #[derive(Default)]
 struct Turn {
     node: Option<Arc<Node>>,
-    /// Whose turn can come after this one.
+    /// Steps that must wait for this one.
     uses: Vec<usize>,
-    /// How many turns have to be over before.
+    /// Number of unfinished steps that this one must wait for.
     users: usize,
     taken: bool,
 }
 
-/// Which components a stop ends after which.
+/// The order in which components are stopped.
 #[derive(Default)]
 struct Turns {
     all: Vec<Turn>,
@@ -46,7 +46,7 @@ pub(crate) async fn stop_all(root: &Instance, nodes: impl IntoIterator<Item = Ar
     let nodes: HashMap<Arc<str>, Arc<Node>> = nodes.into_iter().map(|node| (node.id.clone(), node)).collect();
     let mut turns = Turns::default();
     turns.add(root, &nodes, None);
-    // The sources of imports that an import brought stand in no graph.
+    // Sources of imports within imports are in no graph.
     for node in nodes
         .values()
         .filter(|node| !turns.found.contains(&node.id))
@@ -137,7 +137,7 @@ impl Turns {
         }
     }
 
-    /// Asks a node to stop when its turn has come.
+    /// Stops a node when its turn has come.
     fn take(&mut self, index: usize, deadline: Instant) {
         let Some(turn) = self.all.get_mut(index) else { return };
         if turn.users > 0 || turn.taken {
@@ -156,9 +156,9 @@ impl Turns {
         }
     }
 
-    /// A turn is over: those after it may come.
+    /// Marks a step as finished: those that waited for it may follow.
     fn over(&mut self, index: usize, deadline: Instant) {
-        // A list and no recursion: chains are as long as people make them.
+        // A list instead of recursion: users can make chains of any length.
         let mut ended = vec![index];
         while let Some(index) = ended.pop() {
             let Some(turn) = self.all.get_mut(index) else { continue };

@@ -1,8 +1,8 @@
-//! Who calls whom: the stacks of a tree as functions and the calls between them.
+//! Call graphs: the functions of a tree of stacks, and the calls between them.
 //!
-//! In: a [`Tree`]. Out: a [`CallGraph`] of its largest functions. A function that stands several times in a stack
-//! (recursion) counts once for it, and so does a call. Where functions between two were left out, what is left is tied
-//! together by an indirect call. A function that calls itself has no call for that.
+//! In: a [`Tree`]. Out: a [`CallGraph`] of its largest functions. A function that occurs several times in a stack
+//! (recursion) counts once for it, and so does a call. Where the functions between two shown ones were left out, an
+//! indirect call connects the two. A function that calls itself has no edge for it.
 
 use std::cmp::Reverse;
 
@@ -19,22 +19,22 @@ pub(crate) struct CallGraph {
     pub calls: Vec<FunctionCall>,
     /// Sum of the values of all stacks.
     pub total: i64,
-    /// Functions with a value, those that are not among `functions` included.
+    /// Number of functions with a value, including those that are not among `functions`.
     pub function_count: usize,
 }
 
-/// A function of all stacks that it is in.
+/// A function, with its values over all stacks that contain it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CalledFunction {
-    /// Its name as people read it.
+    /// Readable name of the function.
     pub name: String,
-    /// Value of the stacks that end in it.
+    /// Value of the stacks in which it is the leaf.
     pub own: i64,
     /// Value of the stacks that it is in.
     pub total: i64,
 }
 
-/// That a function called another.
+/// A call between two functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FunctionCall {
     /// Index of the caller in [`CallGraph::functions`].
@@ -43,20 +43,20 @@ pub(crate) struct FunctionCall {
     pub callee: usize,
     /// Value of the stacks that the call is in.
     pub value: i64,
-    /// Whether there are functions between the two in every stack.
+    /// True when other functions lie between the two in every stack.
     pub is_indirect: bool,
 }
 
-/// A node that a walk comes to or leaves for good.
+/// A step of the walk over the tree.
 enum Step {
     Enter(u32),
     Leave(u32),
 }
 
-/// A function on the way from the root to a node.
+/// A function on the path from the root to the current node.
 struct Above {
     function: usize,
-    /// Number of nodes above its own.
+    /// Depth of its node: the number of nodes above it.
     depth: usize,
     /// The call by which it was reached, as an index into the calls.
     call: Option<usize>,
@@ -116,10 +116,10 @@ impl Tree {
         sums
     }
 
-    /// The calls between the frames that are shown, each by its place among them.
+    /// The calls between the shown frames, each identified by its index among them.
     fn calls_between(&self, shown: &[Option<usize>]) -> Vec<FunctionCall> {
         let mut calls: Vec<FunctionCall> = Vec::new();
-        // How often each of them is in the stack that the walk is at.
+        // How often each shown frame is in the current stack.
         let mut in_stack: Vec<u32> = Vec::new();
         let mut known: HashMap<(usize, usize), usize> = HashMap::new();
         let mut path: Vec<Above> = Vec::new();

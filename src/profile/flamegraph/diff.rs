@@ -1,8 +1,8 @@
-//! Two trees as one flame graph that says what changed: Pyroscope's encoding of differences.
+//! The difference of two trees as one flame graph, in Pyroscope's encoding.
 //!
-//! Stacks are matched by name (and by file where both trees tell files apart). A level is a flat list of groups of
-//! seven: x, total and self of the left side, the same of the right side, index of the name; both x are distances from
-//! the end of the group before.
+//! Stacks are matched by name (and by file where both trees distinguish files). A level is a flat list of groups of
+//! seven numbers: x, total and self of the left side, the same of the right side, and the index of the name. Both x are
+//! distances from the end of the previous group.
 
 use hashbrown::HashMap;
 
@@ -15,11 +15,11 @@ use crate::profile::flamegraph::{OTHER, TOTAL};
 pub struct DiffGraph {
     /// Names that the nodes refer to by index; 0 is "total".
     pub names: Vec<String>,
-    /// Groups of seven numbers a node.
+    /// Groups of seven numbers, one per node.
     pub levels: Vec<Vec<i64>>,
     /// Sum of all values of both sides.
     pub total: i64,
-    /// Largest value that a node has of its own, on either side.
+    /// Largest self value of a node on either side.
     pub max_self: i64,
     /// Sum of all values of the left side.
     pub left_ticks: i64,
@@ -31,7 +31,7 @@ pub struct DiffGraph {
     pub mappings: Vec<String>,
 }
 
-/// A node of both trees, or of one.
+/// A node of either tree, or of both.
 #[derive(Debug, Clone, Copy, Default)]
 struct Pair {
     name: u32,
@@ -50,7 +50,7 @@ pub fn diff(left: &Tree, right: &Tree, max_nodes: usize) -> DiffGraph {
         total: left.total().saturating_add(right.total()),
         ..DiffGraph::default()
     };
-    // Index of a name in the answer, given when it is first used.
+    // Index of a name in the result, assigned on first use.
     let mut shown: HashMap<u32, i64> = HashMap::new();
     let mut level = vec![(0u32, merged.pairs[0], [0i64; 2])];
     while !level.is_empty() {
@@ -127,7 +127,7 @@ impl<'a> Merged<'a> {
                     let full: (&str, &str, &str) = (&frame.function, &frame.file, &frame.mapping);
                     let key = match full {
                         (function, ..) if !by_file => (function, "", ""),
-                        // As in a tree: the binary only counts without a file.
+                        // As in a tree: the binary only counts when there is no file.
                         (function, file, _) if !file.is_empty() => (function, file, ""),
                         full => full,
                     };
@@ -137,7 +137,7 @@ impl<'a> Merged<'a> {
                     })
                 })
                 .collect();
-            // Parents come before their children, so the place of the parent is known.
+            // Parents come before their children, so the parent's index is known.
             let mut places: Vec<u32> = Vec::with_capacity(tree.nodes.len());
             for node in &tree.nodes {
                 let place = match places.get(node.parent as usize) {

@@ -1,8 +1,8 @@
-//! A call graph as text for Graphviz: a box a function, an arrow a call.
+//! A call graph as Graphviz text: one box per function, one arrow per call.
 //!
-//! In: a [`CallGraph`]. Out: one `digraph`, or nothing when there are no functions. Boxes say own value and total as
-//! people read them, and are larger the more of the whole is their own; the attributes `own`, `total` and `value`,
-//! which Graphviz ignores, have the exact numbers for programs. Names are data: everything is escaped.
+//! In: a [`CallGraph`]. Out: one `digraph`, or nothing when there are no functions. Boxes show own value and total in
+//! readable form, and are larger the larger their share of own value is. The attributes `own`, `total` and `value`,
+//! which Graphviz ignores, have the exact numbers for programs. All names are escaped.
 
 use std::fmt::Write;
 
@@ -11,14 +11,14 @@ use crate::profile::format;
 
 /// Font of a function without a value of its own, in points.
 const SMALLEST_FONT: f64 = 8.0;
-/// Points more for a function that has all of the whole.
+/// Points added for a function that has the whole value itself.
 const FONT_RANGE: f64 = 16.0;
 /// Width of the arrow of a call with next to no value, in points.
 const THINNEST: f64 = 1.0;
-/// Points more for a call with all of the whole.
+/// Points added for a call with the whole value.
 const WIDTH_RANGE: f64 = 4.0;
 
-/// Writes a graph whose values are of `unit`, as a profile type names it, under a title.
+/// Writes a graph with a title; `unit` is the unit of the values, as in a profile type.
 pub(crate) fn dot(graph: &CallGraph, title: &str, unit: &str) -> String {
     let mut out = String::new();
     if graph.functions.is_empty() {
@@ -65,12 +65,12 @@ pub(crate) fn dot(graph: &CallGraph, title: &str, unit: &str) -> String {
     out
 }
 
-/// A part of a whole, from 0 to 1.
+/// `part` as a share of `whole`, from 0 to 1.
 fn share(part: i64, whole: i64) -> f64 {
     (part as f64 / whole.max(1) as f64).clamp(0.0, 1.0)
 }
 
-/// Escapes a text for a label in double quotes: there backslashes begin escapes, and `&` an entity of HTML.
+/// Escapes a text for a quoted label, where backslashes start escapes and `&` an HTML entity.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,6 +1,6 @@
-//! A profile as a tree: one sample type, every sample's frames with inlined functions as frames of their own.
+//! Adds a profile to a tree: one sample type, with inlined functions as separate frames.
 //!
-//! Frames are interned once a location, so that a stack costs one lookup a frame. Code without a known function is
+//! Frames are interned once per location, so that a stack costs one lookup per frame. Code without a known function is
 //! named by its binary and address.
 
 use crate::profile::flamegraph::tree::{FrameId, FrameRef, Tree};
@@ -48,7 +48,7 @@ impl Tree {
         let mut stack = Vec::new();
         for sample in 0..profile.sample_count() {
             stack.clear();
-            // Root first, so that what is cut is the leaf side.
+            // Root first, so that the leaf side is cut.
             for &location in profile.stack(sample).iter().rev() {
                 let (start, end) = ranges[location as usize];
                 let room = MAX_FRAMES - stack.len();
@@ -60,7 +60,7 @@ impl Tree {
     }
 }
 
-/// The name of a frame whose function is not known: `libc.so.6 0x7f10`, or the address alone outside of every binary.
+/// The name of a frame without a known function: `libc.so.6 0x7f10`, or only the address outside of every binary.
 pub(crate) fn address_name(mapping: &str, address: u64) -> String {
     match mapping.rsplit('/').next().unwrap_or_default() {
         "" => format!("{address:#x}"),

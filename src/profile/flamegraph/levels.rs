@@ -1,38 +1,38 @@
-//! A tree as the levels that flame graph widgets draw: Pyroscope's encoding, plus file, binary and line of each node.
+//! Flame graphs as levels for flame graph widgets: Pyroscope's encoding, plus file, binary and line of each node.
 //!
-//! A level is a flat list of groups of four: x (as the distance from the end of the group before), total, self, index
-//! of the name. Children lie to the right of their parent's own value, in the order of their names, and what is too
-//! small is one "other" at the end.
+//! A level is a flat list of groups of four numbers: x (as the distance from the end of the previous group), total,
+//! self, index of the name. Children lie to the right of their parent's self value, ordered by name; nodes that are too
+//! small are merged into one "other" at the end.
 
 use std::cmp::Reverse;
 
 use crate::profile::flamegraph::tree::Tree;
 use crate::profile::flamegraph::{OTHER, TOTAL};
 
-/// Stands in place of a line at a node that holds what was folded.
+/// Replaces the line of a node that holds folded nodes.
 pub(crate) const FOLDED: i64 = -1;
 
-/// What a flame graph shows, level 0 the single node "total".
+/// A flame graph as levels; level 0 is the single node "total".
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FlameGraph {
     /// Names that the nodes refer to by index; 0 is "total".
     pub names: Vec<String>,
-    /// Groups of four numbers a node: x delta, total, self, name.
+    /// Groups of four numbers, one per node: x delta, total, self, name.
     pub levels: Vec<Vec<i64>>,
     /// Sum of the values of all samples.
     pub total: i64,
-    /// Largest value that a node has of its own.
+    /// Largest self value of a node.
     pub max_self: i64,
     /// Source files, parallel to `names`; empty where unknown.
     pub files: Vec<String>,
     /// Binaries, parallel to `names`; empty where unknown.
     pub mappings: Vec<String>,
-    /// For each level one number a node: the line with the largest value in that node, 0 where unknown, [`FOLDED`] for
-    /// what was too small. A function may be called "other" as well, so the name does not tell.
+    /// For each level one number per node: the line with the largest value in that node, 0 where unknown, [`FOLDED`]
+    /// for folded nodes. The name does not identify those, since a function may be called "other" too.
     pub lines: Vec<Vec<i64>>,
 }
 
-/// A node of a [`FlameGraph`] with its place made absolute.
+/// A node of a [`FlameGraph`] with an absolute position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block<'a> {
     /// Name of the function, or `total` or `other`.
@@ -45,16 +45,16 @@ pub struct Block<'a> {
     pub mapping: &'a str,
     /// Line in the source file; 0 when unknown.
     pub line: i64,
-    /// Start, in the unit of the values, from the left.
+    /// Distance from the left, in the unit of the values.
     pub x: i64,
-    /// Value with all callees.
+    /// Value including all callees.
     pub total: i64,
     /// Value of the node without its callees.
     pub own: i64,
 }
 
 impl FlameGraph {
-    /// The nodes of level `depth` from left to right. Groups that are cut short or refer to nothing are left out.
+    /// The nodes of level `depth` from left to right. Incomplete groups and those with invalid references are left out.
     pub fn blocks(&self, depth: usize) -> impl Iterator<Item = Block<'_>> {
         let level = self.levels.get(depth).map_or(&[][..], Vec::as_slice);
         let lines = self.lines.get(depth).map_or(&[][..], Vec::as_slice);
@@ -81,7 +81,7 @@ impl FlameGraph {
     }
 }
 
-/// What stands at a place of a level being made.
+/// A position of a level that is being built.
 #[derive(Clone, Copy)]
 enum Place {
     Node(u32),
@@ -169,7 +169,7 @@ impl Tree {
     }
 }
 
-/// The `max_nodes`-th largest of `totals`, or 0 when there are not more than `max_nodes`: what is smaller is folded.
+/// The `max_nodes`-th largest of `totals`, or 0 when there are at most `max_nodes`; nodes with less are folded.
 pub(super) fn smallest_kept(totals: impl Iterator<Item = i64>, max_nodes: usize) -> i64 {
     let mut totals: Vec<Reverse<i64>> = totals.map(Reverse).collect();
     if max_nodes == 0 || totals.len() <= max_nodes {
@@ -178,7 +178,7 @@ pub(super) fn smallest_kept(totals: impl Iterator<Item = i64>, max_nodes: usize)
     totals.select_nth_unstable(max_nodes - 1).1.0
 }
 
-/// Gives names their index when they are first used.
+/// Assigns indices to names on first use.
 struct NameIndices {
     by_frame: Vec<Option<i64>>,
     other: Option<i64>,

@@ -1,24 +1,23 @@
-//! A set of small numbers as bits, which knows how many are below each: a question marks the nodes that it meets among
-//! all nodes of a trie.
+//! A bit set of small numbers with rank queries: a query marks the nodes of a trie that it touches.
 //!
-//! In: numbers below a bound. Out: the marked ones ascending, and the place of each in that order, at the cost of
-//! looking at one word.
+//! In: numbers below a bound. Out: the marked ones in ascending order, and the rank of each in that order from a single
+//! word.
 
 /// Marked numbers below a bound.
 pub(super) struct Marking {
     words: Vec<u64>,
 }
 
-/// Marked numbers that can be asked how many stand before one.
+/// Marked numbers, with the counts needed for ranks.
 pub(super) struct Marked {
     words: Vec<u64>,
-    /// By word: numbers marked in the words before it.
+    /// For each word, how many numbers the words before it have.
     before: Vec<u32>,
     count: u32,
 }
 
 impl Marking {
-    /// Nothing marked of the numbers below `bound`.
+    /// An empty set of numbers below `bound`.
     pub(super) fn new(bound: usize) -> Self {
         Self {
             words: vec![0; bound.div_ceil(64)],
@@ -50,7 +49,7 @@ impl Marking {
 }
 
 impl Marked {
-    /// How many positions are marked.
+    /// Number of marked numbers.
     pub(super) fn len(&self) -> usize {
         self.count as usize
     }

@@ -1,7 +1,8 @@
-//! Flame graphs: stacks are added to a [`Tree`]; the tree gives the levels that Pyroscope's clients draw
-//! ([`FlameGraph`]), the difference of two, a static SVG, or who calls whom ([`CallGraph`], also for Graphviz).
+//! Flame graphs: stacks are added to a [`Tree`], which can be turned into the levels that Pyroscope's clients draw
+//! ([`FlameGraph`]), the difference of two trees, a static SVG, or a [`CallGraph`] (also as Graphviz text).
 //!
-//! Nothing here recurses, so no depth of stack can exhaust ours. No I/O, no serde: the wire layer copies the fields.
+//! Nothing here recurses, so no profile can overflow the call stack. No I/O, no serde: the wire layer copies the
+//! fields.
 
 mod call_graph;
 mod diff;

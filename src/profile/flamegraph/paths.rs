@@ -1,9 +1,9 @@
-//! Call paths that many flame graphs share: a trie of function names that only grows. A question gives values to some
-//! of its nodes and gets the levels of a flame graph, or of the difference of two, without building a tree of its own.
+//! Call paths that many flame graphs share: a trie of function names that only grows. A query assigns values to some of
+//! its nodes and gets the levels of a flame graph, or of the difference of two, without building its own tree.
 //!
-//! Functions are told apart by name alone, as Pyroscope does; the answers are those of [`Tree`](super::Tree) by name.
-//! Parents have smaller numbers than their children, so totals are one pass backwards. Values at most 0 are left out.
-//! Not here: files, lines and binaries of nodes.
+//! Functions are distinguished by name alone, as in Pyroscope; the results equal those of [`Tree`](super::Tree) by
+//! name. Parents have smaller numbers than their children, so totals are one pass backwards. Values of 0 or less are
+//! left out. Files, lines and binaries of nodes are not kept here.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(crate) struct Paths {
     children: HashMap<(u32, u32), u32>,
 }
 
-/// Nodes with a value, ascending, the root first; one number a side.
+/// Nodes with a value in ascending order, the root first, with one value per side.
 struct Touched<const SIDES: usize> {
     nodes: Vec<u32>,
     /// By node, the position of its parent in `nodes`.
@@ -34,15 +34,15 @@ struct Touched<const SIDES: usize> {
 /// The nodes that are large enough to show.
 struct Kept<const SIDES: usize> {
     touched: Touched<SIDES>,
-    /// The shown children of all, those of one beside each other.
+    /// The shown children of all nodes; those of one node are adjacent.
     children: Vec<u32>,
-    /// By position: the end of its children in `children`.
+    /// For each position, the end of its children in `children`.
     ends: Vec<u32>,
-    /// By position: the sum of its children that are too small.
+    /// For each position, the sum of its children that are too small to show.
     other: Vec<[i64; SIDES]>,
 }
 
-/// What stands at a place of a level: a position, or an "other" with its value.
+/// An entry of a level: a position, or an "other" with its value.
 #[derive(Clone, Copy)]
 enum Place<const SIDES: usize> {
     Node(u32),
@@ -53,7 +53,7 @@ impl Default for Paths {
     fn default() -> Self {
         Self {
             names: vec![TOTAL.into()],
-            // The root's name is not found: a function may be called so.
+            // The root's name is not in the map: a function may have the same name.
             name_ids: HashMap::new(),
             parents: vec![0],
             node_names: vec![0],
@@ -143,7 +143,8 @@ impl Paths {
         graph
     }
 
-    /// The difference of the values of two sides, with about `max_nodes` nodes (0: all) chosen by the sum of both.
+    /// The difference of two sides with the given values, with about `max_nodes` nodes (0: all) chosen by the sum of
+    /// both.
     pub(crate) fn diff(&self, left: &[(u32, i64)], right: &[(u32, i64)], max_nodes: usize) -> DiffGraph {
         let left = left.iter().map(|(node, value)| (*node, [*value, 0]));
         let right = right.iter().map(|(node, value)| (*node, [0, *value]));
@@ -216,7 +217,7 @@ impl Paths {
         for end in &mut ends {
             sum += std::mem::replace(end, sum);
         }
-        // From starts to ends, as children take their places.
+        // Starts become ends while the children are filled in.
         let mut children = vec![0u32; sum as usize];
         for (at, totals) in touched.totals.iter().enumerate().skip(1) {
             if size(totals) >= smallest {
@@ -289,10 +290,10 @@ impl<const SIDES: usize> Kept<SIDES> {
     }
 }
 
-/// Gives names their index when they are first used.
+/// Assigns indices to names on first use.
 struct Names<'a> {
     paths: &'a Paths,
-    /// By name: index in `shown` and one.
+    /// For each name its index in `shown` plus one.
     indices: Vec<u32>,
     other: Option<i64>,
     shown: Vec<String>,

@@ -1,8 +1,7 @@
-//! A flame graph as one SVG file that stands alone: root on top, no script, no font or style from elsewhere.
+//! A flame graph as a self-contained SVG file: root on top, no script, no external font or style.
 //!
-//! Frames are coloured by package; a frame's title (the tooltip of every viewer) has the full name, self and total with
-//! share, file and line, binary. Names are data: everything is escaped. Frames narrower than a third of a pixel are not
-//! drawn.
+//! Frames are coloured by package. A frame's title (the tooltip of every viewer) has the full name, self and total with
+//! share, file and line, and binary. All names are escaped. Frames narrower than a third of a pixel are not drawn.
 
 use std::fmt::Write;
 
@@ -13,14 +12,14 @@ use crate::profile::{format, package};
 const ROW: usize = 18;
 /// Height of the heading in pixels.
 const HEADING: usize = 40;
-/// Space at the left and the right.
+/// Space at the left and the right, in pixels.
 const MARGIN: f64 = 8.0;
 /// Width of a character of the 12 px monospace font, rounded up.
 const CHARACTER: f64 = 7.3;
 /// Frames narrower than this are left out.
 const NARROWEST: f64 = 0.3;
 
-/// What to draw around and how.
+/// Title, unit and size of the drawing.
 #[derive(Debug, Clone)]
 pub struct SvgOptions<'a> {
     /// Heading of the drawing; may be empty.
@@ -110,7 +109,7 @@ fn frame(
     if !block.mapping.is_empty() {
         title.push_str(&format!("\n{}", block.mapping));
     }
-    // A gap of half a pixel tells neighbours apart; very narrow frames have none to spare.
+    // A gap of half a pixel separates neighbours; very narrow frames go without.
     let drawn = if wide > 2.0 { wide - 0.5 } else { wide };
     let _ = write!(
         out,
@@ -132,7 +131,7 @@ fn frame(
     out.push_str("</g>\n");
 }
 
-/// The package's hue at a lightness on which dark text is read well; no colour for the root, what was folded, and
+/// Colour of a block: the package's hue at a lightness that suits dark text; no hue for the root, folded nodes and
 /// runtimes.
 fn fill(block: &Block<'_>, depth: usize) -> String {
     let package = package::package(block.name, block.file, block.mapping);
@@ -147,7 +146,7 @@ fn fill(block: &Block<'_>, depth: usize) -> String {
     }
 }
 
-/// The text in at most `room` characters. Of a path-like name the end says more than the start.
+/// Shortens a text to `room` characters. Of a name like a path the end is kept, which says more than the start.
 fn clip(text: &str, room: usize) -> String {
     let length = text.chars().count();
     if length <= room {

@@ -1,13 +1,12 @@
 //! The tree of stacks, root first: an arena of nodes with parent, child and sibling indices.
 //!
-//! In come stacks of frames with a value, leaf first as profiles have them; a child is found by the id of its interned
-//! frame. Totals are kept up to date at every insert. Values are added without wrap: beyond 64 bits they stay at the
-//! limit.
+//! Stacks of frames with a value are inserted leaf first, as in profiles; a child is found by the id of its interned
+//! frame. Totals are updated at every insert. Sums saturate at the limits of 64 bits.
 
 use hashbrown::HashMap;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-/// What identifies a frame to a reader.
+/// The fields that identify a frame to a reader.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct FrameRef<'a> {
     /// Readable name of the function.
@@ -20,11 +19,11 @@ pub struct FrameRef<'a> {
     pub mapping: &'a str,
 }
 
-/// An interned frame, of use with the tree that gave it only.
+/// Id of an interned frame, valid only for the tree that returned it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct FrameId(u32);
 
-/// What tells functions apart.
+/// What distinguishes functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Identity {
     Name,
@@ -70,23 +69,22 @@ pub(super) struct Node {
     first_line_value: i64,
 }
 
-/// A node with its entry among the children, and what a flame graph takes for it.
+/// Memory of a node with its entry among the children, and of its part of a flame graph.
 const NODE_BYTES: usize = 112;
 /// A frame with its entry among the ids, and its three texts in a flame graph, without their bytes.
 const FRAME_BYTES: usize = 160;
 
-/// Position that stands for no node.
+/// Index that means no node.
 pub(super) const NONE: u32 = u32::MAX;
 
 impl Tree {
-    /// An empty tree of functions that are told apart by their names alone, as in Pyroscope. File, binary and line of
-    /// each are those that were seen first.
+    /// An empty tree that distinguishes functions by name alone, as in Pyroscope. Each keeps the first file, binary and
+    /// line seen.
     pub fn by_name() -> Self {
         Self::new(Identity::Name)
     }
 
-    /// An empty tree that also tells functions of one name apart by their files, and those without a file by their
-    /// binaries.
+    /// An empty tree that also distinguishes functions of the same name by file, or by binary when there is no file.
     pub fn by_file() -> Self {
         Self::new(Identity::File)
     }
@@ -114,7 +112,7 @@ impl Tree {
         loop {
             match self.frame_ids.get(&hash) {
                 Some(&id) if self.is_frame(id, frame) => return FrameId(id),
-                // Two frames with one hash: take the next free place, always in the same order.
+                // Two frames with the same hash: probe the next keys, always in the same order.
                 Some(_) => hash = hash.wrapping_add(1),
                 None => break,
             }
@@ -168,7 +166,7 @@ impl Tree {
         (self.nodes.len() + self.other_lines.len()) * NODE_BYTES + self.frames.len() * FRAME_BYTES + 2 * self.text_bytes
     }
 
-    /// True when functions of one name are told apart by their file and binary.
+    /// True when functions of the same name are distinguished by file and binary.
     pub(crate) fn is_by_file(&self) -> bool {
         self.identity == Identity::File
     }
@@ -188,8 +186,8 @@ impl Tree {
         self.len() == 0
     }
 
-    /// Calls `visit` for every stack with a value of its own: frames root first with the line that has the largest
-    /// value in its node, and the value.
+    /// Calls `visit` for every stack with a self value, with the frames root first and the value. Each frame has the
+    /// line with the largest value in its node.
     pub fn for_each_stack(&self, mut visit: impl FnMut(&[FrameRef<'_>], i64)) {
         let lines = self.lines();
         let mut stack = Vec::new();
@@ -311,8 +309,8 @@ impl Identity {
             return function;
         }
         let file = xxh3_64_with_seed(frame.file.as_bytes(), function);
-        // A program that moved (a release in a folder of its own) has the same functions: the binary only counts
-        // without a file.
+        // A program in another path (such as a new release) has the same functions: the binary only counts without a
+        // file.
         if !frame.file.is_empty() {
             return file;
         }

@@ -1,6 +1,7 @@
-//! Profiles of a made-up service: what its endpoints and allocation sites did in one tick.
+//! Draws the profiles of a synthetic service for one tick.
 //!
-//! Paths are drawn by Zipf's law from endpoints that rise and fall over minutes; allocations around a rate of the site.
+//! Paths are drawn by Zipf's law from endpoints that rise and fall over minutes; allocations vary around a rate per
+//! site.
 
 use std::f64::consts::TAU;
 
@@ -72,7 +73,7 @@ impl Program {
             let swing = (tick as f64 / site.period * TAU + site.phase + pod as f64 * 0.4).sin();
             let live = (site.live * (1.0 + 0.3 * swing)).round().max(0.0);
             let allocated = (site.rate.max(0.0) * (0.5 + random.unit()) + random.unit() * 0.9).floor();
-            // What the profiler's samples stand for, as Go scales them.
+            // Factor from sampled to real allocations, as Go computes it.
             let scale = 1.0 / (1.0 - (-(site.size as f64) / HEAP_RATE).exp());
             let objects = [(allocated * scale) as i64, (live * scale) as i64];
             let values = [objects[0], objects[0] * site.size, objects[1], objects[1] * site.size];
@@ -84,12 +85,12 @@ impl Program {
     }
 }
 
-/// Puts samples of a program into a profile, which holds only what they refer to, as Go writes it.
+/// Adds samples of a program to a profile, with only the tables they refer to, as Go writes it.
 struct Samples<'a> {
     program: &'a Program,
     builder: Builder<'a>,
     mapping: u32,
-    /// By place of the program: the location in the profile.
+    /// For each location of the program, its index in the profile.
     locations: Vec<Option<u32>>,
 }
 
@@ -127,14 +128,14 @@ impl<'a> Samples<'a> {
         self.builder.sample(stack, size, values);
     }
 
-    /// The location of a place of the program.
+    /// Index in the profile of a location of the program.
     fn location(&mut self, place: u32) -> u32 {
         if let Some(known) = self.locations[place as usize] {
             return known;
         }
         let (function, line) = self.program.locations[place as usize];
         let mut lines = Vec::with_capacity(2);
-        // The last place of every seventh function is where the next one was inlined.
+        // At the last location of every seventh function the next function is inlined.
         if function % 7 == 0 && place % 3 == 2 && (function as usize) + 1 < self.program.functions.len() {
             let line = self.program.functions[function as usize + 1].2 + 2;
             lines.push(self.line(function + 1, line));

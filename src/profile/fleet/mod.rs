@@ -1,11 +1,12 @@
-//! A made-up fleet of Go services whose profiles look like those of real ones, for load drivers and measurements: the
-//! same seed gives the same bytes.
+//! A synthetic fleet of Go services with realistic profiles, for load drivers and measurements: the same seed gives the
+//! same bytes.
 //!
 //! In: a seed and sizes. Out: for a service, a pod and a tick of 15 seconds the CPU and the heap profile that a scraper
 //! would push. The model: a service has endpoints and background work, each a trunk of frames under which call paths
-//! branch; paths are drawn by Zipf's law, endpoints rise and fall over minutes, so stacks repeat from tick to tick as
-//! they do in life. A heap is a list of allocation sites that changes slowly; what was allocated since the tick before
-//! is drawn around a rate of the site, as after the collector took the difference of two scrapes. Nothing here is used
+//! branch. Paths are drawn by Zipf's law and endpoints rise and fall over minutes, so that stacks repeat from tick to
+//! tick as in reality. A heap is a list of allocation sites that changes slowly. Allocations since the previous tick
+//! vary around a rate per site, as after the collector took the difference of two scrapes. The running program does not
+//! use this for real data.
 //! by the running program on real data.
 
 use crate::profile::Labels;
@@ -21,7 +22,7 @@ pub use shape::{FleetShape, TICK_SECONDS};
 
 use program::Program;
 
-/// Which profile of a pod is made.
+/// Kind of a pod's profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `process_cpu`: samples and CPU time.
@@ -38,7 +39,7 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// Makes the fleet of a seed: the same seed gives the same fleet.
+    /// Creates the fleet of a seed.
     pub fn new(shape: FleetShape, seed: u64) -> Self {
         let programs = (0..shape.services.max(1))
             .map(|index| Program::new(index, &shape, seed))
@@ -46,7 +47,7 @@ impl Fleet {
         Self { shape, seed, programs }
     }
 
-    /// Profiles that the fleet gives in one tick.
+    /// Number of profiles of the fleet in one tick.
     pub fn profiles_per_tick(&self) -> usize {
         self.programs.len() * self.shape.pods.max(1) * 2
     }
@@ -63,7 +64,7 @@ impl Fleet {
         &self.programs[service % self.programs.len()].name
     }
 
-    /// Profile `index` of a tick: every service, pod and kind once.
+    /// Profile `index` of a tick; the indices cover every service, pod and kind once.
     pub fn profile(&self, tick: u64, index: usize, start_ns: i64) -> (Labels, Profile<'_>) {
         let kind = if index.is_multiple_of(2) { Kind::Cpu } else { Kind::Heap };
         let pod = index / 2 % self.shape.pods.max(1);

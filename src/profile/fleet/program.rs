@@ -70,7 +70,7 @@ pub(super) struct Program {
     pub(super) functions: Vec<(String, String, i64)>,
     /// Function and line of each location; its address follows from its index.
     pub(super) locations: Vec<(u32, i64)>,
-    /// Leaf first, indices of `locations`.
+    /// Stacks as indices of `locations`, leaf first.
     pub(super) stacks: Vec<Vec<u32>>,
     pub(super) endpoints: Vec<Endpoint>,
     pub(super) sites: Vec<Site>,
@@ -78,7 +78,7 @@ pub(super) struct Program {
 
 /// Part of a program whose share of the CPU rises and falls as one.
 pub(super) struct Endpoint {
-    /// Sums of the weights up to and with each stack.
+    /// Cumulative weights of the stacks.
     pub(super) sums: Vec<f64>,
     pub(super) stacks: Vec<u32>,
     pub(super) weight: f64,
@@ -90,9 +90,9 @@ pub(super) struct Endpoint {
 pub(super) struct Site {
     pub(super) stack: u32,
     pub(super) size: i64,
-    /// Samples of the heap in use, in the middle.
+    /// Mean number of samples of the heap in use.
     pub(super) live: f64,
-    /// Samples of allocations a tick.
+    /// Mean number of samples of allocations per tick.
     pub(super) rate: f64,
     pub(super) period: f64,
     pub(super) phase: f64,
@@ -118,7 +118,7 @@ impl Program {
             sites: Vec::new(),
             name,
         };
-        // Three places in a function are called from, or are where the time goes.
+        // Each function has three locations, which call others or use CPU themselves.
         for (function, (.., start)) in program.functions.iter().enumerate() {
             for site in 0..3 {
                 program.locations.push((function as u32, start + 4 + site * 9));
@@ -209,7 +209,7 @@ impl Program {
     }
 }
 
-/// 40 functions a library, which all services share, and 240 of the service's own.
+/// Functions of a service: 40 per library, which all services share, and 240 of its own.
 fn functions(service: &str) -> Vec<(String, String, i64)> {
     let name = |package: &str, index: usize| {
         let (verb, noun) = (VERBS[index * 5 % VERBS.len()], NOUNS[(index / 3 + index) % NOUNS.len()]);

@@ -1,20 +1,20 @@
-//! How large a made-up fleet is, and how often it is asked.
+//! Size of a synthetic fleet, and the interval of its profiles.
 
 /// Seconds between two profiles of a pod.
 pub const TICK_SECONDS: i64 = 15;
 
-/// How many services, pods and stacks a fleet has.
+/// Numbers of services, pods and stacks of a fleet.
 #[derive(Debug, Clone, Copy)]
 pub struct FleetShape {
     /// How many services there are.
     pub services: usize,
     /// Number of pods of each service.
     pub pods: usize,
-    /// Distinct call paths that a CPU profile of a service can meet.
+    /// Distinct call paths of the CPU profiles of a service.
     pub cpu_stacks: usize,
     /// Allocation sites of a service.
     pub heap_sites: usize,
-    /// Mean share of a core that a pod uses.
+    /// Mean CPU use of a pod, in cores.
     pub cores: f64,
 }
 

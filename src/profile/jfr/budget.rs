@@ -1,6 +1,6 @@
-//! What reading a recording may take: bytes of memory, and steps over values that take no bytes of the file.
+//! Limits on reading a recording: bytes of memory, and steps over values that take no bytes of the file.
 //!
-//! Both are known from the size of the file, and asked for before they are used.
+//! Both follow from the size of the file, and are charged before they are used.
 
 use crate::profile::jfr::error::JfrErrorKind;
 
@@ -8,24 +8,24 @@ use crate::profile::jfr::error::JfrErrorKind;
 /// of real programs take 1 to 4.
 const KEPT: usize = 12;
 
-/// The same for a chunk, of what is free again behind it: types and constants.
+/// Most bytes of memory per byte of a chunk that are freed after it: types and constants.
 const PASSING: usize = 8;
 
-/// Bytes of memory that any recording, and any chunk, may take.
+/// Bytes of memory that any recording or chunk may take.
 const FREE_BYTES: usize = 256 << 10;
 
-/// Steps for a byte of a recording. A field is one, and takes a byte nearly always.
+/// Steps per byte of a recording. A field is one step, and almost always takes a byte.
 const STEPS: u64 = 4;
 
 /// Steps that any recording may take.
 const FREE_STEPS: u64 = 1 << 16;
 
-/// Most bytes that reading a recording of `size` bytes takes beside it.
+/// Most bytes of memory that reading a recording of `size` bytes takes, without its own bytes.
 pub(crate) fn max_bytes(size: usize) -> usize {
     size.saturating_mul(KEPT + PASSING).saturating_add(2 * FREE_BYTES)
 }
 
-/// What is left of memory and steps.
+/// Remaining memory and steps.
 pub(super) struct Budget {
     bytes: usize,
     max_bytes: usize,
@@ -34,12 +34,12 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// What of a recording of `size` bytes may stay.
+    /// Budget for what stays of a recording of `size` bytes.
     pub(super) fn of_recording(size: usize) -> Self {
         Self::new(size, KEPT)
     }
 
-    /// What a chunk of `size` bytes may take for as long as it is read.
+    /// Budget for what is needed while a chunk of `size` bytes is read.
     pub(super) fn of_chunk(size: usize) -> Self {
         Self::new(size, PASSING)
     }
@@ -55,7 +55,7 @@ impl Budget {
         }
     }
 
-    /// Takes bytes of memory, or refuses.
+    /// Charges bytes of memory; fails when they exceed the budget.
     pub(super) fn take(&mut self, bytes: usize) -> Result<(), JfrErrorKind> {
         self.bytes = self
             .bytes
@@ -64,7 +64,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Takes one step, or refuses.
+    /// Charges one step; fails when none is left.
     #[inline]
     pub(super) fn step(&mut self) -> Result<(), JfrErrorKind> {
         self.steps = self.steps.checked_sub(1).ok_or(JfrErrorKind::Work(self.max_steps))?;

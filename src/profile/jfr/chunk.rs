@@ -1,33 +1,33 @@
-//! The header of a chunk: where it ends, and where in it metadata and constants are.
+//! The header of a chunk: its end, and the positions of its metadata and constants.
 //!
-//! Versions 1 and 2 have the same 68 bytes, numbers in full, the highest byte first.
+//! Versions 1 and 2 have the same 68 bytes; numbers are uncompressed and big endian.
 
 use crate::profile::jfr::error::{JfrError, JfrErrorKind};
 use crate::profile::jfr::reader::Reader;
 
-/// Length of the header in bytes. The first event stands behind it.
+/// Length of the header in bytes; the first event follows it.
 pub(super) const HEADER_BYTES: usize = 68;
 
 const MAGIC: [u8; 4] = *b"FLR\0";
-/// Bit of the features: numbers in events are compressed.
+/// Feature bit: numbers in events are compressed.
 const COMPRESSED: u32 = 1;
 
 /// A chunk: an independent recording of a span of time, with its own metadata and constants. Positions are in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Chunk {
-    /// Where its header begins.
+    /// Position of the chunk's header.
     pub start: usize,
-    /// Where the next chunk begins.
+    /// Start of the next chunk.
     pub end: usize,
-    /// Where the last event with constants begins.
+    /// Start of the last event with constants.
     pub constants: usize,
-    /// Where the event with the metadata begins.
+    /// Start of the metadata event.
     pub metadata: usize,
-    /// Start of the time that it covers, Unix nanoseconds.
+    /// Start of the covered time, Unix nanoseconds.
     pub start_nanos: i64,
-    /// Length of that time in nanoseconds.
+    /// Length of the covered time in nanoseconds.
     pub duration_nanos: i64,
-    /// Ticks of durations a second; 1 at least.
+    /// Clock ticks per second of durations; at least 1.
     pub ticks_per_second: i64,
 }
 
@@ -75,12 +75,12 @@ impl Chunk {
         })
     }
 
-    /// What of `file` is before the end of the chunk, to be read from `position` on.
+    /// A reader of `file` from `position` to the end of the chunk.
     pub(super) fn reader<'a>(&self, file: &'a [u8], position: usize) -> Reader<'a> {
         Reader::new(file.get(..self.end).unwrap_or_default(), position)
     }
 
-    /// Nanoseconds of so many ticks.
+    /// Converts clock ticks to nanoseconds.
     pub(super) fn nanos(&self, ticks: u64) -> i64 {
         let nanos = u128::from(ticks) * 1_000_000_000 / u128::from(self.ticks_per_second.unsigned_abs());
         i64::try_from(nanos).unwrap_or(i64::MAX)

@@ -1,7 +1,7 @@
-//! The constants of a chunk: what events refer to by number.
+//! The constants of a chunk, which events refer to by number.
 //!
-//! They stand in a chain of events, each of which points back to the one before. Only where each constant is, is kept:
-//! it is read when something refers to it. Positions of a pool fill it without order; it is sorted once.
+//! They are in a chain of events, each of which points back to the previous one. Only the position of each constant is
+//! kept; it is read when something refers to it. Positions of a pool are collected unordered and sorted once.
 
 use crate::profile::jfr::budget::Budget;
 use crate::profile::jfr::chunk::Chunk;
@@ -11,7 +11,7 @@ use crate::profile::jfr::types::{Form, Types};
 /// Type of the events that hold them.
 const CHECKPOINT: u64 = 1;
 
-/// Pools of constants that are of interest.
+/// The pools of constants that are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pool {
     Class,
@@ -32,7 +32,7 @@ const NAMES: [&str; 6] = [
     "jdk.types.ThreadState",
 ];
 
-/// Where the constants of each pool are.
+/// Positions of the constants of each pool.
 #[derive(Default)]
 pub(super) struct Constants {
     /// Number and position of each, sorted by number.
@@ -56,7 +56,7 @@ impl Constants {
             if delta == 0 {
                 break;
             }
-            // Each is before the other, so that no byte is read twice.
+            // Each event lies before the one that points to it, so that no byte is read twice.
             let before = i64::try_from(at - chunk.start)
                 .ok()
                 .and_then(|at| at.checked_add(delta));
@@ -72,7 +72,7 @@ impl Constants {
         Ok(constants)
     }
 
-    /// Reads the event at `at`. The answer is how far from it the one before is, 0 for none.
+    /// Reads the event at `at`. Returns the distance back to the previous one, 0 for none.
     fn read_event(
         &mut self,
         file: &[u8],
@@ -91,7 +91,7 @@ impl Constants {
             return Err(here.error(JfrErrorKind::EventType { found, expected }));
         }
         let (_start, _duration) = (event.number()?, event.number()?);
-        // Written as a number without sign.
+        // Encoded as an unsigned number.
         let delta = event.number()? as i64;
         let _kind = event.byte()?;
         for _ in 0..event.number()? {
@@ -107,7 +107,7 @@ impl Constants {
                 let key = event.number()?;
                 if let Some(pool) = pool {
                     let pool = &mut self.pools[pool];
-                    // Room for twice as many.
+                    // Charged twice, since the list may double.
                     let bytes = 2 * size_of::<(u64, u32)>();
                     budget.take(bytes).map_err(|kind| event.error(kind))?;
                     pool.push((key, event.position() as u32));
@@ -118,10 +118,10 @@ impl Constants {
         Ok(delta)
     }
 
-    /// Where a constant is in the file; `None` when it is not there.
+    /// The position of a constant in the file; `None` when it does not exist.
     pub(super) fn position(&self, pool: Pool, key: u64) -> Option<usize> {
         let pool = &self.pools[pool as usize];
-        // Of several with one number the last wins, which is any: they say the same.
+        // Of several with the same number the last is taken; they are equal.
         let after = pool.partition_point(|(known, _)| *known <= key);
         let (known, position) = pool.get(after.checked_sub(1)?)?;
         (*known == key).then_some(*position as usize)

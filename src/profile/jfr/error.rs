@@ -1,4 +1,4 @@
-//! What can be wrong with the bytes of a recording: the kind of fault and the byte at which it was found.
+//! Errors of reading a recording: the kind of error and the byte at which it was found.
 
 use crate::profile::pprof::DecodeError;
 
@@ -6,13 +6,13 @@ use crate::profile::pprof::DecodeError;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("malformed recording at byte {offset}: {kind}")]
 pub struct JfrError {
-    /// Offset in the uncompressed bytes; in those of the labels for [`JfrErrorKind::Labels`].
+    /// Offset in the uncompressed bytes, or in the labels for [`JfrErrorKind::Labels`].
     pub offset: usize,
-    /// What was found at this byte.
+    /// The kind of the error found there.
     pub kind: JfrErrorKind,
 }
 
-/// The kinds of faults in a recording.
+/// Kinds of errors in a recording.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JfrErrorKind {
@@ -25,7 +25,7 @@ pub enum JfrErrorKind {
     /// A chunk begins with `FLR\0`.
     #[error("no chunk begins here")]
     Magic,
-    /// A format of the future, or of Java 8 before it was opened.
+    /// An unknown newer version, or that of Java 8 before its recorder became open source.
     #[error("version {major}.{minor} of the format, 1 and 2 are read")]
     Version {
         /// The number before the point.
@@ -33,7 +33,7 @@ pub enum JfrErrorKind {
         /// The number after the point.
         minor: u16,
     },
-    /// Recorders have an option to write all numbers in full; nobody uses it.
+    /// All numbers are uncompressed, a recorder option that is not used in practice.
     #[error("its numbers are not compressed")]
     Uncompressed,
     /// The bytes end within a value.
@@ -44,7 +44,7 @@ pub enum JfrErrorKind {
         /// Number of bytes that are left.
         left: usize,
     },
-    /// A chunk ends behind the file, as one does whose recording was not finished, or before its own header.
+    /// A chunk ends after the file, as in an unfinished recording, or before its own header ends.
     #[error("chunk of {size} bytes, {left} are left: was the recording not finished?")]
     ChunkSize {
         /// Number of bytes that the header says.
@@ -52,7 +52,7 @@ pub enum JfrErrorKind {
         /// Number of bytes that are left.
         left: usize,
     },
-    /// A part of a chunk that is not in it.
+    /// A part of a chunk lies outside of it.
     #[error("{what} of the chunk at {at}, outside of its {size} bytes")]
     Outside {
         /// Name of the part of the chunk.
@@ -62,21 +62,21 @@ pub enum JfrErrorKind {
         /// Length of the chunk in bytes.
         size: usize,
     },
-    /// An event is shorter than what tells so.
+    /// An event is shorter than its own size field.
     #[error("event of {0} bytes")]
     EventSize(u64),
-    /// One event stands where another is needed.
+    /// An event has another type than expected.
     #[error("event of type {found}, not of type {expected}")]
     EventType {
         /// The type that the event has.
         found: u64,
-        /// The type that the place asks for.
+        /// The type that was expected.
         expected: u64,
     },
     /// An event with constants points to one that is not before it.
     #[error("previous constants at {0}, which is not before these")]
     PreviousConstants(i64),
-    /// A string in an encoding that is not known.
+    /// A string has an unknown encoding.
     #[error("string of encoding {0}")]
     TextEncoding(u8),
     /// Metadata that refers to a string that it does not have.
@@ -87,19 +87,19 @@ pub enum JfrErrorKind {
         /// Number of strings in the table.
         count: usize,
     },
-    /// Metadata with an attribute that is no number.
+    /// An attribute of the metadata is not a number.
     #[error("attribute `{0}` is not a number")]
     Attribute(&'static str),
-    /// A type that the metadata does not describe.
+    /// A type is not described by the metadata.
     #[error("type {0} is not described")]
     UnknownType(u64),
-    /// Types within types, or elements within elements, without end.
+    /// Types or elements are nested too deeply.
     #[error("nested more than {0} deep")]
     Nesting(usize),
-    /// Values that take no bytes, over and over.
+    /// Too many values that take no bytes.
     #[error("its values take more than {0} steps to read")]
     Work(u64),
-    /// What is read takes more memory than is allowed for a recording of this size.
+    /// Reading takes more memory than is allowed for a recording of this size.
     #[error("what it holds takes more than {limit} bytes in memory, which is the limit for a recording of this size")]
     Memory {
         /// Most bytes that are allowed.

@@ -1,4 +1,4 @@
-//! The events of a chunk: those that are samples are added to the sums, settings that matter are kept.
+//! Reads the events of a chunk: adds samples to the sums, and keeps the settings that are needed.
 
 use hashbrown::HashMap;
 
@@ -13,18 +13,18 @@ use crate::profile::jfr::samples::{Correlation, Samples};
 use crate::profile::jfr::settings::{Of, Settings};
 use crate::profile::jfr::types::{Pick, Types};
 
-/// What an event is to us.
+/// Meaning of an event type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Event {
-    /// A thread that was found at a stack, or some that were found there in a row.
+    /// Samples of threads found at a stack: one event per sample, or per several in a row.
     Execution,
     WallClock,
-    /// One of a kind, with what is to be added to the second value.
+    /// One sample of a kind, with the amount to add to the second value.
     One(Kind, Amount),
     Setting,
 }
 
-/// What the second value of an event is.
+/// Meaning of the second value of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Amount {
     None,
@@ -32,7 +32,7 @@ enum Amount {
     Ticks,
 }
 
-/// Name of the type of an event, what it is, and the field with its amount.
+/// Name of the event type, its meaning, and the field with its amount.
 const EVENTS: [(&str, Event, &str); 10] = [
     (EXECUTION, Event::Execution, ""),
     ("profiler.WallClockSample", Event::WallClock, "samples"),
@@ -66,10 +66,10 @@ const EVENTS: [(&str, Event, &str); 10] = [
     ("jdk.ActiveSetting", Event::Setting, ""),
 ];
 
-/// Name of the type whose settings tell the interval of samples.
+/// Name of the event type whose settings have the sampling interval.
 const EXECUTION: &str = "jdk.ExecutionSample";
 
-/// Fields of an event whose numbers are read; in place of the last stands the one of its amount.
+/// Fields of an event that are read as numbers; the last is replaced by the field with the amount.
 const FIELDS: [&str; 8] = [
     "stackTrace",
     "state",
@@ -84,15 +84,15 @@ const FIELDS: [&str; 8] = [
 /// Fields of a setting, as text or number.
 const SETTING: [&str; 3] = ["id", "name", "value"];
 
-/// What is read of all chunks.
+/// Results accumulated over all chunks.
 pub(super) struct Sums {
     pub samples: Samples,
     pub settings: Settings,
-    /// For what stays behind a chunk.
+    /// Budget for what stays after a chunk.
     pub budget: Budget,
 }
 
-/// Adds the samples of a chunk to `sums`. `passing` is for what is free again behind it.
+/// Adds the samples of a chunk to `sums`. `passing` is the budget for what is freed after the chunk.
 pub(super) fn read(
     file: &[u8],
     chunk: &Chunk,
@@ -184,7 +184,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Keeps a setting that matters.
+/// Keeps a setting if it is needed.
 fn setting(
     here: &Reader<'_>,
     numbers: [u64; FIELDS.len()],

@@ -1,7 +1,7 @@
-//! Names of classes and libraries that are made anew in every process: what differs between processes is left out, so
-//! that their frames are the same everywhere.
+//! Normalises names of generated classes and unpacked libraries, which differ in every process, so that frames are
+//! equal across processes.
 //!
-//! In: a symbol. Out: the same with `_` for numbers, addresses and hashes, as Pyroscope writes it.
+//! In: a symbol. Out: the symbol with `_` for numbers, addresses and hashes, as Pyroscope writes it.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use std::borrow::Cow;
 /// settles.
 const AGENT_LIBRARY: &str = "17b9a1d8156277a98ccc871afa9a8f69215f92";
 
-/// The symbol without what differs between processes.
+/// The symbol without the parts that differ between processes.
 pub(super) fn settled(symbol: &str) -> Cow<'_, str> {
     if let Some(library) = library(symbol) {
         return Cow::Borrowed(library);
@@ -20,7 +20,7 @@ pub(super) fn settled(symbol: &str) -> Cow<'_, str> {
     }
 }
 
-/// What of a generated class is the same everywhere.
+/// The stable prefix of the name of a generated class.
 fn class(symbol: &str) -> Option<&str> {
     const ACCESSOR: &str = "jdk/internal/reflect/GeneratedMethodAccessor";
     const LAMBDA: &str = "$$Lambda";
@@ -28,7 +28,7 @@ fn class(symbol: &str) -> Option<&str> {
     if symbol.strip_prefix(ACCESSOR).is_some_and(is_digits) {
         return Some(ACCESSOR);
     }
-    // The last mark of a lambda with only a number or an address behind it; and something before it.
+    // The last lambda marker, if it is followed by only a number or an address and preceded by a name.
     if let Some(at) = symbol.rfind(LAMBDA)
         && at > 0
         && is_lambda(&symbol[at + LAMBDA.len()..])

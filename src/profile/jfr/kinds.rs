@@ -1,8 +1,8 @@
-//! The profiles that a recording holds, and which event is a sample of which: Pyroscope's names.
+//! The kinds of profiles in a recording, and the events that are their samples, with Pyroscope's names.
 
 use crate::profile::pprof::ValueType;
 
-/// A kind of profile, by what its samples are.
+/// A kind of profile, distinguished by what its samples count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Kind {
     Cpu,
@@ -16,7 +16,7 @@ pub(super) enum Kind {
     Malloc,
 }
 
-/// What a profile of a kind says of itself.
+/// Name and types of the profiles of a kind.
 pub(super) struct Form {
     /// Value of the label `__name__`.
     pub name: &'static str,
@@ -38,12 +38,12 @@ impl Kind {
         Self::Malloc,
     ];
 
-    /// True when values are time of the clock, so that each sample stands for a period.
+    /// True when values are clock time, so that each sample stands for a period.
     pub(super) fn is_time(self) -> bool {
         matches!(self, Self::Cpu | Self::Wall)
     }
 
-    /// What its profiles say of themselves.
+    /// Name and types of the profiles of this kind.
     pub(super) fn form(self) -> &'static Form {
         match self {
             Self::Cpu => &CPU,

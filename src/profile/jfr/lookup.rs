@@ -1,5 +1,4 @@
-//! From the numbers of constants to what they stand for, each read once: stacks, their frames, names, states of
-//! threads.
+//! Resolves numbers of constants, each read once: stacks, frames, names, states of threads.
 
 use hashbrown::HashMap;
 
@@ -13,7 +12,7 @@ use crate::profile::jfr::samples::{Place, Samples};
 use crate::profile::jfr::texts::TextId;
 use crate::profile::jfr::types::{Pick, Types};
 
-/// What a thread did when it was sampled.
+/// State of a thread when it was sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     /// The number is no state of the recording.
@@ -23,9 +22,9 @@ pub(super) enum State {
     Other,
 }
 
-/// Constants of a chunk as what they stand for.
+/// The resolved constants of a chunk.
 pub(super) struct Lookup<'a> {
-    /// The file up to the end of the chunk.
+    /// A reader of the file up to the end of the chunk.
     chunk: Reader<'a>,
     types: &'a Types,
     constants: &'a Constants,
@@ -35,7 +34,7 @@ pub(super) struct Lookup<'a> {
     states: HashMap<u64, State>,
 }
 
-/// Fields of the types of constants.
+/// The fields to read of each type of constants.
 struct Picks {
     stack: Option<Pick>,
     frame: Option<Pick>,
@@ -45,10 +44,10 @@ struct Picks {
     state: Option<Pick>,
 }
 
-/// Longest name of a state or of a setting that is looked at, in bytes.
+/// Longest name of a state or of a setting that is read, in bytes.
 const MAX_SHORT_BYTES: usize = 64;
 
-/// Bytes of memory of an entry in a table of constants, with room for twice as many.
+/// Memory of an entry in a table of constants, counted twice for growth.
 const ENTRY_BYTES: usize = 2 * size_of::<(u64, Option<TextId>)>() + 2;
 
 impl<'a> Lookup<'a> {
@@ -129,7 +128,7 @@ impl<'a> Lookup<'a> {
         stack.map(Some).map_err(|kind| reader.error(kind))
     }
 
-    /// The name of a method: that of its class, a point, its own. `None` when one of them is not there.
+    /// The name of a method: class name, dot, method name. `None` when a part is missing.
     fn function(
         &mut self,
         key: u64,
@@ -177,7 +176,7 @@ impl<'a> Lookup<'a> {
         Ok(state)
     }
 
-    /// The characters of a string; none of one that is longer than any that we look for.
+    /// The characters of a string; empty for one longer than [`MAX_SHORT_BYTES`].
     pub(super) fn short_text(&self, text: Text<'_>, passing: &mut Budget) -> Result<String, JfrError> {
         let text = self.resolved(text, passing)?;
         let is_short = text.length() <= MAX_SHORT_BYTES;
@@ -188,8 +187,8 @@ impl<'a> Lookup<'a> {
         })
     }
 
-    /// The string that a number of the pool of strings means. One string may have many numbers: each use costs its
-    /// length.
+    /// Resolves a string that is a number of the pool of strings. A string may have many numbers: each use is charged
+    /// with its length.
     fn resolved<'t>(&self, text: Text<'t>, passing: &mut Budget) -> Result<Text<'t>, JfrError>
     where
         'a: 't,
@@ -206,7 +205,7 @@ impl<'a> Lookup<'a> {
         Ok(text)
     }
 
-    /// The string at a position, 0 for none.
+    /// The string at a position; none at position 0.
     fn text(&self, position: u64, passing: &mut Budget) -> Result<Text<'a>, JfrError> {
         match position {
             0 => Ok(Text::Empty),

@@ -1,7 +1,7 @@
 //! The metadata of a chunk: a tree of elements that describes its types.
 //!
-//! An element has a name, attributes and children; names, keys and values are strings of a table before the tree. Of
-//! interest are elements `class` with `name` and `id`, and in them elements `field`.
+//! An element has a name, attributes and children; names, keys and values are strings of a table before the tree. Only
+//! elements `class` with `name` and `id` are used, and the elements `field` in them.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use crate::profile::jfr::error::{JfrError, JfrErrorKind};
 use crate::profile::jfr::reader::Reader;
 use crate::profile::jfr::types::{Class, Count, Field, Form, Types};
 
-/// Type of the event that holds it.
+/// Type of the metadata event.
 const METADATA: u64 = 0;
-/// Bytes in memory for a string, beyond its characters: pointers in a table with room for twice as many, and counters.
+/// Memory of a string beyond its characters: pointers in a table, counted twice for growth, and reference counts.
 const TEXT_BYTES: usize = 48;
 /// Deepest nesting of elements: root, metadata, class, field, annotation.
 const MAX_DEPTH: usize = 16;
 
-/// The types that the event at the reader describes.
+/// Reads the types from the event at the reader's position.
 pub(super) fn read(mut reader: Reader<'_>, budget: &mut Budget) -> Result<Types, JfrError> {
     let here = reader;
     let size = reader.number()?;
@@ -32,7 +32,7 @@ pub(super) fn read(mut reader: Reader<'_>, budget: &mut Budget) -> Result<Types,
         event.number()?;
     }
     let count = event.number()?;
-    // Every string takes a byte at least.
+    // Every string takes at least one byte.
     if count > event.left() as u64 {
         let left = event.left();
         return Err(event.error(JfrErrorKind::Truncated { needed: count, left }));
@@ -55,7 +55,7 @@ pub(super) fn read(mut reader: Reader<'_>, budget: &mut Budget) -> Result<Types,
     Ok(tree.types)
 }
 
-/// The tree while it is read.
+/// State of reading the tree.
 struct Tree<'b> {
     texts: Vec<Arc<str>>,
     none: Arc<str>,
@@ -63,7 +63,7 @@ struct Tree<'b> {
     types: Types,
 }
 
-/// The attributes of an element that say something of a type or a field, as indices of strings.
+/// The attributes of an element that describe a type or a field, as indices of strings.
 #[derive(Default)]
 struct Attributes {
     id: Option<u64>,
@@ -74,7 +74,7 @@ struct Attributes {
 }
 
 impl Tree<'_> {
-    /// Reads an element with all that is in it. A field is added to `class`, the class that it stands in.
+    /// Reads an element with everything in it. A field is added to `class`, the class that contains it.
     fn element(&mut self, reader: &mut Reader<'_>, depth: usize, class: Option<&mut Class>) -> Result<(), JfrError> {
         if depth > MAX_DEPTH {
             return Err(reader.error(JfrErrorKind::Nesting(MAX_DEPTH)));
@@ -153,7 +153,7 @@ impl Tree<'_> {
         })
     }
 
-    /// The value of an attribute, the empty string when it is not there.
+    /// The value of an attribute; empty when it is absent.
     fn given(&self, index: Option<u64>, here: &Reader<'_>) -> Result<&Arc<str>, JfrError> {
         index.map_or(Ok(&self.none), |index| self.text(index, here))
     }

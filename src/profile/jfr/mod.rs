@@ -1,11 +1,11 @@
-//! Recordings of Java Flight Recorder, of the Java Development Kit and of async-profiler, read as profiles.
+//! Reads recordings of Java Flight Recorder, written by the Java Development Kit or by async-profiler.
 //!
-//! In: the uncompressed bytes of a recording, and the labels that may come beside it. Out: a profile for each kind of
-//! event that is a sample, with Pyroscope's names of types and frames. The bytes are not trusted: each part is bounded
-//! before memory is taken for it, and work grows with the size of the file, whatever is in it.
+//! In: the uncompressed bytes of a recording, and the labels that may come with it. Out: a profile for each kind of
+//! sample event, with Pyroscope's names of types and frames. The bytes are not trusted: each part is bounded before
+//! memory is allocated for it, and work is bounded by the size of the file.
 //!
-//! A recording is a row of chunks; a chunk has a header, events, constants that events refer to by number, and
-//! metadata that says which fields events and constants have. The format is what the recorder of OpenJDK writes
+//! A recording is a sequence of chunks. A chunk has a header, events, constants that events refer to by number, and
+//! metadata that describes the fields of events and constants. The format is what the recorder of OpenJDK writes
 //! (`jdk.jfr.internal`).
 
 mod budget;
@@ -42,7 +42,7 @@ use samples::Samples;
 use settings::Settings;
 use snapshot::Snapshot;
 
-/// A recording that was read.
+/// A recording that was read completely.
 pub struct Recording {
     parts: Parts,
     settings: Settings,
@@ -96,22 +96,22 @@ impl Recording {
         self.end_nanos.saturating_sub(self.start_nanos).max(0)
     }
 
-    /// Time from one sample of execution to the next, nanoseconds; `None` when the recording does not say.
+    /// Interval between samples of execution in nanoseconds; `None` when the recording does not say.
     pub fn interval_nanos(&self) -> Option<i64> {
         self.settings.interval_nanos
     }
 
-    /// What async-profiler sampled by (`cpu`, `itimer`, `wall`, ...); empty for a recording of something else.
+    /// The event that async-profiler sampled (`cpu`, `itimer`, `wall`, ...); empty for other recordings.
     pub fn event(&self) -> &str {
         &self.settings.event
     }
 
-    /// Number of samples that have no stack, and so are in no profile.
+    /// Number of samples without a stack, which are in no profile.
     pub fn lost(&self) -> u64 {
         self.settings.lost
     }
 
-    /// A profile for each kind of sample that there is, in a fixed order.
+    /// One profile per kind of sample in the recording, in a fixed order.
     pub fn profiles(&self, about: &About) -> Vec<JfrProfile> {
         self.parts.profiles(about)
     }

@@ -1,6 +1,6 @@
-//! From the sums of a recording to a profile a kind.
+//! Turns the sums of a recording into one profile per kind.
 //!
-//! Memory of all profiles together is counted before the first is made.
+//! The memory of all profiles is charged before the first one is built.
 
 use bytes::Bytes;
 
@@ -13,7 +13,7 @@ use crate::profile::jfr::snapshot::Snapshot;
 use crate::profile::jfr::texts::{Ends, TextId};
 use crate::profile::pprof::{Builder, Function, Line, Location, Mapping, Profile, SampleLabel};
 
-/// A profile of a recording.
+/// A profile made from a recording.
 #[derive(Debug)]
 pub struct JfrProfile {
     /// Value of the label `__name__`.
@@ -22,39 +22,38 @@ pub struct JfrProfile {
     pub columns: Columns,
 }
 
-/// What is known of a recording beside its bytes.
+/// Metadata of a recording that is not in its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct About {
     /// Start of the collection, Unix nanoseconds.
     pub time_nanos: i64,
     /// Length of the collection in nanoseconds.
     pub duration_nanos: i64,
-    /// Time that a sample of a clock stands for, nanoseconds.
+    /// Period of a clock sample in nanoseconds.
     pub period_nanos: i64,
 }
 
-/// What profiles are made of.
+/// The data that profiles are built from.
 pub(super) struct Parts {
     texts: Bytes,
     ends: Ends,
     samples: Samples,
-    /// Labels of all sets of labels.
+    /// Labels of all label sets, one set after the other.
     labels: Vec<(TextId, TextId)>,
-    /// The set of each index of what a sample was taken in ends here in `labels`.
+    /// For each correlation, the end of its label set in `labels`.
     label_ends: Vec<u32>,
 }
 
-/// Bytes of memory for a place in a profile: location, line, function and their rows in indices, room for twice as
-/// many.
+/// Memory of a place in a profile: location, line, function and their index entries, counted twice for growth.
 const PLACE_BYTES: usize = 2 * (size_of::<Location>() + size_of::<Line>() + size_of::<Function<'_>>() + 16);
-/// The same for a sample without its stack: starts of stack and labels, two values.
+/// Memory of a sample without its stack: starts of stack and labels, two values, counted twice for growth.
 const SAMPLE_BYTES: usize = 2 * (8 + 16);
-/// The same for a label and for a frame of a sample.
+/// Memory of a label or of a frame of a sample, counted twice for growth.
 const LABEL_BYTES: usize = 2 * size_of::<SampleLabel<'_>>();
 const FRAME_BYTES: usize = 2 * size_of::<u32>();
 
 impl Parts {
-    /// Puts names to the labels, and rows in the order of kinds.
+    /// Resolves the names of labels, and sorts rows by kind.
     pub(super) fn new(
         mut samples: Samples,
         snapshot: &Snapshot<'_>,
@@ -100,7 +99,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Indices of places of the stack of a row, leaf first.
+    /// The places of the stack of a row as indices, leaf first.
     fn stack(&self, row: &Row) -> &[u32] {
         let stack = self.samples.stacks.get(row.stack as usize).cloned().unwrap_or_default();
         let stack = stack.start as usize..stack.end as usize;
@@ -114,7 +113,7 @@ impl Parts {
         self.labels.get(range).unwrap_or_default()
     }
 
-    /// A profile a kind that has samples.
+    /// Builds one profile for each kind that has samples.
     pub(super) fn profiles(&self, about: &About) -> Vec<JfrProfile> {
         let of_kind = |kind| {
             let rows = &self.samples.rows;
@@ -126,7 +125,7 @@ impl Parts {
                 Ok::<_, std::str::Utf8Error>(self.profile(kind, rows, about, texts))
             });
             let name = kind.form().name;
-            // The buffer was a string.
+            // The buffer is made from a string, so this cannot fail.
             columns.ok().map(|columns| JfrProfile { name, columns })
         };
         Kind::ALL.into_iter().filter_map(of_kind).collect()
@@ -175,7 +174,7 @@ impl Parts {
     }
 }
 
-/// Adds the labels of what a sample was taken in: those of its context, its span, its trace.
+/// Adds the labels of a correlation: those of its context, its span, its trace.
 fn correlation_labels(
     correlation: Correlation,
     snapshot: &Snapshot<'_>,

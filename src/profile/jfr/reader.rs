@@ -1,7 +1,7 @@
 //! Reads the primitive values of a recording from a slice, with absolute offsets for errors.
 //!
-//! Numbers are seven bits a byte, lowest first, except for the ninth byte, which has eight. It knows nothing of events.
-//! Nothing is copied or allocated; no input makes it panic.
+//! Numbers have seven bits per byte, lowest first, except for the ninth byte, which has eight. The reader knows nothing
+//! of events. Nothing is copied or allocated; no input makes it panic.
 
 use std::borrow::Cow;
 
@@ -14,16 +14,16 @@ pub(super) struct Reader<'a> {
     position: usize,
 }
 
-/// A string as it stands in the file.
+/// A string, as encoded in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Text<'a> {
     /// No string, or the empty one.
     Empty,
-    /// A number in the pool of strings.
+    /// The number of a string in the pool of strings.
     Constant(u64),
-    /// UTF-8, which is checked by whoever needs the text.
+    /// UTF-8 bytes that are not checked yet.
     Utf8(&'a [u8]),
-    /// Latin 1: a character a byte.
+    /// Latin 1: one byte per character.
     Latin1(&'a [u8]),
     /// UTF-16 units, each a compressed number.
     Units(&'a [u8]),
@@ -50,7 +50,7 @@ impl<'a> Reader<'a> {
         Self { position, ..*self }
     }
 
-    /// The next `length` bytes as a part of their own, which is passed.
+    /// Splits off the next `length` bytes as a separate reader.
     pub(super) fn part(&mut self, length: u64) -> Result<Self, JfrError> {
         let start = self.position;
         self.bytes(length)?;
@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Bytes of a number that is not compressed, the highest first.
+    /// Reads an uncompressed number of `N` bytes, big endian.
     pub(super) fn fixed<const N: usize>(&mut self) -> Result<[u8; N], JfrError> {
         let bytes = self.bytes(N as u64)?;
         // The slice has N bytes.
@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
             }
             4 => {
                 let count = self.number()?;
-                // Every unit takes a byte at least.
+                // Every unit takes at least one byte.
                 if count > self.left() as u64 {
                     return Err(self.truncated(count));
                 }
@@ -157,7 +157,7 @@ impl<'a> Reader<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// Number of bytes that it takes in the file.
+    /// Number of bytes of the encoded text.
     pub(super) fn length(self) -> usize {
         match self {
             Self::Utf8(bytes) | Self::Latin1(bytes) | Self::Units(bytes) => bytes.len(),
@@ -165,7 +165,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// The characters. What is no character is replaced; a number in the pool is the empty string here.
+    /// The decoded text. Invalid characters are replaced; a number of the pool becomes the empty string.
     pub(super) fn characters(self) -> Cow<'a, str> {
         match self {
             Self::Empty | Self::Constant(_) => Cow::Borrowed(""),
@@ -177,7 +177,7 @@ impl<'a> Text<'a> {
             Self::Units(bytes) => {
                 let mut reader = Reader::new(bytes, 0);
                 let units = std::iter::from_fn(|| reader.number().ok());
-                // A unit beyond 16 bits is no unit; half of a pair on its own is none, which the decoder replaces.
+                // A number beyond 16 bits becomes a lone surrogate, which the decoder replaces.
                 let units = units.map(|unit| u16::try_from(unit).unwrap_or(0xd800));
                 let characters = char::decode_utf16(units);
                 Cow::Owned(

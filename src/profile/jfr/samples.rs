@@ -1,6 +1,6 @@
-//! What the events of all chunks add up to: values by kind, stack and labels.
+//! Sums of the samples of all chunks: values by kind, stack and labels.
 //!
-//! Functions, places in them and stacks stand here once for the whole recording, whatever numbers the chunks give them.
+//! Functions, places and stacks are stored once for the whole recording, whatever numbers the chunks give them.
 
 use std::ops::Range;
 
@@ -11,20 +11,20 @@ use crate::profile::jfr::error::JfrErrorKind;
 use crate::profile::jfr::kinds::Kind;
 use crate::profile::jfr::texts::{TextId, Texts};
 
-/// What a sample was taken in: the numbers that the recorder noted beside the stack, 0 for none.
+/// The context of a sample: numbers that the recorder noted beside the stack, 0 for none.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Correlation {
-    /// A set of labels of the snapshot.
+    /// Number of a label set of the snapshot.
     pub context: u64,
-    /// The span that ran, of some trace.
+    /// Id of the span that was running.
     pub span: u64,
-    /// A string of the snapshot.
+    /// Number of a string of the snapshot.
     pub span_name: u64,
     /// The two halves of the trace's id.
     pub trace: [u64; 2],
 }
 
-/// A line of a function, 0 for none.
+/// A function and a line in it, 0 for none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     pub function: TextId,
@@ -37,12 +37,12 @@ pub(super) struct Row {
     pub kind: Kind,
     /// Index in the list of stacks.
     pub stack: u32,
-    /// Index of what it was taken in.
+    /// Index of the correlation of the samples.
     pub correlation: u32,
     pub values: [i64; 2],
 }
 
-/// The sums while the recording is read.
+/// Sums of a recording that is being read.
 #[derive(Default)]
 pub(super) struct Samples {
     pub texts: Texts,
@@ -50,7 +50,7 @@ pub(super) struct Samples {
     place_index: HashMap<Place, u32>,
     /// Indices of places, leaf first, of all stacks.
     pub frames: Vec<u32>,
-    /// Which of the frames are a stack's.
+    /// For each stack its range of `frames`.
     pub stacks: Vec<Range<u32>>,
     pub correlations: Vec<Correlation>,
     correlation_index: HashMap<Correlation, u32>,
@@ -58,20 +58,20 @@ pub(super) struct Samples {
     row_index: HashMap<(Kind, u32, u32), u32>,
 }
 
-/// Bytes of memory of an entry of a list and of an index of it, with room for twice as many.
+/// Memory of an entry of a list and of its index, counted twice for growth.
 const fn entry_bytes<Item, Key>() -> usize {
     2 * (size_of::<Item>() + size_of::<(Key, u32)>() + 1)
 }
 
 impl Samples {
-    /// Frees what only adding needs.
+    /// Frees the indices that are only needed for adding.
     pub(super) fn forget_indices(&mut self) {
         self.place_index = HashMap::new();
         self.correlation_index = HashMap::new();
         self.row_index = HashMap::new();
     }
 
-    /// The index of a place, known or new.
+    /// The index of a place, which is added if it is new.
     pub(super) fn place(&mut self, place: Place, budget: &mut Budget) -> Result<u32, JfrErrorKind> {
         if let Some(known) = self.place_index.get(&place) {
             return Ok(*known);
@@ -83,7 +83,7 @@ impl Samples {
         Ok(index)
     }
 
-    /// Adds a frame to the stack that is being read, below those that it has.
+    /// Appends a frame to the stack that is being read.
     pub(super) fn push_frame(&mut self, place: u32, budget: &mut Budget) -> Result<(), JfrErrorKind> {
         budget.take(2 * size_of::<u32>())?;
         self.frames.push(place);
@@ -98,7 +98,7 @@ impl Samples {
         Ok(index)
     }
 
-    /// Adds values to the sum of a kind, a stack, and what the sample was taken in.
+    /// Adds values to the sum of a kind, a stack and a correlation.
     pub(super) fn add(
         &mut self,
         kind: Kind,

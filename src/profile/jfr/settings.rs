@@ -1,38 +1,38 @@
-//! What a recording says of how it was made.
+//! Settings of the recorder, as noted in a recording.
 
 use std::time::Duration;
 
-/// Which event a setting is of.
+/// The event type that a setting applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Of {
-    /// Samples of execution, CPU time.
+    /// Samples of execution (CPU time).
     Execution,
-    /// Some other event, or none.
+    /// Any other event type, or none.
     Other,
 }
 
-/// The settings that matter.
+/// The settings that are used.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Settings {
-    /// What async-profiler samples by: `cpu`, `itimer`, `wall`, ...; empty for other recorders.
+    /// The event that async-profiler samples: `cpu`, `itimer`, `wall`, ...; empty for other recorders.
     pub event: String,
-    /// Time from one sample of execution to the next, nanoseconds.
+    /// Interval between samples of execution in nanoseconds.
     pub interval_nanos: Option<i64>,
     /// Samples without a stack.
     pub lost: u64,
 }
 
 impl Settings {
-    /// True when threads were sampled whether they ran or not.
+    /// True when threads were sampled regardless of whether they were running.
     pub(super) fn is_wall(&self) -> bool {
         self.event == "wall"
     }
 
-    /// Keeps a setting, if it matters.
+    /// Stores a setting if it is used.
     pub(super) fn set(&mut self, of: Of, name: &str, value: &str) {
         match name {
             "event" => value.clone_into(&mut self.event),
-            // async-profiler's, in nanoseconds; 0 is what it chooses itself.
+            // async-profiler, in nanoseconds; 0 means its default.
             "interval" => {
                 let nanos = value.parse().ok().filter(|nanos| *nanos > 0);
                 self.interval_nanos = nanos.or(self.interval_nanos);

@@ -1,7 +1,7 @@
-//! The labels that come beside a recording: sets of labels by the number that samples have as their context.
+//! The labels that come with a recording: label sets, by the number that samples have as their context.
 //!
-//! In: protobuf, `contexts` (1) a map of numbers to `labels` (1), a map of numbers of strings, and `strings` (2), a
-//! map of numbers to strings. Out: the same by number.
+//! In: protobuf with `contexts` (1), a map of numbers to `labels` (1), which is a map of string numbers, and `strings`
+//! (2), a map of numbers to strings. Out: the label sets by number.
 
 use hashbrown::HashMap;
 
@@ -9,18 +9,18 @@ use crate::profile::jfr::budget::Budget;
 use crate::profile::jfr::error::{JfrError, JfrErrorKind};
 use crate::profile::pprof::{BYTES, DecodeError, Reader, VARINT};
 
-/// Sets of labels and their strings.
+/// Label sets and their strings.
 #[derive(Default)]
 pub(super) struct Snapshot<'a> {
     contexts: HashMap<u64, Vec<(u64, u64)>>,
     strings: HashMap<u64, &'a str>,
 }
 
-/// Bytes of memory for an entry of a map, with room for twice as many.
+/// Memory of a map entry, counted twice for growth.
 const ENTRY_BYTES: usize = 2 * size_of::<(u64, Vec<(u64, u64)>)>() + 2;
 
 impl<'a> Snapshot<'a> {
-    /// Reads the labels; no bytes are no labels.
+    /// Reads the labels; empty input means no labels.
     pub(super) fn read(data: &'a [u8], budget: &mut Budget) -> Result<Self, JfrError> {
         let mut snapshot = Self::default();
         let mut reader = Reader::new(data, 0);
@@ -82,7 +82,7 @@ fn entry(mut entry: Reader<'_>) -> Result<(u64, Option<Reader<'_>>), DecodeError
     Ok((key, value))
 }
 
-/// The pairs of a set of labels.
+/// The pairs of a label set.
 fn context(mut context: Reader<'_>, budget: &mut Budget) -> Result<Vec<(u64, u64)>, JfrError> {
     let mut pairs = Vec::new();
     while let Some(tag) = context.tag().map_err(labels)? {

@@ -14,22 +14,22 @@ use crate::profile::jfr::error::JfrErrorKind;
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct TextId(u32);
 
-/// The texts while the recording is read.
+/// The texts of a recording that is being read.
 #[derive(Default)]
 pub(super) struct Texts {
     buffer: String,
-    /// Where each ends; it begins where the one before ends.
+    /// End of each text, which begins where the previous one ends.
     ends: Vec<u32>,
     index: HashTable<u32>,
     hasher: DefaultHashBuilder,
 }
 
-/// Bytes of memory for a text beyond its characters: its end, its row in the index, room for twice as many.
+/// Memory of a text beyond its characters: its end and its index entry, counted twice for growth.
 const ROW_BYTES: usize = 24;
 
 impl Texts {
-    /// The text made of `parts`. Each call costs what its characters take, known or not, so that the budget bounds the
-    /// work, too.
+    /// Adds the concatenation of `parts`. Each call is charged for its characters, whether the text is new or not, so
+    /// that the budget bounds the work too.
     pub(super) fn add(&mut self, parts: &[&str], budget: &mut Budget) -> Result<TextId, JfrErrorKind> {
         let length: usize = parts.iter().map(|part| part.len()).sum();
         budget.take(length + ROW_BYTES)?;
@@ -55,13 +55,13 @@ impl Texts {
         Ok(TextId(id))
     }
 
-    /// The buffer, and where each text ends.
+    /// The buffer, and the end of each text.
     pub(super) fn finish(self) -> (String, Ends) {
         (self.buffer, Ends(self.ends))
     }
 }
 
-/// Where the texts of a buffer end.
+/// Ends of the texts in a buffer.
 pub(super) struct Ends(Vec<u32>);
 
 impl Ends {

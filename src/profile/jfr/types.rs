@@ -1,6 +1,6 @@
-//! The types of a chunk: what fields a value has, in which order, and how to pass over it.
+//! The types of a chunk: the fields of a value in their order, and how to skip a value.
 //!
-//! In: classes as the metadata describes them. Out: values read as a handful of numbers, the rest passed.
+//! In: classes as the metadata describes them. Out: a few fields of a value as numbers, with the others skipped.
 
 use std::sync::Arc;
 
@@ -26,13 +26,13 @@ pub(super) struct Field {
     pub name: Arc<str>,
     /// Number of the type of its values.
     pub type_id: u64,
-    /// How one value is written.
+    /// Encoding of each of its values.
     pub form: Form,
     pub is_constant: bool,
     pub count: Count,
 }
 
-/// How a value is written.
+/// Encoding of a value in the file.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// The metadata does not describe it.
@@ -41,10 +41,10 @@ pub(super) enum Form {
     Byte,
     /// A compressed number, or the number of a constant.
     Number,
-    /// So many bytes, not compressed.
+    /// This many uncompressed bytes.
     Fixed(u8),
     Text,
-    /// Its fields, one after the other; the index of the class.
+    /// The fields of the class with this index, one after the other.
     Fields(u32),
 }
 
@@ -52,7 +52,7 @@ pub(super) enum Form {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Count {
     One,
-    /// Their number before them.
+    /// A length, then the values.
     Array,
 }
 
@@ -63,20 +63,20 @@ pub(super) struct Types {
     by_id: HashMap<u64, u32>,
 }
 
-/// Which fields of a class are of interest: for each field that is read, the place of its number.
+/// Selects the fields of a class to read, with the index of the result for each.
 pub(super) struct Pick {
     class: u32,
     places: Vec<Option<u8>>,
 }
 
 impl Types {
-    /// Adds a class; the last of a number wins.
+    /// Adds a class; a later one with the same number replaces it.
     pub(super) fn add(&mut self, id: u64, class: Class) {
         self.by_id.insert(id, self.classes.len() as u32);
         self.classes.push(class);
     }
 
-    /// Finds the form of each field, when all classes are there.
+    /// Resolves the encoding of each field, once all classes are added.
     pub(super) fn link(&mut self) {
         let forms: Vec<Form> = (0..)
             .zip(&self.classes)
@@ -94,7 +94,7 @@ impl Types {
         }
     }
 
-    /// How a value of a type is written.
+    /// Encoding of a value of a type.
     pub(super) fn form(&self, id: u64) -> Form {
         match self.by_id.get(&id) {
             Some(index) => form(*index, &self.classes[*index as usize].name),
@@ -109,7 +109,7 @@ impl Types {
             .map(|(id, index)| (*id, &self.classes[*index as usize]))
     }
 
-    /// What is needed to read the fields `names` of a type and no more: field `names[i]` becomes number `i`.
+    /// Selects the fields `names` of a type: field `names[i]` becomes result `i`. Reading stops after the last of them.
     pub(super) fn pick(&self, id: u64, names: &[&str]) -> Option<Pick> {
         let mut pick = self.pick_all(id, names)?;
         let used = pick.places.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
@@ -117,7 +117,7 @@ impl Types {
         Some(pick)
     }
 
-    /// The same, and all other fields are passed: for values that others follow.
+    /// Like [`Self::pick`], but reads to the end of the value, for values that others follow.
     pub(super) fn pick_all(&self, id: u64, names: &[&str]) -> Option<Pick> {
         let class = *self.by_id.get(&id)?;
         let fields = &self.classes[class as usize].fields;
@@ -129,8 +129,8 @@ impl Types {
         Some(Pick { class, places })
     }
 
-    /// Reads the picked fields of a value and stops after the last. Of a string or an array the number is its position;
-    /// a field that is not there leaves its number as it was.
+    /// Reads the selected fields of a value. The number of a string or array is its position; a missing field leaves
+    /// its number unchanged.
     pub(super) fn read(
         &self,
         reader: &mut Reader<'_>,
@@ -155,7 +155,7 @@ impl Types {
         Ok(())
     }
 
-    /// Passes over a value of a type.
+    /// Skips a value of a type.
     pub(super) fn pass_one(&self, reader: &mut Reader<'_>, form: Form, budget: &mut Budget) -> Result<(), JfrError> {
         self.pass(reader, form, Count::One, budget, 0)
     }
@@ -195,7 +195,7 @@ impl Types {
     }
 }
 
-/// How a value of the class `name`, which stands at `index`, is written.
+/// Encoding of a value of the class `name` with this index.
 fn form(index: u32, name: &str) -> Form {
     match name {
         "boolean" | "byte" => Form::Byte,

@@ -1,18 +1,18 @@
-//! Why a text is no profile.
+//! Errors of reading a textual profile.
 
-/// A text is no such profile.
+/// Why a text is not a profile of a known form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LegacyError {
-    /// The first line is that of no profile.
+    /// The first line is not that of a known profile.
     #[error("the text does not begin as a profile of Go does")]
     Header,
     /// A line does not have its form.
     #[error("line {0} has not the form of a {1}")]
     Line(usize, &'static str),
-    /// More of something than a text may have.
+    /// The text exceeds a limit.
     #[error("the text has more than {0} {1}")]
     TooMany(usize, &'static str),
-    /// The bytes are no text at all.
+    /// The bytes are not UTF-8 text.
     #[error("the text is not UTF-8")]
     NotText,
 }

@@ -1,21 +1,21 @@
-//! The lines of a textual profile: numbers and addresses of a stack, its labels, and its frames by name.
+//! Lines of a textual profile: numbers and addresses of a stack, its labels, and its frames by name.
 
 use crate::profile::legacy::error::LegacyError;
 use crate::profile::pprof::{Builder, Function, Line, Location, SampleLabel};
 
-/// What the numbers of a stack are.
+/// Meaning of the numbers of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// `1: 2 [3: 4] @`: objects and bytes in use, then allocated.
     Heap,
-    /// `1 @`: how many have the stack.
+    /// `1 @`: number of occurrences of the stack.
     Count,
-    /// `1 2 @`: cycles, and how many waits.
+    /// `1 2 @`: cycles, and number of waits.
     Contention,
 }
 
 impl Form {
-    /// How messages call a line of this form.
+    /// Name of the form in error messages.
     fn name(self) -> &'static str {
         match self {
             Self::Heap => "stack with objects and bytes",
@@ -24,7 +24,7 @@ impl Form {
         }
     }
 
-    /// The numbers before the `@`; those that there are not are 0.
+    /// The numbers before the `@`; missing ones are 0.
     fn numbers(self, text: &str) -> Option<[i64; 4]> {
         let expected = match self {
             Self::Heap => 4,
@@ -42,20 +42,20 @@ impl Form {
     }
 }
 
-/// One stack with what was counted of it.
+/// A stack with its counts.
 pub(super) struct Stack<'a> {
     pub(super) numbers: [i64; 4],
-    /// Addresses, leaf first, as they stand in the text.
+    /// Addresses as text, leaf first.
     addresses: &'a str,
     labels: &'a str,
     /// Lines with names, leaf first.
     named: Vec<&'a str>,
 }
 
-/// A text, read line by line.
+/// A line-by-line reader of a text.
 pub(super) struct Lines<'a> {
     rest: &'a str,
-    /// Lines that have been read.
+    /// Number of lines read so far.
     number: usize,
 }
 
@@ -75,7 +75,7 @@ impl<'a> Lines<'a> {
         Some(line)
     }
 
-    /// A line `name=value`, if it is the next one.
+    /// Reads the next line if it has the form `name=value`.
     pub(super) fn setting(&mut self) -> Option<(&'a str, &'a str)> {
         let line = self.peek()?;
         let (name, value) = line
@@ -85,9 +85,9 @@ impl<'a> Lines<'a> {
         Some((name.trim(), value.trim()))
     }
 
-    /// The next stack; none at the end of all stacks.
+    /// Reads the next stack; `None` after the last one.
     pub(super) fn stack(&mut self, form: Form) -> Result<Option<Stack<'a>>, LegacyError> {
-        // Statistics of memory are comments, too.
+        // Memory statistics are comments too.
         while self.peek().is_some_and(|line| line.is_empty() || line.starts_with('#')) {
             self.skip();
         }
@@ -134,7 +134,7 @@ impl<'a> Lines<'a> {
 }
 
 impl<'a> Stack<'a> {
-    /// How many frames it has at most.
+    /// Upper bound of the number of its frames.
     pub(super) fn frames(&self) -> usize {
         self.named.len().max(self.addresses.split_ascii_whitespace().count())
     }
@@ -147,15 +147,15 @@ impl<'a> Stack<'a> {
         }
         let addresses = self.addresses.split_ascii_whitespace().filter_map(number).enumerate();
         let unnamed = addresses.map(|(index, address)| {
-            // A caller is where it goes on after its call: one before that is the call.
+            // A caller's address is that of the return; one byte before it belongs to the call.
             let address = if index > 0 { address.saturating_sub(1) } else { address };
             builder.location(Location::NO_MAPPING, address, &[])
         });
         unnamed.collect()
     }
 
-    /// Its labels, `{"name":"value", ...}`. What stands between quotes is taken as it is; a label without a value is
-    /// left out, for pprof has no such text.
+    /// Its labels, `{"name":"value", ...}`. Quoted text is taken literally; a label without a value is left out, since
+    /// pprof cannot represent it.
     pub(super) fn labels(&self) -> impl Iterator<Item = SampleLabel<'a>> {
         let mut rest = self.labels;
         let pairs = std::iter::from_fn(move || {
@@ -190,7 +190,7 @@ fn location<'a>(line: &'a str, builder: &mut Builder<'a>) -> Option<u32> {
     Some(builder.location(Location::NO_MAPPING, address, &[Line { function, line }]))
 }
 
-/// The text between the first two quotes, and what follows; a quote after a backslash is none.
+/// The text between the first two quotes, and the rest; a quote after a backslash does not count.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     let (_, text) = text.split_once('"')?;
     let mut is_escaped = false;

@@ -1,9 +1,10 @@
-//! Profiles as text, as Go's `net/http/pprof` writes them for people (`debug=1`): heap, counts of stacks such as
-//! goroutine and threadcreate, block and mutex.
+//! Textual profiles of Go's `net/http/pprof` (`debug=1`): heap, counts of stacks such as goroutine and threadcreate,
+//! block and mutex.
 //!
-//! In: the text. Out: a profile that borrows from it. Frames come from the lines with names (`#`), as many as Go shows;
-//! where a stack has none, from its addresses. Values are scaled as `go tool pprof` scales them. What follows the
-//! stacks, such as statistics of memory, is passed over. The binary form of CPU profiles is not read.
+//! In: the text. Out: a profile that borrows from it. Frames come from the lines with names (`#`), as many as Go
+//! prints, or from the addresses of a stack without such lines. Values are scaled as `go tool pprof` scales them.
+//! Whatever follows the stacks, such as memory statistics, is ignored. The binary form of CPU profiles is not
+//! supported.
 
 mod error;
 mod lines;
@@ -13,27 +14,27 @@ use crate::profile::pprof::{Builder, Profile, ValueType};
 
 pub use error::LegacyError;
 
-/// Most stacks and frames of a text: what is made of it stays below 200 MiB.
+/// Limits on the stacks and frames of a text: the result stays below 200 MiB.
 const MAX_STACKS: usize = 1 << 18;
 const MAX_FRAMES: usize = 1 << 20;
 /// Longest first line, in bytes: a name and some numbers.
 const MAX_HEADER: usize = 256;
 const SECOND_NANOS: f64 = 1e9;
 
-/// What a text counts, by its first line.
+/// Kind of a textual profile, from its first line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind<'a> {
-    /// Objects and bytes, in use and allocated, of which one in so many bytes is sampled.
+    /// Objects and bytes, in use and allocated, sampled once per `rate` bytes.
     Heap { rate: i64 },
-    /// How many of something have each stack.
+    /// Number of occurrences of each stack, of the named items.
     Count(&'a str),
-    /// Waits and their length in cycles.
+    /// Waits, and their duration in cycles.
     Contention,
-    /// The same of mutexes: Go has scaled it by the sampling period already.
+    /// Waits for mutexes, which Go has already scaled by the sampling period.
     Mutex,
 }
 
-/// True for what begins as such a profile does.
+/// True for bytes that begin like a textual profile.
 pub fn is_like(data: &[u8]) -> bool {
     let line = data.split(|byte| *byte == b'\n').next().unwrap_or_default();
     line.len() <= MAX_HEADER && std::str::from_utf8(line).is_ok_and(|line| Kind::of(line).is_some())
@@ -88,7 +89,7 @@ impl<'a> Kind<'a> {
         (is_name && count.parse::<u64>().is_ok()).then_some(Self::Count(name))
     }
 
-    /// What the numbers of a stack are, for messages.
+    /// The form of its stacks.
     fn form(self) -> lines::Form {
         match self {
             Self::Heap { .. } => lines::Form::Heap,
@@ -97,7 +98,7 @@ impl<'a> Kind<'a> {
         }
     }
 
-    /// What a profile of this kind says of itself.
+    /// An empty profile with the types of this kind.
     fn profile(self) -> Profile<'a> {
         let kind = |kind, unit| ValueType { kind, unit };
         let (sample_types, period_type, period) = match self {
@@ -143,13 +144,13 @@ impl<'a> Kind<'a> {
     }
 }
 
-/// How the numbers of a contention profile become waits and nanoseconds.
+/// Scale from the numbers of a contention profile to waits and nanoseconds.
 struct Scale {
     cycles_per_second: f64,
     period: i64,
 }
 
-/// Cycles that are nanoseconds, every wait.
+/// By default cycles are nanoseconds, and every wait is counted.
 impl Default for Scale {
     fn default() -> Self {
         Self {
@@ -176,7 +177,7 @@ impl Scale {
     }
 }
 
-/// Objects and bytes, of those that were sampled: an object is in the sample the more likely the larger it is.
+/// Estimates all objects and bytes from the sampled ones: larger objects are more likely to be sampled.
 fn unsampled(objects: i64, bytes: i64, rate: i64) -> (i64, i64) {
     if objects == 0 || bytes == 0 || rate <= 1 {
         return (objects, bytes);

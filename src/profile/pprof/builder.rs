@@ -1,6 +1,6 @@
-//! A profile in the making: equal functions, binaries and code addresses stand in it once.
+//! Builds profiles: equal functions, binaries and code addresses are stored once.
 //!
-//! Texts are borrowed. Samples are kept as they come; whoever wants equal stacks joined does so before.
+//! Texts are borrowed. Samples are stored as given; a caller that wants equal stacks merged does so before.
 
 use std::hash::{BuildHasher, Hash};
 
@@ -9,7 +9,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::profile::pprof::model::{Function, Line, Location, Mapping, Profile, SampleLabel};
 
-/// Makes a [`Profile`]. Every index that it gives out is one of the profile that it makes.
+/// Builds a [`Profile`]. All indices that it returns refer to that profile.
 pub struct Builder<'a> {
     profile: Profile<'a>,
     functions: Index,
@@ -18,7 +18,7 @@ pub struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    /// Starts from what the profile says of itself: types, period, time. Its tables must be empty.
+    /// Starts from a profile with types, period and time. Its tables must be empty.
     pub fn new(about: Profile<'a>) -> Self {
         Self {
             profile: Profile {
@@ -35,12 +35,12 @@ impl<'a> Builder<'a> {
     /// The index of a function.
     pub fn function(&mut self, function: Function<'a>) -> u32 {
         let functions = &mut self.profile.functions;
-        // Functions that differ in the rest hardly ever agree in name and file.
+        // Functions that differ in the other fields rarely share name and file.
         let key = |function: &Function<'a>| (function.name, function.file);
         self.functions.add(functions, function, |known| *known == function, key)
     }
 
-    /// The index of a binary. What one of its mentions has (functions, files, lines, inlined frames), the binary has.
+    /// The index of a binary. Its flags (functions, files, lines, inlined frames) are the union over all calls.
     pub fn mapping(&mut self, mapping: Mapping<'a>) -> u32 {
         let mappings = &mut self.profile.mappings;
         let key = |mapping: &Mapping<'a>| (mapping.file, mapping.build_id, mapping.start);
@@ -69,7 +69,7 @@ impl<'a> Builder<'a> {
             lines_end: (all.len() + lines.len()) as u32,
             is_folded: false,
         };
-        // The lines of the location in question are not in the table yet: they follow it.
+        // The new lines are appended first, to compare them in place with those of known locations.
         all.extend_from_slice(lines);
         let lines_of = |location: &Location| &all[location.lines_start as usize..location.lines_end as usize];
         let is_same =
@@ -122,8 +122,8 @@ struct Index {
 }
 
 impl Index {
-    /// The index of the row for which `is_same` is true, or of `row`, which is put at the end then. Rows that are the
-    /// same have the same `key`.
+    /// The index of the row for which `is_same` is true, or of `row`, which is then appended. Equal rows have equal
+    /// keys.
     fn add<T, Key: Hash>(
         &mut self,
         rows: &mut Vec<T>,

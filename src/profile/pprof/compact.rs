@@ -1,10 +1,10 @@
-//! Smaller profiles: samples taken out, and the locations and functions that nothing refers to any more.
+//! Makes profiles smaller: drops samples, and locations and functions that are no longer referred to.
 //!
-//! Mappings stay: they are few, and the first says which program it is.
+//! Mappings stay: they are few, and the first one names the program.
 
 use crate::profile::pprof::model::{Line, Location, Profile};
 
-/// Marks what is dropped in a table from old index to new.
+/// Marks dropped rows in a table from old index to new index.
 const GONE: u32 = u32::MAX;
 
 impl Profile<'_> {
@@ -39,7 +39,7 @@ impl Profile<'_> {
         self.label_starts.push(labels as u32);
     }
 
-    /// Drops locations that no sample has, and functions that no location has.
+    /// Drops locations without samples, and functions without locations.
     pub fn drop_unused(&mut self) {
         let mut location_indices = vec![GONE; self.locations.len()];
         for &location in &self.sample_locations {

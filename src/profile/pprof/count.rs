@@ -1,6 +1,6 @@
-//! Counts the samples of a profile without decoding it: one pass over the outermost fields, nothing allocated.
+//! Counts the samples of a profile without decoding it: one pass over the outermost fields, without allocations.
 //!
-//! What is inside a sample is not looked at.
+//! The contents of samples are not checked.
 
 use crate::profile::pprof::error::DecodeError;
 use crate::profile::pprof::reader::Reader;
@@ -8,7 +8,7 @@ use crate::profile::pprof::reader::Reader;
 /// Field `sample` of the message `Profile`.
 const SAMPLE: u32 = 2;
 
-/// How many samples an uncompressed profile holds.
+/// Number of samples in an uncompressed profile.
 pub fn sample_count(data: &[u8]) -> Result<usize, DecodeError> {
     let mut reader = Reader::new(data, 0);
     let mut count = 0;

@@ -1,10 +1,10 @@
-//! pprof bytes to columns: the hot path of every ingest.
+//! Decodes pprof bytes to columns: the hot path of every ingest.
 //!
-//! One walk over the bytes checks the outer framing and counts what is there; then the columns are allocated at their
+//! One pass over the bytes checks the outer framing and counts the messages. Then the columns are allocated at their
 //! exact size and each kind of message is read once, strings first, so that every reference can be resolved and checked
-//! when it is met. Nothing is allocated per sample. A message of two bytes becomes a struct of up to 64: what the
-//! columns take is known before they are allocated, and refused beyond a small multiple of the input. gzip is not
-//! handled here.
+//! immediately. Nothing is allocated per sample. A message of two bytes becomes a struct of up to 64: the size of the
+//! columns is computed before they are allocated, and refused beyond a small multiple of the input. gzip is not handled
+//! here.
 
 use hashbrown::HashMap;
 
@@ -67,7 +67,7 @@ impl<'a> Strings<'a> {
         Ok(Self(strings))
     }
 
-    /// The string of an index. Index 0 is the empty string even when there is no table.
+    /// The string with an index. Index 0 is the empty string even without a table.
     #[inline]
     fn get(&self, index: Number) -> Result<&'a str, DecodeError> {
         match self.0.get(index.value as usize) {
@@ -106,7 +106,7 @@ fn read_scalars<'a>(
     Ok(())
 }
 
-/// Turns ids into indices. Nearly every producer numbers from 1 without gaps: then no table is needed.
+/// Maps ids to indices. Nearly every producer numbers from 1 without gaps, which needs no table.
 struct Ids {
     what: &'static str,
     count: u32,

@@ -7,7 +7,7 @@ use crate::profile::pprof::strings::Strings;
 
 /// Encodes a profile. Its indices must be in bounds, as those of a decoded profile are.
 pub fn encode(profile: &Profile<'_>) -> Vec<u8> {
-    // A guess that avoids most growth: two bytes a reference, four a value, sixteen a message.
+    // An estimate that avoids most growth: two bytes per reference, four per value, sixteen per message.
     let guess = profile.sample_locations.len() * 2
         + profile.values.len() * 4
         + (profile.functions.len() * 4 + profile.locations.len() + profile.sample_count()) * 16;
@@ -25,7 +25,7 @@ pub fn encode(profile: &Profile<'_>) -> Vec<u8> {
         scratch.bytes.clear();
         let ids = profile.stack(sample).iter().map(|index| u64::from(*index) + 1);
         scratch.packed(1, ids, &mut inner);
-        // Zero values are written too: their number must be that of the sample types.
+        // Zero values are written too: a sample needs as many values as there are sample types.
         let values = profile.values_of(sample).iter().map(|value| *value as u64);
         scratch.packed(2, values, &mut inner);
         for label in profile.labels_of(sample) {
@@ -128,7 +128,7 @@ impl Writer {
         self.number(field, index as u64);
     }
 
-    /// A varint field; zero is the default and is not written.
+    /// Writes a varint field; zero is the default and is omitted.
     fn number(&mut self, field: u32, value: u64) {
         if value != 0 {
             self.varint(u64::from(field) << 3);

@@ -1,6 +1,6 @@
-//! What can be wrong with the bytes of a profile: the kind of fault and the byte at which it was found.
+//! Errors of decoding a profile: the kind of error and the byte at which it was found.
 //!
-//! The texts are for whoever sent the profile; nothing here decides what is done about it.
+//! The messages are for the sender of the profile; the caller decides what to do.
 
 /// The bytes are not a valid profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -8,11 +8,11 @@
 pub struct DecodeError {
     /// Offset in the uncompressed bytes.
     pub offset: usize,
-    /// What was found at this byte.
+    /// The kind of the error found there.
     pub kind: DecodeErrorKind,
 }
 
-/// The kinds of faults in a profile.
+/// Kinds of errors in a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeErrorKind {
@@ -42,12 +42,12 @@ pub enum DecodeErrorKind {
     /// A wire type that protobuf does not have, or a group.
     #[error("unknown wire type {0}")]
     UnknownWireType(u8),
-    /// A known field in an encoding it cannot have.
+    /// A known field has the wrong wire type.
     #[error("{message} field {field} has wire type {wire}")]
     WrongWireType {
         /// Name of the message that it is in.
         message: &'static str,
-        /// Number of the field in it.
+        /// Number of the field in the message.
         field: u32,
         /// Wire type that was found.
         wire: u8,
@@ -64,7 +64,7 @@ pub enum DecodeErrorKind {
     /// An index beyond the string table.
     #[error("string index {index} is out of range, the table has {count}")]
     StringIndex {
-        /// Index that was referred to.
+        /// The index that does not exist.
         index: i64,
         /// Length of the string table.
         count: usize,
@@ -80,18 +80,18 @@ pub enum DecodeErrorKind {
     DuplicateId {
         /// mapping, location or function.
         what: &'static str,
-        /// The id that is not as it must be.
+        /// The id that occurs twice.
         id: u64,
     },
-    /// A reference to a message that is not there.
+    /// A reference to a message that does not exist.
     #[error("{what} id {id} does not exist")]
     DanglingId {
         /// mapping, location or function.
         what: &'static str,
-        /// The id that is not as it must be.
+        /// The id that does not exist.
         id: u64,
     },
-    /// Tiny messages that would take far more memory than bytes of the profile.
+    /// Many tiny messages would take far more memory than the profile has bytes.
     #[error("its messages would take {bytes} bytes in memory, at most {limit} are allowed for a profile of this size")]
     Expansion {
         /// Bytes that the columns would take.
@@ -99,19 +99,19 @@ pub enum DecodeErrorKind {
         /// Largest number that is allowed.
         limit: usize,
     },
-    /// More comments than anybody writes.
+    /// More comments than are allowed.
     #[error("profile has more than {limit} comments")]
     TooManyComments {
         /// Largest number that is allowed.
         limit: usize,
     },
-    /// A profile must say what its values are.
+    /// The profile does not say what its values are.
     #[error("profile has no sample types")]
     NoSampleTypes,
-    /// More kinds of values than are looked at.
+    /// More sample types than are allowed.
     #[error("profile has more than {0} sample types")]
     SampleTypes(usize),
-    /// One value a sample type.
+    /// A sample must have one value per sample type.
     #[error("sample has {found} values, the profile has {expected} sample types")]
     ValueCount {
         /// Number of values of the sample.

@@ -1,6 +1,6 @@
-//! gzip around profiles: recognised by its magic, opened within a limit, and made.
+//! gzip around profiles: detection by magic, bounded decompression, and compression.
 //!
-//! The profile inside is not looked at.
+//! The profile inside is not checked.
 
 use std::io::{Read, Write};
 
@@ -12,11 +12,11 @@ use flate2::{Compression, Decompress, FlushDecompress, Status};
 /// First bytes of every gzip file.
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// Bytes of a member's header without options, and of what follows its data: checksum and length.
+/// Bytes of a member's header without options, and of the trailer: checksum and length.
 const HEADER_BYTES: usize = 10;
 const TRAILER_BYTES: usize = 8;
 
-/// Largest expansion that deflate can make: what the trailer says beyond it is a lie and no reason to allocate.
+/// Largest expansion that deflate can reach: a trailer that announces more is wrong and no reason to allocate.
 pub(crate) const MAX_RATIO: usize = 1032;
 
 /// The bytes could not be opened.
@@ -38,8 +38,8 @@ pub(crate) fn is_gzip(data: &[u8]) -> bool {
     data.starts_with(&MAGIC)
 }
 
-/// Uncompressed bytes that `data` claims to hold, at most `max_bytes`: the length of what is not gzip, else what the
-/// last member's trailer says. It may be a lie: whoever relies on it opens with it as the limit.
+/// Uncompressed bytes that `data` announces, at most `max_bytes`: the length of data that is not gzip, else the length
+/// in the last member's trailer. It may be wrong: callers that rely on it use it as the limit for decompression.
 pub(crate) fn announced_size(data: &[u8], max_bytes: usize) -> usize {
     let announced = if is_gzip(data) {
         data.last_chunk::<4>()
@@ -60,7 +60,7 @@ pub fn gunzip(data: &Bytes, max_bytes: usize) -> Result<Bytes, GzipError> {
             Ok(data.clone())
         };
     }
-    // The last four bytes say the length of the (last) member, so one allocation is enough in the usual case.
+    // The last four bytes are the length of the (last) member, so one allocation is usually enough.
     let announced = data
         .last_chunk::<4>()
         .map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize);
@@ -70,7 +70,7 @@ pub fn gunzip(data: &Bytes, max_bytes: usize) -> Result<Bytes, GzipError> {
     {
         return Ok(plain.into());
     }
-    // One byte more lets the reader see the end without growing.
+    // One extra byte lets the reader reach the end without growing the buffer.
     let mut plain = Vec::with_capacity(likely.saturating_add(1));
     let limit = (max_bytes as u64).saturating_add(1);
     MultiGzDecoder::new(data.as_ref())
@@ -83,9 +83,9 @@ pub fn gunzip(data: &Bytes, max_bytes: usize) -> Result<Bytes, GzipError> {
     Ok(plain.into())
 }
 
-/// Opens the file that nearly every sender makes, one member with a bare header, in one call into a buffer of its exact
-/// size: a reader's steps would copy the window after each. `None` when it is any other file, a damaged one too: who
-/// reads on says what is wrong.
+/// Decompresses the usual file, one member with a bare header, in one call into a buffer of its exact size: a streaming
+/// reader would copy the window after each step. `None` for any other file, including a damaged one, which the caller
+/// then reads step by step for the error.
 fn one_member(data: &[u8], length: usize) -> Option<Vec<u8>> {
     let (header, rest) = data.split_first_chunk::<HEADER_BYTES>()?;
     // Deflate, and no flags: neither name nor comment nor checksum of the header follows.

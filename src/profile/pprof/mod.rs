@@ -1,8 +1,8 @@
 //! pprof: the protobuf format of `github.com/google/pprof/proto/profile.proto`, decoded into columns that borrow from
 //! the buffer, and encoded again; gzip around it; the identity of stacks.
 //!
-//! Field numbers and rules of validity are those of profile.proto. Decoding bounds the memory it takes; limits on what
-//! a profile may hold are the store's.
+//! Field numbers and rules of validity are those of profile.proto. Decoding bounds the memory it takes; the store
+//! limits what a profile may contain.
 
 mod builder;
 mod compact;

@@ -5,9 +5,9 @@
 pub struct Profile<'a> {
     /// Meaning of each value of a sample.
     pub sample_types: Vec<ValueType<'a>>,
-    /// What samples are taken of.
+    /// The event that triggers samples.
     pub period_type: ValueType<'a>,
-    /// One sample every so many units of `period_type`.
+    /// Units of `period_type` between two samples.
     pub period: i64,
     /// Start of the collection, Unix time in nanoseconds; 0 when unknown.
     pub time_nanos: i64,
@@ -15,7 +15,7 @@ pub struct Profile<'a> {
     pub duration_nanos: i64,
     /// Sample type that a viewer shows first; may be empty.
     pub default_sample_type: &'a str,
-    /// Free text of whoever made the profile.
+    /// Free text from the producer of the profile.
     pub comments: Vec<&'a str>,
     /// Regular expression of frames that viewers leave out; may be empty.
     pub drop_frames: &'a str,
@@ -93,7 +93,7 @@ pub struct Location {
     pub lines_start: u32,
     /// End of its lines in [`Profile::lines`].
     pub lines_end: u32,
-    /// True when several functions were folded into one by the linker.
+    /// True when the linker folded several functions into one.
     pub is_folded: bool,
 }
 
@@ -131,7 +131,7 @@ impl<'a> Profile<'a> {
         &self.sample_locations[self.sample_starts[index] as usize..self.sample_starts[index + 1] as usize]
     }
 
-    /// Values of sample `index`, one a sample type.
+    /// Values of sample `index`, one per sample type.
     pub fn values_of(&self, index: usize) -> &[i64] {
         let width = self.sample_types.len();
         &self.values[index * width..(index + 1) * width]
@@ -142,7 +142,7 @@ impl<'a> Profile<'a> {
         &self.labels[self.label_starts[index] as usize..self.label_starts[index + 1] as usize]
     }
 
-    /// Bytes of memory that the columns take; the texts are not theirs.
+    /// Memory of the columns in bytes, without the borrowed texts.
     pub(crate) fn column_bytes(&self) -> usize {
         fn of<T>(column: &Vec<T>) -> usize {
             column.capacity() * size_of::<T>()

@@ -1,5 +1,5 @@
-//! The first walk over a profile: its outer framing is checked, what is there is counted, and the memory that columns
-//! of it would take is known before any is allocated.
+//! The first pass over a profile: checks the outer framing, counts the messages, and computes the memory of the columns
+//! before any is allocated.
 
 use crate::profile::pprof::error::{DecodeError, DecodeErrorKind};
 use crate::profile::pprof::model::{Function, Line, Location, Mapping, SampleLabel, ValueType};
@@ -31,7 +31,7 @@ pub(crate) fn max_column_bytes(size: usize) -> usize {
     size.saturating_mul(MAX_EXPANSION).saturating_add(FREE_BYTES)
 }
 
-/// Where the messages of one kind are.
+/// Location of the messages of one kind.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Run {
     pub(super) count: usize,
@@ -55,7 +55,7 @@ impl Run {
     }
 }
 
-/// What the first walk finds.
+/// Result of the first pass.
 #[derive(Default)]
 pub(super) struct Outline<'a> {
     /// By field number; 0 is not used.
@@ -74,7 +74,7 @@ pub(super) struct Outline<'a> {
     pub(super) period: i64,
 }
 
-/// An int64 and the offset at which it stands.
+/// An int64 and its offset.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Number {
     pub(super) value: u64,
@@ -128,7 +128,7 @@ impl<'a> Outline<'a> {
         }
     }
 
-    /// Counts what a sample holds. A packed field has as many numbers as bytes without the continuation bit.
+    /// Counts the entries of a sample. A packed field has as many numbers as bytes without the continuation bit.
     fn count_sample(&mut self, mut sample: Reader<'_>) -> Result<(), DecodeError> {
         let packed = |bytes: &[u8]| bytes.iter().filter(|byte| **byte < 0x80).count();
         while let Some(tag) = sample.tag()? {
@@ -154,7 +154,7 @@ impl<'a> Outline<'a> {
         Ok(())
     }
 
-    /// Notes a comment. Nobody writes many, and one byte of a packed field would become 32.
+    /// Adds a comment. Their number is limited, since one byte of a packed field would become 32.
     fn add_comment(&mut self, comment: Number) -> Result<(), DecodeError> {
         if self.comments.len() == MAX_COMMENTS {
             return Err(DecodeError {
@@ -171,7 +171,7 @@ impl<'a> Outline<'a> {
         let count = |field: u32| self.runs[field as usize].count;
         let parts = [
             (count(SAMPLE_TYPE), size_of::<ValueType<'_>>()),
-            // Start of its stack, start of its labels.
+            // Start of the stack, and start of the labels.
             (count(SAMPLE), 2 * size_of::<u32>()),
             (count(MAPPING), size_of::<Mapping<'_>>() + SPARSE_ID_BYTES),
             (count(LOCATION), size_of::<Location>() + SPARSE_ID_BYTES),
@@ -198,7 +198,7 @@ impl<'a> Outline<'a> {
     }
 }
 
-/// An int64 that stands here.
+/// Reads the int64 at the reader's position.
 #[inline]
 pub(super) fn number(reader: &mut Reader<'_>) -> Result<Number, DecodeError> {
     let offset = reader.position();

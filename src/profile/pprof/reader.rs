@@ -38,7 +38,7 @@ impl<'a> Reader<'a> {
         self.position
     }
 
-    /// True when the message is read.
+    /// True at the end of the message.
     pub(crate) fn is_at_end(&self) -> bool {
         self.position >= self.data.len()
     }
@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The error for a known field in the wrong encoding; a wire type that does not exist is said as such.
+    /// The error for a known field with the wrong wire type, or with one that does not exist.
     #[cold]
     pub(crate) fn wrong_wire_type(&self, message: &'static str, tag: Tag) -> DecodeError {
         self.error(match tag.wire {

@@ -1,9 +1,9 @@
-//! The identity of a stack: a content hash of its frames, so that writers agree on it without talking to each other.
+//! The identity of a stack: a content hash of its frames, so that writers agree on it without communication.
 //!
 //! A location is hashed once, over its lines (function, file, line, inlined) and its mapping (file, build id), or over
-//! its address where no function is known; a stack is the hash of the hashes of its locations, leaf first. The values
-//! are stored: a change of anything here is a new layout of the tables. Column, start line, system name (unless it
-//! stands in for the name) and address of symbolised frames are not part of it.
+//! its address when no function is known. A stack is the hash of the hashes of its locations, leaf first. The values
+//! are stored: any change here is a new layout of the tables. Column, start line, system name (unless it replaces the
+//! name) and address of symbolised frames are not part of it.
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -55,7 +55,7 @@ impl StackHasher {
                 if lines.is_empty() {
                     bytes.extend_from_slice(&location.address.to_le_bytes());
                 }
-                // All but the last line of a location are inlined, so their order says it.
+                // All but the last line of a location are inlined, so their order implies it.
                 for line in lines {
                     bytes.extend_from_slice(&functions[line.function as usize].to_le_bytes());
                     bytes.extend_from_slice(&line.line.to_le_bytes());
@@ -78,7 +78,7 @@ impl StackHasher {
 }
 
 impl<'a> Function<'a> {
-    /// The name to show: the readable one, or the one in the binary where that is all there is.
+    /// The readable name, or the name in the binary when there is no other.
     pub(crate) fn display_name(&self) -> &'a str {
         if self.name.is_empty() {
             self.system_name
@@ -88,8 +88,8 @@ impl<'a> Function<'a> {
     }
 }
 
-/// The hash of two texts and their border. Put together in `scratch` first: the state of a hash that takes pieces costs
-/// more to set up than the names to copy.
+/// The hash of two texts and their boundary. They are joined in `scratch` first: setting up an incremental hash costs
+/// more than copying the names.
 fn hash_texts(first: &str, second: &str, scratch: &mut Vec<u8>) -> u64 {
     scratch.clear();
     scratch.extend_from_slice(first.as_bytes());

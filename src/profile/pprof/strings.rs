@@ -33,7 +33,7 @@ impl<'a> Strings<'a> {
         &self.texts
     }
 
-    /// The texts by their index, for a message.
+    /// The texts by their index, as owned strings.
     pub(crate) fn into_texts(self) -> Vec<String> {
         self.texts.into_iter().map(str::to_owned).collect()
     }

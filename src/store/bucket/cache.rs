@@ -1,8 +1,8 @@
-//! Pieces of objects on the local disk, within a bound: what queries read again and again, and what was just written.
+//! A bounded disk cache of blocks of objects: what queries read repeatedly and what was just written.
 //!
-//! Objects of the tables are never written twice under one name, so a piece is right for ever. A piece is a file of
-//! its own with a checksum behind its bytes; what a crash left of one is recognised and read again from the bucket.
-//! The piece that was not asked for longest goes first.
+//! Objects of the tables are never written twice under one name, so a block never goes stale. Each block is a file with
+//! a checksum after its bytes; a block left incomplete by a crash fails the checksum and is read from the bucket again.
+//! The least recently used block is evicted first.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -13,12 +13,12 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-/// Bytes of a piece: one request to the bucket, and mostly the whole of a flushed file.
+/// Bytes of a block: one request to the bucket, usually a whole flushed file.
 pub(crate) const BLOCK_BYTES: u64 = 1 << 20;
-/// Checksum behind the bytes.
+/// Bytes of the checksum after a block.
 const TRAILER_BYTES: usize = 8;
 
-/// Which piece of which object.
+/// Identifies a block: the object and its block number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct BlockKey {
     object: u128,
@@ -26,7 +26,7 @@ pub(crate) struct BlockKey {
 }
 
 impl BlockKey {
-    /// Piece number `block` of the object at `path`.
+    /// Key of block `block` of the object at `path`.
     pub(super) fn new(path: &str, block: u32) -> Self {
         Self {
             object: xxh3_128(path.as_bytes()),
@@ -47,7 +47,7 @@ impl BlockKey {
     }
 }
 
-/// The cache; all of its operations block on the disk.
+/// The cache. All operations block on the disk.
 #[derive(Debug)]
 pub(crate) struct BlockCache {
     folder: PathBuf,
@@ -72,7 +72,7 @@ struct Entry {
 }
 
 impl State {
-    /// Whether the piece can be read; it is the newest then.
+    /// True when the block can be read; it then counts as the most recently used.
     fn touch(&mut self, key: BlockKey) -> bool {
         let Some(entry) = self.entries.get_mut(&key).filter(|entry| entry.written) else {
             return false;
@@ -84,7 +84,7 @@ impl State {
         true
     }
 
-    /// Counts a piece that is about to be written.
+    /// Reserves space for a block that is about to be written.
     fn insert(&mut self, key: BlockKey, bytes: u64) {
         self.remove(key);
         let stamp = self.next_stamp;
@@ -99,7 +99,7 @@ impl State {
         self.bytes += bytes;
     }
 
-    /// From now on the piece can be read. False when it had to make room for others meanwhile.
+    /// Makes a written block readable. False when it was evicted during the write.
     fn set_written(&mut self, key: BlockKey) -> bool {
         let entry = self.entries.get_mut(&key);
         entry.map(|entry| entry.written = true).is_some()
@@ -116,7 +116,7 @@ impl State {
 }
 
 impl BlockCache {
-    /// Opens the cache in `folder` with what an earlier process left there, cut to `limit` bytes.
+    /// Opens the cache in `folder` with the blocks of an earlier process, evicting down to `limit` bytes.
     pub(super) fn open(folder: &Path, limit: u64) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         let mut found = Vec::new();
@@ -158,7 +158,7 @@ impl BlockCache {
         self.state.lock().bytes
     }
 
-    /// Bytes that can be read.
+    /// Bytes of the blocks that can be read.
     #[cfg(test)]
     pub(crate) fn written_bytes(&self) -> u64 {
         let state = self.state.lock();
@@ -166,7 +166,7 @@ impl BlockCache {
         written.map(|entry| entry.bytes).sum()
     }
 
-    /// A piece, if it is here and whole.
+    /// A block, if it is cached and its checksum matches.
     pub(super) fn get(&self, key: BlockKey) -> Option<Bytes> {
         if !self.state.lock().touch(key) {
             return None;
@@ -184,13 +184,13 @@ impl BlockCache {
         whole
     }
 
-    /// Keeps a piece. A disk that refuses it costs speed only.
+    /// Stores a block. Disk errors are ignored: they cost speed only.
     pub(super) fn put(&self, key: BlockKey, data: &[u8]) {
         let bytes = (data.len() + TRAILER_BYTES) as u64;
         if bytes > self.limit {
             return;
         }
-        // Counted before it is written, so that the bound holds with several writers too.
+        // Counted before the write, so that the limit also holds with several writers.
         {
             let mut state = self.state.lock();
             if state.entries.contains_key(&key) {

@@ -1,7 +1,7 @@
-//! The client of a bucket with its requests counted, and with the entries of the tables' logs remembered.
+//! An object store client that counts requests and keeps log entries of the tables in memory.
 //!
-//! An entry of a log is written once and read at each look at the table, so those read are kept in memory, up to a
-//! bound. Everything else goes through.
+//! A log entry is written once and read on every reload of its table, so entries are kept in memory up to a bound. All
+//! other requests pass through.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 
 use crate::store::bucket::metrics::BucketMetrics;
 
-/// Bytes of remembered entries. One has some kilobytes, and a checkpoint comes every 50.
+/// Bound on the bytes of kept entries. An entry has a few kilobytes, and a checkpoint comes every 50 entries.
 const ENTRIES_BYTES: usize = 16 << 20;
 
 #[derive(Debug)]
@@ -38,7 +38,7 @@ struct Entries {
 }
 
 impl Counted {
-    /// Counts what goes to `inner`.
+    /// Counts the requests to `inner`.
     pub(super) fn new(inner: Arc<dyn ObjectStore>, metrics: BucketMetrics) -> Self {
         Self {
             inner,
@@ -60,7 +60,7 @@ impl Counted {
     fn remember(&self, meta: &ObjectMeta, bytes: &Bytes) {
         let mut entries = self.entries.lock();
         if entries.bytes + bytes.len() > ENTRIES_BYTES {
-            // Newer ones are read next; starting anew is cheap.
+            // Full: the newer entries are read next, so dropping all older ones is cheap.
             *entries = Entries::default();
         }
         if entries
@@ -73,7 +73,7 @@ impl Counted {
     }
 }
 
-/// An answer with the whole object.
+/// A result that holds the whole object.
 fn result_of(meta: ObjectMeta, bytes: Bytes) -> GetResult {
     GetResult {
         range: 0..bytes.len() as u64,
@@ -83,7 +83,7 @@ fn result_of(meta: ObjectMeta, bytes: Bytes) -> GetResult {
     }
 }
 
-/// Whether it is an entry of a table's log, `_delta_log/<20 digits>.json`, and wanted whole.
+/// True when the request is for a whole log entry, `_delta_log/<20 digits>.json`.
 fn is_entry(location: &Path, options: &GetOptions) -> bool {
     let plain = options.range.is_none()
         && !options.head

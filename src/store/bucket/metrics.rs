@@ -1,7 +1,7 @@
 //! Metric handles of a bucket and its cache; every name starts with `alluvium_store_object_`.
 //!
-//! They are registered only by a store whose tables lie in a bucket. Operations are counted once, however often they
-//! were tried inside.
+//! They are registered only by a store whose tables lie in a bucket. An operation counts once, however often it was
+//! retried.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -19,9 +19,9 @@ pub struct Operation {
 /// Handles; clones share the values.
 #[derive(Debug, Clone, Default)]
 pub struct BucketMetrics {
-    /// Operations; what was tried again inside of one counts once.
+    /// Operations; retries inside of one are not counted.
     pub requests: Family<Operation, Counter>,
-    /// Operations that failed after all attempts. What was not there, or there already, is no failure.
+    /// Operations that failed after all attempts. `NotFound` and `AlreadyExists` are no failures.
     pub failures: Family<Operation, Counter>,
     /// Bytes read from the bucket.
     pub read_bytes: Counter,
@@ -29,11 +29,11 @@ pub struct BucketMetrics {
     pub written_bytes: Counter,
     /// Bytes of the local cache.
     pub cache_bytes: Gauge,
-    /// Pieces of objects found in the cache.
+    /// Blocks of objects found in the cache.
     pub cache_hits: Counter,
-    /// Pieces read from the bucket.
+    /// Blocks read from the bucket.
     pub cache_misses: Counter,
-    /// Looks for the commits of other servers that failed.
+    /// Failed polls for the commits of other servers.
     pub sync_failures: Counter,
 }
 

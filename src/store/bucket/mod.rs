@@ -1,9 +1,9 @@
-//! A bucket in which the tables lie: its client, its cache, and the few operations that the store's own threads need.
+//! The bucket that holds the tables: its client, its cache, and the few operations that the store's own threads need.
 //!
 //! In: [`BucketOptions`] and a local folder. Out: blocking operations for the store's threads, and an `object_store`
-//! for queries that reads through the cache. Requests run in a small runtime of the bucket's own, so that neither a
-//! busy server nor a thread without a runtime stands in their way. The operations are for threads outside of any
-//! runtime.
+//! for queries that reads through the cache. Requests run in a small runtime that belongs to the bucket, so that they
+//! depend neither on a busy server runtime nor on the caller having one. The blocking operations must be called outside
+//! of any runtime.
 
 mod cache;
 mod counted;
@@ -36,11 +36,11 @@ use reader::CachedReads;
 
 pub use options::{BucketOptions, Provider, Secret};
 
-/// Threads for requests: they wait most of the time.
+/// Threads for requests, which mostly wait.
 const THREADS: usize = 2;
-/// Files up to this size go in one request.
+/// Files up to this size in bytes are uploaded in one request.
 const PUT_BYTES: u64 = 16 << 20;
-/// Pieces of larger files.
+/// Bytes of one part of a multipart upload.
 const PART_BYTES: usize = 8 << 20;
 
 /// An object that a listing found.
@@ -70,8 +70,8 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Makes the client; nothing is asked of the bucket yet. `dir` is the data folder, which gets `cache/` and
-    /// `spool/`; `None` for a reader that keeps nothing on the disk.
+    /// Creates the client without a request to the bucket. `dir` is the data folder, which gets `cache/` and `spool/`;
+    /// `None` for a reader that keeps nothing on disk.
     pub fn open(options: &BucketOptions, dir: Option<&Path>, metrics: BucketMetrics) -> Result<Self, StoreError> {
         let address = options.address();
         let refused = |reason: String| StoreError::Bucket {
@@ -124,7 +124,7 @@ impl Bucket {
         })
     }
 
-    /// Its address, as `s3://bucket/prefix/`.
+    /// Address of the root, as `s3://bucket/prefix/`.
     pub fn url(&self) -> &Url {
         &self.url
     }
@@ -134,27 +134,27 @@ impl Bucket {
         &self.handle
     }
 
-    /// The client: for the tables' logs.
+    /// The client without the cache, for the tables' logs.
     pub fn store(&self) -> Arc<dyn ObjectStore> {
         self.store.clone()
     }
 
-    /// The client with the cache before it: for queries.
+    /// The client behind the cache, for queries.
     pub fn reads(&self) -> Arc<dyn ObjectStore> {
         self.reads.clone()
     }
 
-    /// Counts of its requests.
+    /// Metrics of its requests.
     pub fn metrics(&self) -> &BucketMetrics {
         &self.metrics
     }
 
-    /// How often the commits of other servers are looked for.
+    /// Interval between polls for the commits of other servers.
     pub fn sync_interval(&self) -> Duration {
         self.sync_interval
     }
 
-    /// Where the object at `path`, relative to the root of the tables, lies in the bucket.
+    /// Location in the bucket of the object at `path`, which is relative to the root of the tables.
     pub fn location(&self, path: &str) -> Result<Location, String> {
         let all = match self.prefix.as_ref() {
             "" => path.to_owned(),
@@ -198,7 +198,7 @@ impl Bucket {
         self.run(async move { store.get(&location).await?.bytes().await })
     }
 
-    /// The object in a local file without a name, read from the cache as far as it is there.
+    /// A copy of the object in an unnamed local file; blocks that are cached are not requested.
     pub(crate) fn open_file(&self, path: &str, size: u64) -> io::Result<File> {
         let location = self.location(path).map_err(io::Error::other)?;
         let mut file = self.scratch()?;
@@ -210,7 +210,7 @@ impl Bucket {
             {
                 data
             } else {
-                // What is merged is not read again, so it does not push out what queries need.
+                // Not cached: inputs of a merge are not read again, and would evict what queries need.
                 let (store, location) = (self.store.clone(), location.clone());
                 let end = size.min(at + PUT_BYTES);
                 self.run(async move { store.get_range(&location, at..end).await })?
@@ -228,7 +228,7 @@ impl Bucket {
         Ok(file)
     }
 
-    /// A local file without a name.
+    /// Creates an unnamed local file.
     pub fn scratch(&self) -> io::Result<File> {
         let number = self.spooled.fetch_add(1, Ordering::Relaxed);
         let path = self.spool.join(format!("{}-{number}", std::process::id()));
@@ -237,7 +237,7 @@ impl Bucket {
         Ok(file)
     }
 
-    /// Writes a local file as a new object, and keeps its pieces in the cache: it is read soon.
+    /// Uploads a local file as a new object and caches its blocks, since it is read soon.
     pub fn upload(&self, path: &str, file: &mut File) -> io::Result<()> {
         let location = self.location(path).map_err(io::Error::other)?;
         let size = file.seek(SeekFrom::End(0))?;
@@ -281,7 +281,7 @@ impl Bucket {
         Ok(())
     }
 
-    /// Deletes an object; one that is not there is no error on every kind of store.
+    /// Deletes an object. Deleting a missing one is no error on some kinds of store.
     pub fn remove(&self, path: &str) -> io::Result<()> {
         let location = self.location(path).map_err(io::Error::other)?;
         let store = self.store.clone();
@@ -293,7 +293,7 @@ impl Bucket {
         work: impl Future<Output = object_store::Result<T>> + Send + 'static,
     ) -> io::Result<T> {
         let _entered = self.handle.enter();
-        // Kinds of errors carry over: callers treat `NotFound` and `AlreadyExists` differently.
+        // The kind of the error is kept: callers distinguish `NotFound` and `AlreadyExists`.
         executor::block_on(work).map_err(io::Error::from)
     }
 }
@@ -324,7 +324,7 @@ fn read_full(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// Creates the folder, without what a process left in it that was killed.
+/// Creates the folder, or empties it of what a killed process left.
 fn empty_folder(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     for entry in fs::read_dir(folder)? {

@@ -1,8 +1,8 @@
-//! Which bucket, and how it is reached: options with the names that Pyroscope gives them, turned into a client.
+//! Configuration of a bucket, with Pyroscope's option names, and the client made from it.
 //!
-//! In: [`BucketOptions`]. Out: an `object_store` client that retries with backoff. What an option leaves out is taken
-//! from the environment variables that the providers' own tools read (`AWS_*`, `GOOGLE_*`, `AZURE_*`). Secrets are
-//! never shown.
+//! In: [`BucketOptions`]. Out: an `object_store` client that retries with backoff. Options that are not set come from
+//! the environment variables that the providers' own tools read (`AWS_*`, `GOOGLE_*`, `AZURE_*`). Secrets are never
+//! printed.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -20,18 +20,18 @@ use tokio::runtime::Handle;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time to connect to the server of the bucket.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long one operation is tried again; the flush and the maintenance come again after it.
+/// How long one operation is retried; the flush and maintenance try again later on their own.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// A bucket for the tables.
+/// Options of the bucket that holds the tables.
 #[derive(Debug, Clone)]
 pub struct BucketOptions {
     pub provider: Provider,
     /// Folder inside of the bucket; empty for its root.
     pub prefix: String,
-    /// Bytes of the local disk for what was read from the bucket, 1 GiB. 0 for none.
+    /// Size of the local disk cache in bytes, 1 GiB. 0 disables it.
     pub cache_bytes: u64,
-    /// How often the commits of other servers are looked for, 15 seconds.
+    /// Interval between polls for the commits of other servers, 15 seconds.
     pub sync_interval: Duration,
     pub http: HttpOptions,
 }
@@ -39,11 +39,11 @@ pub struct BucketOptions {
 /// The kind of object store.
 #[derive(Debug, Clone)]
 pub enum Provider {
-    /// Amazon's, and whatever speaks its protocol.
+    /// Amazon S3 and compatible stores.
     S3(S3Options),
     Gcs(GcsOptions),
     Azure(AzureOptions),
-    /// One that the caller has made: for tests.
+    /// A store made by the caller, for tests.
     Given(GivenStore),
 }
 
@@ -62,7 +62,7 @@ pub struct S3Options {
     pub region: Option<String>,
     pub access_key_id: Option<String>,
     pub secret_access_key: Option<Secret>,
-    /// Token of temporary credentials.
+    /// Session token of temporary credentials.
     pub session_token: Option<Secret>,
     pub insecure: bool,
     /// The bucket is part of the host name and not of the path.
@@ -71,7 +71,7 @@ pub struct S3Options {
     pub encryption: Option<S3Encryption>,
 }
 
-/// Encryption by the server.
+/// Server-side encryption of S3.
 #[derive(Debug, Clone)]
 pub enum S3Encryption {
     S3,
@@ -84,7 +84,7 @@ pub struct GcsOptions {
     pub bucket: String,
     /// The JSON of a service account.
     pub service_account: Option<Secret>,
-    /// URL of another server that speaks the protocol: an emulator.
+    /// URL of a compatible server, such as an emulator.
     pub endpoint: Option<String>,
     /// Requests are not signed: for an emulator.
     pub anonymous: bool,
@@ -95,9 +95,9 @@ pub struct AzureOptions {
     pub account: String,
     pub key: Option<Secret>,
     pub container: String,
-    /// `blob.core.windows.net` of another cloud.
+    /// Domain of the endpoint, for clouds other than `blob.core.windows.net`.
     pub endpoint_suffix: Option<String>,
-    /// URL of the account at another server that speaks the protocol: an emulator.
+    /// URL of the account at a compatible server, such as an emulator.
     pub endpoint: Option<String>,
     /// Tenant of a service principal.
     pub tenant_id: Option<String>,
@@ -109,9 +109,9 @@ pub struct AzureOptions {
 
 #[derive(Debug, Clone, Default)]
 pub struct HttpOptions {
-    /// PEM file of a further certificate authority.
+    /// PEM file of an additional certificate authority.
     pub ca_file: Option<PathBuf>,
-    /// Certificates are not checked.
+    /// TLS certificates are not verified.
     pub skip_verify: bool,
 }
 
@@ -143,7 +143,7 @@ impl BucketOptions {
         }
     }
 
-    /// `s3://bucket/prefix/`: for messages, and as the base of the tables' addresses.
+    /// `s3://bucket/prefix/`, for messages and as the base URL of the tables.
     pub fn address(&self) -> String {
         let (scheme, bucket) = match &self.provider {
             Provider::S3(options) => ("s3", &options.bucket),
@@ -157,7 +157,8 @@ impl BucketOptions {
         }
     }
 
-    /// The client; its connections live in the runtime of `handle`. Fails on what cannot work, without a request.
+    /// Creates the client; its connections live in the runtime of `handle`. Fails on invalid options, without a
+    /// request.
     pub fn client(&self, handle: &Handle) -> Result<Arc<dyn ObjectStore>, String> {
         let connector = SpawnedReqwestConnector::new(handle.clone());
         let retry = RetryConfig {
@@ -166,7 +167,7 @@ impl BucketOptions {
                 max_backoff: Duration::from_secs(4),
                 base: 2.0,
             },
-            // Waits are drawn at random: ten of them in a row were seen to last 1.6 s. The time is the bound.
+            // Backoff is random: ten waits in a row were seen to last 1.6 s. The timeout is the bound.
             max_retries: usize::MAX,
             retry_timeout: RETRY_TIMEOUT,
         };
@@ -215,11 +216,11 @@ impl BucketOptions {
 
 impl S3Options {
     fn builder(&self, client: ClientOptions) -> Result<AmazonS3Builder, String> {
-        // Conditional puts (`If-None-Match: *`) are the builder's default, and what commits rely on.
+        // Commits rely on conditional puts (`If-None-Match: *`), the builder's default.
         let mut builder = AmazonS3Builder::from_env()
             .with_bucket_name(&self.bucket)
             .with_virtual_hosted_style_request(self.virtual_hosted);
-        // Client options of the environment would be lost: these carry the limits on time.
+        // Client options from the environment are overwritten: these options carry the timeouts.
         let mut client = client;
         if let Some(url) = self.endpoint_url()? {
             client = client.with_allow_http(url.starts_with("http://"));
@@ -258,7 +259,7 @@ impl S3Options {
         })
     }
 
-    /// Pyroscope's endpoints are `host:port`; a URL is taken too.
+    /// The endpoint as a URL: Pyroscope's endpoints are `host:port`, and URLs are accepted too.
     fn endpoint_url(&self) -> Result<Option<String>, String> {
         let Some(endpoint) = &self.endpoint else {
             return Ok(None);
@@ -287,7 +288,7 @@ impl S3Options {
     }
 }
 
-/// `https://host` with the bucket before the host.
+/// Inserts the bucket before the host: `https://bucket.host`.
 fn host_of_bucket(url: &str, bucket: &str) -> String {
     match url.split_once("://") {
         Some((scheme, host)) if !host.starts_with(&format!("{bucket}.")) => format!("{scheme}://{bucket}.{host}"),
@@ -316,7 +317,7 @@ impl GcsOptions {
             builder = builder.with_base_url(endpoint.trim_end_matches('/'));
         }
         if self.anonymous {
-            // For puts the client wants a token all the same, and would ask the machine's metadata server.
+            // The client wants a token for puts even without signing, and would ask the metadata server of the machine.
             let bearer = String::new();
             builder = builder
                 .with_skip_signature(true)

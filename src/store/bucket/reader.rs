@@ -1,7 +1,7 @@
-//! Objects read in pieces through the local cache: what queries see as their object store.
+//! An object store for queries that reads objects in blocks through the local cache.
 //!
-//! In: ranges of an object. Out: their bytes, from the cache as far as it has them; missing pieces that lie side by
-//! side are one request. Only reading goes through here; the rest is the client's.
+//! In: ranges of an object. Out: their bytes, from the cache where possible; neighbouring missing blocks are one
+//! request. Only reads go through the cache; all other operations go to the client.
 
 use std::fmt;
 use std::ops::Range;
@@ -21,7 +21,7 @@ use tokio::runtime::Handle;
 use crate::store::bucket::cache::{BLOCK_BYTES, BlockCache, BlockKey};
 use crate::store::bucket::metrics::BucketMetrics;
 
-/// Locks for objects of which pieces are missing: two queries that need the same piece read it once.
+/// Number of locks for fetches: two queries that miss the same block fetch it once.
 const STRIPES: usize = 64;
 
 /// The store with its cache.
@@ -34,7 +34,7 @@ pub(crate) struct CachedReads {
 }
 
 impl CachedReads {
-    /// Reads of `inner` through `cache`, whose disk is read in the runtime of `handle`.
+    /// Reads `inner` through `cache`; disk reads of the cache run in the runtime of `handle`.
     pub(super) fn new(
         inner: Arc<dyn ObjectStore>,
         cache: Arc<BlockCache>,
@@ -70,7 +70,7 @@ impl CachedReads {
                 Some(stripe) => Some(stripe.lock().await),
                 None => None,
             };
-            // Another may have read them meanwhile.
+            // Another reader may have fetched them while this one waited for the lock.
             blocks = self.cached(location, first, count).await;
             self.fetch(location, first, &mut blocks).await?;
         }
@@ -87,7 +87,7 @@ impl CachedReads {
         read.await.unwrap_or_else(|_| vec![None; count as usize])
     }
 
-    /// Reads the missing pieces.
+    /// Fetches the missing blocks.
     async fn fetch(&self, location: &Path, first: u64, blocks: &mut [Option<Bytes>]) -> Result<()> {
         let mut at = 0;
         while at < blocks.len() {
@@ -112,7 +112,7 @@ impl CachedReads {
         Ok(())
     }
 
-    /// Puts pieces in the cache, behind the back of the reader.
+    /// Puts blocks in the cache in the background.
     fn keep(&self, location: &Path, first: u64, blocks: Vec<Option<Bytes>>) {
         let (cache, path, metrics) = (self.cache.clone(), location.to_string(), self.metrics.clone());
         self.handle.spawn_blocking(move || {
@@ -126,7 +126,7 @@ impl CachedReads {
     }
 }
 
-/// The bytes of `range` out of pieces that begin at `base`.
+/// Copies the bytes of `range` out of blocks that begin at byte `base`.
 fn assemble(blocks: &[Option<Bytes>], base: u64, range: &Range<u64>) -> Bytes {
     let mut parts = Vec::with_capacity(blocks.len());
     let mut start = base;
@@ -196,7 +196,7 @@ impl ObjectStore for CachedReads {
     }
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        // One look for ranges that lie in the same or neighbouring pieces.
+        // One read for ranges that lie in the same or neighbouring blocks.
         object_store::coalesce_ranges(ranges, |range| self.read(location, range), BLOCK_BYTES).await
     }
 

@@ -1,7 +1,7 @@
-//! Files as the Delta log describes them: our add actions with their statistics, and the live files read back.
+//! Files in the Delta log: add actions with statistics, and the list of live files read back from the log.
 //!
-//! Statistics are written for the columns that prune. Times are text of millisecond resolution, as the protocol wants
-//! them: the smallest is rounded down and the largest up, so that no reader skips a file that it needs.
+//! Statistics are written for the columns that allow skipping files. Times are text with millisecond resolution, as the
+//! protocol requires: the smallest is rounded down and the largest up, so that no reader skips a file that it needs.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -20,8 +20,7 @@ use crate::store::schema::column::{PROFILE_TYPE, SERIES, STACK, TIME};
 use crate::store::snapshot::FileEntry;
 use crate::store::stats::{Bounds, FileStats};
 
-/// Member of a file's statistics with the XXH3 of its bytes, 16 hexadecimal digits. Other readers skip members that
-/// they do not know.
+/// Statistics member with the XXH3 of the file's bytes, 16 hexadecimal digits. Other readers skip unknown members.
 const CHECKSUM: &str = "alluviumXxh3";
 
 /// A file that was written and is to be committed.
@@ -35,9 +34,9 @@ pub(crate) struct NewFile {
     pub(crate) tenant: TenantId,
     /// Partition: days since 1970.
     pub(crate) day: i32,
-    /// What is known of the rows.
+    /// Row count and bounds of the columns.
     pub(crate) stats: FileStats,
-    /// XXH3 of the bytes of the file, where they were hashed while they were written.
+    /// XXH3 of the file's bytes, if they were hashed while they were written.
     pub(crate) checksum: Option<u64>,
 }
 
@@ -156,8 +155,8 @@ fn structure(columns: Vec<(&str, ArrayRef)>) -> Result<StructArray, ArrowError> 
     StructArray::try_new_with_length(fields, arrays, None, 1)
 }
 
-/// Live files from a batch of the kernel's scan metadata (columns `path`, `size`, `stats`, `fileConstantValues`); only
-/// rows that `selected` has. The error says what the batch lacks.
+/// Live files from the rows of a batch of the kernel's scan metadata (columns `path`, `size`, `stats`,
+/// `fileConstantValues`) that `selected` marks. The error says what the batch lacks.
 pub(crate) fn entries(table: Table, batch: &RecordBatch, selected: &[bool]) -> Result<Vec<FileEntry>, String> {
     let column = |name: &str| {
         batch
@@ -215,7 +214,7 @@ pub(crate) fn entries(table: Table, batch: &RecordBatch, selected: &[bool]) -> R
     Ok(files)
 }
 
-/// Fills in what the statistics say; statistics are optional, so what cannot be read is left out.
+/// Fills in the statistics of a file; they are optional, so unreadable ones are left out.
 fn read_stats(text: &str, entry: &mut FileEntry) {
     let Ok(stats) = serde_json::from_str::<serde_json::Value>(text) else {
         return;
@@ -240,9 +239,9 @@ fn read_stats(text: &str, entry: &mut FileEntry) {
         range(TIME).and_then(|(least, most)| Some(Bounds::new(micros(least)?, micros(most)?.saturating_add(999))));
 }
 
-/// A day as it stands in paths, `2026-11-21`.
+/// A day as in paths, `2026-11-21`.
 pub(crate) fn day_text(day: i32) -> String {
-    // Days outside of chrono's range do not come from microseconds in 64 bits.
+    // Unreachable in practice: microseconds in 64 bits give no day outside of chrono's range.
     NaiveDate::from_epoch_days(day).map_or_else(|| day.to_string(), |date| date.to_string())
 }
 

@@ -1,8 +1,9 @@
-//! How an entry gets into a table's log so that it is there whole or not at all, even when the power fails.
+//! Committers: they write an entry of a table's log atomically and durably, even across a power failure.
 //!
-//! The kernel's own committer writes through `object_store`, which does not sync local files. This one writes the
-//! entry under a temporary name, syncs it, links it to its real name (which fails when another writer was first) and
-//! syncs the folder. In a bucket the kernel's own does: a conditional put is whole and durable when it is answered.
+//! The kernel's own committer writes through `object_store`, which does not sync local files. This one writes the entry
+//! under a temporary name, syncs it, links it to its real name (which fails when another writer was first) and syncs
+//! the folder. In a bucket the kernel's committer suffices: a conditional put is atomic, and durable once it is
+//! answered.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use crate::store::delta::sums;
 use crate::store::fault::{Faults, Place};
 use crate::store::schema::Table;
 
-/// Writes entries of local logs.
+/// Commits to logs on the local disk.
 #[derive(Debug)]
 pub(crate) struct SyncedCommitter {
     pub(crate) table: Table,
@@ -74,8 +75,8 @@ impl Committer for SyncedCommitter {
     }
 }
 
-/// Writes the checksums of a file of the log. Without them damage is not recognised, which is no reason to fail a
-/// commit.
+/// Writes the checksums of a file of the log. Errors are ignored: without checksums damage goes unnoticed, but the
+/// commit is valid.
 pub(crate) fn write_sums(path: &Path, table: Table, faults: &Faults) {
     if let Err(error) = faults.run(Place::LogSums(table), || sums::write(path)) {
         tracing::warn!(error = %error, path = %path.display(), "cannot write the checksums of a file of the table's \
@@ -83,7 +84,7 @@ pub(crate) fn write_sums(path: &Path, table: Table, faults: &Faults) {
     }
 }
 
-/// Writes entries of logs in a bucket: a put that succeeds only when nobody has put that version.
+/// Commits to logs in a bucket, with a put that fails when the version exists.
 #[derive(Debug)]
 pub(crate) struct ObjectCommitter {
     table: Table,
@@ -92,7 +93,7 @@ pub(crate) struct ObjectCommitter {
 }
 
 impl ObjectCommitter {
-    /// For the log of `table`.
+    /// A committer for the log of `table`.
     pub(crate) fn new(table: Table, faults: Faults) -> Self {
         Self {
             table,
@@ -113,7 +114,7 @@ impl Committer for ObjectCommitter {
             .check(Place::EntryLink(self.table))
             .map_err(KernelError::IOError)?;
         let response = self.inner.commit(engine, actions, commit_metadata)?;
-        // An error from here on is that of an answer which did not arrive: the entry is there.
+        // A failure from here on means a lost answer: the entry exists.
         self.faults
             .check(Place::EntryFolderSync(self.table))
             .map_err(KernelError::IOError)?;

@@ -1,8 +1,8 @@
-//! The executor under delta_kernel's default engine: everything runs on the calling thread.
+//! The executor under delta_kernel's default engine: it runs everything on the calling thread.
 //!
-//! The store speaks to the kernel from threads of its own. On a local disk `object_store` works without a runtime, so
-//! none is made for it; for a bucket the thread enters that bucket's runtime, in which timers and connections live.
-//! Calls may nest, as a checkpoint's do.
+//! The store calls the kernel from its own threads. On a local disk `object_store` works without a runtime, so there is
+//! none; for a bucket the thread enters that bucket's runtime, which drives timers and connections. Calls may nest, as
+//! in a checkpoint.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use delta_kernel_default_engine::executor::TaskExecutor;
 use futures::future::BoxFuture;
 use tokio::runtime::{EnterGuard, Handle};
 
-/// Runs futures where they are waited for.
+/// Runs each future on the thread that waits for it.
 #[derive(Debug)]
 pub(crate) struct InlineExecutor {
     pub(crate) handle: Option<Handle>,
@@ -63,7 +63,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Polls on this thread until it is done.
+/// Polls a future on this thread until it completes.
 pub(crate) fn block_on<T: Future>(task: T) -> T::Output {
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut context = Context::from_waker(&waker);

@@ -1,7 +1,7 @@
-//! What the names of files in a table's log say, and which checkpoint its hint names.
+//! Names of the files in a table's log: which version they belong to, and which checkpoint the hint names.
 
-/// Whether a file has a name of [`temporary_name`](crate::base::file::temporary_name), or is what `object_store`
-/// leaves of one.
+/// True for a name of [`temporary_name`](crate::base::file::temporary_name), also with the suffix that `object_store`
+/// adds to it.
 pub(crate) fn is_temporary(name: &str) -> bool {
     let staged = || {
         let (name, number) = name.rsplit_once('#')?;
@@ -12,7 +12,7 @@ pub(crate) fn is_temporary(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(".tmp")
 }
 
-/// The version that a file of the log, or its checksums, belong to.
+/// The version that a log file, or its file of checksums, belongs to.
 pub(crate) fn version_of(name: &str) -> Option<u64> {
     if is_temporary(name) {
         return None;

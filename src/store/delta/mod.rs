@@ -1,8 +1,8 @@
 //! The four Delta tables of a data folder: created, opened, appended to with a transaction id, checkpointed, listed.
 //!
-//! delta_kernel does the protocol; this module adds what its default parts lack on a local disk: every entry and
-//! checkpoint is synced before its name appears ([`commit`]). In a bucket an entry is a conditional put, which only
-//! one writer wins. `docs/adr/0002-delta-kernel.md` has the facts. Data files are written elsewhere.
+//! delta_kernel implements the protocol; this module adds what its defaults lack on a local disk: every entry and
+//! checkpoint is synced before its name appears ([`commit`]). In a bucket an entry is a conditional put, which only one
+//! writer can win. `docs/adr/0002-delta-kernel.md` has the details. Data files are written elsewhere.
 
 mod actions;
 pub(crate) mod commit;
@@ -43,15 +43,15 @@ pub(crate) use actions::{NewFile, day_text, unescape};
 use commit::{ObjectCommitter, SyncedCommitter};
 use executor::InlineExecutor;
 
-/// Table property with the layout's version.
+/// Table property that holds the layout version.
 pub(crate) const LAYOUT_PROPERTY: &str = "alluvium.layoutVersion";
-/// What the log names as the writer.
+/// Name of the writer in the log.
 const ENGINE_INFO: &str = concat!("alluvium/", env!("CARGO_PKG_VERSION"));
-/// Commits between checkpoints: opening a table reads at most so many entries one by one.
+/// Commits between checkpoints: opening a table reads at most this many entries one by one.
 pub(crate) const CHECKPOINT_INTERVAL: u64 = 50;
-/// After one that failed the next is tried when the version is a multiple of this.
+/// A failed checkpoint is retried when the version is a multiple of this.
 const CHECKPOINT_RETRY: u64 = 5;
-/// Attempts against other writers before a commit is given up (the flush comes again).
+/// Attempts of a commit against other writers before it fails; the flush tries again later.
 const COMMIT_ATTEMPTS: usize = 20;
 
 /// One table, opened at a version of its log.
@@ -65,7 +65,7 @@ pub(crate) struct DeltaTable {
     faults: Faults,
 }
 
-/// What replacing files does to the rows of a table, as the table's log says it.
+/// The operation that the table's log names for replaced files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operation {
     Delete,
@@ -74,12 +74,12 @@ pub(crate) enum Operation {
     Downsample,
 }
 
-/// What became of an attempt to replace files.
+/// Result of an attempt to replace files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Replaced {
     /// It is committed, by this attempt or an earlier one.
     Done,
-    /// Some of the files to be replaced are not live any more: nothing was done.
+    /// Some of the files to be replaced are no longer live: nothing was done.
     Stale,
 }
 
@@ -120,7 +120,7 @@ impl DeltaTable {
         Ok(Self::open(root, table)?.with_faults(faults))
     }
 
-    /// Opens the table in `root`, which must exist.
+    /// Opens an existing table in `root`.
     pub(crate) fn open(root: &Root, table: Table) -> Result<Self, StoreError> {
         if let Root::Folder(folder) = root {
             sums::check(&folder.join(log_of(table)))?;
@@ -148,14 +148,14 @@ impl DeltaTable {
         }
     }
 
-    /// The table with places at which a test may let it fail.
+    /// Adds the hooks at which a test makes the table fail.
     #[must_use]
     pub(crate) fn with_faults(mut self, faults: Faults) -> Self {
         self.faults = faults;
         self
     }
 
-    /// The table with so many commits between checkpoints.
+    /// Sets the number of commits between checkpoints.
     #[must_use]
     pub(crate) fn with_checkpoint_interval(mut self, commits: u64) -> Self {
         self.checkpoint_interval = commits;
@@ -179,12 +179,12 @@ impl DeltaTable {
         &self.root
     }
 
-    /// Where the table lies, for people.
+    /// Path or address of the table, for messages.
     pub(crate) fn place(&self) -> PathBuf {
         self.root.name(self.table.name())
     }
 
-    /// Version of the log that was read last.
+    /// Version of the log that was last read.
     pub(crate) fn version(&self) -> u64 {
         self.snapshot.version()
     }
@@ -200,18 +200,18 @@ impl DeltaTable {
         self.list().map_err(StoreError::table("list the files of", self.table))
     }
 
-    /// Adds files as transaction `version` of `writer`; durable when it returns. `false` and nothing done when that
-    /// version is committed already.
+    /// Adds files as transaction `version` of `writer`; durable when it returns. Returns `false` and does nothing when
+    /// that version is already committed.
     pub(crate) fn append(&mut self, writer: &str, version: i64, files: &[NewFile]) -> Result<bool, StoreError> {
         self.try_append(writer, version, files)
             .map_err(StoreError::table("commit to", self.table))
     }
 
-    /// Writes a checkpoint when enough commits came since the last. A failure costs reading time only and is logged;
-    /// one of the next commits tries again.
+    /// Writes a checkpoint when enough commits followed the last one. A failure only slows down opening the table: it
+    /// is logged, and a later commit tries again.
     pub(crate) fn checkpoint_if_due(&mut self) {
         let version = self.snapshot.version();
-        // First what costs no look at the log, which may be in a bucket.
+        // The test that needs no read of the log comes first: the log may be in a bucket.
         if version < self.checkpoint_interval || !version.is_multiple_of(CHECKPOINT_RETRY) {
             return;
         }
@@ -229,7 +229,7 @@ impl DeltaTable {
         for attempt in 0..COMMIT_ATTEMPTS {
             self.refresh()?;
             if self.snapshot.get_app_id_version(writer, engine.as_ref())? >= Some(version) {
-                // Written by an attempt that failed later: make sure that its name is durable too.
+                // An earlier attempt wrote the entry and failed later: its name may not be durable yet.
                 self.sync_log()?;
                 return Ok(false);
             }
@@ -238,7 +238,7 @@ impl DeltaTable {
                 .clone()
                 .update_table(UpdateTableOperation::Write, ENGINE_INFO, true)
                 .with_transaction_id(writer, version);
-            // A transaction without files only says that it happened; the kernel does not call that an append.
+            // A transaction without files only records its version; the kernel does not call it an append.
             let builder = if files.is_empty() {
                 builder
             } else {
@@ -270,8 +270,8 @@ impl DeltaTable {
         Err(KernelError::generic("other writers were first each time"))
     }
 
-    /// Takes files (paths as [`FileEntry`] has them) out of the table and puts others in, in one entry; durable when
-    /// it returns. An attempt that failed after its entry became visible is recognised by its files.
+    /// Replaces files (paths as in [`FileEntry`]) with others in one entry; durable when it returns. An earlier attempt
+    /// that failed after its entry became visible is recognised by its files.
     pub(crate) fn replace(
         &mut self,
         remove: &HashSet<String>,
@@ -346,7 +346,7 @@ impl DeltaTable {
         committer(&self.root, self.table, self.faults.clone())
     }
 
-    /// Makes the names in the log durable, where they are not by themselves.
+    /// Syncs the log's folder, on storage that needs it, so that the names in it are durable.
     fn sync_log(&self) -> KernelResult<()> {
         match &self.root {
             Root::Folder(folder) => {
@@ -356,7 +356,7 @@ impl DeltaTable {
         }
     }
 
-    /// Waits a little before the next attempt against other writers, longer each time, so that they do not keep step.
+    /// Waits before the next attempt against other writers, longer each time and by random amounts.
     fn give_way(&self, attempt: usize) {
         if self.root.bucket().is_some() {
             let most = 10u64 << attempt.min(6);
@@ -364,7 +364,7 @@ impl DeltaTable {
         }
     }
 
-    /// Reads what other writers, or an attempt of ours that failed late, have committed since.
+    /// Reads the commits since the last read: those of other writers, or of an own attempt that failed late.
     pub(crate) fn reload(&mut self) -> Result<(), StoreError> {
         self.refresh().map_err(StoreError::table("read", self.table))
     }
@@ -396,7 +396,7 @@ impl DeltaTable {
                 }
                 Some((Staged::new(&path), path))
             }
-            // An object is there whole or not at all.
+            // Objects are written atomically and need no check.
             Root::Bucket(_) => None,
         };
         let target = match &staged {

@@ -1,9 +1,9 @@
-//! Checksums of a table's log on a local disk: beside each entry and checkpoint a file `.NAME.crc` in the form of
-//! Hadoop's local file system, which Spark reads too and other readers pass over.
+//! Checksums of a table's log on a local disk: a file `.NAME.crc` beside each entry and checkpoint, in the format of
+//! Hadoop's local file system, which Spark reads and other readers ignore.
 //!
-//! Delta has no checksum of an entry, and a flipped bit in one may still be JSON: a version that doubles profiles,
-//! statistics that hide them. A checksum that is missing or torn says nothing (it is written after the entry, and not
-//! synced); one that differs is damage.
+//! Delta has no checksum for an entry, and an entry with a flipped bit may still be valid JSON: a version that doubles
+//! profiles, or statistics that hide them. A missing or torn checksum proves nothing, since it is written after the
+//! entry and not synced; a checksum that differs means damage.
 
 use std::fs;
 use std::io;
@@ -15,10 +15,10 @@ use crate::store::delta::log_files::version_of_hint;
 
 /// First bytes of a file of checksums.
 const MAGIC: [u8; 4] = *b"crc\0";
-/// Bytes a checksum, as Hadoop has them.
+/// Bytes covered by one checksum, as in Hadoop.
 const CHUNK_BYTES: usize = 512;
 
-/// The file of checksums of `path`.
+/// Path of the checksum file of `path`.
 pub(crate) fn sums_path(path: &Path) -> PathBuf {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     path.with_file_name(format!(".{name}.crc"))
@@ -36,12 +36,12 @@ pub(crate) fn sums(bytes: &[u8]) -> Vec<u8> {
     sums
 }
 
-/// Writes the checksums of a file that is complete.
+/// Writes the checksum file of a complete file.
 pub(crate) fn write(path: &Path) -> io::Result<()> {
     fs::write(sums_path(path), sums(&fs::read(path)?))
 }
 
-/// Chunks of `bytes` that differ from what `sums` says; `None` when it says nothing of bytes of this length or is torn.
+/// Chunks of `bytes` that do not match `sums`; `None` when `sums` is torn or made for another length.
 fn differing(bytes: &[u8], sums: &[u8]) -> Option<Vec<usize>> {
     let of_chunks = sums
         .strip_prefix(&MAGIC)?
@@ -54,7 +54,7 @@ fn differing(bytes: &[u8], sums: &[u8]) -> Option<Vec<usize>> {
     Some(wrong.map(|(index, _)| index).collect())
 }
 
-/// What is wrong with a file of the log, if anything is known to be.
+/// What is wrong with a log file, or `None` when its checksums match or prove nothing.
 pub(crate) fn fault(path: &Path) -> io::Result<Option<String>> {
     let bytes = fs::read(path)?;
     let sums = match fs::read(sums_path(path)) {
@@ -63,7 +63,7 @@ pub(crate) fn fault(path: &Path) -> io::Result<Option<String>> {
         Err(error) => return Err(error),
     };
     Ok(match differing(&bytes, &sums) {
-        // Checksums of so many chunks are whole, and the file has fewer: it is what has been cut.
+        // The checksums cover more chunks than the file has: the file was truncated.
         None if sums.starts_with(&MAGIC) && (sums.len().saturating_sub(8)) / 4 > bytes.len().div_ceil(CHUNK_BYTES) => {
             Some(format!("it is too short, {} bytes are left", bytes.len()))
         }
@@ -78,8 +78,8 @@ pub(crate) fn fault(path: &Path) -> io::Result<Option<String>> {
     })
 }
 
-/// Mends a file in which each damaged part has one flipped bit; false when there is more damage, or none. A checksum
-/// of 32 bits tells every single flipped bit of 512 bytes from every other and from any two.
+/// Repairs a file in which each damaged chunk has one flipped bit; false when there is more damage, or none. A 32-bit
+/// checksum distinguishes every single flipped bit of 512 bytes from every other and from any two.
 pub(crate) fn mend(path: &Path) -> io::Result<bool> {
     let mut bytes = fs::read(path)?;
     let Ok(sums) = fs::read(sums_path(path)) else {
@@ -105,38 +105,37 @@ pub(crate) fn mend(path: &Path) -> io::Result<bool> {
     }
     let permissions = fs::metadata(path)?.permissions();
     replace(path, &bytes)?;
-    // Programs that could read the old file can read the new one.
+    // Keep the permissions, so that the same programs can read the new file.
     fs::set_permissions(path, permissions)?;
     Ok(true)
 }
 
-/// Files of a table's log that are read to open it: checkpoint and later entries, or all that is there; and damage
-/// that is known of them.
+/// Files of a table's log and the damage found in them: the checkpoint and later entries, or all files.
 pub(crate) struct LogFiles {
     /// Entries and checkpoints, by version.
     pub(crate) files: Vec<PathBuf>,
     pub(crate) faults: Vec<Fault>,
 }
 
-/// What is wrong with a file of a table's log.
+/// Damage of one file of a table's log.
 pub(crate) struct Fault {
     /// The file; it may be missing.
     pub(crate) path: PathBuf,
     pub(crate) reason: String,
-    /// Whether readers of the table meet it.
+    /// Whether reading the table needs the file.
     pub(crate) matters: bool,
 }
 
-/// How much of a log is looked at.
+/// Which files of a log are checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// What is read to open the table.
+    /// Those that are read to open the table.
     Needed,
-    /// That, and what a checkpoint covers.
+    /// Those, and the files that a checkpoint covers.
     Whole,
 }
 
-/// Looks at the log of a table.
+/// Checks the log of a table.
 pub(crate) fn look(log: &Path, extent: Extent) -> Result<LogFiles, StoreError> {
     let mut entries: Vec<(u64, PathBuf)> = Vec::new();
     let mut checkpoints: Vec<(u64, PathBuf)> = Vec::new();
@@ -176,14 +175,14 @@ pub(crate) fn look(log: &Path, extent: Extent) -> Result<LogFiles, StoreError> {
                 true,
             ));
         }
-        // Readers list the folder.
+        // The hint is optional: readers list the folder instead.
         None if hint.exists() => found.faults.push(fault_of(hint, "it names no checkpoint", false)),
         _ => {}
     }
     let start = checkpoints.last().map(|(version, _)| *version);
     let from = start.map_or(0, |version| version + 1);
-    // Without a checkpoint the first entry is 0; after it no entry may be missing. One that came while the folder was
-    // listed is there now.
+    // Without a checkpoint the first entry is 0; after it no entry may be missing. One that appeared during the listing
+    // exists by now.
     let last = entries.last().map_or(from, |(version, _)| version + 1);
     for version in from..last {
         let path = log.join(format!("{version:020}.json"));
@@ -204,7 +203,7 @@ pub(crate) fn look(log: &Path, extent: Extent) -> Result<LogFiles, StoreError> {
         match fault(path) {
             Ok(Some(reason)) => found.faults.push(fault_of(path.clone(), &reason, true)),
             Ok(None) => {}
-            // Trimmed by a running server.
+            // A running server has trimmed its log.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(StoreError::io("read", path)(error)),
         }
@@ -212,7 +211,7 @@ pub(crate) fn look(log: &Path, extent: Extent) -> Result<LogFiles, StoreError> {
     Ok(found)
 }
 
-/// Fails with the first file of the log that is damaged, of those that are read to open the table.
+/// Fails when a log file that is read to open the table is damaged; names the first.
 pub(crate) fn check(log: &Path) -> Result<(), StoreError> {
     match look(log, Extent::Needed)?
         .faults
@@ -230,7 +229,7 @@ pub(crate) fn check(log: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Puts a table's log in order where that loses nothing; says what it did to which file.
+/// Repairs a table's log where that loses nothing; returns what was done to which file.
 pub(crate) fn repair(log: &Path) -> Result<Vec<(PathBuf, String)>, StoreError> {
     let mut done = Vec::new();
     for Fault { path, .. } in look(log, Extent::Whole)?.faults {
@@ -258,7 +257,7 @@ pub(crate) fn repair(log: &Path) -> Result<Vec<(PathBuf, String)>, StoreError> {
     Ok(done)
 }
 
-/// Whether every entry up to that of a checkpoint is there and sound.
+/// Whether every entry up to the version of a checkpoint exists and is intact.
 fn has_entries_before(log: &Path, checkpoint: &Path) -> bool {
     let name = checkpoint.file_name().map(|name| name.to_string_lossy().into_owned());
     let Some(version) = name.and_then(|name| name.get(..20)?.parse::<u64>().ok()) else {

@@ -1,4 +1,4 @@
-//! A generation of profiles in memory, and views of it as it was at one moment.
+//! A generation of profiles in memory, and consistent views of it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,20 +17,20 @@ use crate::store::ingest::Prepared;
 pub(crate) struct Head {
     pub(super) partitions: RwLock<BTreeMap<(TenantId, i32), Partition>>,
     known: Arc<KnownStacks>,
-    /// Profiles applied so far; a view sees those below the number it was made with.
+    /// Number of profiles applied so far; a view sees those below the number it was made with.
     applied: AtomicU64,
     bytes: AtomicU64,
     first_applied: Mutex<Option<Instant>>,
 }
 
-/// A head as it was at one moment.
+/// A view of a head at one moment.
 pub(crate) struct HeadView {
     pub(super) head: Arc<Head>,
     pub(super) applied: u64,
 }
 
 impl Head {
-    /// An empty generation that need not keep the frames of `known` stacks.
+    /// An empty generation that may omit the frames of `known` stacks.
     pub(crate) fn new(known: Arc<KnownStacks>) -> Self {
         Self {
             partitions: RwLock::default(),
@@ -73,7 +73,7 @@ impl Head {
         *self.first_applied.lock()
     }
 
-    /// The head as of now: later profiles do not show.
+    /// A view of the head as of now: later profiles are not in it.
     pub(crate) fn view(self: &Arc<Self>) -> HeadView {
         HeadView {
             head: self.clone(),
@@ -81,7 +81,7 @@ impl Head {
         }
     }
 
-    /// After the head's tables were committed and published: its stacks need not be written again.
+    /// Marks the stacks of the head as known, so that they are not written again. For after the commit and publication.
     pub(crate) fn remember_stacks(&self) {
         for ((tenant, day), partition) in self.partitions.read().iter() {
             self.known.add(tenant, *day, partition.own_stacks());

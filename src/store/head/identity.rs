@@ -1,11 +1,11 @@
-//! A hasher for keys that are hashes themselves.
+//! A hasher for keys that are already hashes.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A hasher for keys that are hashes themselves.
+/// Builds hashers for keys that are already hashes.
 pub(crate) type Identity = BuildHasherDefault<IdentityHasher>;
 
-/// Passes a 64-bit key through.
+/// Returns a 64-bit key as its hash.
 #[derive(Default, Clone, Copy)]
 pub(crate) struct IdentityHasher(u64);
 

@@ -3,12 +3,12 @@
 use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The number of a text of a [`Texts`].
+/// Index of a text in a [`Texts`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct TextId(u32);
 
 impl TextId {
-    /// In place of a text: there is none.
+    /// Marks the absence of a text.
     pub(crate) const NONE: Self = Self(u32::MAX);
 
     pub(crate) fn to_le_bytes(self) -> [u8; 4] {

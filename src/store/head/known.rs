@@ -1,8 +1,8 @@
-//! Which stacks the tables hold already, so that a flush need not write them, nor a head keep their frames, again.
+//! The stacks that the tables already hold, so that a flush does not write them again and a head does not keep their
+//! frames.
 //!
-//! A stack is written once a tenant and day by one process; after a restart it is written once more, which readers
-//! must expect anyway because several writers may share a table. The set is bounded; when it is full, new stacks are
-//! simply written again.
+//! A process writes a stack once per tenant and day. After a restart it is written once more, which readers must handle
+//! anyway because several writers may share a table. The set is bounded; when it is full, new stacks are written again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::profile::{StackId, TenantId};
 use crate::store::head::identity::Identity;
 
-/// Ids kept over all tenants and days: at most some 20 MB.
+/// Limit on the ids of all tenants and days: about 20 MB.
 const LIMIT: usize = 1 << 20;
 
 /// Ids of the stacks of one tenant and day that are in a committed file.
@@ -26,7 +26,7 @@ pub(crate) struct KnownStacks {
 }
 
 impl KnownStacks {
-    /// The set of a tenant's day.
+    /// The set of one tenant and day.
     pub(crate) fn day(&self, tenant: &TenantId, day: i32) -> DayStacks {
         self.days.lock().entry((day, tenant.clone())).or_default().clone()
     }

@@ -1,4 +1,5 @@
-//! Profiles in memory, queryable at once: columns per series and profile type, stacks and series beside them.
+//! The head: profiles in memory, queryable at once, as columns per series and profile type, with their stacks and
+//! series.
 //!
 //! In: prepared profiles, applied by one thread at a time. Out: record batches for queries ([`scan`]) and sorted ones
 //! for the flush ([`sorted`]). A head is a generation: it is filled, frozen, written to tables and dropped. Applying a

@@ -20,7 +20,7 @@ pub(crate) struct Partition {
     /// Distinct stacks in the order of their arrival.
     pub(crate) stacks: Vec<Stack>,
     stack_frames: Vec<u32>,
-    /// By stack: its last row.
+    /// Last row of each stack, by index in `stacks`.
     last_rows: Vec<LastRow>,
     /// Number of the column that is being applied.
     stamp: u32,
@@ -65,7 +65,7 @@ pub(crate) struct Group {
     pub(crate) links: Vec<(u32, Link)>,
 }
 
-/// Ids of the span and trace of a row, [`TextId::NONE`] for none.
+/// Ids of the span and trace of a row, [`TextId::NONE`] when absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Link {
     pub(crate) span: TextId,
@@ -105,9 +105,9 @@ pub(crate) struct Frame {
     pub(crate) mapping: TextId,
     /// Build id of the binary.
     pub(crate) build_id: TextId,
-    /// Address, 0 where the function is known: the identity of a stack does not hold it.
+    /// Address, 0 where the function is known: the address is not part of a stack's identity.
     pub(crate) address: u64,
-    /// Inlined into the next frame of the stack.
+    /// True when it is inlined into the next frame of the stack.
     pub(crate) inlined: bool,
 }
 
@@ -119,7 +119,7 @@ pub(crate) struct Frames {
 }
 
 impl Partition {
-    /// Empty, leaving out the frames of `known` stacks.
+    /// An empty partition that omits the frames of `known` stacks.
     pub(crate) fn new(known: DayStacks) -> Self {
         Self {
             texts: Texts::default(),
@@ -266,7 +266,7 @@ impl Partition {
         index
     }
 
-    /// Adds the frames of a location: one a line, innermost first, or one for the bare address.
+    /// Adds the frames of a location: one per line, innermost first, or one for the bare address.
     fn push_frames(&mut self, location: &Location, symbols: &Symbols) {
         let (mapping, build_id) = match location.mapping {
             Location::NO_MAPPING => ("", ""),
@@ -312,7 +312,7 @@ struct Filler<'a> {
 }
 
 impl Filler<'_> {
-    /// Adds a value; a stack that the profile had already gets it added to its row.
+    /// Adds a value: to the profile's row of that stack, or to a new row.
     #[inline]
     fn add(&mut self, stack: u32, value: i64) {
         if value <= 0 {
@@ -334,7 +334,7 @@ impl Filler<'_> {
         self.group.values.push(value);
     }
 
-    /// Adds samples of which some have links; those keep rows of their own.
+    /// Adds samples of which some have links; linked samples keep their own rows.
     fn add_linked(
         &mut self,
         samples: impl Iterator<Item = u32>,

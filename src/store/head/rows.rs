@@ -1,7 +1,7 @@
-//! Rows on their way into record batches: plain columns per table, and the arrays made of them.
+//! Builders of record batches: plain columns per table, and the Arrow arrays made of them.
 //!
-//! Only the columns of the projection are built; the constant columns and runs of one text are written without a
-//! lookup a row.
+//! Only the columns of the projection are built; constant columns and runs of equal texts are written without a lookup
+//! per row.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::store::schema::{self, Table, column};
 /// memory twice while it is written.
 const BATCH_TEXT: usize = 32 << 20;
 
-/// What all rows of a partition share.
+/// Values that all rows of a partition share.
 #[derive(Clone, Copy)]
 pub(crate) struct Shared<'a> {
     pub(crate) tenant: &'a TenantId,
@@ -62,7 +62,7 @@ impl SampleRows {
         self.value.len()
     }
 
-    /// True when a batch of `rows` rows is full, or one of fewer by its text.
+    /// True when the rows fill a batch of `rows` rows, or reach the limit of text.
     #[inline]
     pub(crate) fn is_full(&self, rows: usize) -> bool {
         self.value.len() >= rows || self.text >= BATCH_TEXT
@@ -88,7 +88,7 @@ impl SampleRows {
     pub(crate) fn take(&mut self, shared: Shared<'_>) -> Result<RecordBatch, ArrowError> {
         let mut rows = std::mem::take(self);
         let count = rows.len();
-        // A projection names a column once.
+        // A projection names each column at most once.
         batch(Table::Samples, shared, count, |name| {
             Ok(match name {
                 column::TIME => times(std::mem::take(&mut rows.time)),
@@ -126,7 +126,7 @@ pub(crate) struct ProfileOfType {
     pub(crate) series: SeriesId,
     pub(crate) profile_type: TextId,
     pub(crate) profile: ProfileRow,
-    /// How many samples the profile has.
+    /// Number of samples of the profile.
     pub(crate) samples: i64,
 }
 
@@ -136,7 +136,7 @@ impl ProfileRows {
         self.rows.is_empty()
     }
 
-    /// True when a batch of `rows` rows is full, or one of fewer by its text.
+    /// True when the rows fill a batch of `rows` rows, or reach the limit of text.
     pub(crate) fn is_full(&self, rows: usize) -> bool {
         self.rows.len() >= rows || self.text >= BATCH_TEXT
     }
@@ -173,7 +173,7 @@ impl ProfileRows {
     }
 }
 
-/// Splits series into batches of at most `rows` rows, or fewer by their text.
+/// Splits series into batches of at most `rows` rows and the limit of text.
 pub(crate) fn series_chunks<'a, 'b>(
     all: &'a [(SeriesId, &'b Labels)],
     rows: usize,
@@ -195,7 +195,7 @@ pub(crate) fn series_chunks<'a, 'b>(
     })
 }
 
-/// The batch of [`Table::Series`] with these series.
+/// Builds the batch of [`Table::Series`] for these series.
 pub(crate) fn series_batch(shared: Shared<'_>, rows: &[(SeriesId, &Labels)]) -> Result<RecordBatch, ArrowError> {
     batch(Table::Series, shared, rows.len(), |name| match name {
         column::SERIES => Ok(integers(rows.iter().map(|row| row.0.0).collect())),
@@ -220,7 +220,7 @@ impl StackRows {
         self.ids.len()
     }
 
-    /// True when a batch of `frames` frames is full, or one of fewer by its text.
+    /// True when the rows fill a batch of `frames` frames, or reach the limit of text.
     pub(crate) fn is_full(&self, frames: usize) -> bool {
         self.frames.len() >= frames || self.text >= BATCH_TEXT
     }
@@ -276,7 +276,7 @@ impl StackRows {
     }
 }
 
-/// A column of texts, where neighbouring rows mostly have the same one.
+/// A text column, stored as runs of equal neighbouring rows.
 #[derive(Default)]
 struct Runs {
     runs: Vec<Run>,
@@ -323,7 +323,7 @@ impl Runs {
     }
 }
 
-/// A batch of the projected columns; `make` makes those of the files by their name.
+/// Builds a batch of the projected columns; `make` builds the columns of the file schema by name.
 fn batch(
     table: Table,
     shared: Shared<'_>,

@@ -1,4 +1,4 @@
-//! The head as a table for queries: unsorted batches of what a filter lets through.
+//! Scans of the head for queries: unsorted batches of the rows that a filter selects.
 
 use std::ops::ControlFlow;
 
@@ -16,12 +16,12 @@ use crate::store::schema::Table;
 use crate::store::snapshot::{HeadScan, Receive, ScanFilter};
 
 const BATCH_ROWS: usize = 64 << 10;
-/// Frames of a batch of stacks: some megabytes of names.
+/// Frames in a batch of stacks: a few megabytes of names.
 const BATCH_FRAMES: usize = 64 << 10;
 
 /// Why a scan ends before its last row.
 enum Stop {
-    /// The reader wants no more.
+    /// The reader asked to stop.
     Asked,
     Failed(ArrowError),
 }
@@ -60,7 +60,7 @@ impl HeadScan for HeadView {
             match result {
                 Ok(()) => {}
                 Err(Stop::Asked) => return,
-                // Columns are built to the schema here, so this is a fault of ours, and no reader's.
+                // The columns are built to match the schema, so an error here is a bug.
                 Err(Stop::Failed(error)) => {
                     tracing::error!(error = %error, table = table.name(), "cannot build batches of the head");
                 }
@@ -211,7 +211,7 @@ fn series(partition: &Partition, shared: Shared<'_>, filter: &ScanFilter, give: 
     Ok(())
 }
 
-/// The groups that the filter lets through, as series, profile type and rows.
+/// Groups that the filter selects, as series, profile type and rows.
 fn groups<'a>(partition: &'a Partition, filter: &'a ScanFilter) -> impl Iterator<Item = (SeriesId, TextId, &'a Group)> {
     partition
         .groups

@@ -1,8 +1,7 @@
-//! The head as files: the batches of one partition and table in the order of the file, and what the Delta log says
-//! about them.
+//! Sorted batches of a head for its files, by partition and table, and the statistics for the Delta log.
 //!
-//! Samples are sorted by profile type, series, stack and time, so that equal stacks stand together and a query of one
-//! type reads one stretch of the file. Batches are small; a whole table is never in memory twice.
+//! Samples are sorted by profile type, series, stack and time, so that equal stacks are adjacent and a query of one
+//! type reads one contiguous range of the file. Batches are small; a whole table is never in memory twice.
 
 use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
@@ -28,13 +27,13 @@ pub(crate) enum BatchError<E> {
 }
 
 impl Head {
-    /// Tenants and days of the head.
+    /// The tenants and days that the head has rows of.
     pub(crate) fn days(&self) -> Vec<(TenantId, i32)> {
         self.partitions.read().keys().cloned().collect()
     }
 
-    /// Hands the sorted batches of a partition's table to `receive`, without the partition columns. No rows: `receive`
-    /// is not called.
+    /// Passes the sorted batches of a partition's table to `receive`, without the partition columns. `receive` is not
+    /// called when there are no rows.
     pub(crate) fn sorted<E>(
         &self,
         table: Table,
@@ -126,16 +125,16 @@ fn link_of(group: &Group, row: u32) -> Link {
     }
 }
 
-/// Sorts the rows of groups by stack id and time: a counting sort over the stacks of the group, since rows stand by
-/// profile and so by time already.
+/// Sorts the rows of groups by stack id and time: a counting sort over the stacks of the group, since rows are grouped
+/// by profile and therefore already ordered by time.
 struct Order {
-    /// By stack of the partition: its place among all when sorted by id.
+    /// Rank of each stack of the partition among all, by id.
     ranks: Vec<u32>,
-    /// By stack of the partition: its place in `stacks` while a group is sorted, [`UNSEEN`] between groups.
+    /// Index in `stacks` of each stack of the partition while a group is sorted; [`UNSEEN`] between groups.
     places: Vec<u32>,
     /// Stacks of the group, by id.
     stacks: Vec<u32>,
-    /// By place: where its next row goes.
+    /// For each index in `stacks`, where its next row goes.
     next: Vec<u32>,
     /// Row of the group and its time, sorted.
     rows: Vec<(u32, i64)>,
@@ -187,7 +186,7 @@ impl Order {
         self.rows.clear();
         self.rows.resize(group.stacks.len(), (0, 0));
         let mut profiles: Vec<usize> = (0..group.profiles.len()).collect();
-        // Stable: of one time the one that came first stays first.
+        // The sort is stable: profiles of the same time keep their order of arrival.
         profiles.sort_by_key(|profile| group.profiles[*profile].time_us);
         for profile in profiles {
             let time = group.profiles[profile].time_us;

@@ -1,9 +1,9 @@
-//! What a profile may expand to. A few kilobytes can name a frame of many lines in many stacks, or give one long id to
-//! every sample; these bounds are on what comes out of that: frames, text, rows. They are far above what profilers
-//! make, cannot be switched off, and hold for records of the log as well, so that nothing that was written can stop a
-//! start or a flush.
+//! Bounds on what a profile may expand to. A few kilobytes can name a frame of many lines in many stacks, or give one
+//! long id to every sample; these bounds limit the resulting frames, text and rows. They are far above what profilers
+//! produce, cannot be switched off, and also hold for records of the log, so that no stored record can block a start or
+//! a flush.
 //!
-//! In: a decoded profile. Out: a refusal that carries the number and the bound.
+//! In: a decoded profile. Out: a refusal that names the number and the bound.
 
 use hashbrown::HashSet;
 
@@ -13,24 +13,23 @@ use crate::store::limits::{Rejection, start_of};
 
 /// Sample types of a profile. Go's heap profile has 4, a JFR recording about 10.
 const MAX_SAMPLE_TYPES: usize = 64;
-/// Bytes of a profile type id, which stands in every row of a query's answer.
+/// Bytes of a profile type id, which is in every row of a query's result.
 const MAX_TYPE_BYTES: usize = 1024;
 /// Bytes of a profile id; a UUID has 36.
 const MAX_ID_BYTES: usize = 256;
-/// Bytes of a span or trace id, which stands in the row of each sample; a trace id has 32.
+/// Bytes of a span or trace id, which is in the row of each sample; a trace id has 32.
 const MAX_LINK_BYTES: usize = 128;
-/// Frames of one stack, inlined ones included. The deepest stack that is kept has 1,000 locations unless configured
-/// otherwise.
+/// Frames of one stack, including inlined ones. By default the deepest stack that is kept has 1,000 locations.
 const MAX_STACK_FRAMES: u64 = 16 << 10;
-/// Bytes of all names in one stack: 1,000 frames of 1,000 bytes. Readers hold some hundreds of stacks at once.
+/// Bytes of all names in one stack: 1,000 frames of 1,000 bytes. Readers hold a few hundred stacks at a time.
 const MAX_STACK_TEXT: u64 = 1 << 20;
 /// Frames of the distinct stacks of a profile: 16,000 stacks of 250 frames.
 const MAX_FRAMES: u64 = 4_000_000;
 /// Bytes of names in the distinct stacks of a profile, which a flush writes one by one.
 const MAX_TEXT: u64 = 512 << 20;
-/// Bytes of the names of all functions and mappings, a text as often as it is one.
+/// Bytes of the names of all functions and mappings, where a shared text counts once for each use.
 const MAX_NAMES: usize = 64 << 20;
-/// Bytes of the text labels of all samples, a text as often as it is one.
+/// Bytes of the text labels of all samples, where a shared text counts once for each use.
 const MAX_LABELS: usize = 64 << 20;
 /// Rows of profiles that one profile becomes: series by sample types.
 const MAX_PROFILE_ROWS: usize = 64 << 10;
@@ -95,7 +94,7 @@ pub(crate) fn check_link(name: &str, id: &str) -> Result<(), Rejection> {
     ))
 }
 
-/// Checks how many rows of profiles `series` series make, and the bytes of their labels.
+/// Checks the number of rows that `series` series of `types` types make, and the bytes of their labels.
 pub(crate) fn check_series(series: usize, types: usize, text: usize) -> Result<(), Rejection> {
     let rows = series.saturating_mul(types);
     if rows > MAX_PROFILE_ROWS {
@@ -137,7 +136,7 @@ pub(crate) fn check_names(profile: &Profile<'_>) -> Result<(), Rejection> {
     ))
 }
 
-/// Checks the labels of the samples read so far, each of which is sorted and hashed.
+/// Checks the total size of the labels of the samples read so far, each of which is sorted and hashed.
 pub(crate) fn check_labels(sample: u32, text: usize) -> Result<(), Rejection> {
     if text <= MAX_LABELS {
         return Ok(());
@@ -148,7 +147,7 @@ pub(crate) fn check_labels(sample: u32, text: usize) -> Result<(), Rejection> {
     ))
 }
 
-/// Frames and bytes of names.
+/// A number of frames, and the bytes of their names.
 #[derive(Clone, Copy, Default)]
 struct Extent {
     frames: u64,
@@ -162,7 +161,7 @@ impl Extent {
     }
 }
 
-/// Checks each stack, and all distinct ones together; returns the number of their frames, or a little more.
+/// Checks each stack, and all distinct ones together; returns an upper bound of the number of their frames.
 pub(crate) fn check_stacks(profile: &Profile<'_>, stack_ids: &[u64]) -> Result<usize, Rejection> {
     let locations = location_extents(profile);
     let mut all = Extent::default();
@@ -194,7 +193,7 @@ pub(crate) fn check_stacks(profile: &Profile<'_>, stack_ids: &[u64]) -> Result<u
         all.add(stack);
         stacks.push(stack);
     }
-    // Most profiles are far below the bounds even when stacks that occur several times are counted so.
+    // Most profiles are far below the bounds even when repeated stacks are counted each time.
     if all.frames > MAX_FRAMES || all.text > MAX_TEXT {
         let mut seen = HashSet::with_capacity(stack_ids.len());
         all = Extent::default();
@@ -218,7 +217,7 @@ pub(crate) fn check_stacks(profile: &Profile<'_>, stack_ids: &[u64]) -> Result<u
     Ok(all.frames as usize)
 }
 
-/// By location: its frames, one a line or one for the bare address, and the bytes of their names.
+/// For each location: its frames, one per line or one for the bare address, and the bytes of their names.
 fn location_extents(profile: &Profile<'_>) -> Vec<Extent> {
     profile
         .locations

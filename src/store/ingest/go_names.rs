@@ -5,27 +5,27 @@ use hashbrown::HashMap;
 
 use crate::profile::pprof::Profile;
 
-/// Start of such parameters.
+/// Start of these type parameters.
 const GO_SHAPE: &str = "[go.shape.";
 
-/// New names of functions: each distinct text of the profile once, so that a long name of many functions is not copied
-/// for each.
+/// Changed names of functions: one for each distinct text of the profile, so that a long name shared by many functions
+/// is copied once.
 pub(crate) struct GoNames {
-    /// Address of the old name to index in `names`, `None` for one that stays: texts of one profile are equal when
-    /// they stand at one place.
+    /// From the place (address and length) of the old name to an index in `names`; `None` for a name that stays. Texts
+    /// at the same place are equal.
     index_of: HashMap<(usize, usize), Option<usize>>,
     names: Vec<String>,
 }
 
 impl GoNames {
-    /// The names of `profile`, whose bytes are `buffer`, that change.
+    /// Finds the names of `profile` that change; `buffer` holds the bytes of the profile.
     pub(super) fn of(profile: &Profile<'_>, buffer: &[u8]) -> Self {
         let mut all = Self {
             index_of: HashMap::new(),
             names: Vec::new(),
         };
-        // One look over all bytes: hardly any profile has such names, and a search in each name costs more than the
-        // search.
+        // One search over all bytes first: hardly any profile has such names, and starting a search per name costs
+        // more.
         if memchr::memmem::find(buffer, GO_SHAPE.as_bytes()).is_none() {
             return all;
         }
@@ -76,7 +76,7 @@ pub(super) fn without_go_shapes(name: &str) -> Option<String> {
         });
         rest = match end {
             Some(end) => &parameters[end + 1..],
-            // Cut off within the parameters, as very long names are.
+            // The name was truncated within the parameters, as very long names are.
             None => "",
         };
         if let Some(next) = rest.find(GO_SHAPE) {

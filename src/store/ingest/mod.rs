@@ -1,10 +1,11 @@
-//! From bytes to rows: opens, decodes, checks and normalises one profile, before it may enter the write-ahead log.
+//! Prepares profiles for the store: opens, decodes, checks and normalises one profile before it may enter the
+//! write-ahead log.
 //!
-//! In: labels and pprof bytes. Out: [`Prepared`], which owns what it needs and can be applied to any head.
-//! Normalisation follows Pyroscope's facts: `service_name` falls back to `unknown_service`, text labels of samples
-//! become labels of series, Go's shape type parameters leave the names. All or nothing: a profile with one fault is
-//! refused whole. What a profile expands to has bounds of its own ([`bounds`]), whatever the configured limits are.
-//! Nothing here touches a disk or a head.
+//! In: labels and pprof bytes. Out: [`Prepared`], which owns its data and can be applied to any head. Normalisation
+//! matches Pyroscope: `service_name` defaults to `unknown_service`, text labels of samples become labels of series,
+//! Go's shape type parameters are removed from names. A profile with one error is refused as a whole. What a profile
+//! expands to has separate bounds ([`bounds`]), whatever the configured limits are. Nothing here touches a disk or a
+//! head.
 
 mod bounds;
 mod go_names;
@@ -26,12 +27,12 @@ use crate::store::limits::{Limits, Rejection, exceeds};
 pub(crate) use prepared::{Prepared, Span};
 pub(super) use prepared::{Samples, Symbols};
 
-/// `service_name` of profiles that come without.
+/// Default of `service_name`.
 const UNKNOWN_SERVICE: &str = "unknown_service";
 /// Prefix of the names that godeltaprof gives; its values are increments like the others'.
 const GODELTAPROF: &str = "godeltaprof_";
 
-/// Most bytes that the texts of a profile may stand in: spans of them are 32 bits.
+/// Most bytes of the buffer that holds a profile's texts: spans into it are 32 bits.
 const MAX_BUFFER_BYTES: usize = u32::MAX as usize / 2;
 
 /// Why a profile was not prepared.
@@ -39,7 +40,8 @@ const MAX_BUFFER_BYTES: usize = u32::MAX as usize / 2;
 pub(crate) enum Refusal {
     /// The profile is refused.
     Rejected(Rejection),
-    /// It is larger than it says: more than the given number of bytes uncompressed, and perhaps within the limit.
+    /// The profile has more uncompressed bytes than the given number, which it announced; it may still be within the
+    /// limit.
     LargerThanAnnounced,
 }
 
@@ -49,24 +51,23 @@ impl From<Rejection> for Refusal {
     }
 }
 
-/// Uncompressed bytes that a profile says it has; never more than may be stored.
+/// Uncompressed bytes that a profile announces, at most the size limit.
 pub(crate) fn announced_size(raw: &RawProfile, limits: &Limits) -> usize {
     pprof::announced_size(&raw.pprof, size_limit(limits))
 }
 
-/// Most memory that [`prepare`] takes for a profile of `size` bytes uncompressed: the bytes, their columns, and what
-/// is made of them.
+/// Upper bound in bytes of the memory that [`prepare`] takes for a profile of `size` bytes uncompressed: the bytes,
+/// their columns, and the result.
 pub(crate) fn memory_for(size: usize) -> usize {
     size + pprof::max_column_bytes(size)
 }
 
-/// As [`memory_for`], of a profile that came decoded: what it takes as it is, its bytes for the log, and what is made
-/// of it.
+/// Like [`memory_for`], for a profile that came decoded: its columns, its bytes for the log, and the result.
 pub(crate) fn memory_for_decoded(columns: &Columns) -> usize {
     2 * columns.bytes()
 }
 
-/// Largest uncompressed profile that may be stored.
+/// Largest uncompressed size in bytes of a profile that may be stored.
 pub(crate) fn size_limit(limits: &Limits) -> usize {
     match limits.max_profile_size_bytes {
         0 => MAX_RECORD_BYTES,
@@ -82,7 +83,7 @@ pub(super) fn prepare(raw: &RawProfile, received_ms: i64, limits: &Limits) -> Re
     })
 }
 
-/// As [`prepare`], but of a profile that has more than `room` bytes uncompressed no more is opened.
+/// Like [`prepare`], but opens no profile of more than `room` bytes uncompressed.
 pub(crate) fn prepare_within(
     raw: &RawProfile,
     received_ms: i64,
@@ -130,7 +131,7 @@ pub(crate) fn prepare_decoded(
     })
 }
 
-/// Checks what can be checked of a profile that is not opened; the name of its type.
+/// Checks what can be checked without opening the profile; returns the name of its type.
 fn check_head<'a>(raw: &'a RawProfile, limits: &Limits) -> Result<&'a str, Rejection> {
     let labels = &raw.labels;
     let name = labels.get(PROFILE_NAME).ok_or_else(|| {
@@ -148,14 +149,14 @@ fn malformed(labels: &Labels, message: String) -> Rejection {
     Rejection::invalid("malformed_profile", format!("profile {}: {message}", labels.short()))
 }
 
-/// Where columns come from.
+/// Origin of the decoded columns.
 struct Source<'a> {
     raw: &'a RawProfile,
     /// First part of the profile type, such as `process_cpu`.
     name: &'a str,
     /// Bytes of the pprof, uncompressed.
     size: usize,
-    /// What the texts of the columns stand in.
+    /// The buffer that holds the texts of the columns.
     buffer: &'a Bytes,
     received_ms: i64,
 }
@@ -169,7 +170,7 @@ fn prepare_columns(source: &Source<'_>, profile: Profile<'_>, limits: &Limits) -
         received_ms,
     } = *source;
     let labels = &raw.labels;
-    // Of its own lifetime: the new names of functions live shorter than the buffer.
+    // A shorter lifetime: the new names of functions do not live as long as the buffer.
     let mut profile = profile;
     check_counts(&profile, labels, limits)?;
     bounds::check_types(name, &profile)?;
@@ -211,7 +212,7 @@ fn prepare_columns(source: &Source<'_>, profile: Profile<'_>, limits: &Limits) -
     })
 }
 
-/// The uncompressed bytes, within the limit and within `room`.
+/// Decompresses a profile, within the limit and within `room`.
 fn open(raw: &RawProfile, limits: &Limits, room: usize) -> Result<Bytes, Refusal> {
     let limit = size_limit(limits);
     pprof::gunzip(&raw.pprof, limit.min(room)).map_err(|error| match error {
@@ -266,7 +267,7 @@ fn check_counts(profile: &Profile<'_>, labels: &Labels, limits: &Limits) -> Resu
     Ok(())
 }
 
-/// The profile types of the columns, or what is wrong with their names.
+/// The profile types of the columns, or an error about their names.
 fn profile_types(name: &str, profile: &Profile<'_>) -> Result<Vec<ProfileTypeId>, String> {
     let period = profile.period_type;
     profile
@@ -313,7 +314,7 @@ fn stored_labels(labels: &Labels) -> Labels {
     }
 }
 
-/// Cuts stacks at the leaf: the root side says where the time belongs.
+/// Cuts deep stacks at the leaf: the frames near the root say where the time belongs.
 fn cut_depth(profile: &mut Profile<'_>, limit: usize) {
     if limit == 0
         || !profile
@@ -335,7 +336,7 @@ fn cut_depth(profile: &mut Profile<'_>, limit: usize) {
     profile.sample_starts = starts;
 }
 
-/// Gives functions their new names, and cuts all names to `limit` bytes; 0 cuts none.
+/// Applies the new names of functions, and cuts all names to `limit` bytes; 0 means no limit.
 fn rename<'a>(profile: &mut Profile<'a>, renamed: &'a GoNames, limit: usize) {
     let cut = |text: &'a str| if limit == 0 { text } else { end_of(text, limit) };
     for function in &mut profile.functions {
@@ -352,7 +353,7 @@ fn rename<'a>(profile: &mut Profile<'a>, renamed: &'a GoNames, limit: usize) {
     }
 }
 
-/// The last bytes of a text, at most `limit`, cut at a character.
+/// The end of a text, at most `limit` bytes, cut at a character boundary.
 fn end_of(text: &str, limit: usize) -> &str {
     let mut start = text.len().saturating_sub(limit);
     while !text.is_char_boundary(start) {
@@ -361,7 +362,7 @@ fn end_of(text: &str, limit: usize) -> &str {
     &text[start..]
 }
 
-/// Turns borrowed strings into spans of the buffer and keeps the columns.
+/// Converts borrowed strings to spans of the buffer, and keeps the columns.
 fn symbols(profile: Profile<'_>, mut spans: Spans<'_>, buffer: &Bytes) -> (Vec<i64>, Symbols) {
     let functions = profile
         .functions

@@ -1,5 +1,5 @@
-//! An accepted profile: rows by series, and the symbols to name their stacks. It owns what it needs and can be applied
-//! to any head.
+//! An accepted profile: rows by series, and the symbols of their stacks. It owns its data and can be applied to any
+//! head.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ pub(crate) struct Prepared {
     pub time_us: i64,
     /// Length of the collection in nanoseconds.
     pub duration_ns: i64,
-    /// One sample every so many units, as the pprof says.
+    /// Period of the pprof: units between two samples.
     pub period: i64,
     /// Id that the sender gave; may be empty.
     pub profile_id: Arc<str>,
-    /// Profile types, one a column of `values`.
+    /// Profile types, one per column of `values`.
     pub types: Vec<ProfileTypeId>,
     /// Values, row by row: sample `i` owns `values[i * types.len()..][..types.len()]`.
     pub values: Vec<i64>,
@@ -33,11 +33,11 @@ pub(crate) struct Prepared {
     pub symbols: Symbols,
     /// Uncompressed size of the pprof in bytes.
     pub size: usize,
-    /// Values that are zero and are not stored.
+    /// Number of values that are zero and therefore not stored.
     pub zero_values: u64,
-    /// Values that are negative and are not stored.
+    /// Number of values that are negative and therefore not stored.
     pub negative_values: u64,
-    /// Frames of its stacks, at most.
+    /// Upper bound of the number of frames of its stacks.
     pub frames: usize,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct SeriesRows {
     pub samples: Samples,
 }
 
-/// Which samples of a profile.
+/// The samples of a profile that belong to a series.
 #[derive(Debug)]
 pub(crate) enum Samples {
     /// All of them: no sample has a text label.
@@ -75,7 +75,7 @@ pub(crate) struct Link {
 /// The stacks of a profile as indices, with the texts in one shared buffer.
 #[derive(Debug)]
 pub(crate) struct Symbols {
-    /// The uncompressed profile.
+    /// The bytes of the uncompressed profile.
     pub(super) buffer: Bytes,
     /// Texts that are not in `buffer`; their spans start behind its end.
     pub(super) extra: String,
@@ -91,7 +91,7 @@ pub(crate) struct Symbols {
     pub(super) sample_starts: Vec<u32>,
 }
 
-/// Where a text of [`Symbols`] stands.
+/// Position and length of a text of [`Symbols`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(super) start: u32,
@@ -142,15 +142,16 @@ impl Prepared {
             + self.links.capacity() * size_of::<Link>()
     }
 
-    /// Most bytes by which a head can grow when it takes the profile in: columns and tables double when they are full.
+    /// Upper bound in bytes of the growth of a head that applies the profile: columns and tables double when they are
+    /// full.
     pub(crate) fn growth(&self) -> usize {
-        /// Row of a sample: stack, value.
+        /// A row of a sample: stack and value.
         const ROW: usize = 12;
         /// Row of a profile and its group.
         const GROUP: usize = 512;
         /// A distinct frame and its entry in the table.
         const FRAME: usize = 64;
-        /// A distinct stack: its entry, its place in the index, its stamp.
+        /// A distinct stack: its entry, its index entry and its last row.
         const STACK: usize = 48;
         let distinct = self.symbols.lines.len() + self.symbols.locations.len();
         let held = self.values.len() * ROW
@@ -171,7 +172,7 @@ impl SeriesRows {
             Samples::All(_) => 0,
             Samples::Some(samples) => samples.capacity() * size_of::<u32>(),
         };
-        // Two shared texts with their counts a label.
+        // Each label has two shared texts with their reference counts.
         samples + self.labels.len() * 96 + size_of::<Self>()
     }
 }

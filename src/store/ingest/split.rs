@@ -1,7 +1,7 @@
-//! Splits the samples of a profile into series by their text labels, and takes span and trace ids off them.
+//! Splits the samples of a profile into series by their text labels, and moves span and trace ids into links.
 //!
-//! Labels that the series has already win over those of a sample; numbers and private labels (`__`) are no labels of a
-//! series.
+//! Labels of the profile's series take precedence over those of a sample; numeric and private labels (`__`) do not
+//! become labels of a series.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::store::limits::{Limits, Rejection};
 /// Labels of a sample, sorted.
 type Pairs<'a> = Vec<(&'a str, &'a str)>;
 
-/// The series of `profile` whose own labels are `base`, and the links of its samples.
+/// Splits `profile`, whose series labels are `base`; returns its series and the links of its samples.
 pub(super) fn split(
     profile: &Profile<'_>,
     base: &Labels,

@@ -1,4 +1,4 @@
-//! Texts of a profile as spans: of the profile's own bytes where they stand there, else of a buffer behind them.
+//! Texts of a profile as spans: into the profile's own bytes where possible, else into a buffer after them.
 
 use bytes::Bytes;
 use hashbrown::HashMap;
@@ -14,7 +14,7 @@ pub(crate) struct Spans<'a> {
 }
 
 impl<'a> Spans<'a> {
-    /// Spans of `buffer`, the uncompressed profile, and of what is not in it.
+    /// Creates spans for the uncompressed profile in `buffer`.
     pub(super) fn new(buffer: &'a Bytes) -> Self {
         Self {
             buffer,
@@ -23,9 +23,8 @@ impl<'a> Spans<'a> {
         }
     }
 
-    /// The span of a text that stands in the buffer, or in a text that outlives this value unchanged. Both together
-    /// hold less than 4 GiB: the buffer is one record of the log, and what is outside of it are shorter copies of its
-    /// texts.
+    /// The span of a text that lies in the buffer, or in memory that outlives this value unchanged. Both together hold
+    /// less than 4 GiB: the buffer is one record of the log, and texts outside of it are shorter copies of its own.
     pub(super) fn of(&mut self, text: &str) -> Span {
         if text.is_empty() {
             return Span::default();

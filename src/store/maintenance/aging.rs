@@ -1,8 +1,8 @@
-//! What becomes of data as it gets older: coarser after a while, gone after its retention. Pure.
+//! Ageing of data: downsampled after a while, deleted after its retention. Pure functions.
 //!
-//! Whole files go, so a profile may stay up to a day longer than its period. Where periods differ by profile type,
-//! files that hold several types are split first. Downsampling changes samples only: profiles, with their totals, stay
-//! as they are.
+//! Whole files are deleted, so a profile may stay up to a day longer than its period. Where periods differ by profile
+//! type, files that hold several types are split first. Downsampling changes samples only: profiles and their totals
+//! stay as they are.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,26 +14,26 @@ use crate::store::maintenance::rewrite::{Change, Job, MergedName};
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
 
-/// Settings of ageing. Periods of zero mean for ever.
+/// Settings of ageing. A period of zero means for ever.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Aging {
     /// `retention_period`: how long profiles are kept.
     pub retention: Duration,
-    /// The same for single tenants.
+    /// Retention of single tenants.
     pub tenants: BTreeMap<TenantId, Duration>,
     /// The same for profile types, over that of the tenant. The name is a whole type id or its first part, such as
     /// `memory`.
     pub types: BTreeMap<String, Duration>,
-    /// The same for types of single tenants, over all else.
+    /// Retention of types of single tenants, which overrides all others.
     pub tenant_types: BTreeMap<TenantId, BTreeMap<String, Duration>>,
-    /// Older samples are summed over intervals, the older ones over longer ones.
+    /// Steps of downsampling: older samples are summed over longer intervals.
     pub downsample: Vec<Downsampling>,
 }
 
 /// One step of downsampling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Downsampling {
-    /// Age of the samples that are summed.
+    /// Age from which samples are summed.
     pub after: Duration,
     /// Length of the intervals.
     pub interval: Duration,
@@ -60,7 +60,7 @@ impl Aging {
         !self.types.is_empty() || self.tenant_types.values().any(|types| !types.is_empty())
     }
 
-    /// All periods that may hold for something of a tenant.
+    /// All periods that may apply to profiles of a tenant.
     fn periods(&self, tenant: &TenantId) -> impl Iterator<Item = Duration> {
         let own = self.tenants.get(tenant).unwrap_or(&self.retention);
         let of_tenant = self.tenant_types.get(tenant).into_iter().flat_map(BTreeMap::values);
@@ -70,7 +70,7 @@ impl Aging {
             .copied()
     }
 
-    /// How long anything of a tenant may be kept; `None` for ever.
+    /// The longest period of any profile of a tenant; `None` for ever.
     fn longest(&self, tenant: &TenantId) -> Option<Duration> {
         if self.periods(tenant).any(|period| period.is_zero()) {
             None
@@ -79,18 +79,18 @@ impl Aging {
         }
     }
 
-    /// The shortest period of anything of a tenant.
+    /// The shortest period of any profile of a tenant.
     fn shortest(&self, tenant: &TenantId) -> Option<Duration> {
         self.periods(tenant).filter(|period| !period.is_zero()).min()
     }
 }
 
-/// What retention wants at one moment.
+/// What retention deletes at one moment.
 #[derive(Debug, Default)]
 pub(crate) struct Expired {
-    /// Files that go, by table.
+    /// Files to delete, by table.
     pub files: BTreeMap<Table, Vec<FileEntry>>,
-    /// Files of several types of which some may go.
+    /// Files of several types, of which some may have to be deleted.
     pub splits: Vec<Job>,
 }
 
@@ -130,7 +130,7 @@ pub(crate) fn expired(files: &[FileEntry], now_us: i64, aging: &Aging) -> Expire
             });
         }
     }
-    // Names go with the last rows of a day, and only when no profile of that day can come to stay.
+    // Names are deleted with the last rows of a day, and only when no later profile of that day can be kept.
     for file in files {
         let day_end = TimeSpan::of_day(file.day).end;
         let over = aging
@@ -143,7 +143,7 @@ pub(crate) fn expired(files: &[FileEntry], now_us: i64, aging: &Aging) -> Expire
     expired
 }
 
-/// The samples that are to become coarser at `now_us`.
+/// Jobs for the samples that are due for downsampling at `now_us`.
 pub(crate) fn downsamples(files: &[FileEntry], now_us: i64, aging: &Aging, policy: &Policy) -> Vec<Job> {
     let mut jobs = Vec::new();
     for ((table, tenant, day), files) in partitions(files) {

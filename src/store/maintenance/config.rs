@@ -5,22 +5,22 @@ use std::time::Duration;
 use crate::store::maintenance::aging::Aging;
 use crate::store::maintenance::plan::Policy;
 
-/// What is done, when, and how fast.
+/// Settings of maintenance: what is done, when, and how fast.
 #[derive(Debug, Clone)]
 pub struct MaintenanceConfig {
     /// Whether files are merged. On.
     pub compaction: bool,
-    /// When merging is worth it.
+    /// Rules for when to merge.
     pub policy: Policy,
     /// Time between rounds, 10 seconds.
     pub interval: Duration,
     /// Share of one core that the thread may use, 0.5. 1 for no bound.
     pub cpu_share: f64,
-    /// How long a file that left its table stays for readers that opened the table before, 1 hour.
+    /// How long a removed file is kept for readers that opened the table before, 1 hour.
     pub deletion_delay: Duration,
     /// Retention and downsampling. Off.
     pub aging: Aging,
-    /// Time between looks for files to delete, 10 minutes.
+    /// Interval between searches for files to delete, 10 minutes.
     pub vacuum_interval: Duration,
 }
 
@@ -39,7 +39,7 @@ impl Default for MaintenanceConfig {
 }
 
 impl MaintenanceConfig {
-    /// When merging is worth it: by type where types have retentions of their own.
+    /// Rules for when to merge, with types kept apart where types have their own retention.
     pub(super) fn merging(&self) -> Policy {
         if self.aging.by_type() {
             self.policy.by_type()

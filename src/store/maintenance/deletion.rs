@@ -1,9 +1,8 @@
 //! Deletion of profiles by selector: the request, kept on disk until it is carried out, and the jobs that carry it out.
 //!
-//! A request covers what was acknowledged before it, and names the last segment of the log that it covers, so that an
-//! attempt after a crash takes nothing that came later. It is written and synced first: a crash in the middle ends in
-//! a deletion that is finished by the next start and never in half of one. Frames and labels stay until the retention
-//! of their day.
+//! A request covers what was acknowledged before it. It names the last segment of the log that it covers, so that a
+//! retry after a crash deletes nothing that came later. It is written and synced first: after a crash the next start
+//! finishes the deletion, so it is never left half done. Frames and labels stay until the retention of their day.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -26,21 +25,21 @@ use crate::store::root::Root;
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
 
-/// Which profiles to delete.
+/// A request to delete profiles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deletion {
     /// Only profiles of this tenant.
     pub tenant: TenantId,
-    /// `{label="value"}`, or with the id of a profile type before it.
+    /// `{label="value"}`, optionally after the id of a profile type.
     pub selector: String,
-    /// First moment, microseconds since 1970.
+    /// Start of the range, microseconds since 1970.
     pub from_us: i64,
-    /// First moment after the range.
+    /// End of the range, exclusive.
     pub until_us: i64,
     /// Last segment of the log whose profiles are covered; `None` until the store has taken the request.
     pub segment: Option<u64>,
-    /// The same for the flushes of other servers on the same tables; what those have not flushed is not covered. Empty
-    /// until the store has taken the request.
+    /// The last covered segment of other servers on the same tables, by writer; what they have not flushed is not
+    /// covered. Empty until the store has taken the request.
     pub others: BTreeMap<String, u64>,
 }
 
@@ -51,7 +50,7 @@ struct Parsed {
 }
 
 impl Deletion {
-    /// A request of the profiles of `tenant` that `selector` chooses, from a span of time.
+    /// A request to delete the profiles of `tenant` that `selector` selects within `span`.
     pub fn new(tenant: TenantId, selector: impl Into<String>, span: TimeSpan) -> Self {
         Self {
             tenant,
@@ -63,7 +62,7 @@ impl Deletion {
         }
     }
 
-    /// The same for what the tables have of the log up to `segment`, and of the logs of other writers.
+    /// Limits the request to what the tables have of the log up to `segment`, and of the logs of other writers.
     #[must_use]
     pub(crate) fn up_to(mut self, segment: u64, others: BTreeMap<String, u64>) -> Self {
         self.segment = Some(segment);
@@ -71,8 +70,9 @@ impl Deletion {
         self
     }
 
-    /// Whether a file holds profiles that were acknowledged before the request. Merged files do: this server merges
-    /// nothing before requests are carried out. Another one may, and then what it has merged since is covered too.
+    /// Whether a file may hold profiles that were acknowledged before the request. Merged files always do: this server
+    /// merges nothing before requests are carried out. Another server may, and then what it has merged since is covered
+    /// too.
     pub(crate) fn covers(&self, path: &str, writer: &str) -> bool {
         match (self.segment, FileName::parse(path)) {
             (Some(last), Some(flushed)) if flushed.writer == writer => flushed.segment <= last,
@@ -81,7 +81,7 @@ impl Deletion {
         }
     }
 
-    /// What is wrong with the selector, if so.
+    /// Checks the selector; the error says what is wrong.
     pub fn check(&self) -> Result<(), String> {
         self.parse().map(|_| ())
     }
@@ -109,7 +109,7 @@ impl Deletion {
         }
     }
 
-    /// The jobs that take the profiles out of `files`.
+    /// The jobs that remove the profiles from `files`.
     pub(crate) fn jobs(&self, root: &Root, files: &[FileEntry]) -> Result<Vec<Job>, StoreError> {
         let parsed = self.parse().map_err(StoreError::Request)?;
         let own = || files.iter().filter(|file| file.tenant == self.tenant);
@@ -178,7 +178,7 @@ impl Deletion {
         Ok(path)
     }
 
-    /// Reads a request that was written down.
+    /// Reads a request from its file.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
         let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
         let parse = || {
@@ -202,7 +202,7 @@ impl Deletion {
     }
 }
 
-/// Requests that are not carried out yet.
+/// Files of the requests that are not yet carried out.
 pub fn pending(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let folder = folder_of(dir);
     let entries = match fs::read_dir(&folder) {

@@ -1,8 +1,7 @@
-//! The jobs of deletions: taking a request, carrying it out, and finishing at the next round or start what a crash or
-//! an error has left.
+//! Runs deletions: takes a request, carries it out, and at the next round or start finishes what a crash or an error
+//! interrupted.
 //!
-//! In: a [`Deletion`]. Out: files without such profiles, exchanged for the others of all tables in one step for
-//! readers.
+//! In: a [`Deletion`]. Out: files without the profiles, which replace the others in all tables in one step for readers.
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +22,7 @@ use crate::store::snapshot::FileEntry;
 /// Writes the request down and carries it out.
 pub(super) fn take(worker: &mut Worker, flushes: &Flushes, deletion: &Deletion) -> Result<Report, StoreError> {
     deletion.check().map_err(StoreError::Request)?;
-    // What was acknowledged before is in files afterwards, and the request covers these and no later ones.
+    // Everything acknowledged before is in files after this, and the request covers these files and no later ones.
     flush(worker, flushes)?;
     let covered = (worker.tables.committed()?, worker.tables.flushed_by_others()?);
     let deletion = deletion.clone().up_to(covered.0, covered.1);
@@ -40,7 +39,7 @@ pub(super) fn finish(worker: &mut Worker, report: &mut Report) -> Result<(), Sto
         tracing::info!(request = %request.display(), "finishing a deletion");
         let deletion = match Deletion::read(&request) {
             Ok(deletion) => deletion,
-            // Nobody can say what it was for; `alluvium store check` names it.
+            // The request is unreadable; `alluvium store check` reports it.
             Err(error @ StoreError::Damaged { .. }) => {
                 tracing::error!(error = %error, "a request for a deletion is passed over");
                 continue;
@@ -52,22 +51,22 @@ pub(super) fn finish(worker: &mut Worker, report: &mut Report) -> Result<(), Sto
     result
 }
 
-/// Waits until what is in memory is in files.
+/// Flushes the head and waits for the result.
 fn flush(worker: &Worker, flushes: &Flushes) -> Result<(), StoreError> {
     let mut answer = flushes.ask();
     loop {
         match answer.try_recv() {
             Ok(result) => return result,
             Err(TryRecvError::Closed) => return Err(StoreError::Closed),
-            // The flusher does not answer any more once it is stopped.
+            // A stopped flusher does not answer.
             Err(TryRecvError::Empty) if worker.lifecycle.is_stopped() => return Err(StoreError::Closed),
             Err(TryRecvError::Empty) => std::thread::sleep(Duration::from_millis(5)),
         }
     }
 }
 
-/// Carries a request out: files with such profiles are written again without them, and all tables change in one step
-/// for readers.
+/// Carries out a request: rewrites the files that hold such profiles without them, and replaces them in all tables in
+/// one step for readers.
 fn delete(worker: &mut Worker, deletion: &Deletion, request: &Path, report: &mut Report) -> Result<(), StoreError> {
     let start = Instant::now();
     worker.tables.settle()?;
@@ -92,7 +91,7 @@ fn delete(worker: &mut Worker, deletion: &Deletion, request: &Path, report: &mut
             }
         };
         let exchange = Exchange::of(&job, added);
-        // Statistics let a file through that has no such row.
+        // The statistics selected a file that has no such row.
         if exchange.keeps_rows() {
             exchange.discard(root);
             continue;

@@ -21,7 +21,7 @@ use crate::store::snapshot::FileEntry;
 /// Attempts to commit an exchange of files.
 const COMMIT_ATTEMPTS: usize = 3;
 
-/// Files that leave a table and files that come for them.
+/// Files to remove from a table and the files that replace them.
 pub(super) struct Exchange {
     pub(super) table: Table,
     pub(super) removed: Vec<FileEntry>,
@@ -43,13 +43,13 @@ impl Exchange {
         }
     }
 
-    /// Whether as many rows come as leave.
+    /// Whether the new files have as many rows as the old ones.
     pub(super) fn keeps_rows(&self) -> bool {
         let removed: u64 = self.removed.iter().map(|file| file.rows).sum();
         removed == self.added.iter().map(|file| file.stats.rows).sum::<u64>()
     }
 
-    /// Removes the files that were to come.
+    /// Removes the new files of an exchange that is not committed.
     pub(super) fn discard(&self, root: &Root) {
         for file in &self.added {
             let path = format!("{}/{}", self.table.name(), file.path);
@@ -60,12 +60,12 @@ impl Exchange {
     }
 }
 
-/// The tables, in which files are exchanged. Only the thread of maintenance takes files out of them.
+/// The tables in which files are exchanged. Only the maintenance thread removes files from them.
 pub(super) struct Exchanger {
     published: Arc<Published>,
     faults: Faults,
     tables: Vec<DeltaTable>,
-    /// Tables of which a commit failed: whether it is there must be read.
+    /// Tables with a commit of unknown outcome, which must be read.
     unsure: BTreeSet<Table>,
 }
 
@@ -94,7 +94,7 @@ impl Exchanger {
         let published = self.published.clone();
         let publication = published.begin();
         if let Err(error) = exchanges.iter().try_for_each(|exchange| self.commit(exchange)) {
-            // What is committed and not published is found by reading the tables.
+            // A commit that is not published is found by reading the tables.
             self.unsure.extend(exchanges.iter().map(|exchange| exchange.table));
             return Err(error);
         }
@@ -137,7 +137,8 @@ impl Exchanger {
         Ok(())
     }
 
-    /// After a commit of unknown outcome: publishes what the table says and removes our files that it does not name.
+    /// After a commit of unknown outcome: publishes the files that the table names and removes files of this store that
+    /// it does not name.
     pub(super) fn settle(&mut self) -> Result<(), StoreError> {
         let published = self.published.clone();
         for table in self.unsure.clone() {
@@ -149,7 +150,7 @@ impl Exchanger {
             let live = delta.files()?;
             let known = published.files();
             let known: HashSet<&str> = known.iter().map(|file| file.path.as_str()).collect();
-            // What other servers have flushed is published when all of it is there, by the look for it.
+            // Flushes of other servers are published by the sync, once they are complete.
             let is_shown = |file: &&FileEntry| {
                 known.contains(file.path.as_str())
                     || FileName::parse(&file.path).is_none_or(|flushed| flushed.writer == published.writer)
@@ -162,8 +163,8 @@ impl Exchanger {
         Ok(())
     }
 
-    /// The cause of a failed job. A file that is not there, and that the table does not name any more, was replaced by
-    /// another server whose readers need it no longer.
+    /// The cause of a failed job. A missing file that the table no longer names was replaced by another server, whose
+    /// readers no longer need it.
     pub(super) fn explained(&mut self, table: Table, error: StoreError) -> StoreError {
         let missing = match &error {
             StoreError::Io { path, source, .. } if source.kind() == io::ErrorKind::NotFound => path,
@@ -175,14 +176,14 @@ impl Exchanger {
         };
         let live = delta.reload().and_then(|()| delta.files());
         if live.is_ok_and(|live| !live.iter().any(|file| root.name(&file.path) == *missing)) {
-            // A server that has replaced files of one table has mostly done so in the others, too.
+            // A server that replaced files of one table has usually replaced some in the others too.
             self.unsure.extend(Table::ALL);
             return StoreError::Outdated(table);
         }
         error
     }
 
-    /// The last segment of the store's own log of which the tables have everything.
+    /// The last segment of the store's own log that is committed to all tables.
     pub(super) fn committed(&mut self) -> Result<u64, StoreError> {
         let mut least = u64::MAX;
         for delta in &mut self.tables {
@@ -193,7 +194,7 @@ impl Exchanger {
         Ok(least)
     }
 
-    /// The last segment of which a flushed file is live, for each other writer: merged files are covered as they are.
+    /// For each other writer, the last segment with a live flushed file. Merged files are covered in any case.
     pub(super) fn flushed_by_others(&self) -> Result<BTreeMap<String, u64>, StoreError> {
         let mut others: BTreeMap<String, u64> = BTreeMap::new();
         for delta in &self.tables {
@@ -209,8 +210,8 @@ impl Exchanger {
     }
 }
 
-/// Removes merged files of `writer` that the table does not name and whose removal its log does not know either: what
-/// a crash left.
+/// Removes merged files of `writer` that neither the live files nor the removals of the table's log name: leftovers of
+/// a crash.
 pub(crate) fn remove_unnamed(
     root: &Root,
     table: Table,

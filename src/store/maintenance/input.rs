@@ -1,8 +1,8 @@
 //! Parquet files as sorted inputs of a rewrite: opened, checked for their order, read in small batches.
 //!
-//! A file says its order in its metadata ([`ORDER_KEY`], or the sorting columns of its row groups). Samples whose
-//! stacks stand by another order are sorted a series at a time. A file of an order that is not ours, as another
-//! program may have left it, is read whole and sorted in memory.
+//! The metadata of a file names its order ([`ORDER_KEY`], or the sorting columns of its row groups). Samples whose
+//! stacks are in another order are sorted one series at a time. A file in an unknown order, which another program may
+//! have left, is read whole and sorted in memory.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,11 +25,11 @@ use crate::store::snapshot::FileEntry;
 
 /// Key of the file metadata that names the order of the rows.
 pub(crate) const ORDER_KEY: &str = "alluvium.order";
-/// Rows of a batch of an input: some dozens of inputs are open at once.
+/// Rows of a batch of an input; a few dozen inputs are open at once.
 const BATCH_ROWS: usize = 8 << 10;
-/// The same for stacks, whose rows are kilobytes, a megabyte at most.
+/// Rows of a batch of stacks, whose rows are kilobytes, a megabyte at most.
 const STACK_ROWS: usize = 256;
-/// The same for series, whose rows are 90 KiB at most.
+/// Rows of a batch of series, whose rows are 90 KiB at most.
 const SERIES_ROWS: usize = 1 << 10;
 
 /// Batches of one file in the order of [`order`].
@@ -44,15 +44,15 @@ enum Batches {
     Sorted(Option<RecordBatch>),
 }
 
-/// Batches sorted by type and series, read as one sorted batch for each.
+/// Reads batches that are sorted by type and series as one sorted batch per type and series.
 struct Stretches {
     table: Table,
     reader: ParquetRecordBatchReader,
-    /// What of the last batch belongs to the next series.
+    /// Rows of the last batch that belong to the next series.
     rest: Option<RecordBatch>,
 }
 
-/// The order of settled samples.
+/// Name of the order of settled samples.
 const BY_SERIES: &str = "profile_type,series";
 
 /// The name of the order in which a table's files are written.
@@ -174,7 +174,7 @@ impl Stretches {
     }
 }
 
-/// Profile types and series of a batch of samples, as [`read_schema`] has them.
+/// Profile types and series of a batch of samples with the schema of [`read_schema`].
 struct Keys<'a> {
     types: &'a DictionaryArray<Int32Type>,
     names: &'a StringArray,

@@ -1,5 +1,5 @@
-//! Jobs one after the other, and merges for as long as there are some. Files that cannot be read are left out for a
-//! while, so that the files beside them are still merged.
+//! Runs jobs one after the other, and merges until none is due. Unreadable files are left out for a while, so that the
+//! files beside them are still merged.
 
 use std::collections::HashMap;
 use std::io;
@@ -12,7 +12,7 @@ use crate::store::maintenance::rewrite::Job;
 use crate::store::maintenance::worker::{Worker, worse};
 use crate::store::snapshot::FileEntry;
 
-/// How long a file that could not be read is left out.
+/// How long an unreadable file is left out.
 const UNREADABLE_WAIT: Duration = Duration::from_mins(10);
 
 /// Runs jobs on files that can be read.
@@ -23,12 +23,12 @@ pub(super) struct Jobs {
 }
 
 impl Jobs {
-    /// Tries files again that could not be read: somebody may have mended them.
+    /// Tries unreadable files again: they may have been repaired.
     pub(super) fn forget_unreadable(&mut self) {
         self.unreadable.clear();
     }
 
-    /// Merges what `policy` takes for due.
+    /// Runs the merges that are due under `policy`.
     pub(super) fn compact(
         &mut self,
         worker: &mut Worker,
@@ -37,14 +37,14 @@ impl Jobs {
         report: &mut Report,
     ) -> Result<(), StoreError> {
         let mut result = Ok(());
-        // One merge makes the next possible; each makes fewer files.
+        // A merge can make another one due; each leaves fewer files.
         loop {
             let left_out = self.unreadable.len();
             let jobs = plan::compactions(&self.readable(worker), worker.now_us(), policy);
             match self.run(worker, jobs, cpu_share, report) {
                 Ok(0) => return result,
                 Ok(_) => {}
-                // Without the files that were left out there may be more to do.
+                // Other merges may be due without the files that were left out.
                 Err(error) if self.unreadable.len() > left_out && !matches!(error, StoreError::Closed) => {
                     result = worse(result, Err(error));
                 }
@@ -53,8 +53,8 @@ impl Jobs {
         }
     }
 
-    /// Runs jobs that share no files, and says how many. One that fails does not stop the others; of their errors the
-    /// first that is worse than giving way is returned.
+    /// Runs jobs that share no files, and returns their number. A failed job does not stop the others; the returned
+    /// error is the first that is worse than giving way.
     pub(super) fn run(
         &mut self,
         worker: &mut Worker,
@@ -79,7 +79,7 @@ impl Jobs {
         result
     }
 
-    /// The live files without those that could not be read.
+    /// The live files without the unreadable ones.
     pub(super) fn readable(&self, worker: &Worker) -> Vec<FileEntry> {
         let files = worker.published.files();
         files.iter().filter(|file| self.is_readable(file)).cloned().collect()
@@ -90,8 +90,8 @@ impl Jobs {
         until.is_none_or(|until| Instant::now() >= *until)
     }
 
-    /// An input that cannot be read is left out of further jobs for a while, so that the files beside it are still
-    /// merged. A bucket that does not answer says nothing of the file.
+    /// Leaves an unreadable input out of further jobs for a while, so that the files beside it are still merged. A
+    /// bucket that does not answer proves nothing about the file.
     fn leave_out(&mut self, worker: &Worker, job: &Job, error: &StoreError) {
         let path = match error {
             StoreError::Damaged { path, .. } => path,

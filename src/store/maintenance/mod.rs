@@ -1,5 +1,5 @@
-//! Maintenance: small files become large sorted ones, old data becomes coarser or goes, and what nobody needs is
-//! deleted.
+//! Maintenance: merges small files into large sorted ones, downsamples and deletes old data, and deletes files that are
+//! no longer needed.
 //!
 //! One thread works in rounds (`runner`): it looks at the live files ([`plan`]), rewrites some of them ([`rewrite`]),
 //! commits the exchange to the table in one entry and publishes it (`worker`, `exchange`). Readers keep the files of

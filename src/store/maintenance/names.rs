@@ -1,7 +1,7 @@
-//! Stacks and series of many files, each once.
+//! Merges the stacks and series of many files, each written once.
 //!
 //! Stacks are kept in memory as numbers of distinct frames, so hundreds of thousands of them take some tens of
-//! megabytes; they come out in the order of their paths from the root, so that neighbours share most of their frames
+//! megabytes. They are written in the order of their paths from the root, so that neighbours share most of their frames
 //! and the file compresses well. Series are few.
 
 use std::collections::BTreeMap;
@@ -22,23 +22,23 @@ use crate::store::schema::column::{FRAMES, LABELS, SERIES, STACK};
 use crate::store::schema::{self, PARTITION_COLUMNS, Table};
 use crate::store::stats::{Bounds, FileStats, extend};
 
-/// Frames of a batch that is written.
+/// Frames of an output batch.
 const BATCH_FRAMES: usize = 32 << 10;
-/// Series of a batch that is written.
+/// Series of an output batch.
 const BATCH_SERIES: usize = 4 << 10;
 
 #[derive(Default)]
 pub(crate) struct StackSet {
     texts: Texts,
     frames: Frames,
-    /// Id, and start and end among `paths`.
+    /// Id of each stack, with its start and end in `paths`.
     stacks: Vec<(StackId, u32, u32)>,
     known: HashSet<StackId>,
     paths: Vec<u32>,
 }
 
 impl StackSet {
-    /// Takes in all stacks of a file.
+    /// Adds all stacks of a file.
     pub(crate) fn read(
         &mut self,
         input: &mut Input,
@@ -150,7 +150,7 @@ impl StackSet {
         output.finish(stats).map(Some)
     }
 
-    /// By frame: its place among all frames, sorted by names.
+    /// Rank of each frame among all frames, sorted by names.
     fn ranks(&self) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.frames.len() as u32).collect();
         let key = |index: &u32| {
@@ -178,7 +178,7 @@ impl StackSet {
 pub(crate) struct SeriesSet(BTreeMap<SeriesId, Labels>);
 
 impl SeriesSet {
-    /// Takes in all series of a file.
+    /// Adds all series of a file.
     pub(crate) fn read(&mut self, input: &mut Input) -> Result<(), String> {
         while let Some(batch) = input.next().map_err(|error| error.to_string())? {
             let ids = schema::integers(&batch, SERIES).map_err(|error| error.to_string())?;

@@ -1,8 +1,7 @@
-//! The files that a rewrite of samples has open: one, or one an hour, and a new one for each profile type if asked.
+//! Output files of a rewrite of samples: one, or one per hour, and optionally one per profile type.
 //!
 //! In: rows in the order of the merge. Out: files with their statistics. Columns are gathered per file and written in
-//! batches; where the effort asks for it, the stacks of a series are put in another order before
-//! (`Effort::stacks_by_rows`).
+//! batches; where the effort asks for it, the stacks of a series are reordered before (`Effort::stacks_by_rows`).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,22 +20,22 @@ use crate::store::maintenance::samples::Row;
 use crate::store::schema::Table;
 use crate::store::stats::{Bounds, FileStats, extend};
 
-/// Rows of a batch that is written.
+/// Rows of an output batch.
 const BATCH_ROWS: usize = 16 << 10;
-/// Rows of one series and type after which its stacks are put in order as far as they are there: some 30 MB.
+/// Rows of one series and type after which those gathered so far are reordered: about 30 MB.
 const STRETCH_ROWS: usize = 1 << 20;
 
 pub(crate) struct Parts {
     split: Split,
     open: Vec<Part>,
-    /// Where the last row went.
+    /// Index of the output that got the last row.
     last: usize,
     profile_type: Option<ProfileTypeId>,
     schema: SchemaRef,
     files: Vec<NewFile>,
 }
 
-/// Which rows get a file of their own, and their order in it.
+/// Which rows get their own file, and the order of stacks in it.
 #[derive(Clone, Copy)]
 pub(crate) struct Split {
     /// Each hour gets a file of its own.
@@ -62,9 +61,9 @@ struct Columns {
     value: Vec<i64>,
     /// The profile types of the rows, ascending.
     types: Vec<TypeRows>,
-    /// Span and trace ids, once a row has some.
+    /// Span and trace ids; `None` until a row has one.
     links: Option<(StringBuilder, StringBuilder)>,
-    /// First row of the series and type that rows are added to now.
+    /// First row of the current series and type.
     stretch: usize,
 }
 
@@ -87,7 +86,7 @@ impl Parts {
         }
     }
 
-    /// Adds a row of a profile type; `create` makes a file.
+    /// Adds a row of a profile type; `create` opens a file.
     pub(crate) fn push(
         &mut self,
         profile_type: &ProfileTypeId,
@@ -177,8 +176,8 @@ impl Columns {
         self.series.last() == Some(&row.series) && last_type == Some(profile_type)
     }
 
-    /// Puts the stacks of the series that ends here in order. Rows with span or trace ids are left as they are: they
-    /// are few and of no dictionary.
+    /// Reorders the stacks of the series that ends here. Rows gathered with span or trace ids among them keep their
+    /// order: such rows are few and not in a dictionary.
     fn end_stretch(&mut self) {
         let start = std::mem::replace(&mut self.stretch, self.value.len());
         if self.links.is_some() {
@@ -190,7 +189,7 @@ impl Columns {
             runs.push(end..end + run.len());
             end += run.len();
         }
-        // Stable: the order of ids among stacks with as many rows.
+        // Stable: stacks with equally many rows stay in the order of their ids.
         runs.sort_by_key(|rows| std::cmp::Reverse(rows.len()));
         reorder(&mut self.time, start, &runs);
         reorder(&mut self.stack, start, &runs);

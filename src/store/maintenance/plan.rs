@@ -1,9 +1,9 @@
-//! Which files are worth merging: from the list of live files and the time to a list of jobs. Pure.
+//! Plans merges: from the live files and the time to a list of jobs. Pure functions.
 //!
-//! Flushed files (level 0) are merged some at a time into files of an hour (level 1), the files of an hour that is
-//! over into one (level 2), and hours of a day that is over into files of the target size (level 3), so that a
-//! question of an hour reads little more than that hour and a quiet tenant has few files. Names are merged by size.
-//! Each row is written some three times in its life.
+//! A few flushed files (level 0) at a time are merged into files of an hour (level 1), the files of an hour that is
+//! over into one (level 2), and the hours of a day that is over into files of the target size (level 3). A query of an
+//! hour thus reads little more than that hour, and a quiet tenant has few files. Names are merged by size. Each row is
+//! written about three times in its life.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,26 +14,26 @@ use crate::store::maintenance::rewrite::{Change, Job, MergedName};
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
 
-/// A flushed file becomes so many times smaller by merging: its stacks and times repeat in the others (docs/adr/0004).
+/// Factor by which merging shrinks flushed files, whose stacks and times repeat across files (docs/adr/0004).
 const FLUSHED_SHRINKS: u64 = 3;
 
-/// When merging is worth it.
+/// Rules for when to merge.
 #[derive(Debug, Clone)]
 pub struct Policy {
-    /// So many flushed files of a partition are merged.
+    /// Number of flushed files of a partition that makes a merge due.
     pub min_files: usize,
-    /// At most so many files at once: each costs memory while it is read.
+    /// Most files of one merge: each costs memory while it is read.
     pub max_inputs: usize,
     /// Files of a day that is over are merged up to this size in bytes.
     pub target_bytes: u64,
-    /// From this size in bytes on each profile type gets a file of samples of its own.
+    /// From this size in bytes on, each profile type gets its own file of samples.
     pub split_bytes: u64,
-    /// Profiles are split by type too: where types have retentions of their own. Otherwise the ids of profiles, which
-    /// their types share, would be in each file again.
+    /// Profiles are split by type too, for types that have their own retention. Otherwise the ids of profiles, which
+    /// their types share, would be repeated in each file.
     pub split_profiles: bool,
-    /// An hour is over so long after its end: until then profiles of it may be under way.
+    /// Time after its end at which an hour counts as over: late profiles of it may arrive until then.
     pub settle: Duration,
-    /// Every hour and day is taken for over.
+    /// Every hour and day counts as over.
     pub eager: bool,
 }
 
@@ -52,7 +52,7 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Keeps profile types apart, whatever the size.
+    /// The same rules, with profile types kept apart whatever the size.
     #[must_use]
     pub fn by_type(&self) -> Self {
         Self {
@@ -62,7 +62,7 @@ impl Policy {
         }
     }
 
-    /// Merges whatever can be merged, as if every hour and day were over.
+    /// The same rules, with every hour and day counted as over.
     #[must_use]
     pub(crate) fn eager(&self) -> Self {
         Self {
@@ -131,13 +131,13 @@ pub(crate) fn compactions(files: &[FileEntry], now_us: i64, policy: &Policy) -> 
     jobs
 }
 
-/// The coarsest resolution that all inputs have.
+/// The coarsest resolution of all inputs, in seconds.
 pub(crate) fn resolution_of(inputs: &[&FileEntry]) -> u32 {
     let resolutions = inputs.iter().map(|file| MergedName::of(&file.path).resolution);
     resolutions.min().unwrap_or(0)
 }
 
-/// Files to merge, and what becomes of them.
+/// Files to merge, and the level of the result.
 struct Merge<'a> {
     inputs: Vec<&'a FileEntry>,
     level: u8,
@@ -145,17 +145,17 @@ struct Merge<'a> {
     by_hour: bool,
 }
 
-/// The files of a partition, and what is over of its day.
+/// The files of a partition, and how much of its day is over.
 struct Day<'a> {
     files: &'a [&'a FileEntry],
     policy: &'a Policy,
-    /// No profile of an earlier time, in microseconds since 1970, is awaited.
+    /// No profile before this time, in microseconds since 1970, is expected any more.
     settled_us: i64,
     is_over: bool,
 }
 
 impl<'a> Day<'a> {
-    /// Names: all flushed files, and the merged ones that are not much larger than what comes to them.
+    /// A merge of names: all flushed files, and the merged files that are not much larger than the flushed ones.
     fn merge_of_names(&self) -> Option<Merge<'a>> {
         let mut sorted = self.files.to_vec();
         sorted.sort_by_key(|file| (level(file) > 0, file.size));
@@ -183,7 +183,7 @@ impl<'a> Day<'a> {
     /// Merges of samples or of profiles.
     fn merges_of_rows(&self) -> Vec<Merge<'a>> {
         let max_inputs = self.policy.max_inputs;
-        // As if the day were over, and few enough for one merge: no file is written only to be merged again.
+        // Few enough for one merge as if the day were over: no file is written only to be merged again.
         if self.policy.eager && self.files.len() <= max_inputs {
             return self.merges_of_the_whole();
         }
@@ -236,7 +236,7 @@ impl<'a> Day<'a> {
             0 => file.size / FLUSHED_SHRINKS,
             _ => file.size,
         };
-        // Files of one type each are merged by type: others would be as many afterwards as before.
+        // Files of a single type are merged by type: otherwise the merge would leave as many files.
         let profile_type = |file: &'a FileEntry| {
             let types = file.profile_type.as_ref().filter(|_| policy.split_profiles)?;
             types.single()

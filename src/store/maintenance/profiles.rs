@@ -1,6 +1,6 @@
-//! Rows of the profiles table of many sorted files as one sorted sequence of batches.
+//! Merges rows of the profiles table of many sorted files into one sorted sequence of batches.
 //!
-//! Few rows, many columns: cursors choose which row comes next, and the rows are gathered column by column.
+//! The table has few rows and many columns: cursors choose the next row, and rows are gathered column by column.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::store::maintenance::input::{self, Input};
 use crate::store::schema;
 use crate::store::schema::column::{SERIES, TIME};
 
-/// Rows of a batch that goes out.
+/// Rows of an output batch.
 const BATCH_ROWS: usize = 8 << 10;
 
-/// A row as the receiver decides on it.
+/// The fields of a row that the receiver decides on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Row<'a> {
     /// Text of the profile type.
@@ -29,8 +29,8 @@ pub(crate) struct Row<'a> {
     pub(crate) time: i64,
 }
 
-/// Merges `inputs`. `choose` names the output of a row, `None` for a row that is left out; `receive` gets batches by
-/// output.
+/// Merges `inputs`. `choose` names the output of a row, or `None` to leave the row out; `receive` gets the batches of
+/// each output.
 pub(crate) fn merge<O: Copy + PartialEq>(
     inputs: Vec<Input>,
     mut choose: impl FnMut(Row<'_>) -> Option<O>,
@@ -67,7 +67,7 @@ pub(crate) fn merge<O: Copy + PartialEq>(
         if count >= BATCH_ROWS || batches.len() > 4 * cursors.len() + 16 {
             flush(&mut gathered, &batches, &mut receive)?;
             count = 0;
-            // Only the batches that cursors stand in are still needed.
+            // Only the batches that cursors point into are still needed.
             batches = cursors
                 .iter_mut()
                 .enumerate()
@@ -97,7 +97,7 @@ fn flush<O: Copy>(
     Ok(())
 }
 
-/// A batch and its columns that decide on a row.
+/// A batch and the columns that decide on a row.
 struct Rows {
     batch: Arc<RecordBatch>,
     types: DictionaryArray<Int32Type>,
@@ -119,7 +119,7 @@ impl Rows {
 struct Cursor {
     input: Input,
     rows: Option<Rows>,
-    /// Where the batch stands among the batches in use.
+    /// Index of the batch among the batches in use.
     slot: usize,
     row: usize,
 }
@@ -153,7 +153,7 @@ impl Cursor {
         }
     }
 
-    /// The row that it stands at; none at the end.
+    /// The current row; `None` at the end.
     fn row(&self) -> Option<Row<'_>> {
         let rows = self.rows.as_ref()?;
         let names = rows.types.values().as_string::<i32>();

@@ -1,27 +1,27 @@
-//! What maintenance has done.
+//! Summary of what maintenance has done.
 
-/// Files and rows that were exchanged, and what was deleted.
+/// Counts of exchanged and deleted files and rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// Rewrites that were committed.
     pub jobs: u64,
-    /// Files that left the tables.
+    /// Files that were removed from the tables.
     pub files_in: u64,
-    /// Files that came for them.
+    /// Files that replaced them.
     pub files_out: u64,
-    /// Bytes of the files that left.
+    /// Bytes of the removed files.
     pub bytes_in: u64,
-    /// Bytes of the files that came.
+    /// Bytes of the new files.
     pub bytes_out: u64,
-    /// Rows of the files that left.
+    /// Rows of the removed files.
     pub rows_in: u64,
-    /// Rows of the files that came.
+    /// Number of rows of the new files.
     pub rows_out: u64,
-    /// Files that no reader can need.
+    /// Deleted files that no reader needed.
     pub vacuumed: Vacuumed,
 }
 
-/// What was, or would be, deleted.
+/// Counts of the files that were, or would be, deleted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Vacuumed {
     /// Parquet files that were deleted.
@@ -30,6 +30,6 @@ pub struct Vacuumed {
     pub bytes: u64,
     /// Entries and checkpoints of the log.
     pub entries: u64,
-    /// Files that are not needed and too young.
+    /// Files that are not needed but too young to delete.
     pub waiting: u64,
 }

@@ -1,4 +1,4 @@
-//! Between the thread of maintenance and those who ask it for work.
+//! The queue of requests from callers to the maintenance thread.
 
 use std::time::Duration;
 
@@ -9,20 +9,20 @@ use crate::store::StoreError;
 use crate::store::maintenance::deletion::Deletion;
 use crate::store::maintenance::report::Report;
 
-/// What to do at once, without the bound on the CPU.
+/// Work to do at once, without the bound on the CPU.
 #[derive(Debug, Clone)]
 pub enum Work {
     /// What a round of the thread would do.
     Due,
     /// Everything that can be merged, as if every hour and day were over.
     Compact,
-    /// Delete files that left their table so long ago.
+    /// Delete files that were removed from their table longer ago than this.
     Vacuum(Duration),
-    /// Delete the profiles that are named.
+    /// Delete the profiles that the request selects.
     Delete(Deletion),
 }
 
-/// Work that was asked for and is not done yet.
+/// The requests that are not yet carried out.
 #[derive(Default)]
 pub(crate) struct Requests {
     queue: Mutex<Queue>,
@@ -32,11 +32,11 @@ pub(crate) struct Requests {
 #[derive(Default)]
 struct Queue {
     waiting: Vec<Request>,
-    /// The thread has ended: nobody would answer.
+    /// The thread has ended: requests would get no answer.
     closed: bool,
 }
 
-/// Work, and where its result goes.
+/// A piece of work, and where to send its result.
 pub(crate) struct Request {
     pub(crate) work: Work,
     /// Takes the result to the caller.
@@ -55,23 +55,23 @@ impl Requests {
         answer
     }
 
-    /// Takes no requests any more, and lets nobody wait for an answer.
+    /// Refuses further requests, and ends the waits of all callers.
     pub(crate) fn close(&self) {
         let mut queue = self.queue.lock();
         queue.closed = true;
         queue.waiting.clear();
     }
 
-    /// Wakes the thread, so that it sees that it must end.
+    /// Wakes the thread to check whether it must end.
     pub(crate) fn wake(&self) {
-        // The thread looks whether it must end while it holds the lock. A call between that look and its wait would be
-        // lost, and the wait is long.
+        // The thread checks whether it must end while it holds the lock. A notification between that check and its wait
+        // would be lost, and the wait is long.
         drop(self.queue.lock());
         self.wake.notify_one();
     }
 
-    /// For the thread: waits for requests for as long as `wait` says, which is asked anew after each wake-up. `None`
-    /// when `must_end` says so.
+    /// For the thread: waits for requests, at most as long as `wait` returns; `wait` is called again after each
+    /// wake-up. Returns `None` when `must_end` is true.
     pub(crate) fn next(&self, must_end: impl Fn() -> bool, wait: impl Fn() -> Duration) -> Option<Vec<Request>> {
         let mut queue = self.queue.lock();
         loop {

@@ -1,7 +1,7 @@
-//! One rewrite: the live rows of some files of a partition, merged, perhaps thinned, in new files.
+//! Rewrites files: merges the live rows of some files of a partition into new files, optionally leaving rows out.
 //!
-//! In: [`Job`]. Out: files that are durable and not committed. Rows keep their order and their values; a job says
-//! which rows are left out and to which interval times are rounded. Nothing is read twice, and memory is bounded by
+//! In: [`Job`]. Out: files that are durable and not committed. Rows keep their order and their values; the job says
+//! which rows are left out and to which interval times are rounded. Each input is read once, and memory is bounded by
 //! the number of inputs.
 
 use std::collections::HashSet;
@@ -32,7 +32,7 @@ use crate::store::stats::{FileStats, extend, extend_type};
 /// Rows between two calls of [`Environment::throttle`].
 const THROTTLE_ROWS: usize = 16 << 10;
 
-/// What becomes of the rows.
+/// Change to the rows of a rewrite.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Change {
     /// Rows that this selects are left out.
@@ -42,7 +42,7 @@ pub(crate) struct Change {
     pub(crate) interval_us: i64,
 }
 
-/// Rows of samples or profiles: every condition must hold.
+/// A selection of rows of samples or profiles; every condition must hold.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Selection {
     /// Of these series; `None` for all.
@@ -54,7 +54,7 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    /// Whether it selects a row.
+    /// Whether the row is selected.
     pub(crate) fn selects(&self, profile_type: &str, series: SeriesId, time: i64) -> bool {
         self.series.as_ref().is_none_or(|set| set.contains(&series))
             && self
@@ -64,7 +64,7 @@ impl Selection {
             && self.time.is_none_or(|span| span.contains(time))
     }
 
-    /// Whether it may select a row of a file.
+    /// Whether a file may hold selected rows.
     pub(crate) fn touches(&self, file: &FileEntry) -> bool {
         let touches = |span: TimeSpan| file.time.is_none_or(|time| span.touches(time.least, time.most));
         self.time.is_none_or(touches)
@@ -87,13 +87,13 @@ pub(crate) struct Job {
     /// Partition: days since 1970.
     pub(crate) day: i32,
     pub(crate) inputs: Vec<FileEntry>,
-    /// What becomes of the rows.
+    /// The change to the rows.
     pub(crate) change: Change,
     pub(crate) level: u8,
-    /// Resolution of the output in seconds, 0 for that of the profiles.
+    /// Resolution of the output in seconds, 0 for unchanged times.
     pub(crate) resolution: u32,
     pub(crate) by_hour: bool,
-    /// One file a profile type.
+    /// Each profile type gets its own file.
     pub(crate) by_type: bool,
     /// Why: for logs and metrics.
     pub(crate) reason: &'static str,
@@ -114,7 +114,7 @@ impl MergedName {
         format!("c{}-{}-{id}-{writer}.parquet", self.level, self.resolution)
     }
 
-    /// What the path of a file says; flushed files and those of other programs have level 0.
+    /// Parses the name of a file; flushed files and those of other programs have level 0.
     pub(crate) fn of(path: &str) -> Self {
         let parse = || {
             let name = name_of(path).strip_suffix(".parquet")?.strip_prefix('c')?;
@@ -142,10 +142,10 @@ impl MergedName {
     }
 }
 
-/// What a rewrite works with.
+/// What a rewrite needs from its caller.
 pub(crate) struct Environment<'a> {
     pub(crate) root: &'a Root,
-    /// Identity in file names.
+    /// Identity of the writer in file names.
     pub(crate) writer: &'a str,
     /// How the files are written.
     pub(crate) effort: Effort,
@@ -177,7 +177,7 @@ pub(crate) fn run(job: &Job, environment: &mut Environment<'_>) -> Result<Vec<Ne
 #[derive(Default)]
 struct Written {
     files: Vec<NewFile>,
-    /// Their paths, relative to the root.
+    /// Paths of the new files, relative to the root.
     paths: Vec<String>,
 }
 
@@ -294,7 +294,7 @@ fn write_profiles(job: &Job, environment: &mut Environment<'_>, written: &mut Wr
     Ok(())
 }
 
-/// The batch with the profile type as text.
+/// Converts the profile type of a batch from a dictionary to text.
 fn plain(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
     let columns = std::iter::zip(batch.columns(), schema.fields());
     let columns = columns.map(|(column, field)| cast(column, field.data_type()));
@@ -371,7 +371,7 @@ fn write_samples(job: &Job, environment: &mut Environment<'_>, written: &mut Wri
     Ok(())
 }
 
-/// A row that further rows may be added to.
+/// A row whose value may still grow.
 struct Pending {
     row: Row<'static>,
     profile_type: ProfileTypeId,
@@ -393,7 +393,7 @@ impl Pending {
         }
     }
 
-    /// Adds the value of a row of the same key; false when it is another key, or the sum too large.
+    /// Adds the value of a row with the same key; false when the key differs, or the sum overflows.
     fn adds(&mut self, row: &Row<'_>) -> bool {
         let own = &mut self.row;
         if (own.profile_type, own.series, own.stack, own.time) != (row.profile_type, row.series, row.stack, row.time) {

@@ -1,4 +1,4 @@
-//! The thread of maintenance: rounds at intervals, and work that was asked for.
+//! The maintenance thread: regular rounds, and work that callers request.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,10 +19,10 @@ use crate::store::maintenance::{aging, deletion_job};
 use crate::store::metrics::Metrics;
 use crate::store::published::Published;
 
-/// Waits between rounds that fail.
+/// Wait after a round that failed.
 const FAILURE_WAIT: Duration = Duration::from_secs(30);
 
-/// What the thread works with.
+/// State of the maintenance thread.
 pub(crate) struct Maintainer {
     worker: Worker,
     requests: Arc<Requests>,
@@ -110,15 +110,15 @@ impl Maintainer {
         }
     }
 
-    /// Everything that is due.
+    /// Does everything that is due.
     fn round(&mut self, cpu_share: f64) -> Result<Report, StoreError> {
         let config = self.worker.config.clone();
         let mut report = Report::default();
         self.worker.tables.settle()?;
         let may_delete = self.watch.look(&config.clock, &self.worker.metrics);
         let config = &config.maintenance;
-        // What fails must not keep the rest from its turn: a file that cannot be read would let all others grow
-        // without end.
+        // A failure must not keep the other tasks from running: one unreadable file would let all others grow without
+        // end.
         let deleted = deletion_job::finish(&mut self.worker, &mut report);
         let mut retired = Ok(());
         if may_delete {
@@ -136,7 +136,7 @@ impl Maintainer {
         worse(worse(worse(deleted, retired), merged), vacuumed).map(|()| report)
     }
 
-    /// Retention and downsampling.
+    /// Applies retention and downsampling.
     fn retire(&mut self, cpu_share: f64, report: &mut Report) -> Result<(), StoreError> {
         let (worker, jobs) = (&mut self.worker, &mut self.jobs);
         let config = worker.config.clone();

@@ -1,8 +1,8 @@
-//! Samples of many sorted files as one sorted sequence of rows, merged by runs.
+//! Merges samples of many sorted files into one sorted sequence of rows, run by run.
 //!
-//! In: [`Input`]s. Out: rows, in order, to a receiver. The cursors stand in a short list sorted by their next row; the
-//! first one gives rows as long as they come before the next cursor's, so a run of one stack costs one comparison a
-//! row.
+//! In: [`Input`]s. Out: rows, in order, to a receiver. The cursors are kept in a short list sorted by their next row;
+//! the first one emits rows as long as they come before the next cursor's row, so a run of one stack costs one
+//! comparison per row.
 
 use std::cmp::Ordering;
 
@@ -19,7 +19,7 @@ use crate::store::schema::column::{SERIES, SPAN_ID, STACK, TIME, TRACE_ID, VALUE
 /// One row of the samples table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Row<'a> {
-    /// Profile type, a number of the merge's [`ProfileTypes`].
+    /// Profile type, as an index into the merge's [`ProfileTypes`].
     pub(crate) profile_type: u32,
     pub(crate) series: SeriesId,
     pub(crate) stack: StackId,
@@ -30,7 +30,7 @@ pub(crate) struct Row<'a> {
     pub(crate) trace: Option<&'a str>,
 }
 
-/// The profile types that a merge met.
+/// The profile types that occur in a merge.
 #[derive(Debug, Default)]
 pub(crate) struct ProfileTypes(Vec<ProfileTypeId>);
 
@@ -49,7 +49,7 @@ impl ProfileTypes {
     }
 }
 
-/// What rows are sorted by.
+/// The sort key of a row of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Key {
     profile_type: u32,
@@ -85,7 +85,7 @@ pub(crate) fn merge(
             cursors.push(cursor);
         }
     }
-    // Sorted so that the cursor whose row comes first is the last.
+    // In descending order, so that the cursor with the first row is the last.
     let mut order: Vec<usize> = (0..cursors.len()).collect();
     order.sort_by(|left, right| cursors[*right].key().compare(&cursors[*left].key(), &types));
     while let Some(current) = order.pop() {
@@ -108,11 +108,11 @@ pub(crate) fn merge(
     Ok(())
 }
 
-/// The place in one input.
+/// A position in one input.
 struct Cursor {
     input: Input,
     types: ScalarBuffer<i32>,
-    /// By number of the batch's dictionary: the number in [`ProfileTypes`].
+    /// Index in [`ProfileTypes`] of each entry of the batch's dictionary.
     numbers: Vec<u32>,
     time: ScalarBuffer<i64>,
     series: ScalarBuffer<i64>,
@@ -150,7 +150,7 @@ impl Cursor {
         }
     }
 
-    /// Takes the columns of a batch, which has the schema that [`Input`] reads with.
+    /// Loads the columns of a batch with the schema that [`Input`] reads.
     fn load(&mut self, batch: &RecordBatch, types: &mut ProfileTypes) -> Result<(), ArrowError> {
         let column = input::types(batch)?;
         self.types = column.keys().values().clone();

@@ -1,8 +1,8 @@
-//! Deletes what no reader can need: files that left a table longer ago than the grace period, files that never were in
-//! one, old entries of the log.
+//! Deletes what no reader can need: files removed from a table longer ago than the grace period, files that were never
+//! in a table, and old entries of the log.
 //!
-//! When a file left its table stands in the table's log. A reader that opened the table within the grace period finds
-//! all its files.
+//! The table's log says when a file was removed. A reader that opened the table within the grace period finds all its
+//! files.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -18,15 +18,15 @@ use crate::store::maintenance::report::Vacuumed;
 use crate::store::root::Root;
 use crate::store::schema::Table;
 
-/// A file that is in no table and no log must be so old: another program may be about to commit it.
+/// Minimum age of a file that is in no table and no log: another program may be about to commit it.
 pub(crate) const ORPHAN_AGE: Duration = Duration::from_hours(24);
-/// Entries of the log that a checkpoint covers are kept so long, for readers of older versions.
+/// How long log entries that a checkpoint covers are kept, for readers of older versions.
 const LOG_AGE: Duration = Duration::from_hours(168);
 
 /// A Parquet file in the folder of a table that is not live.
 #[derive(Debug, Clone)]
 pub(crate) struct Dead {
-    /// Where it is, relative to the root.
+    /// Path relative to the root.
     pub(crate) path: String,
     pub(crate) size: u64,
     /// When it left the table; `None` for a file that the log does not know.
@@ -45,8 +45,8 @@ impl Dead {
     }
 }
 
-/// When files left a table, by path relative to the root, as far as its log was read. Each entry is read once: a log
-/// of a week has tens of thousands, and a bucket takes money for each look.
+/// When files were removed from a table, by path relative to the root, as far as its log was read. Each entry is read
+/// once: a log of a week has tens of thousands, and each read from a bucket costs money.
 #[derive(Default)]
 pub(crate) struct Removals {
     /// Entries below this version were read.
@@ -54,8 +54,7 @@ pub(crate) struct Removals {
     left: HashMap<String, SystemTime>,
 }
 
-/// The files of a table that are not in `live` (paths relative to `root`). Reads what is new in its log into
-/// `removals`.
+/// The files of a table that are not in `live` (paths relative to `root`). Adds new entries of its log to `removals`.
 pub(crate) fn dead_files(
     root: &Root,
     table: Table,
@@ -68,7 +67,7 @@ pub(crate) fn dead_files(
     }
     removals.read_on(root, table)?;
     let there: HashSet<&str> = found.iter().map(|file| file.path.as_str()).collect();
-    // What is live here may have left meanwhile, by another server.
+    // Another server may have removed files meanwhile that are in `live`.
     (removals.left).retain(|path, _| there.contains(path.as_str()) || live.contains(path.as_str()));
     Ok(found
         .into_iter()
@@ -125,7 +124,7 @@ pub(crate) fn trim_log(
         if (covered && age >= LOG_AGE) || (is_temporary(name) && age >= ORPHAN_AGE) {
             match faults.run(Place::FileDelete(table), || root.remove(&file.path)) {
                 Ok(()) => done.entries += 1,
-                // Another server was first.
+                // Another server has deleted it.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(StoreError::io("remove", &root.name(&file.path))(error)),
             }
@@ -151,7 +150,7 @@ impl Removals {
         if let Some((first, file)) = entries.first()
             && (next == 0 || file.modified.elapsed().unwrap_or_default() >= ORPHAN_AGE)
         {
-            // Earlier entries were trimmed.
+            // Earlier entries were deleted by a trim.
             next = *first;
         }
         for (version, file) in &entries {
@@ -162,11 +161,11 @@ impl Removals {
                     self.left
                         .extend(removed.map(|(path, at)| (format!("{}/{path}", table.name()), at)));
                 }
-                // A server may trim its log meanwhile.
+                // A server may have trimmed its log meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(StoreError::io("read", &root.name(path))(error)),
             }
-            // A listing need not show what was written while it was made: from a gap on entries are read again.
+            // A listing may miss files written while it was made: entries after a gap are read again.
             next += u64::from(*version == next);
         }
         self.next = next;

@@ -1,4 +1,4 @@
-//! Vacuum: one pass over all tables, and what is remembered for the next.
+//! The vacuum job: one pass over all tables, with state kept for the next pass.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::store::metrics::JobLabel;
 use crate::store::schema::Table;
 use crate::telemetry::memory;
 
-/// When files left their tables, as far as the logs were read.
+/// Removal times of files, as far as the logs were read.
 #[derive(Default)]
 pub(super) struct Vacuum {
     removals: HashMap<Table, Removals>,
@@ -59,7 +59,7 @@ impl Vacuum {
             );
         }
         report.vacuumed = done;
-        // At this distance everything that came and went since the last time.
+        // Once per pass is often enough to return the memory freed since the last one.
         memory::give_back();
         Ok(())
     }

@@ -1,9 +1,9 @@
-//! Whether the clock may be believed by those who delete what is old.
+//! Guards deletion by age against a wall clock that is wrong.
 //!
-//! A clock that is set wrong for an hour (an empty battery, a bad time server, a slip of the hand) makes everything
-//! look old, and what is deleted then is gone. So the wall clock is compared with the one that nobody sets, and after
-//! a start with the time at which an earlier process saw it, kept in the file `CLOCK` of the data folder. After a jump
-//! forward nothing is deleted by age until the clock is back, or has run evenly for a day.
+//! A clock that is set wrong for an hour (an empty battery, a bad time server, a typing error) makes everything look
+//! old, and a deletion cannot be undone. The wall clock is therefore compared with the monotonic clock, and after a
+//! start with the time that an earlier process stored in the file `CLOCK` of the data folder. After a jump forward
+//! nothing is deleted by age until the clock is back, or has run evenly for a day.
 
 use std::fs;
 use std::io;
@@ -18,35 +18,35 @@ use crate::store::metrics::Metrics;
 
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
-/// So far may the clock be from where it is expected.
+/// How far the clock may be from the expected time.
 const SLACK: Duration = DAY;
-/// So long may a server have been away.
+/// How long a server may have been down.
 const AWAY: Duration = DAY.saturating_mul(30);
-/// After so long without another jump a clock is believed.
+/// How long a clock must run without another jump to be trusted again.
 const SETTLE: Duration = DAY;
-/// How often the time is kept.
+/// Interval between writes of the time to `CLOCK`.
 const KEEP: Duration = HOUR;
 
 pub(crate) struct Watch {
     file: PathBuf,
-    /// When the clock was believed last.
+    /// When the clock was last trusted.
     believed: Option<Seen>,
-    /// Since when it runs evenly at a place where it is not believed.
+    /// Since when the clock runs evenly after a jump.
     settling: Option<Seen>,
-    /// When the time was kept last, by the running clock.
+    /// Monotonic time of the last write to `CLOCK`.
     kept: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     wall: SystemTime,
-    /// What the running clock said then.
+    /// The monotonic time of the reading.
     running: Duration,
-    /// So much later than by the running clock it may be when it is looked at again.
+    /// How far a later reading may be ahead of the expected time.
     slack: Duration,
 }
 
-/// Where the clock is, seen from an earlier look.
+/// Position of a later reading relative to the expected time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Expected,
@@ -73,7 +73,7 @@ impl Seen {
 }
 
 impl Watch {
-    /// Reads when an earlier process saw the clock. Without a file that says so it is believed as it is.
+    /// Reads the time that an earlier process stored. Without that file the clock is trusted.
     pub(crate) fn open(dir: &Path, clock: &Clock) -> Self {
         let file = dir.join("CLOCK");
         let kept = match fs::read_to_string(&file) {
@@ -100,7 +100,7 @@ impl Watch {
         }
     }
 
-    /// Looks at the clock: whether what is old by it may be deleted.
+    /// Checks the clock; returns whether data may be deleted for its age.
     pub(crate) fn look(&mut self, clock: &Clock, metrics: &Metrics) -> bool {
         let now = Seen {
             wall: clock.now(),
@@ -130,13 +130,13 @@ impl Watch {
                 );
             }
         }
-        // Nothing is too old by a clock that is late.
+        // A clock that is behind makes nothing look too old.
         let may_delete = place != Place::Ahead || settled;
         metrics.clock_doubted.set(i64::from(!may_delete));
         may_delete
     }
 
-    /// Keeps the time for the next process, now and then.
+    /// Stores the time for the next process, once per [`KEEP`].
     fn keep(&mut self, now: Seen) {
         if self.kept.is_some_and(|kept| now.running.saturating_sub(kept) < KEEP) {
             return;

@@ -1,4 +1,4 @@
-//! One piece of work: files are written anew, exchanged, and counted.
+//! Runs one job: rewrites files, exchanges and counts them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,9 +16,9 @@ use crate::store::metrics::{JobLabel, Metrics};
 use crate::store::published::Published;
 use crate::store::schema::Table;
 
-/// A stretch of work between waits.
+/// Length of a stretch of work between waits.
 const STRETCH: Duration = Duration::from_millis(20);
-/// Attempts of work that was asked for and had to give way to another server.
+/// Attempts of requested work that gives way to another server.
 const GIVE_WAY_ATTEMPTS: usize = 10;
 
 pub(super) struct Worker {
@@ -35,7 +35,7 @@ impl Worker {
         self.config.clock.micros()
     }
 
-    /// Runs one job from its files to their publication.
+    /// Runs one job, from reading its files to publishing the result.
     pub(super) fn run(&mut self, job: &Job, cpu_share: f64, report: &mut Report) -> Result<(), StoreError> {
         let start = Instant::now();
         let result = self
@@ -52,7 +52,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Does work again that gave way to another server, on what that one has left.
+    /// Repeats work that gave way to another server, on the new state of the tables.
     pub(super) fn again<T>(
         &mut self,
         mut work: impl FnMut(&mut Self) -> Result<T, StoreError>,
@@ -66,7 +66,7 @@ impl Worker {
         work(self)
     }
 
-    /// The place where tests make a job fail.
+    /// The point at which tests make a job fail.
     pub(super) fn begin(&self, reason: &'static str) -> Result<(), StoreError> {
         let config = &self.config;
         let result = config.faults.run(Place::Job(reason), || Ok(()));
@@ -141,8 +141,7 @@ impl Worker {
     }
 }
 
-/// The worse of two results: an error is worse than work that gave way to another server, and that is worse than
-/// success.
+/// The worse of two results: errors are worst, then work that gave way to another server, then success.
 pub(super) fn worse<T>(one: Result<T, StoreError>, other: Result<(), StoreError>) -> Result<T, StoreError> {
     match (one, other) {
         (one @ Err(StoreError::Closed), _) => one,

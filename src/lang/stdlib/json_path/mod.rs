@@ -1,7 +1,7 @@
 //! `json_path(json, path)`: the values that a JSONPath selects, in document order.
 //!
-//! Understands `$`, `.name`, `.*`, `..name`, `..*`, `['name']`, `[0]`, `[-1]`, `[*]`, slices `[1:3]`, unions `[0,2]`
-//! and filters `[?(@.name == 'x')]` ([`parse`]). Scripts `[(...)]` are refused with a message, as Alloy refuses them.
+//! Supports `$`, `.name`, `.*`, `..name`, `..*`, `['name']`, `[0]`, `[-1]`, `[*]`, slices `[1:3]`, unions `[0,2]` and
+//! filters `[?(@.name == 'x')]` ([`parse`]). Scripts `[(...)]` are an error, as in Alloy.
 
 mod parse;
 mod path;
@@ -16,7 +16,7 @@ use select::apply;
 pub(crate) fn json_path(arguments: &[Value]) -> Result<Value, FunctionError> {
     count(arguments, 2)?;
     let (document, path) = (text(arguments, 0)?, text(arguments, 1)?);
-    // As in Alloy: there is nothing in an empty document, and an empty path leads nowhere.
+    // As in Alloy: an empty document or an empty path selects nothing.
     if document.trim().is_empty() || path.is_empty() {
         return Ok(Value::array([]));
     }

@@ -1,8 +1,9 @@
-//! The text of a path to its steps, and of the filters in it to conditions.
+//! Parses the text of a path to its steps, and the filters in it to conditions.
 //!
-//! Operators of a filter `[?(...)]`, weakest first: `||`, `&&`, comparisons (`== != < <= > >= =~`, `in`, `has`,
-//! `empty`), `+ -`, `* /`, and `!` before a value. Operands are paths from the element (`@`) or the document (`$`),
-//! which give their first match, numbers, quoted strings, `/regex/`, `true`, `false`, `null`, lists and parentheses.
+//! Operators of a filter `[?(...)]`, weakest first: `
+//! `, `&&`, comparisons (`== != < <= > >= =~`, `in`, `has`, `empty`), `+ -`, `* /`, and `!` before a value. Operands
+//! are paths from the element (`@`) or the document (`$`), which stand for their first match, numbers, quoted strings,
+//! `/regex/`, `true`, `false`, `null`, lists and parentheses.
 
 use regex::Regex;
 use serde_json::Value as Json;
@@ -52,12 +53,12 @@ pub(super) fn parse(path: &str) -> Result<Vec<Step>, String> {
     Ok(steps)
 }
 
-/// True for what a name may hold without brackets and quotes, as Alloy's JSONPath has it.
+/// True for characters of a name without brackets and quotes, as in Alloy's JSONPath.
 fn is_bare(character: char) -> bool {
     character.is_ascii_alphanumeric() || !character.is_ascii() || "_#%:;?^{|}~".contains(character)
 }
 
-/// Offset of the `]` that closes, not inside of quotes or of further brackets.
+/// Offset of the closing `]`, skipping quotes and nested brackets.
 fn closing(text: &str) -> Option<usize> {
     let mut quote = None;
     let mut depth = 0usize;
@@ -139,7 +140,7 @@ fn filter(text: &str) -> Result<Filter, String> {
     }
 }
 
-/// Operators by precedence, longer ones before their beginnings.
+/// Operators by precedence; those that start with another one come before it.
 const LEVELS: [&[&str]; 5] = [
     &["||"],
     &["&&"],
@@ -264,7 +265,7 @@ fn compile(pattern: &str) -> Result<Regex, String> {
     Regex::new(pattern).map_err(|_| format!("`{pattern}` is not a regular expression"))
 }
 
-/// Where a path that starts with `@` or `$` ends.
+/// The offset at which a path that starts with `@` or `$` ends.
 fn path_end(text: &str) -> usize {
     let mut depth = 0usize;
     let mut quote = None;
@@ -298,7 +299,7 @@ fn closing_quote(text: &str, quote: char) -> Option<usize> {
     None
 }
 
-/// Backslashes before the quote are for the quote; in a regular expression all others are its own.
+/// Removes backslashes before the quote; in a regular expression all others are kept.
 fn unescaped(text: &str, quote: char) -> String {
     let text = text.replace(&format!("\\{quote}"), &quote.to_string());
     if quote == '/' { text } else { text.replace("\\\\", "\\") }

@@ -1,4 +1,4 @@
-//! A path as data: its steps, and the conditions of its filters, in which there may be paths.
+//! A parsed path: its steps, and the conditions of its filters, which may contain paths.
 
 use regex::Regex;
 use serde_json::Value as Json;
@@ -9,13 +9,13 @@ pub(super) enum Filter {
     Value(Json),
     Pattern(Regex),
     List(Vec<Filter>),
-    /// A path, from the document when true.
+    /// A path; relative to the document when true, else to the element.
     Path(bool, Vec<Step>),
     Not(Box<Filter>),
     Binary(&'static str, Box<Filter>, Box<Filter>),
 }
 
-/// What a step takes of a value.
+/// The children that a step selects.
 #[derive(Debug)]
 pub(super) enum Selector {
     Name(String),
@@ -29,7 +29,7 @@ pub(super) enum Selector {
 /// A part of a path that selects children.
 #[derive(Debug)]
 pub(super) struct Step {
-    /// Applies to every value below as well.
+    /// True when it also applies to all descendants.
     pub(super) deep: bool,
     pub(super) selectors: Vec<Selector>,
 }

@@ -1,12 +1,12 @@
-//! What a path selects from a document, and whether an element passes a filter.
+//! Evaluates a path on a document, and filters on elements.
 //!
-//! Values of types that an operator does not take make a comparison false, as in the library that Alloy uses.
+//! An operator on values of unsupported types makes a comparison false, as in the library that Alloy uses.
 
 use serde_json::Value as Json;
 
 use super::path::{Filter, Selector, Step};
 
-/// What the steps select from `start`; filters may refer to the whole document.
+/// The values that the steps select from `start`; filters may refer to the whole document.
 pub(super) fn apply<'a>(start: &'a Json, document: &'a Json, steps: &[Step]) -> Vec<&'a Json> {
     let mut found = vec![start];
     for step in steps {
@@ -32,7 +32,7 @@ fn select<'a>(value: &'a Json, document: &'a Json, step: &Step, out: &mut Vec<&'
                 let (start, end) = (bound(start.unwrap_or(0)), bound(end.unwrap_or(length)));
                 let step = usize::try_from(stride.unsigned_abs()).unwrap_or(usize::MAX).max(1);
                 if *stride < 0 {
-                    // Backwards from the start down to, without, the end.
+                    // Backwards from the start to the end, which is excluded.
                     let last = start.min(items.len().saturating_sub(1));
                     out.extend((end + 1..=last).rev().step_by(step).filter_map(|at| items.get(at)));
                 } else {
@@ -68,14 +68,14 @@ fn position(index: i64, length: usize) -> Option<usize> {
     usize::try_from(index).ok()
 }
 
-/// What an operand is for one element.
+/// The value of an operand for one element.
 enum Operand<'a> {
     Nothing,
     One(std::borrow::Cow<'a, Json>),
 }
 
 impl Filter {
-    /// Whether an element of a document passes. A path alone asks whether it leads to something.
+    /// Whether an element of a document passes. A path without an operator passes when it selects something.
     fn accepts(&self, element: &Json, document: &Json) -> bool {
         match self {
             Self::Path(..) => matches!(self.value(element, document), Operand::One(_)),
@@ -119,7 +119,7 @@ fn binary(operator: &str, left: &Filter, right: &Filter, element: &Json, documen
     let (left_value, right_value) = (left.value(element, document), right.value(element, document));
     let (left_value, right_value) = match (&left_value, &right_value) {
         (Operand::One(left), Operand::One(right)) => (left.as_ref(), right.as_ref()),
-        // Nothing is unlike everything.
+        // A missing value differs from everything but another one.
         (Operand::Nothing, Operand::Nothing) => return Json::Bool(operator == "=="),
         (Operand::Nothing, Operand::One(wanted)) if operator == "has" => {
             return Json::Bool(wanted.as_bool() == Some(false));
@@ -175,6 +175,6 @@ fn arithmetic(operator: &str, left: &Json, right: &Json) -> Json {
         "*" => left * right,
         _ => left / right,
     };
-    // Division by zero has no value.
+    // Division by zero gives null.
     serde_json::Number::from_f64(result).map_or(Json::Null, Json::Number)
 }

@@ -1,7 +1,7 @@
-//! The `http` block: how the program's own listener is protected. What it may hold, and its settings.
+//! The `http` block, which protects the program's own listener: its schema and settings.
 //!
-//! In: the block. Out: [`HttpSettings`], checked as far as that goes without reading a file. Certificates and the
-//! listener are the business of who runs it.
+//! In: the block. Out: [`HttpSettings`], checked as far as possible without reading a file. The program that runs the
+//! listener loads the certificates.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -84,12 +84,12 @@ arguments! {
     }
 }
 
-/// What the block asks for. Holds secrets, and is therefore never printed.
+/// Settings of the `http` block. Contains secrets, and is therefore never printed.
 #[derive(Clone, Default)]
 pub struct HttpSettings {
     /// Certificates; none for plain HTTP.
     pub tls: Option<TlsSettings>,
-    /// Who is let in; none for everybody.
+    /// Required credentials; `None` when there are none.
     pub auth: Option<AuthSettings>,
 }
 
@@ -102,11 +102,11 @@ pub struct TlsSettings {
     pub key: PemText,
     /// Authorities of clients.
     pub client_ca: Option<PemText>,
-    /// What is asked of clients.
+    /// Whether clients need certificates.
     pub client_auth: ClientAuth,
-    /// Names of cipher suites as Go has them; empty for all.
+    /// Go names of cipher suites; empty for all.
     pub cipher_suites: Vec<Arc<str>>,
-    /// Names of curves as Go has them, the most wanted first; empty for all.
+    /// Go names of curves, most preferred first; empty for all.
     pub curves: Vec<Arc<str>>,
     /// Lowest version, 10 to 13.
     pub min_version: Option<u8>,
@@ -123,31 +123,31 @@ pub enum PemText {
     File(PathBuf),
 }
 
-/// What is asked of clients.
+/// Whether clients must present certificates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientAuth {
-    /// No certificate is asked for.
+    /// No certificate is requested.
     None,
-    /// A certificate, if they have one, whoever signed it.
+    /// A certificate is requested but optional, from any signer.
     Request,
-    /// A certificate, whoever signed it.
+    /// A certificate is required, from any signer.
     RequireAny,
-    /// A certificate of a known authority, if they have one.
+    /// A certificate is optional, but must be from a known authority.
     VerifyIfGiven,
-    /// A certificate of a known authority.
+    /// A certificate from a known authority is required.
     RequireAndVerify,
 }
 
-/// What requests must show to be answered.
+/// Credentials that requests need.
 #[derive(Clone)]
 pub struct AuthSettings {
     /// User name that requests must show.
     pub username: Arc<str>,
     /// Password that requests must show.
     pub password: Arc<str>,
-    /// Beginnings of the paths that it is about.
+    /// Prefixes of the paths that `matching` refers to.
     pub paths: Vec<Arc<str>>,
-    /// Whether `paths` need the password, or all others do.
+    /// True when the paths in `paths` need the credentials, false when all others do.
     pub matching: bool,
 }
 
@@ -181,7 +181,7 @@ const SUITES: [&str; 17] = [
 ];
 const CURVES: [&str; 4] = ["CurveP256", "CurveP384", "CurveP521", "X25519"];
 
-/// Reads the block. Where values are not known yet, what depends on them is not checked.
+/// Reads the block. Checks that depend on values that are not known yet are skipped.
 pub(crate) fn settings(text: &SourceBlock, resolve: &dyn Resolve) -> Result<HttpSettings, Diagnostics> {
     let Some(body) = known::<HttpBody>(text, resolve)? else {
         return Ok(HttpSettings::default());
@@ -201,7 +201,7 @@ fn auth(body: AuthBody) -> Option<AuthSettings> {
     Some(AuthSettings {
         username,
         password: password.0,
-        // Alloy lets everybody in everywhere when no path is named; who writes a password means it.
+        // Without paths Alloy would protect nothing; a configured password is meant to protect everything.
         matching: is_for_named && !paths.is_empty(),
         paths,
     })
@@ -227,7 +227,7 @@ fn tls(body: &TlsBody) -> Result<TlsSettings, ArgumentError> {
         return Err(error("tls", message));
     }
     if client_ca.is_none() && verifies {
-        // Go would trust every authority that the system trusts with web sites: not what a closed door means.
+        // Go would trust all authorities that the system trusts for web sites, which would let in nearly everybody.
         let message = "this client_auth_type needs client_ca_pem or client_ca_file";
         return Err(error("tls.client_auth_type", message));
     }

@@ -1,4 +1,4 @@
-//! The `livedebugging` block: what it may hold, and its setting.
+//! The `livedebugging` block: its schema and its setting.
 
 use crate::lang::Diagnostics;
 use crate::lang::body::arguments;

@@ -1,4 +1,4 @@
-//! The `logging` block: what it may hold, and its settings. Applying them is the caller's business.
+//! The `logging` block: its schema and settings. The caller applies them.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::pipeline::check::graph::SourceBlock;
 const LEVELS: [&str; 4] = ["debug", "info", "warn", "error"];
 const FORMATS: [&str; 2] = ["logfmt", "json"];
 
-/// What the block asks for.
+/// Settings of the `logging` block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggingSettings {
     /// `debug`, `info`, `warn` or `error`.
@@ -44,7 +44,7 @@ arguments! {
     }
 }
 
-/// Reads the block. Where a value is not known yet, the settings are the defaults.
+/// Reads the block. The settings are the defaults while a value is not known yet.
 pub(crate) fn settings(text: &SourceBlock, resolve: &dyn Resolve) -> Result<LoggingSettings, Diagnostics> {
     let Some(Logging {
         destination,

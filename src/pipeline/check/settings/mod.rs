@@ -1,7 +1,7 @@
-//! Blocks that configure the program: their checks, and what this version does not act on, `tracing`.
+//! Blocks that configure the program: their checks, and the block `tracing`, which has no effect in this version.
 //!
-//! In: the block. Out: what is wrong with it. `tracing` is about the program's own traces, of which there are none: it
-//! is taken, so that a user's file stays one file for both programs, has no effect, and a run says so.
+//! In: the block. Out: diagnostics. `tracing` is about the program's own traces, which do not exist. The block is
+//! accepted, so that one file works for both programs, and a run warns that it has no effect.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,7 +56,7 @@ arguments! {
     }
 }
 
-/// What is wrong with one of these blocks. `client` are the arguments of HTTP clients.
+/// Checks one of these blocks. `client` is the schema of HTTP client arguments.
 pub(crate) fn check(
     name: &str,
     text: &SourceBlock,

@@ -1,7 +1,7 @@
-//! The `remotecfg` block: a configuration from a server. What it may hold, and its settings.
+//! The `remotecfg` block, which fetches a configuration from a server: its schema and settings.
 //!
-//! In: the block. Out: [`RemoteSettings`], checked as far as that goes without reading a file or opening a connection.
-//! Asking the server and running what it sends is the business of who runs it.
+//! In: the block. Out: [`RemoteSettings`], checked as far as possible without reading a file or opening a connection.
+//! The program fetches and runs the configuration.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,30 +32,30 @@ arguments! {
     check RemoteConfig::check;
 }
 
-/// Shortest time from one request to the next.
+/// Shortest allowed interval between requests.
 const SHORTEST_POLL: Duration = Duration::from_secs(10);
-/// Keys that begin so are the collector's own.
+/// Prefix of keys that are reserved for the collector.
 const RESERVED: &str = "collector.";
 
-/// What the block asks for. Holds secrets, and is therefore never printed.
+/// Settings of the `remotecfg` block. Contains secrets, and is therefore never printed.
 #[derive(Clone, PartialEq)]
 pub struct RemoteSettings {
-    /// Where the server is; never empty.
+    /// URL of the server; never empty.
     pub url: Arc<str>,
     /// Id of this collector; empty for one that is made once and kept.
     pub id: Arc<str>,
-    /// Name of this collector for people.
+    /// Display name of this collector.
     pub name: Arc<str>,
-    /// What the server chooses by.
+    /// Attributes of the collector, by which the server may choose the configuration.
     pub attributes: BTreeMap<Arc<str>, Arc<str>>,
-    /// Time between two looks.
+    /// Interval between requests.
     pub poll_frequency: Duration,
     /// Arguments of the HTTP client.
     pub client: Arguments,
 }
 
-/// Reads the block; `None` when it asks for nothing. Where values are not known yet, what depends on them is not
-/// checked. `client` are the arguments of HTTP clients.
+/// Reads the block; `None` when it has no URL. Checks that depend on values that are not known yet are skipped.
+/// `client` is the schema of HTTP client arguments.
 pub(crate) fn settings(
     text: &SourceBlock,
     client: Option<&'static Schema>,
@@ -91,7 +91,7 @@ pub(crate) fn settings(
             client: client_arguments,
         })),
         Ok(_) => Ok(None),
-        // Errors go by the message alone: each says which argument it is about.
+        // Only the messages are kept: each names its argument.
         Err(ArgumentErrors(errors)) => {
             let diagnostic = |ArgumentError { path, message }: ArgumentError| {
                 let span = locate(&block.body, &path, block.header());

@@ -1,7 +1,7 @@
-//! What a component tells about itself, and how that is written: as text in the manner of Alloy, as JSON for the page.
+//! Entries of live debugging, and their formats: text like Alloy's, and JSON for the page.
 //!
-//! An entry is made on the way of the data, so it only shares what is there; everything costly (formatting, looking
-//! into a profile) is done here, when it is written, which is the watcher's time.
+//! An entry is created on the data path, so it only shares existing data. Everything costly (formatting, reading a
+//! profile) happens here when the entry is written, on the watcher's time.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use serde_json::{Value as Json, json};
 use crate::profile::labels::PROFILE_NAME;
 use crate::profile::{Labels, RawProfile, pprof};
 
-/// An entry, when it was, and whose it is.
+/// An entry with its time and component.
 #[derive(Debug, Clone)]
 pub struct Stamped {
     /// When the component sent it.
@@ -28,47 +28,47 @@ pub struct Stamped {
 /// The labels of a target, by name.
 pub(crate) type LabelSet = BTreeMap<Arc<str>, Arc<str>>;
 
-/// A profile that is larger than this is not looked into.
+/// Profiles larger than this are not opened to count their samples.
 const COUNT_AT_MOST: usize = 256 << 10;
-/// Nor one that is larger than this when unpacked.
+/// Largest uncompressed size of a profile whose samples are counted.
 const UNPACK_AT_MOST: usize = 4 << 20;
 
-/// Whose labels went through relabel rules.
+/// Kind of the labels that went through relabel rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relabeled {
-    /// Those of a target that is discovered.
+    /// Labels of a discovered target.
     Target,
     /// Those of the series of a profile.
     Profile,
 }
 
-/// Something that happened in a component.
+/// An event in a component.
 #[derive(Debug)]
 pub enum Entry {
     /// A target that the component exports.
     Target(LabelSet),
     /// Labels went through relabel rules.
     Relabel {
-        /// Whose labels went through the rules.
+        /// The kind of the labels.
         of: Relabeled,
-        /// The labels before all rules.
+        /// The labels before the first rule.
         before: LabelSet,
-        /// What the rules did, those left out that changed nothing.
+        /// The effect of each rule, without rules that changed nothing.
         steps: Vec<Step>,
-        /// The labels after all rules; `None` when the last step dropped them.
+        /// The labels after the last rule; `None` when a rule dropped them.
         after: Option<LabelSet>,
     },
     /// A profile passed through the component.
     Profile(ProfileFacts),
     /// A target was scraped for one profile.
     Scrape {
-        /// URL that was asked for the profile.
+        /// URL that was requested.
         url: String,
-        /// Kind of the profile, as `process_cpu`.
+        /// Type of the profile, such as `process_cpu`.
         profile: Arc<str>,
-        /// How long the request took.
+        /// Duration of the request.
         duration: Duration,
-        /// Whether it went well, and why not.
+        /// Result of the request, with a reason.
         outcome: Outcome,
         /// Size of the answer's body; 0 when there was none.
         bytes: usize,
@@ -77,64 +77,64 @@ pub enum Entry {
     Write {
         /// URL of the endpoint, as configured.
         endpoint: Arc<str>,
-        /// How many profiles the batch held.
+        /// Number of profiles in the batch.
         profiles: usize,
-        /// Bytes of pprof in them.
+        /// Bytes of pprof in the batch.
         bytes: usize,
-        /// How long the request took.
+        /// Duration of the request.
         duration: Duration,
-        /// Whether it went well, and why not.
+        /// Result of the request, with a reason.
         outcome: Outcome,
     },
 }
 
-/// What is known of a profile on its way.
+/// Facts about a profile in transit.
 #[derive(Debug)]
 pub struct ProfileFacts {
     /// The labels of its series.
     pub labels: Labels,
-    /// Size of its pprof as it is carried.
+    /// Size of its pprof as transmitted, in bytes.
     pub bytes: usize,
     /// Its pprof, unless it is large; shared.
     pprof: Option<Bytes>,
 }
 
-/// How a scrape or a batch ended.
+/// Result of a scrape or of sending a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// As it should; a word about it, such as `forwarded`.
+    /// Success; with a word such as `forwarded`.
     Good(&'static str),
-    /// Not; a word, and the reason.
+    /// Failure; with a word, and the reason.
     Bad(&'static str, String),
 }
 
-/// What one relabel rule did to labels.
+/// Effect of one relabel rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// Its place among the rules, from 0.
+    /// Index of the rule, from 0.
     pub rule: usize,
     /// Its action, as written.
     pub action: &'static str,
-    /// The change that it made.
+    /// The change to the labels.
     pub change: Change,
 }
 
 /// A change of a set of labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// The labels go no further.
+    /// The labels were dropped.
     Dropped,
-    /// Labels set to new values, and labels removed.
+    /// Some labels were set to new values, or removed.
     Changed {
         /// Name and new value, by name.
         set: Vec<(Arc<str>, Arc<str>)>,
-        /// Names of labels that are gone, sorted.
+        /// Names of the removed labels, sorted.
         removed: Vec<Arc<str>>,
     },
 }
 
 impl ProfileFacts {
-    /// What is known of `profile`.
+    /// Collects the facts about `profile`.
     pub fn of(profile: &RawProfile) -> Self {
         Self {
             labels: profile.labels.clone(),
@@ -143,7 +143,7 @@ impl ProfileFacts {
         }
     }
 
-    /// Samples in the profile, when counting is cheap.
+    /// Number of samples in the profile, if counting is cheap.
     pub fn samples(&self) -> Option<usize> {
         let plain = pprof::gunzip(self.pprof.as_ref()?, UNPACK_AT_MOST).ok()?;
         pprof::sample_count(&plain).ok()
@@ -156,7 +156,7 @@ impl ProfileFacts {
 }
 
 impl Change {
-    /// What made `after` of `before`; `None` when they are equal.
+    /// The change from `before` to `after`; `None` when they are equal.
     pub fn between(before: &LabelSet, after: &LabelSet) -> Option<Self> {
         let set: Vec<_> = after
             .iter()
@@ -173,9 +173,9 @@ impl Change {
 }
 
 impl Entry {
-    /// Bytes that the entry keeps alive, roughly.
+    /// Approximate bytes that the entry keeps alive.
     pub(super) fn weight(&self) -> usize {
-        // What labels take besides their text is shared with the data; a hundred bytes for each is on the safe side.
+        // Apart from their text, which is shared with the data, a hundred bytes per label is a safe estimate.
         let labels = |labels: &LabelSet| labels.len() * 100;
         64 + match self {
             Self::Target(set) => labels(set),
@@ -196,7 +196,7 @@ impl Entry {
         }
     }
 
-    /// One line, as Alloy writes its entries.
+    /// The entry as one line, in Alloy's format.
     pub fn text(&self) -> String {
         match self {
             Self::Target(labels) => set_text(labels),
@@ -309,7 +309,7 @@ impl Stamped {
         }
     }
 
-    /// The entry as an object of JSON: `time`, `component`, `kind` and what belongs to the kind.
+    /// The entry as a JSON object: `time`, `component`, `kind` and the fields of the kind.
     pub fn json(&self) -> Json {
         let mut object = self.entry.fields();
         if let Some(fields) = object.as_object_mut() {

@@ -1,7 +1,7 @@
-//! Counters of what components hand to each other.
+//! Counters of the data that flows between components.
 //!
-//! An edge is counted by who hands over, with relaxed additions; readers take differences. An edge is forgotten when
-//! nobody holds it any more, which is when the component that handed over has new receivers or has ended.
+//! The sender counts an edge with relaxed additions; readers compute differences. An edge is dropped when nobody holds
+//! it any more: when the sender has new receivers or has ended.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-/// What went from one component to another since the edge was made.
+/// Counters of an edge, the flow from one component to another, since the edge was created.
 #[derive(Debug, Default)]
 pub struct Edge {
     profiles: AtomicU64,
@@ -19,13 +19,13 @@ pub struct Edge {
 /// A reading of an [`Edge`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowCount {
-    /// Id of the component that hands profiles over.
+    /// Id of the sending component.
     pub from: Arc<str>,
-    /// Id of who takes; empty when it has none.
+    /// Id of the receiver; empty when it has none.
     pub to: Arc<str>,
-    /// Profiles handed over, taken or refused.
+    /// Profiles sent, accepted or refused.
     pub profiles: u64,
-    /// Bytes of pprof in them, as they are carried.
+    /// Bytes of pprof in them, as transmitted.
     pub bytes: u64,
 }
 
@@ -40,7 +40,7 @@ pub struct TargetCount {
     pub exported: u64,
 }
 
-/// Who hands over, and who takes.
+/// Ids of sender and receiver.
 type Ends = (Arc<str>, Arc<str>);
 
 #[derive(Default)]
@@ -49,7 +49,7 @@ pub(super) struct Flows {
 }
 
 impl Edge {
-    /// Counts profiles on their way, `bytes` in all.
+    /// Counts profiles that are sent, with `bytes` in total.
     #[inline]
     pub fn count(&self, profiles: usize, bytes: usize) {
         self.profiles.fetch_add(profiles as u64, Ordering::Relaxed);
@@ -69,7 +69,7 @@ impl Flows {
         edge
     }
 
-    /// All edges, by who hands over and who takes.
+    /// All edges, sorted by sender and receiver.
     pub(super) fn counts(&self) -> Vec<FlowCount> {
         let mut edges = self.edges.lock();
         edges.retain(|_, edge| edge.strong_count() > 0);

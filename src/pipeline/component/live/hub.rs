@@ -1,7 +1,7 @@
-//! Which components are watched, and what components report.
+//! The hub of live debugging: which components are watched, and what they report.
 //!
-//! In: calls of components through their [`LiveHandle`]. Out: entries in the queues of watchers, and counts of
-//! what flowed over each edge.
+//! In: calls of components through their [`LiveHandle`]. Out: entries in the queues of watchers, and counters of the
+//! flow over each edge.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,20 +14,20 @@ use crate::pipeline::component::live::entry::{Entry, Stamped};
 use crate::pipeline::component::live::flows::{Edge, FlowCount, Flows, TargetCount};
 use crate::pipeline::component::live::watcher::{Batch, Watcher};
 
-/// What all components of a controller share: their watchers, and what flowed where. Clones are the same hub.
+/// State that all components of a controller share: watchers and flow counters. Clones share the same hub.
 #[derive(Clone, Default)]
 pub struct LiveHub(Arc<Hub>);
 
 #[derive(Default)]
 struct Hub {
-    /// Whether entries may be watched; counts of flows are always there.
+    /// True when components may be watched; flows are always counted.
     enabled: AtomicBool,
     flows: Flows,
     /// By component. A channel whose component has ended is removed when the map is next read.
     channels: Mutex<BTreeMap<Arc<str>, Weak<Channel>>>,
 }
 
-/// A component's handle, by which it reports what happens in it. Clones are handles of the same component.
+/// A component's handle to report events. Clones refer to the same component.
 #[derive(Clone)]
 pub struct LiveHandle(Arc<Channel>);
 
@@ -37,7 +37,7 @@ struct Channel {
     /// Length of `watchers`, so that an event without a watcher costs one load.
     watched: AtomicUsize,
     watchers: Mutex<Vec<Arc<Watcher>>>,
-    /// The watchers are those of another channel, which ends them.
+    /// True when the watchers belong to another channel, which closes them.
     is_borrowed: bool,
     /// Targets that the component exports now.
     targets: AtomicU64,
@@ -64,7 +64,7 @@ impl LiveHub {
         self.0.enabled.store(true, Ordering::Relaxed);
     }
 
-    /// Forbids watching, and ends the watches there are.
+    /// Forbids watching, and ends all watches.
     pub(crate) fn disable(&self) {
         self.0.enabled.store(false, Ordering::Relaxed);
         for channel in self.channels() {
@@ -77,7 +77,7 @@ impl LiveHub {
         self.0.enabled.load(Ordering::Relaxed)
     }
 
-    /// What was handed over on each edge since the start, and the targets of every component that exports some.
+    /// Counters of each edge since the start, and the targets of every component that exports some.
     pub fn counts(&self) -> (Vec<FlowCount>, Vec<TargetCount>) {
         let targets = self.channels().into_iter().filter_map(|channel| channel.target_count());
         (self.0.flows.counts(), targets.collect())
@@ -89,7 +89,7 @@ impl LiveHub {
         let channel = self.0.channels.lock().get(id)?.upgrade()?;
         let watcher = Arc::new(Watcher::new(probability));
         channel.add(watcher.clone());
-        // Forbidden in between: nobody else would end this one.
+        // Watching was forbidden meanwhile: nobody else would end this watch.
         if !self.is_enabled() {
             channel.close();
         }
@@ -107,12 +107,12 @@ impl LiveHub {
 }
 
 impl LiveHandle {
-    /// A handle that belongs to no controller: for tests, and for what is built only to be looked at.
+    /// A handle without a controller: for tests, and for components that are built only for inspection.
     pub fn detached(id: &str) -> Self {
         LiveHub::default().handle(&Arc::from(id))
     }
 
-    /// Looks at the component that this handle is of; for tests and benches, which have no controller.
+    /// Watches the component of this handle; for tests and benches, which have no controller.
     pub fn watch(&self, probability: f64) -> Watch {
         let watcher = Arc::new(Watcher::new(probability));
         self.0.add(watcher.clone());
@@ -122,7 +122,7 @@ impl LiveHandle {
         }
     }
 
-    /// A handle whose every word goes to one watcher.
+    /// A handle that reports to a single watcher.
     fn only(id: &Arc<str>, watcher: Arc<Watcher>) -> Self {
         let mut channel = Channel::new(id.clone(), LiveHub::default());
         channel.is_borrowed = true;
@@ -135,14 +135,14 @@ impl LiveHandle {
         &self.0.id
     }
 
-    /// True when someone looks. For work beyond making an entry; [`LiveHandle::tell`] asks by itself.
+    /// True when the component is watched. For work beyond creating an entry; [`LiveHandle::tell`] checks it itself.
     #[inline]
     pub(crate) fn is_watched(&self) -> bool {
         self.0.watched.load(Ordering::Relaxed) > 0
     }
 
-    /// Tells those who look what happened. `make` runs only when one of them wants this entry; it should clone what is
-    /// shared and format nothing.
+    /// Reports an event to the watchers. `make` runs only when one of them wants this entry; it should clone shared
+    /// data and format nothing.
     #[inline]
     pub fn tell(&self, make: impl FnOnce() -> Entry) {
         if self.is_watched() {
@@ -163,13 +163,13 @@ impl LiveHandle {
         }
     }
 
-    /// The counters of the edge from this component to another; an empty `to` is a receiver without a name. They live
-    /// as long as the answer is held.
+    /// The counters of the edge from this component to `to`, which is empty for a receiver without a name. They exist
+    /// as long as the returned value is held.
     pub fn edge(&self, to: &str) -> Arc<Edge> {
         self.0.hub.0.flows.edge(&self.0.id, to)
     }
 
-    /// Says how many targets the component exports now; called at every export.
+    /// Reports the number of exported targets; called at every export.
     pub(crate) fn exported_targets(&self, count: usize) {
         self.0.targets.store(count as u64, Ordering::Relaxed);
         // At least once, so that an export of no targets differs from no export.
@@ -183,8 +183,8 @@ impl Watch {
         LiveHandle::only(id, self.watcher.clone())
     }
 
-    /// What has come since the last look, once there is something; `None` at the end: the component ended, or watching
-    /// was forbidden.
+    /// Waits for entries and returns those since the last call; `None` at the end, when the component has ended or
+    /// watching was forbidden.
     pub async fn next(&mut self) -> Option<Batch> {
         self.watcher.next().await
     }
@@ -240,7 +240,7 @@ impl Channel {
     }
 }
 
-/// The component has ended, and so do its watches.
+/// When the component has ended, its watches end too.
 impl Drop for Channel {
     fn drop(&mut self) {
         if !self.is_borrowed {

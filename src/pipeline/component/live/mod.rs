@@ -1,10 +1,10 @@
 //! Live debugging: what flows through components, for clients that watch.
 //!
-//! In: calls of components through the [`LiveHandle`] in their context. Out: entries for watchers, and counts of what
-//! flowed over each edge. While nobody watches, an event costs one relaxed load and a hand-over one or two relaxed
-//! additions: no entry is made, nothing is allocated. Each watcher has a bounded queue and a sampling probability that
-//! is asked before an entry is made; what does not fit is counted and reported. Does not know HTTP, and does not find
-//! components: the controller does.
+//! In: calls of components through the [`LiveHandle`] in their context. Out: entries for watchers, and counters of the
+//! flow over each edge. Without a watcher, an event costs one relaxed load and sending one or two relaxed additions: no
+//! entry is created, nothing is allocated. Each watcher has a bounded queue and a sampling probability that is applied
+//! before an entry is created; entries that do not fit are counted and reported. Knows nothing of HTTP, and does not
+//! find components: the controller does.
 
 mod entry;
 mod flows;

@@ -1,7 +1,7 @@
 //! A watcher: a bounded queue of entries from a component to one client.
 //!
-//! The component never waits. The queue is bounded in entries and in the bytes that they keep alive; what does not fit
-//! is lost and counted.
+//! The component never waits. The queue is bounded in entries and in the bytes that they keep alive; entries that do
+//! not fit are dropped and counted.
 
 use std::collections::VecDeque;
 
@@ -10,9 +10,9 @@ use tokio::sync::Notify;
 
 use crate::pipeline::component::live::entry::Stamped;
 
-/// Entries that wait for a slow watcher at most.
+/// Most entries that wait for a slow watcher.
 const MOST_ENTRIES: usize = 1000;
-/// Bytes that the waiting entries keep alive at most, roughly: 8 MiB.
+/// Most bytes, approximately, that the waiting entries keep alive: 8 MiB.
 const MOST_BYTES: usize = 8 << 20;
 
 /// Entries that came since the last read.
@@ -20,7 +20,7 @@ const MOST_BYTES: usize = 8 << 20;
 pub struct Batch {
     /// In the order of their events.
     pub entries: Vec<Stamped>,
-    /// Entries that did not fit since the last read.
+    /// Number of entries that were dropped since the last read.
     pub lost: u64,
 }
 
@@ -48,7 +48,7 @@ impl Watcher {
         }
     }
 
-    /// Throws the dice of the sampling.
+    /// Decides by chance whether to send an entry, as the sampling probability says.
     pub(super) fn wants(&self) -> bool {
         self.probability >= 1.0 || rand::random::<f64>() < self.probability
     }
@@ -70,7 +70,7 @@ impl Watcher {
         self.wake.notify_one();
     }
 
-    /// What has come since the last look, once there is something; `None` when the watcher is closed.
+    /// Waits for entries and returns those since the last call; `None` when the watcher is closed.
     pub(super) async fn next(&self) -> Option<Batch> {
         loop {
             let wake = self.wake.notified();

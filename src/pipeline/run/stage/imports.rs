@@ -1,7 +1,7 @@
-//! Imports of a new tree, and the declarations that blocks instantiate from them.
+//! The imports of a new tree, and the declarations that blocks instantiate from them.
 //!
-//! An import keeps the text that it had where a new one is not to be taken up. A declaration is analysed when the first
-//! block asks for it.
+//! An import keeps its previous text when a new one is not accepted. A declaration is analysed when the first block
+//! needs it.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::pipeline::run::node::Node;
 use crate::pipeline::run::stage::{Accept, MAX_DEPTH, Stage, Staged, too_deep};
 
 impl Stage<'_> {
-    /// An import, taken over or built, with what it holds.
+    /// Takes over or builds an import, with its content.
     pub(super) fn import(
         &mut self,
         id: Arc<str>,
@@ -96,7 +96,7 @@ impl Stage<'_> {
         diagnostics.into_result(())
     }
 
-    /// The declaration that a block instantiates, and the scope that it stands in.
+    /// The declaration that a block instantiates, and its surroundings.
     pub(super) fn declaration(
         &mut self,
         from: &Arc<Surroundings>,
@@ -115,7 +115,7 @@ impl Stage<'_> {
         Ok((declare.clone(), library.surroundings.clone()))
     }
 
-    /// Has a declaration of an import analysed, when it was not; fails when it is wrong.
+    /// Analyses a declaration of an import once; fails when it has errors.
     fn analyze(&mut self, declare: &Arc<Declare>, library: &Library) -> Staged<()> {
         let fresh = declare.analysis().is_none();
         if fresh {

@@ -1,8 +1,8 @@
-//! Makes a tree of instances without touching what runs.
+//! Builds a tree of instances without affecting what runs.
 //!
-//! Every scope is evaluated from its leaves. Components that run already are taken over with the arguments they have
-//! (those that come out different are marked); new ones are built, and dropped with the tree when something fails.
-//! Imports (`imports`) are fetched when they are new or their arguments changed.
+//! Every scope is evaluated from its leaves. Running components are taken over with their current arguments (and marked
+//! if their new arguments differ); new ones are built, and dropped with the tree when something fails. Imports
+//! (`imports`) are fetched when they are new or their arguments changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -29,68 +29,68 @@ use crate::pipeline::run::plan::Running;
 
 mod imports;
 
-/// How deep modules and imports may be nested: far more than people do, and little enough to stop those that never end.
+/// Deepest nesting of modules and imports: far above real use, and low enough to stop infinite recursion.
 const MAX_DEPTH: usize = 32;
 
-/// Which changes of shape a tree takes up. The others stay as they are in the tree in force.
+/// Which changes of shape a tree accepts. Others keep their shape in the tree in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Accept {
-    /// All changes of shape there are.
+    /// Accepts all changes of shape.
     All,
-    /// All but new content of imports whose arguments are as before.
+    /// All except new content of imports with unchanged arguments.
     AllButContent,
     /// That of one import or `foreach`, by id.
     Only(Arc<str>),
 }
 
-/// Makes one new tree beside the one in force.
+/// Builds one new tree beside the tree in force.
 pub(crate) struct Stage<'a> {
     pub(crate) engine: &'a Engine,
-    /// The tree that runs now.
+    /// The tree that is in force.
     pub(crate) current: &'a Running,
     pub(crate) accept: Accept,
     /// Errors and warnings so far.
     pub(crate) diagnostics: Diagnostics,
     /// Components of the new tree by id.
     pub(crate) nodes: BTreeMap<Arc<str>, Arc<Node>>,
-    /// The same, leaves first.
+    /// The same nodes, leaves first.
     pub(crate) order: Vec<Arc<Node>>,
     /// Imports of the new tree by id.
     pub(crate) libraries: BTreeMap<Arc<str>, Arc<Library>>,
-    /// Ids of components that run with other arguments than the new tree has for them.
+    /// Ids of running components whose arguments differ in the new tree.
     pub(crate) changed: BTreeSet<Arc<str>>,
-    /// Ids of components that are made anew although they are there.
+    /// Ids of existing components that are rebuilt.
     replace: &'a BTreeSet<Arc<str>>,
-    /// True to update components on the way, so that what is evaluated after them sees their new exports.
+    /// True to update components during the build, so that later evaluations see their new exports.
     eager: bool,
-    /// What was updated on the way, with the arguments before.
+    /// Updated components with their previous arguments.
     pub(crate) updated: Vec<(Arc<Node>, ValidArguments)>,
-    /// Something could not be evaluated that depends on a component which has yet to be updated.
+    /// True when something could not be evaluated because it depends on a component that is yet to be updated.
     pub(crate) is_stale: bool,
-    /// Declarations of imports that are known to be wrong.
+    /// Declarations of imports whose errors were reported.
     reported: BTreeSet<*const Declare>,
-    /// Ids that the new tree is to have, whether or not it came to that.
+    /// Ids that the new tree should have, even if their evaluation failed.
     wanted: BTreeSet<Arc<str>>,
-    /// Module ids whose insides were reached.
+    /// Ids of the modules whose contents were evaluated.
     reached: BTreeSet<Arc<str>>,
     failed: bool,
     depth: usize,
-    /// How many `foreach` blocks around do not show metrics.
+    /// Number of enclosing `foreach` blocks that hide metrics.
     hidden: usize,
 }
 
-/// What an instance is made of.
+/// The parts of an instance to build.
 struct Spec {
     path: Arc<str>,
     graph: Arc<Graph>,
     surroundings: Arc<Surroundings>,
     arguments: Arguments,
     variable: Option<(Arc<str>, Value)>,
-    /// The block that asks for it.
+    /// The block that instantiates it.
     user: Option<Arc<SourceBlock>>,
 }
 
-/// What is said where something went wrong; nothing when it was said already.
+/// A result whose error is the diagnostics, empty when they were already reported.
 type Staged<T> = Result<T, Diagnostics>;
 
 impl<'a> Stage<'a> {
@@ -123,12 +123,12 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// The same, with updates on the way.
+    /// The same stage, with updates during the build.
     pub(crate) fn eager(self) -> Self {
         Self { eager: true, ..self }
     }
 
-    /// The tree of a configuration. It may be used when there are no errors among the diagnostics.
+    /// Builds the tree of a configuration. It may be used when the diagnostics have no errors.
     pub(crate) fn root(&mut self, graph: Arc<Graph>, module_path: Arc<str>) -> Instance {
         let spec = Spec {
             path: self.engine.module.clone(),
@@ -141,7 +141,8 @@ impl<'a> Stage<'a> {
         self.instance(spec, None)
     }
 
-    /// True for what the new tree is to have. What runs inside of a module that was not reached counts as wanted.
+    /// True for ids that the new tree should have. Everything inside of a module that was not evaluated counts as
+    /// wanted.
     pub(crate) fn is_wanted(&self, id: &str) -> bool {
         let unknown = |outer: &str| {
             let mut inside = self.reached.range::<str, _>((Bound::Included(outer), Bound::Unbounded));
@@ -169,7 +170,7 @@ impl<'a> Stage<'a> {
         for index in graph.order.iter().copied() {
             self.wanted.extend(instance.global_id(index));
             let references = &graph.nodes[index].references;
-            // What depends on a failure cannot be evaluated; it was checked without values.
+            // A node that depends on a failed one cannot be evaluated; it was checked without values.
             if references.iter().any(|reference| instance.entry(*reference).is_none()) {
                 self.failed = true;
                 continue;
@@ -184,7 +185,7 @@ impl<'a> Stage<'a> {
                     }
                 }
                 Err(found) => {
-                    // A build may fail for other reasons, and so may what comes after the first failure.
+                    // A build may fail for other reasons, and so may everything after the first failure.
                     let evaluated = found.iter().any(|found| found.code != codes::BUILD_FAILED);
                     let inside = found.is_empty() && !self.failed;
                     self.is_stale |= (evaluated || inside) && self.depends_on_changed(&instance, index);
@@ -196,7 +197,7 @@ impl<'a> Stage<'a> {
         instance
     }
 
-    /// True when a node refers, over however many others of its scope, to a component that is to be updated.
+    /// True when a node refers, directly or through other nodes of its scope, to a component that is to be updated.
     fn depends_on_changed(&self, instance: &Instance, index: usize) -> bool {
         let nodes = &instance.graph.nodes;
         let mut seen = BTreeSet::new();
@@ -338,7 +339,7 @@ impl<'a> Stage<'a> {
         Ok(Entry::new(What::Custom(Box::new(module)), value))
     }
 
-    /// An instance inside of another; the error is empty, for what is wrong inside was said.
+    /// Builds an inner instance; the error is empty, since problems inside were already reported.
     fn inner(&mut self, spec: Spec, outer: Option<&Names<'_>>) -> Staged<Instance> {
         self.depth += 1;
         let inner = self.instance(spec, outer);
