@@ -11,7 +11,7 @@ const PAGES: usize = 128;
 /// Most bytes of a text that are read.
 const LONGEST: usize = 16 << 10;
 
-// Something with bytes.
+/// A source of bytes at offsets, such as a file or a part of memory.
 pub trait Source {
     /// Reads from `offset` as many bytes as exist and fit; returns 0 at the end and on errors.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> usize;
@@ -97,14 +97,14 @@ impl<'a> Bytes<'a> {
         Some(bytes[0])
     }
 
-    // Four bytes.
+    /// Four bytes at an offset as a number.
     pub fn u32(&self, offset: u64) -> Option<u32> {
         let mut bytes = [0; 4];
         self.read(offset, &mut bytes)?;
         Some(u32::from_le_bytes(bytes))
     }
 
-    // Eight bytes.
+    /// Eight bytes at an offset as a number.
     pub fn u64(&self, offset: u64) -> Option<u64> {
         let mut bytes = [0; 8];
         self.read(offset, &mut bytes)?;

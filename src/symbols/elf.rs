@@ -47,7 +47,7 @@ pub struct Segment {
     pub offset: u64,
     /// Virtual address, before relocation.
     pub address: u64,
-    // Length in bytes.
+    /// Length of the segment in bytes.
     pub size: u64,
 }
 
