@@ -16,6 +16,8 @@ use alluvium::telemetry::metrics::Scope;
 use alluvium::wire::call::CallError;
 use alluvium::wire::proto::querier as proto;
 use alluvium::wire::querier::Selection;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::harness::TestServer;
@@ -244,6 +246,29 @@ async fn json_answers_have_the_shape_that_grafana_reads() {
             .as_array()
             .is_some_and(|samples| !samples.is_empty())
     );
+    let mut dot = ask.clone();
+    dot["format"] = json!("PROFILE_FORMAT_DOT");
+    let (_, answer) = site.ask("SelectMergeStacktraces", dot).await;
+    let text = answer["dot"].as_str().unwrap();
+    assert!(text.starts_with("digraph calls {") && text.contains(CPU), "{text}");
+    assert!(answer.get("flamegraph").is_none(), "{answer}");
+
+    // The values of all nodes of the tree are the total.
+    let mut tree = ask.clone();
+    tree["format"] = json!("PROFILE_FORMAT_TREE");
+    let (_, answer) = site.ask("SelectMergeStacktraces", tree).await;
+    let bytes = STANDARD.decode(answer["tree"].as_str().unwrap()).unwrap();
+    let mut rest = &bytes[..];
+    let (mut sum, mut nodes, mut children) = (0, 0, 0);
+    while !rest.is_empty() {
+        let name = prost::encoding::decode_varint(&mut rest).unwrap() as usize;
+        rest = &rest[name..];
+        sum += prost::encoding::decode_varint(&mut rest).unwrap();
+        children += prost::encoding::decode_varint(&mut rest).unwrap();
+        nodes += 1;
+    }
+    assert_eq!((sum, children + 1), (pushed.totals["cart"] as u64, nodes));
+
     let (_, answer) = site.ask("SelectMergeProfile", ask.clone()).await;
     assert!(
         answer["stringTable"]
@@ -316,7 +341,6 @@ async fn wrong_questions_are_refused_with_400_and_the_reason() {
         (stacks, with("maxNodes", json!(-1)), 400, "must be set"),
         (stacks, with("maxNodes", json!(2_000_000)), 400, "greater than allowed"),
         (stacks, with("spanSelector", json!(["xyz"])), 400, "span id"),
-        (stacks, with("format", json!("PROFILE_FORMAT_DOT")), 501, "DOT"),
         (
             stacks,
             with("async", json!({"type": "ASYNC_QUERY_TYPE_FORCE"})),

@@ -3,6 +3,7 @@
 //! In: messages. Out: queries to the engine, and its answers as messages. Limits on messages (nodes, ids, formats) are
 //! checked here; the engine interprets the queries. Calls that are not listed here answer `unimplemented`.
 
+use crate::profile::flamegraph::dot;
 use crate::profile::pprof::encode;
 use crate::profile::selector::{self, Matcher};
 use crate::profile::{Labels, ProfileType, TenantId};
@@ -16,11 +17,16 @@ use crate::wire::proto::types;
 use crate::wire::push::pairs;
 use crate::wire::querier::{detailed_flamegraph_message, diff_message, flamegraph_message, type_message};
 use crate::wire::service::{Answer, Call, CallResult};
+use crate::wire::tree_bytes::tree_bytes;
 
 /// Maximum number of characters of a selector in an error.
 const SHOWN_CHARS: usize = 1000;
 /// Maximum number of selectors, ids or names in one list of a request.
 const MAX_LISTED: usize = 1000;
+/// Functions of a call graph when the request does not say.
+pub(super) const CALL_GRAPH_FUNCTIONS: i64 = 100;
+/// Bytes of work that are more than the thread of a request should do.
+const LARGE_WORK: usize = 1 << 20;
 /// Shortest step of a time line in seconds, since the times of points are in milliseconds.
 const MIN_STEP: f64 = 0.001;
 
@@ -76,14 +82,15 @@ impl QuerierService for Querier {
         Ok(querier::SeriesResponse { labels_set }.into())
     }
 
-    /// Answers as a flame graph or as pprof.
+    /// Answers as a flame graph, as a tree of bytes, as text for Graphviz or as pprof.
     async fn select_merge_stacktraces(
         &self,
         call: Call<querier::SelectMergeStacktracesRequest>,
     ) -> CallResult<querier::SelectMergeStacktracesResponse> {
         let (tenant, request) = (&call.tenant, call.request);
         let format = request.format();
-        let max_nodes = max_nodes(request.max_nodes, &self.0.options.limits)?;
+        let asked = request.max_nodes;
+        let max_nodes = max_nodes(asked, &self.0.options.limits)?;
         let detail = if request.frame_details {
             Detail::Files
         } else {
@@ -108,8 +115,33 @@ impl QuerierService for Querier {
                 }
                 .into())
             }
-            ProfileFormat::Tree => Err(unimplemented("the format TREE is")),
-            ProfileFormat::Dot => Err(unimplemented("the format DOT is")),
+            ProfileFormat::Tree => {
+                let graph = self
+                    .0
+                    .engine
+                    .flamegraph(tenant, query, max_nodes, Detail::Names)
+                    .await?;
+                let write = move || Ok(tree_bytes(&graph));
+                let tree = self.0.workers.run(LARGE_WORK, write).await?.into();
+                Ok(querier::SelectMergeStacktracesResponse {
+                    tree,
+                    ..Default::default()
+                }
+                .into())
+            }
+            ProfileFormat::Dot => {
+                let (title, unit) = (query.profile_type.to_string(), query.profile_type.sample_unit.clone());
+                let functions = asked.unwrap_or(CALL_GRAPH_FUNCTIONS.min(self.0.options.limits.max_flamegraph_nodes));
+                let functions = self::max_nodes(Some(functions), &self.0.options.limits)?;
+                let graph = self.0.engine.call_graph(tenant, query, functions).await?;
+                let write = move || Ok(dot(&graph, &title, &unit));
+                let dot = self.0.workers.run(LARGE_WORK, write).await?;
+                Ok(querier::SelectMergeStacktracesResponse {
+                    dot,
+                    ..Default::default()
+                }
+                .into())
+            }
         }
     }
 

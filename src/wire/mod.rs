@@ -24,5 +24,6 @@ pub(crate) mod service;
 pub(crate) mod sigv4;
 pub(crate) mod sink_error;
 pub(crate) mod sql;
+pub(crate) mod tree_bytes;
 pub(crate) mod weight;
 pub(crate) mod zookeeper;

@@ -7,14 +7,12 @@ use crate::profile::TenantId;
 use crate::profile::flamegraph::CallGraph;
 use crate::query::{Detail, SeriesQuery, StackQuery, TimeRange};
 use crate::server::ServerState;
-use crate::server::querier::{matchers, max_nodes, profile_type};
+use crate::server::querier::{CALL_GRAPH_FUNCTIONS, matchers, max_nodes, profile_type};
 use crate::server::render::parameters::{DiffQuestion, LabelQuestion, RenderQuestion, Side};
 use crate::server::render::timeline::{by_label, of_all, step};
 use crate::wire::connect::ConnectError;
 use crate::wire::flamebearer::FlamebearerProfile;
 
-/// Default number of functions in a call graph.
-const CALL_GRAPH_FUNCTIONS: i64 = 100;
 /// The label for the profile type.
 const NAME_LABEL: &str = "__name__";
 
