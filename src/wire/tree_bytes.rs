@@ -77,19 +77,8 @@ fn levels(graph: &FlameGraph) -> Vec<Vec<Node<'_>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::flamegraph::{FrameRef, Tree};
-
-    fn tree(stacks: &[(&str, i64)]) -> Tree {
-        let mut tree = Tree::by_name();
-        for (stack, value) in stacks {
-            let frame = |function| FrameRef {
-                function,
-                ..FrameRef::default()
-            };
-            tree.insert(stack.split(';').rev().map(frame), *value);
-        }
-        tree
-    }
+    use crate::profile::flamegraph::Tree;
+    use crate::profile::flamegraph::testing::tree;
 
     /// Each node as `name own children`, by a reader of its own.
     fn shown(mut bytes: &[u8]) -> Vec<String> {

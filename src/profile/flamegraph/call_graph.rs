@@ -184,19 +184,7 @@ mod tests {
 
     use super::*;
     use crate::profile::flamegraph::FrameRef;
-
-    fn tree(stacks: &[(&str, i64)]) -> Tree {
-        let mut tree = Tree::by_name();
-        for (stack, value) in stacks {
-            let frame = |function| FrameRef {
-                function,
-                ..FrameRef::default()
-            };
-            let frames = stack.split(';').rev().filter(|name| !name.is_empty());
-            tree.insert(frames.map(frame), *value);
-        }
-        tree
-    }
+    use crate::profile::flamegraph::testing::tree;
 
     /// Each function as `name own total`.
     fn functions(graph: &CallGraph) -> Vec<String> {

@@ -174,19 +174,7 @@ impl<'a> Merged<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::flamegraph::FrameRef;
-
-    fn tree(stacks: &[(&str, i64)]) -> Tree {
-        let mut tree = Tree::by_name();
-        for (stack, value) in stacks {
-            let frame = |function| FrameRef {
-                function,
-                ..FrameRef::default()
-            };
-            tree.insert(stack.rsplit(';').map(frame), *value);
-        }
-        tree
-    }
+    use crate::profile::flamegraph::testing::tree;
 
     #[test]
     fn both_sides_stand_in_one_graph() {

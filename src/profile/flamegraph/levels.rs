@@ -216,19 +216,7 @@ mod tests {
 
     use super::*;
     use crate::profile::flamegraph::FrameRef;
-
-    fn tree(stacks: &[(&str, i64)]) -> Tree {
-        let mut tree = Tree::by_name();
-        for (stack, value) in stacks {
-            let frames = stack.split(';').rev().filter(|name| !name.is_empty());
-            let frame = |function| FrameRef {
-                function,
-                ..FrameRef::default()
-            };
-            tree.insert(frames.map(frame), *value);
-        }
-        tree
-    }
+    use crate::profile::flamegraph::testing::tree;
 
     #[test]
     fn levels_are_encoded_as_pyroscope_does() {

@@ -12,6 +12,8 @@ mod levels;
 mod marked;
 mod paths;
 mod svg;
+#[cfg(test)]
+pub(crate) mod testing;
 mod tree;
 
 pub(crate) use call_graph::CallGraph;
