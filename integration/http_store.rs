@@ -252,6 +252,15 @@ async fn json_answers_have_the_shape_that_grafana_reads() {
     let text = answer["dot"].as_str().unwrap();
     assert!(text.starts_with("digraph calls {") && text.contains(CPU), "{text}");
     assert!(answer.get("flamegraph").is_none(), "{answer}");
+    // Without a limit of its own, and with 0, a call graph has a hundred functions at most.
+    let functions = |answer: &Value| answer["dot"].as_str().unwrap().matches(" own=").count();
+    for (nodes, expected) in [(Value::Null, 1..=100), (json!(0), 1..=100), (json!(8000), 101..=8000)] {
+        let mut dot = ask.clone();
+        dot["format"] = json!("PROFILE_FORMAT_DOT");
+        dot["maxNodes"] = nodes;
+        let (_, answer) = site.ask("SelectMergeStacktraces", dot).await;
+        assert!(expected.contains(&functions(&answer)), "{answer}");
+    }
 
     // The values of all nodes of the tree are the total.
     let mut tree = ask.clone();

@@ -24,7 +24,7 @@ const SHOWN_CHARS: usize = 1000;
 /// Maximum number of selectors, ids or names in one list of a request.
 const MAX_LISTED: usize = 1000;
 /// Functions of a call graph when the request does not say.
-pub(super) const CALL_GRAPH_FUNCTIONS: i64 = 100;
+const CALL_GRAPH_FUNCTIONS: i64 = 100;
 /// Bytes of work that are more than the thread of a request should do.
 const LARGE_WORK: usize = 1 << 20;
 /// Shortest step of a time line in seconds, since the times of points are in milliseconds.
@@ -131,8 +131,7 @@ impl QuerierService for Querier {
             }
             ProfileFormat::Dot => {
                 let (title, unit) = (query.profile_type.to_string(), query.profile_type.sample_unit.clone());
-                let functions = asked.unwrap_or(CALL_GRAPH_FUNCTIONS.min(self.0.options.limits.max_flamegraph_nodes));
-                let functions = self::max_nodes(Some(functions), &self.0.options.limits)?;
+                let functions = max_functions(asked, &self.0.options.limits)?;
                 let graph = self.0.engine.call_graph(tenant, query, functions).await?;
                 let write = move || Ok(dot(&graph, &title, &unit));
                 let dot = self.0.workers.run(LARGE_WORK, write).await?;
@@ -393,6 +392,12 @@ pub(super) fn max_nodes(asked: Option<i64>, limits: &ServerLimits) -> Result<usi
     }
     let nodes = if asked == 0 { limits.flamegraph_nodes } else { asked };
     Ok(usize::try_from(nodes).unwrap_or_default())
+}
+
+/// The function limit of a call graph: a hundred for `None` and 0, an error (400) above the maximum of nodes.
+pub(super) fn max_functions(asked: Option<i64>, limits: &ServerLimits) -> Result<usize, ConnectError> {
+    let default = CALL_GRAPH_FUNCTIONS.min(limits.max_flamegraph_nodes);
+    max_nodes(asked.filter(|asked| *asked != 0).or(Some(default)), limits)
 }
 
 /// Converts a flame graph to a message. Without `frame_details` functions are identified by name only.

@@ -7,7 +7,7 @@ use crate::profile::TenantId;
 use crate::profile::flamegraph::CallGraph;
 use crate::query::{Detail, SeriesQuery, StackQuery, TimeRange};
 use crate::server::ServerState;
-use crate::server::querier::{CALL_GRAPH_FUNCTIONS, matchers, max_nodes, profile_type};
+use crate::server::querier::{matchers, max_functions, max_nodes, profile_type};
 use crate::server::render::parameters::{DiffQuestion, LabelQuestion, RenderQuestion, Side};
 use crate::server::render::timeline::{by_label, of_all, step};
 use crate::wire::connect::ConnectError;
@@ -70,9 +70,7 @@ pub(super) async fn call_graph(
     question: RenderQuestion,
 ) -> Result<Calls, ConnectError> {
     let work = async {
-        let limits = &state.options.limits;
-        let functions = CALL_GRAPH_FUNCTIONS.min(limits.max_flamegraph_nodes);
-        let functions = max_nodes(question.max_nodes.or(Some(functions)), limits)?;
+        let functions = max_functions(question.max_nodes, &state.options.limits)?;
         let query = stack_query(state, question.side).await?;
         let profile_type = query.profile_type.clone();
         let graph = state.engine.call_graph(tenant, query, functions).await?;
