@@ -98,7 +98,7 @@ fn open(folder: &std::path::Path) -> Arc<Store> {
         ..Limits::default()
     };
     let config = StoreConfig {
-        limits,
+        limits: limits.into(),
         sync: SyncMode::Off,
         ..StoreConfig::new(folder)
     };

@@ -38,6 +38,10 @@ impl ProfileStore for Double {
     fn flush(&self) -> BoxFuture<'_, Result<(), SinkError>> {
         Box::pin(async { Err(SinkError::new(SinkErrorKind::Unavailable, "the disk is full")) })
     }
+
+    fn profile_bytes(&self, _tenant: &TenantId) -> usize {
+        2 << 20
+    }
 }
 
 /// The double as a sink of one tenant.
@@ -200,7 +204,6 @@ async fn wrong_requests_are_refused_with_status_and_reason_and_store_nothing() {
         limits: ServerLimits {
             body_bytes: 4 << 20,
             unpacked_body_bytes: 8 << 20,
-            profile_bytes: 2 << 20,
             ..ServerLimits::default()
         },
         ..ServerOptions::default()

@@ -88,7 +88,8 @@ fn config(dir: &Path) -> StoreConfig {
         limits: Limits {
             reject_older_than: Duration::ZERO,
             ..Limits::default()
-        },
+        }
+        .into(),
         maintenance,
         ..StoreConfig::new(dir)
     }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use serde::Deserialize;
 
+use crate::app::limits::LimitsSection;
 use crate::app::storage::StorageSection;
 
 /// Contents of the configuration file; `None` for keys that it does not have.
@@ -25,6 +26,8 @@ pub(crate) struct ServerFile {
     pub storage: StorageSection,
     // `limits:` per tenant.
     pub limits: LimitsSection,
+    /// `runtime_config:` the file with limits of single tenants.
+    pub runtime_config: RuntimeConfigSection,
     /// `maintenance:` merging, ageing and deletion of files; ours, Pyroscope has no such section.
     pub maintenance: MaintenanceSection,
     // `sql:` limits of SQL.
@@ -65,41 +68,14 @@ pub(crate) struct DatabaseSection {
     pub other: std::collections::BTreeMap<String, serde_json::Value>,
 }
 
-/// Limits, with Pyroscope's names and meaning.
+/// Where limits of single tenants stand.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct LimitsSection {
-    /// Largest compressed body in MiB.
-    pub ingestion_body_limit_mb: Option<f64>,
-    /// Largest uncompressed profile in bytes.
-    pub max_profile_size_bytes: Option<usize>,
-    /// Maximum number of samples of a profile.
-    pub max_profile_stacktrace_samples: Option<usize>,
-    /// Maximum number of labels of a sample.
-    pub max_profile_stacktrace_sample_labels: Option<usize>,
-    pub max_profile_stacktrace_depth: Option<usize>,
-    /// Longest symbol in bytes.
-    pub max_profile_symbol_value_length: Option<usize>,
-    /// Longest label name in bytes.
-    pub max_label_name_length: Option<usize>,
-    /// Longest label value in bytes.
-    pub max_label_value_length: Option<usize>,
-    /// Maximum number of labels of a series.
-    pub max_label_names_per_series: Option<usize>,
-    /// Age beyond which a profile is refused, a duration; 0 for no limit.
-    pub reject_older_than: Option<String>,
-    /// How far in the future a profile may be, a duration; 0 for no limit.
-    pub reject_newer_than: Option<String>,
-    /// How long profiles are kept, a duration; 0 for ever.
-    pub retention_period: Option<String>,
-    /// Name of `retention_period` in Pyroscope 1; `retention_period` wins.
-    pub compactor_blocks_retention_period: Option<String>,
-    /// Longest time range of a query, a duration; 0 for no limit.
-    pub max_query_length: Option<String>,
-    /// Number of nodes of a flame graph when the request sets none.
-    pub max_flamegraph_nodes_default: Option<i64>,
-    /// Maximum number of nodes that a request may ask for.
-    pub max_flamegraph_nodes_max: Option<i64>,
+pub(crate) struct RuntimeConfigSection {
+    /// The file; without it all tenants have the same limits.
+    pub file: Option<PathBuf>,
+    /// How often the file is read again, a duration.
+    pub period: Option<String>,
     #[serde(flatten)]
     pub other: std::collections::BTreeMap<String, serde_json::Value>,
 }
@@ -250,7 +226,6 @@ const WITHOUT_MEANING: &[&str] = &[
     "querier",
     "query_backend",
     "query_scheduler",
-    "runtime_config",
     "segment_writer",
     "self_profiling",
     "show_banner",
@@ -281,8 +256,9 @@ pub(crate) fn parse(text: &str) -> anyhow::Result<ServerFile> {
     for key in file.other.keys() {
         if !WITHOUT_MEANING.contains(&key.as_str()) {
             bail!(
-                "unknown key `{key}`; valid are server, api, pyroscopedb, storage, limits, maintenance, sql, postgres, \
-                 admin and multitenancy_enabled (other keys of Pyroscope are ignored with a warning)"
+                "unknown key `{key}`; valid are server, api, pyroscopedb, storage, limits, runtime_config, \
+                 maintenance, sql, postgres, admin and multitenancy_enabled \
+                 (other keys of Pyroscope are ignored with a warning)"
             );
         }
         tracing::warn!(key, "configuration key has no meaning here and is ignored");
@@ -291,6 +267,7 @@ pub(crate) fn parse(text: &str) -> anyhow::Result<ServerFile> {
         ("server", &file.server.other),
         ("pyroscopedb", &file.pyroscopedb.other),
         ("limits", &file.limits.other),
+        ("runtime_config", &file.runtime_config.other),
     ];
     for (section, keys) in ignored {
         for key in keys.keys() {

@@ -23,7 +23,7 @@ use crate::pipeline::Controller;
 use crate::query::QueryLimits;
 use crate::server::ServerOptions;
 use crate::server::postgres::PostgresOptions;
-use crate::store::Limits;
+use crate::store::TenantLimits;
 use crate::store::clock::Clock;
 use crate::store::maintenance::MaintenanceConfig;
 use crate::telemetry::logs::{LogHandle, Settings};
@@ -61,7 +61,8 @@ pub(crate) async fn run(
         allowed_hosts: options.allowed_hosts.clone(),
         data: options.data.clone(),
         flush_age: Duration::from_mins(5),
-        limits: Limits::default(),
+        limits: TenantLimits::default(),
+        overrides: None,
         maintenance: MaintenanceConfig::default(),
         query: QueryLimits::default(),
         http: ServerOptions {

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 
-use crate::app::config::{LimitsSection, MaintenanceSection, TenantRetention};
+use crate::app::config::{MaintenanceSection, TenantRetention};
+use crate::app::limits::LimitsSection;
 use crate::base::duration;
 use crate::profile::TenantId;
 use crate::store::maintenance::{Downsampling, MaintenanceConfig};

@@ -6,7 +6,11 @@ pub(crate) mod config;
 #[cfg(feature = "server")]
 pub(crate) mod demo;
 #[cfg(feature = "server")]
+pub(crate) mod limits;
+#[cfg(feature = "server")]
 pub(crate) mod maintenance;
+#[cfg(feature = "server")]
+pub(crate) mod overrides;
 #[cfg(feature = "server")]
 pub(crate) mod server;
 #[cfg(feature = "server")]

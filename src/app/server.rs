@@ -13,6 +13,7 @@ use crate::admin::browser::AllowedHosts;
 use crate::admin::listen::{ListenOptions, Listener};
 use crate::admin::profiling::Profiling;
 use crate::admin::{self, AdminState};
+use crate::app::overrides::{Overrides, OverridesFile};
 use crate::app::reload::give_back_later;
 use crate::base::Shutdown;
 use crate::base::net::is_this_machine;
@@ -22,7 +23,7 @@ use crate::server::{Readiness, ServerMetrics, ServerOptions, ServerState, router
 use crate::store::bucket::BucketOptions;
 use crate::store::clock::Clock;
 use crate::store::maintenance::MaintenanceConfig;
-use crate::store::{Limits, Store, StoreConfig};
+use crate::store::{Store, StoreConfig, TenantLimits};
 use crate::telemetry::metrics::Scope;
 use crate::telemetry::process::ProcessMetrics;
 
@@ -41,7 +42,9 @@ pub(crate) struct ServeOptions {
     pub data: PathBuf,
     /// Age at which a head is flushed.
     pub flush_age: Duration,
-    pub limits: Limits,
+    pub limits: TenantLimits,
+    /// The file with limits of single tenants, if there is one.
+    pub overrides: Option<OverridesFile>,
     /// Merging, retention and deletion of files.
     pub maintenance: MaintenanceConfig,
     pub query: QueryLimits,
@@ -78,6 +81,10 @@ impl RunningServer {
                 "other machines can reach this port and nobody is asked for a password: put a proxy that asks before \
                  it, or listen on 127.0.0.1"
             );
+        }
+        if let Some(file) = options.overrides {
+            let overrides = Overrides::read(file, options.limits.clone(), metrics)?;
+            tokio::spawn(overrides.follow(shutdown.clone()));
         }
         let config = StoreConfig {
             limits: options.limits,

@@ -1,24 +1,24 @@
 //! `alluvium serve`: runs the server. Flags win over the configuration file, the file over the defaults.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
 
 use crate::admin::browser::{AllowedHosts, host_name};
-use crate::app::config::{self, AdminSection, LimitsSection, PostgresSection, SqlSection};
+use crate::app::config::{self, AdminSection, PostgresSection, RuntimeConfigSection, SqlSection};
+use crate::app::limits::parsed;
+use crate::app::overrides::OverridesFile;
 use crate::app::server::{self, ServeOptions};
 use crate::app::size::bytes;
 use crate::app::storage::StorageSection;
 use crate::app::{maintenance, signals};
-use crate::base::duration;
 use crate::profile::{TenantError, TenantId};
 use crate::query::QueryLimits;
 use crate::server::postgres::{PostgresOptions, PostgresTls, PostgresUser};
 use crate::server::{AdminToken, ServerOptions};
-use crate::store::Limits;
 use crate::store::clock::Clock;
+use crate::store::{Limits, TenantLimits};
 
 /// Default address of the server.
 pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:4040";
@@ -80,6 +80,9 @@ pub struct ServeArgs {
     /// Address and port for PostgreSQL clients (psql, drivers); without it there is no such port.
     #[arg(long = "postgres.listen", value_name = "ADDR", env = "ALLUVIUM_POSTGRES_LISTEN")]
     pub postgres_listen: Option<String>,
+    /// File with limits of single tenants, read again when it changes.
+    #[arg(long = "runtime-config.file", value_name = "FILE")]
+    pub overrides: Option<PathBuf>,
     /// Take the tenant from X-Scope-OrgID.
     #[arg(long = "auth.multitenancy-enabled", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub multi_tenant: Option<bool>,
@@ -138,8 +141,8 @@ fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
     if let Some(nodes) = file.limits.max_flamegraph_nodes_max {
         http.limits.max_flamegraph_nodes = nodes;
     }
-    let limits = store_limits(&file.limits)?;
-    http.limits.profile_bytes = limits.max_profile_size_bytes;
+    let limits = TenantLimits::from(file.limits.over(&Limits::default())?);
+    let overrides = overrides(args.overrides, file.runtime_config)?;
     let mut query = QueryLimits::default();
     if let Some(length) = &file.limits.max_query_length {
         query.max_query_length = parsed("limits.max_query_length", length)?;
@@ -152,6 +155,7 @@ fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
         data: data.unwrap_or_else(|| PathBuf::from(DEFAULT_DATA)),
         flush_age: parsed("--flush-age", &args.flush_age)?,
         limits,
+        overrides,
         maintenance: maintenance::settings(
             &file.maintenance,
             &file.limits,
@@ -164,6 +168,19 @@ fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
         clock: Clock::default(),
         bucket,
     })
+}
+
+/// The file of overrides, and how often it is read.
+fn overrides(flag: Option<PathBuf>, file: RuntimeConfigSection) -> anyhow::Result<Option<OverridesFile>> {
+    let period = match &file.period {
+        Some(text) => parsed("runtime_config.period", text)?,
+        None => OverridesFile::PERIOD,
+    };
+    if period.is_zero() {
+        bail!("runtime_config.period must be greater than 0");
+    }
+    let path = flag.or(file.file);
+    Ok(path.map(|path| OverridesFile { path, period }))
 }
 
 /// Tokens for deletion over HTTP.
@@ -271,46 +288,6 @@ fn postgres_options(
     Ok(Some(options))
 }
 
-fn store_limits(file: &LimitsSection) -> anyhow::Result<Limits> {
-    let mut limits = Limits::default();
-    let sizes = [
-        (&mut limits.max_profile_size_bytes, file.max_profile_size_bytes),
-        (
-            &mut limits.max_profile_stacktrace_samples,
-            file.max_profile_stacktrace_samples,
-        ),
-        (
-            &mut limits.max_profile_stacktrace_sample_labels,
-            file.max_profile_stacktrace_sample_labels,
-        ),
-        (
-            &mut limits.max_profile_stacktrace_depth,
-            file.max_profile_stacktrace_depth,
-        ),
-        (
-            &mut limits.max_profile_symbol_value_length,
-            file.max_profile_symbol_value_length,
-        ),
-        (&mut limits.max_label_name_length, file.max_label_name_length),
-        (&mut limits.max_label_value_length, file.max_label_value_length),
-        (&mut limits.max_label_names_per_series, file.max_label_names_per_series),
-    ];
-    for (limit, given) in sizes {
-        *limit = given.unwrap_or(*limit);
-    }
-    if let Some(text) = &file.reject_older_than {
-        limits.reject_older_than = parsed("limits.reject_older_than", text)?;
-    }
-    if let Some(text) = &file.reject_newer_than {
-        limits.reject_newer_than = parsed("limits.reject_newer_than", text)?;
-    }
-    Ok(limits)
-}
-
-fn parsed(name: &str, text: &str) -> anyhow::Result<Duration> {
-    duration::parse(text).with_context(|| name.to_owned())
-}
-
 /// A prefix with a leading `/` and no trailing one; empty for `/`.
 fn normal_prefix(prefix: &str) -> String {
     let trimmed = prefix.trim_matches('/');
@@ -327,6 +304,8 @@ mod over_time;
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

@@ -38,10 +38,7 @@ async fn take(state: ServerState, request: Request<Body>) -> Result<(), ConnectE
         .unwrap_or_default()
         .to_owned();
     let limits = &state.options.limits;
-    let max_profile = match limits.profile_bytes {
-        0 => limits.unpacked_body_bytes,
-        limit => limit,
-    };
+    let max_profile = state.store.profile_bytes(&tenant).min(limits.unpacked_body_bytes);
     let body = state.intake.read(&parts.headers, body, limits.push()).await?;
     let work_bytes = ingest::work_bytes(body.bytes.len(), max_profile);
     let query = Arc::new(query);

@@ -12,9 +12,6 @@ pub struct ServerLimits {
     pub unpacked_body_bytes: usize,
     /// Maximum size of a query request, on the wire and after decompression; larger ones give 413.
     pub question_bytes: usize,
-    /// Maximum uncompressed size of a profile; larger ones give 413, 0 for no limit. Only `/ingest` checks it here; the
-    /// store checks it again.
-    pub profile_bytes: usize,
     /// Memory of bodies, decompressed bodies and decoded messages of all requests together, in bytes; further requests
     /// wait, and get 503 after the wait.
     pub memory_bytes: usize,
@@ -37,7 +34,6 @@ impl Default for ServerLimits {
             body_bytes: 64 << 20,
             unpacked_body_bytes: 64 << 20,
             question_bytes: 1 << 20,
-            profile_bytes: 4 << 20,
             memory_bytes: 256 << 20,
             memory_wait: Duration::from_secs(5),
             answers_bytes: 256 << 20,

@@ -30,6 +30,11 @@ pub trait ProfileStore: Send + Sync + 'static {
     /// Flushes all profiles in memory to files.
     fn flush(&self) -> BoxFuture<'_, Result<(), SinkError>>;
 
+    /// Maximum uncompressed size in bytes of a profile of `tenant`. Only `/ingest` asks; the sink checks it again.
+    fn profile_bytes(&self, _tenant: &TenantId) -> usize {
+        4 << 20
+    }
+
     /// The reason why no profiles are accepted at the moment, if any.
     fn unavailable(&self) -> Option<String> {
         None
@@ -57,6 +62,10 @@ impl ProfileStore for Store {
                 .await
                 .map_err(|error| SinkError::new(SinkErrorKind::Unavailable, format!("cannot flush: {error}")))
         })
+    }
+
+    fn profile_bytes(&self, tenant: &TenantId) -> usize {
+        self.profile_bytes(tenant)
     }
 
     fn unavailable(&self) -> Option<String> {

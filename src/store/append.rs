@@ -18,6 +18,7 @@ use crate::store::lifecycle::Lifecycle;
 use crate::store::limits::{Limits, Rejection};
 use crate::store::metrics::{Metrics, Reason};
 use crate::store::published::Published;
+use crate::store::quota::Quotas;
 use crate::store::record;
 use crate::store::wal::{Log, Refused};
 
@@ -46,6 +47,8 @@ pub(crate) struct Intake {
     pub(crate) metrics: Metrics,
     /// Memory budget of profiles between their arrival and the head.
     pub(crate) budget: Budget,
+    /// What each tenant may still send.
+    pub(crate) quotas: Quotas,
     pub(crate) log: Arc<Log<Pending>>,
     /// The heads; their size limits what is accepted.
     pub(crate) published: Arc<Published>,
@@ -121,7 +124,7 @@ struct Waiting {
 
 /// Stores the profiles that the limits allow; returns the refused ones.
 pub(crate) async fn append(intake: Arc<Intake>, tenant: TenantId, profiles: Vec<Arrived>) -> Vec<RefusedProfile> {
-    let limits = &intake.config.limits;
+    let limits = &intake.config.limits.of(&tenant);
     let to_prepare = |arrived| match arrived {
         Arrived::Packed(raw) => {
             let room = ingest::announced_size(&raw, limits);
@@ -141,7 +144,7 @@ pub(crate) async fn append(intake: Arc<Intake>, tenant: TenantId, profiles: Vec<
         let after = rest.split_off(group_end(&rest));
         let group = std::mem::replace(&mut rest, after);
         let indices: Vec<usize> = group.iter().map(|opened| opened.index).collect();
-        match take(&intake, &tenant, group).await {
+        match take(&intake, &tenant, limits, group).await {
             Ok(taken) => {
                 refused.extend(taken.refused);
                 waiting.extend(taken.waiting);
@@ -191,16 +194,25 @@ struct Taken {
 }
 
 /// Decodes a group and queues it; an error concerns the whole group.
-async fn take(intake: &Arc<Intake>, tenant: &TenantId, group: Vec<Opened>) -> Result<Taken, SinkError> {
+async fn take(
+    intake: &Arc<Intake>,
+    tenant: &TenantId,
+    limits: &Arc<Limits>,
+    group: Vec<Opened>,
+) -> Result<Taken, SinkError> {
     may_append(intake, group.len())?;
+    intake.quotas.check_rate(tenant, limits).map_err(|rejection| {
+        intake.count_refused(rejection.reason, group.len());
+        rejection.error
+    })?;
     // Back pressure: senders slow down to the speed of the flush before memory grows to the limit.
     let _ = tokio::time::timeout(ROOM_WAIT, intake.flushes.wait_for_room(|| intake.is_crowded())).await;
     let memory: usize = group.iter().map(|opened| opened.profile.memory()).sum();
     let charge = within(intake, group.len(), intake.budget.reserve(memory)).await?;
     let received_ms = intake.config.clock.millis();
-    let (at_work, tenant_of) = (intake.clone(), tenant.clone());
+    let (at_work, of_tenant, within_limits) = (intake.clone(), tenant.clone(), limits.clone());
     let decoded = run(memory, LIGHT_BYTES, move || {
-        decode(&tenant_of, group, received_ms, &at_work.config.limits)
+        decode(&at_work.quotas, &of_tenant, group, received_ms, &within_limits)
     })
     .await?;
     let refused = decoded
@@ -284,7 +296,7 @@ async fn run<T: Send + 'static>(
         .map_err(|_| SinkError::new(SinkErrorKind::Internal, "the decoder failed"))
 }
 
-fn decode(tenant: &TenantId, group: Vec<Opened>, received_ms: i64, limits: &Limits) -> Decoded {
+fn decode(quotas: &Quotas, tenant: &TenantId, group: Vec<Opened>, received_ms: i64, limits: &Limits) -> Decoded {
     let mut decoded = Decoded::default();
     for Opened { index, profile } in group {
         let (raw, prepared) = match profile {
@@ -298,6 +310,10 @@ fn decode(tenant: &TenantId, group: Vec<Opened>, received_ms: i64, limits: &Limi
                 (raw, prepared.map_err(Refusal::Rejected))
             }
         };
+        let prepared = prepared.and_then(|prepared| {
+            quotas.take(tenant, limits, &prepared)?;
+            Ok(prepared)
+        });
         match prepared {
             Ok(prepared) => decoded.accepted.push(Accepted {
                 index,

@@ -7,8 +7,8 @@ use crate::store::bucket::BucketOptions;
 use crate::store::clock::Clock;
 use crate::store::delta::CHECKPOINT_INTERVAL;
 use crate::store::fault::Faults;
-use crate::store::limits::Limits;
 use crate::store::maintenance::MaintenanceConfig;
+use crate::store::tenant_limits::TenantLimits;
 use crate::store::wal::SyncMode;
 
 /// Configuration of a store.
@@ -24,8 +24,8 @@ pub struct StoreConfig {
     /// Profiles are refused while all heads together hold more than this many bytes because flushes fail or are too
     /// slow, 256 MiB.
     pub head_limit_bytes: u64,
-    /// Limits on what a profile may contain.
-    pub limits: Limits,
+    /// Limits of each tenant on what it may send.
+    pub limits: TenantLimits,
     /// Whether an acknowledgement waits for the disk.
     pub sync: SyncMode,
     /// Commits to a table between checkpoints of its log, 50: opening a table reads at most this many entries one by
@@ -49,7 +49,7 @@ impl StoreConfig {
             flush_bytes: 32 << 20,
             flush_age: Duration::from_mins(5),
             head_limit_bytes: 256 << 20,
-            limits: Limits::default(),
+            limits: TenantLimits::default(),
             sync: SyncMode::Full,
             checkpoint_interval: CHECKPOINT_INTERVAL,
             maintenance: MaintenanceConfig::default(),

@@ -32,7 +32,8 @@ fn config(dir: &Path) -> StoreConfig {
         limits: Limits {
             reject_older_than: Duration::ZERO,
             ..Limits::default()
-        },
+        }
+        .into(),
         maintenance: MaintenanceConfig {
             interval: Duration::from_hours(1),
             ..MaintenanceConfig::default()

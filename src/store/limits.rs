@@ -1,7 +1,7 @@
-//! Limits of a tenant: sizes, counts, label lengths and the accepted range of time. Names and defaults are Pyroscope's,
-//! so that its configuration files keep their meaning.
+//! Limits of a tenant: sizes, counts, label lengths, the accepted range of time, rate and series. Names are
+//! Pyroscope's, so that its configuration files keep their meaning; so are the defaults, but those of rate and series.
 //!
-//! This file checks labels and times; `ingest` checks the contents of a profile.
+//! This file checks labels and times; `ingest` checks the contents of a profile, `quota` rate and series.
 
 use std::time::Duration;
 
@@ -30,6 +30,12 @@ pub struct Limits {
     pub reject_newer_than: Duration,
     /// `reject_older_than`: how long ago a profile may have started, 1 hour.
     pub reject_older_than: Duration,
+    /// `ingestion_rate_mb`: bytes of uncompressed profiles a second, no limit.
+    pub ingestion_rate_bytes: u64,
+    /// `ingestion_burst_size_mb`: bytes that may come at once after a pause, 2 MiB.
+    pub ingestion_burst_bytes: u64,
+    /// `max_global_series_per_tenant`: series that are active at one time, no limit.
+    pub max_active_series: usize,
 }
 
 impl Default for Limits {
@@ -45,6 +51,9 @@ impl Default for Limits {
             max_label_names_per_series: 30,
             reject_newer_than: Duration::from_mins(10),
             reject_older_than: Duration::from_hours(1),
+            ingestion_rate_bytes: 0,
+            ingestion_burst_bytes: 2 << 20,
+            max_active_series: 0,
         }
     }
 }
@@ -86,6 +95,9 @@ impl Limits {
             max_label_names_per_series: 0,
             reject_newer_than: Duration::ZERO,
             reject_older_than: Duration::ZERO,
+            ingestion_rate_bytes: 0,
+            ingestion_burst_bytes: 0,
+            max_active_series: 0,
         }
     }
 

@@ -32,6 +32,7 @@ mod log_read;
 pub mod maintenance;
 mod metrics;
 mod published;
+mod quota;
 mod read_only;
 mod record;
 mod references;
@@ -42,6 +43,7 @@ pub mod schema;
 pub mod snapshot;
 pub mod stats;
 mod sync;
+mod tenant_limits;
 mod wal;
 
 use std::collections::HashSet;
@@ -71,6 +73,7 @@ use crate::store::lifecycle::Lifecycle;
 use crate::store::maintenance::{Maintainer, Report, Requests, Work};
 use crate::store::metrics::Metrics;
 use crate::store::published::Published;
+use crate::store::quota::Quotas;
 use crate::store::root::{At, Root};
 use crate::store::schema::Table;
 use crate::store::snapshot::{Snapshot, SnapshotSource};
@@ -81,6 +84,7 @@ pub use config::StoreConfig;
 pub(crate) use error::StoreError;
 pub use limits::Limits;
 pub(crate) use read_only::ReadOnlyStore;
+pub use tenant_limits::TenantLimits;
 pub use wal::SyncMode;
 
 /// Memory budget in bytes of profiles between their arrival and the head.
@@ -202,6 +206,7 @@ impl Store {
             tables,
         };
         let intake = Arc::new(Intake {
+            quotas: Quotas::new(config.clock.clone()),
             config,
             metrics,
             budget: Budget::new(BUDGET_BYTES),
@@ -291,6 +296,11 @@ impl Store {
         })
     }
 
+    /// Maximum uncompressed size in bytes of a profile of `tenant`.
+    pub(crate) fn profile_bytes(&self, tenant: &TenantId) -> usize {
+        ingest::size_limit(&self.intake.config.limits.of(tenant))
+    }
+
     /// Why the store accepts no profiles at the moment, or `None`; for health checks.
     pub fn unavailable(&self) -> Option<String> {
         self.intake.unavailable().map(|(_, message)| message)
@@ -355,5 +365,7 @@ impl ProfileSink for TenantSink {
 mod damage_tests;
 #[cfg(test)]
 mod poison_tests;
+#[cfg(test)]
+mod quota_tests;
 #[cfg(test)]
 mod tests;

@@ -81,7 +81,8 @@ fn config(dir: &Path) -> StoreConfig {
         limits: Limits {
             reject_older_than: Duration::ZERO,
             ..Limits::default()
-        },
+        }
+        .into(),
         ..StoreConfig::new(dir)
     }
 }

@@ -223,7 +223,8 @@ fn open(dir: &std::path::Path, bucket: &Faulty) -> Arc<Store> {
             reject_older_than: Duration::ZERO,
             reject_newer_than: Duration::ZERO,
             ..Limits::default()
-        },
+        }
+        .into(),
         maintenance: MaintenanceConfig {
             interval: Duration::from_hours(1),
             ..MaintenanceConfig::default()

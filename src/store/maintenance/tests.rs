@@ -44,7 +44,8 @@ pub(super) fn config(dir: &Path) -> StoreConfig {
             reject_older_than: Duration::ZERO,
             reject_newer_than: Duration::ZERO,
             ..Limits::default()
-        },
+        }
+        .into(),
         maintenance: MaintenanceConfig {
             interval: Duration::from_hours(1),
             ..MaintenanceConfig::default()

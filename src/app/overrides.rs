@@ -1,0 +1,196 @@
+//! The file of overrides, Pyroscope's runtime configuration: limits of single tenants, which may change while the
+//! server runs.
+//!
+//! In: the file, read every few seconds. Out: the limits in force. At a start a wrong file is an error. Later it is
+//! logged once and counted, and what was in force stays in force.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use prometheus_client::metrics::gauge::Gauge;
+use serde::Deserialize;
+
+use crate::app::limits::LimitsSection;
+use crate::base::Shutdown;
+use crate::profile::TenantId;
+use crate::store::{Limits, TenantLimits};
+use crate::telemetry::metrics::Scope;
+
+/// Where the overrides stand.
+#[derive(Debug, Clone)]
+pub(crate) struct OverridesFile {
+    pub path: PathBuf,
+    /// How often the file is read.
+    pub period: Duration,
+}
+
+impl OverridesFile {
+    /// The default period, as Pyroscope's.
+    pub(crate) const PERIOD: Duration = Duration::from_secs(10);
+}
+
+/// The overrides of a running server.
+pub(crate) struct Overrides {
+    file: OverridesFile,
+    limits: TenantLimits,
+    /// The text that was read last, or why it could not be read.
+    seen: Result<String, String>,
+    /// 1 when the last text is in force, else 0.
+    successful: Gauge,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Contents {
+    #[serde(default)]
+    overrides: BTreeMap<String, LimitsSection>,
+}
+
+impl Overrides {
+    /// Reads the file and puts it in force. Errors when it cannot be read or used.
+    pub(crate) fn read(file: OverridesFile, limits: TenantLimits, metrics: &Scope) -> anyhow::Result<Self> {
+        let text = std::fs::read_to_string(&file.path)
+            .with_context(|| format!("cannot read the overrides {}", file.path.display()))?;
+        let overrides = parse(&text, limits.general())
+            .with_context(|| format!("cannot use the overrides {}", file.path.display()))?;
+        limits.replace(overrides);
+        let successful = Gauge::default();
+        successful.set(1);
+        metrics.register(
+            "alluvium_runtime_config_last_reload_successful",
+            "1 when the file of overrides is in force as it is, 0 when an older one is.",
+            successful.clone(),
+        );
+        Ok(Self {
+            file,
+            limits,
+            seen: Ok(text),
+            successful,
+        })
+    }
+
+    /// Reads the file again and again until `shutdown`.
+    pub(crate) async fn follow(mut self, shutdown: Shutdown) {
+        loop {
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                () = tokio::time::sleep(self.file.period) => {}
+            }
+            let read = tokio::fs::read_to_string(&self.file.path).await;
+            self.see(read.map_err(|error| error.to_string()));
+        }
+    }
+
+    /// Puts a text in force when it is new and can be used.
+    fn see(&mut self, read: Result<String, String>) {
+        if read == self.seen {
+            return;
+        }
+        let parsed = match &read {
+            Ok(text) => parse(text, self.limits.general()).map_err(|error| format!("{error:#}")),
+            Err(error) => Err(error.clone()),
+        };
+        self.seen = read;
+        let path = self.file.path.display();
+        match parsed {
+            Ok(overrides) => {
+                let tenants = overrides.len();
+                self.limits.replace(overrides);
+                self.successful.set(1);
+                tracing::info!(%path, tenants, "the overrides have changed");
+            }
+            Err(error) => {
+                self.successful.set(0);
+                tracing::error!(%path, error, "the overrides cannot be used; the last good ones stay in force");
+            }
+        }
+    }
+}
+
+/// The limits of the tenants that a text names, over the `general` ones. A key that has no effect for a single tenant
+/// is named in a warning.
+fn parse(text: &str, general: &Limits) -> anyhow::Result<Vec<(TenantId, Limits)>> {
+    let contents: Option<Contents> = serde_saphyr::from_str(text).map_err(|error| anyhow::anyhow!("{error}"))?;
+    let overrides = contents.map(|contents| contents.overrides).unwrap_or_default();
+    let one = |(name, section): (String, LimitsSection)| {
+        let tenant: TenantId = name.parse().with_context(|| format!("overrides of `{name}`"))?;
+        for key in section.for_all_only() {
+            tracing::warn!(
+                tenant = name,
+                key,
+                "configuration key has no effect for a single tenant"
+            );
+        }
+        let limits = section
+            .over(general)
+            .with_context(|| format!("overrides of `{name}`"))?;
+        Ok((tenant, limits))
+    };
+    overrides.into_iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shop(limits: &TenantLimits) -> usize {
+        limits.of(&"shop".parse().unwrap()).max_profile_size_bytes
+    }
+
+    #[test]
+    fn a_changed_file_is_put_in_force_and_a_wrong_one_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = OverridesFile {
+            path: dir.path().join("overrides.yaml"),
+            period: Duration::from_millis(10),
+        };
+        let of = |size: usize| format!("overrides:\n  shop:\n    max_profile_size_bytes: {size}\n");
+        std::fs::write(&file.path, of(1000)).unwrap();
+        let limits = TenantLimits::default();
+        let mut overrides = Overrides::read(file, limits.clone(), &Scope::new()).unwrap();
+        assert_eq!(shop(&limits), 1000);
+        for wrong in [
+            "overrides:\n  shop:\n    reject_older_than: soon\n",
+            "overridez: {}\n",
+            "\t",
+        ] {
+            overrides.see(Ok(wrong.to_owned()));
+            assert_eq!((shop(&limits), overrides.successful.get()), (1000, 0), "{wrong}");
+        }
+        overrides.see(Ok(of(2000)));
+        assert_eq!((shop(&limits), overrides.successful.get()), (2000, 1));
+        overrides.see(Err("gone".to_owned()));
+        assert_eq!((shop(&limits), overrides.successful.get()), (2000, 0));
+        overrides.see(Ok("# none\n".to_owned()));
+        assert_eq!((shop(&limits), overrides.successful.get()), (4 << 20, 1));
+    }
+
+    #[test]
+    fn a_tenant_keeps_the_general_limits_that_it_does_not_override() {
+        let general = Limits {
+            max_label_names_per_series: 5,
+            ..Limits::default()
+        };
+        let text = "overrides:\n  shop:\n    ingestion_rate_mb: 0.5\n    max_global_series_per_tenant: 9\n";
+        let parsed = parse(text, &general).unwrap();
+        let [(tenant, limits)] = parsed.as_slice() else {
+            panic!("{parsed:?}")
+        };
+        assert_eq!(tenant.as_str(), "shop");
+        let wanted = Limits {
+            ingestion_rate_bytes: 512 << 10,
+            max_active_series: 9,
+            ..general
+        };
+        assert_eq!(*limits, wanted);
+        for wrong in [
+            "overrides:\n  a/b: {}\n",
+            "overrides:\n  shop:\n    ingestion_rate_mb: -1\n",
+            "overrides:\n  shop:\n    ingestion_rate_mb: .nan\n",
+        ] {
+            assert!(parse(wrong, &Limits::default()).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What each tenant may still send: bytes by its rate, and series that are not active yet.
+//!
+//! In: a tenant, its limits, and a prepared profile. Out: a rejection that may pass later. Usage is kept only for
+//! tenants that have such a limit, and forgotten when they send nothing for [`IDLE`]; a start begins with none.
+
+mod rate;
+mod series;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::profile::{SinkErrorKind, TenantId};
+use crate::store::clock::Clock;
+use crate::store::ingest::Prepared;
+use crate::store::limits::{Limits, Rejection};
+use crate::store::quota::rate::Rate;
+use crate::store::quota::series::{ActiveSeries, IDLE};
+
+/// Number of tenants below which nobody looks for those that are idle.
+const FEW_TENANTS: usize = 1_024;
+
+/// The usage of all tenants that have a limit on it.
+pub(super) struct Quotas {
+    clock: Clock,
+    tenants: Mutex<Tenants>,
+}
+
+#[derive(Default)]
+struct Tenants {
+    usage: HashMap<TenantId, Usage>,
+    /// Number of tenants at which the idle ones are removed.
+    crowded: usize,
+}
+
+/// What one tenant has used.
+struct Usage {
+    rate: Rate,
+    series: ActiveSeries,
+    last: Duration,
+}
+
+impl Quotas {
+    /// Quotas that nobody has used, on the monotonic side of `clock`.
+    pub(super) fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            tenants: Mutex::default(),
+        }
+    }
+
+    /// Refuses what comes from a tenant that has used up its rate. It is cheap, and meant for profiles that are not
+    /// decoded yet.
+    pub(super) fn check_rate(&self, tenant: &TenantId, limits: &Limits) -> Result<(), Rejection> {
+        if limits.ingestion_rate_bytes == 0 {
+            return Ok(());
+        }
+        let now = self.clock.running();
+        let mut tenants = self.tenants.lock();
+        tenants.of(tenant, limits, now).check_rate(limits, now)
+    }
+
+    /// Counts a profile, or refuses it and counts nothing.
+    pub(super) fn take(&self, tenant: &TenantId, limits: &Limits, profile: &Prepared) -> Result<(), Rejection> {
+        if limits.ingestion_rate_bytes == 0 && limits.max_active_series == 0 {
+            return Ok(());
+        }
+        let now = self.clock.running();
+        let mut tenants = self.tenants.lock();
+        let usage = tenants.of(tenant, limits, now);
+        usage.check_rate(limits, now)?;
+        if limits.max_active_series > 0 {
+            let ids = profile.series.iter().map(|series| series.id);
+            let admitted = usage.series.admit(ids, now, limits.max_active_series);
+            admitted.map_err(|active| too_many_series(active, limits.max_active_series))?;
+        }
+        usage.rate.take(profile.size as u64);
+        Ok(())
+    }
+}
+
+impl Tenants {
+    fn of(&mut self, tenant: &TenantId, limits: &Limits, now: Duration) -> &mut Usage {
+        if self.usage.len() >= self.crowded.max(FEW_TENANTS) && !self.usage.contains_key(tenant) {
+            self.usage.retain(|_, usage| now.saturating_sub(usage.last) < IDLE);
+            self.crowded = 2 * self.usage.len();
+        }
+        let usage = self.usage.entry(tenant.clone()).or_insert_with(|| Usage {
+            rate: Rate::new(limits.ingestion_burst_bytes, now),
+            series: ActiveSeries::default(),
+            last: now,
+        });
+        usage.last = now;
+        usage
+    }
+}
+
+impl Usage {
+    fn check_rate(&mut self, limits: &Limits, now: Duration) -> Result<(), Rejection> {
+        let (rate, burst) = (limits.ingestion_rate_bytes, limits.ingestion_burst_bytes);
+        if rate == 0 || self.rate.has_room(rate, burst, now) {
+            return Ok(());
+        }
+        let message = format!("the tenant sends more than {rate} bytes a second, {burst} at once (ingestion_rate_mb)");
+        Err(Rejection::new("rate_limited", SinkErrorKind::LimitExceeded, message))
+    }
+}
+
+fn too_many_series(active: usize, limit: usize) -> Rejection {
+    let message = format!(
+        "the profile would be a new series beside {active} active ones, at most {limit} are allowed \
+         (max_global_series_per_tenant): send fewer labels, or fewer values of them"
+    );
+    Rejection::new("series_limit", SinkErrorKind::LimitExceeded, message)
+}

@@ -1,0 +1,58 @@
+//! A token bucket of bytes. A profile is taken while there is anything left, and may leave a debt: the rate holds over
+//! time, and no profile is too large to ever pass.
+
+use std::time::Duration;
+
+/// Bytes that may come now, and the time of that number.
+#[derive(Debug)]
+pub(super) struct Rate {
+    left: f64,
+    at: Duration,
+}
+
+impl Rate {
+    /// A rate that was not used before `now`, with `burst` bytes left.
+    pub(super) fn new(burst: u64, now: Duration) -> Self {
+        Self {
+            left: burst.max(1) as f64,
+            at: now,
+        }
+    }
+
+    /// True when something is left at `now`, with `rate` bytes a second and at most `burst` bytes.
+    pub(super) fn has_room(&mut self, rate: u64, burst: u64, now: Duration) -> bool {
+        let gained = now.saturating_sub(self.at).as_secs_f64() * rate as f64;
+        self.left = (self.left + gained).min(burst.max(1) as f64);
+        self.at = now;
+        self.left > 0.0
+    }
+
+    /// Takes `bytes`, more than is left if need be.
+    pub(super) fn take(&mut self, bytes: u64) {
+        self.left -= bytes as f64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_profile_is_paid_for_by_the_time_after_it() {
+        let at = Duration::from_secs;
+        let mut rate = Rate::new(100, at(0));
+        assert!(rate.has_room(50, 100, at(0)));
+        rate.take(300);
+        assert!(!rate.has_room(50, 100, at(4)), "a debt of 200 bytes takes 4 s");
+        assert!(rate.has_room(50, 100, at(5)));
+    }
+
+    #[test]
+    fn a_pause_saves_no_more_than_the_burst() {
+        let mut rate = Rate::new(100, Duration::ZERO);
+        let day = Duration::from_hours(24);
+        assert!(rate.has_room(50, 100, day));
+        rate.take(100);
+        assert!(!rate.has_room(50, 100, day));
+    }
+}

@@ -1,0 +1,78 @@
+//! The series of a tenant that had a profile lately.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::profile::SeriesId;
+
+/// Time without a profile after which a series is not active any more.
+pub(super) const IDLE: Duration = Duration::from_mins(15);
+
+/// How often a full set is searched for idle series, at most.
+const SEARCH_EVERY: Duration = Duration::from_secs(10);
+
+/// Active series with the time of their last profile; at most as many as the limit.
+#[derive(Debug, Default)]
+pub(super) struct ActiveSeries {
+    last: HashMap<SeriesId, Duration>,
+    searched: Option<Duration>,
+}
+
+impl ActiveSeries {
+    /// Makes all of `ids` active when there are at most `limit` active series then; else the number that is active.
+    pub(super) fn admit(
+        &mut self,
+        ids: impl Iterator<Item = SeriesId> + Clone,
+        now: Duration,
+        limit: usize,
+    ) -> Result<(), usize> {
+        let new = ids.clone().filter(|id| !self.last.contains_key(id)).count();
+        if new > 0 && self.last.len() + new > limit {
+            self.search(now);
+            let new = ids.clone().filter(|id| !self.last.contains_key(id)).count();
+            if self.last.len() + new > limit {
+                return Err(self.last.len());
+            }
+        }
+        self.last.extend(ids.map(|id| (id, now)));
+        Ok(())
+    }
+
+    /// Removes idle series, unless that was just done.
+    fn search(&mut self, now: Duration) {
+        if self.searched.is_some_and(|at| now.saturating_sub(at) < SEARCH_EVERY) {
+            return;
+        }
+        self.searched = Some(now);
+        self.last.retain(|_, last| now.saturating_sub(*last) < IDLE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ids(range: std::ops::Range<i64>) -> impl Iterator<Item = SeriesId> + Clone {
+        range.map(SeriesId)
+    }
+
+    #[test]
+    fn known_series_pass_a_full_set_and_new_ones_do_not() {
+        let mut series = ActiveSeries::default();
+        let now = Duration::from_secs(1);
+        assert_eq!(series.admit(ids(0..10), now, 10), Ok(()));
+        assert_eq!(series.admit(ids(3..7), now, 10), Ok(()));
+        assert_eq!(series.admit(ids(9..11), now, 10), Err(10));
+        assert_eq!(series.admit(ids(10..11), now, 11), Ok(()), "the limit was raised");
+    }
+
+    #[test]
+    fn idle_series_make_room() {
+        let mut series = ActiveSeries::default();
+        assert_eq!(series.admit(ids(0..10), Duration::ZERO, 10), Ok(()));
+        assert_eq!(series.admit(ids(0..4), IDLE / 2, 10), Ok(()));
+        assert_eq!(series.admit(ids(20..26), IDLE / 2, 10), Err(10));
+        assert_eq!(series.admit(ids(20..26), IDLE, 10), Ok(()), "0 to 3 and six new ones");
+        assert_eq!(series.admit(ids(30..31), IDLE + SEARCH_EVERY, 10), Err(10));
+    }
+}
