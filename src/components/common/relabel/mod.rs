@@ -7,9 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use md5::{Digest, Md5};
-use regex::Regex;
 
-use crate::components::common::re2::{self, Template};
+use crate::components::common::re2::{Expression, Template};
 use crate::lang::argument_error::{ArgumentError, ArgumentErrors};
 use crate::lang::attribute::{FromValue, wrong};
 use crate::lang::body::{FromBlocks, FromBody, arguments};
@@ -132,11 +131,10 @@ pub(crate) struct Rule {
 /// What a value must match.
 #[derive(Debug, Clone)]
 pub(crate) enum Pattern {
-    /// `(.*)`, the default: everything matches and is the first group. A compiled one would take some 20 KB for
-    /// nothing.
+    /// `(.*)`, the default: everything matches and is the first group.
     Everything,
     /// An expression that was compiled.
-    Regex(Regex),
+    Regex(Expression),
 }
 
 impl FromValue for Pattern {
@@ -147,8 +145,8 @@ impl FromValue for Pattern {
         if &*text == DEFAULT_REGEX {
             return Ok(Self::Everything);
         }
-        let compiled = re2::anchored(&text).map(Self::Regex);
-        compiled.map_err(|error| wrong(format!("invalid regular expression: {}", re2::reason(&error))))
+        let compiled = Expression::anchored(&text).map(Self::Regex);
+        compiled.map_err(|reason| wrong(format!("invalid regular expression: {reason}")))
     }
 }
 
@@ -175,8 +173,8 @@ impl Pattern {
         match self {
             Self::Everything => Some(templates.map(|template| template.expand_everything(text))),
             Self::Regex(regex) => {
-                let captures = regex.captures(text)?;
-                Some(templates.map(|template| template.expand(&captures)))
+                let groups = regex.groups(text)?;
+                Some(templates.map(|template| template.expand(&groups)))
             }
         }
     }
