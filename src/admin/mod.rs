@@ -8,6 +8,7 @@
 pub(crate) mod browser;
 pub(crate) mod collector_page;
 pub(crate) mod drain;
+pub(crate) mod grpc;
 pub mod listen;
 pub(crate) mod live;
 pub(crate) mod page;

@@ -1,19 +1,21 @@
 //! gRPC framing, and gRPC-Web with `tonic-web`.
 //!
-//! In: a request. Out: an answer with its status in the trailers, or in the headers when there is no message. Statuses
-//! are tonic's. Messages are read and written here instead of by tonic's codec, which buffers a message before its
+//! In: a request. Out: an answer with its status in the trailers, or in the headers when there is no message
+//! (`admin::grpc`). Messages are read and written here instead of by tonic's codec, which buffers a message before its
 //! memory can be charged and decompresses on the thread that serves connections (docs/adr/0007-grpc.md).
 
 use std::convert::Infallible;
 
 use axum::body::Body;
 use axum::response::Response;
-use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderValue, Request, Version};
+use bytes::Bytes;
+use http::{Request, Version};
 use http_body_util::BodyExt as _;
 use tonic_web::GrpcWebLayer;
 use tower::{Layer as _, ServiceExt as _, service_fn};
 
+use crate::admin;
+use crate::admin::grpc::MESSAGE_BYTES;
 use crate::server::error::log;
 use crate::server::observe::CallStatus;
 use crate::server::perform::{Bounds, perform};
@@ -24,13 +26,6 @@ use crate::wire::connect::{Code, ConnectError};
 use crate::wire::grpc::{Prefix, call_headers};
 use crate::wire::grpc_status;
 use crate::wire::service::{Call, CallResult, ReplyMessage, RequestMessage};
-
-/// Maximum length of an error message in bytes. It is sent as a header, where a byte may take three, and some clients
-/// (hyper) accept 16 KiB of headers.
-const MESSAGE_BYTES: usize = 2 << 10;
-
-/// Maximum length of a status with details in bytes, before base64. Longer ones are omitted.
-const STATUS_BYTES: usize = 6 << 10;
 
 /// Answers a call over HTTP/2.
 pub(super) async fn answer<Message, Reply, Work>(
@@ -98,28 +93,20 @@ where
     };
     let time = state.engine.limits().timeout;
     let body = sending(&state.answers, time, &prefix.to_bytes(), written.bytes)?;
-    let trailers = HeaderMap::from_iter([(tonic::Status::GRPC_STATUS, HeaderValue::from_static("0"))]);
-    let body = body.with_trailers(async move { Some(Ok(trailers)) });
-    let mut response = Response::new(Body::new(body));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
-    if written.is_compressed {
-        headers.insert("grpc-encoding", HeaderValue::from_static("gzip"));
-    }
-    Ok(response)
+    Ok(admin::grpc::success(body, written.is_compressed.then_some("gzip")))
 }
 
 /// The answer to a call that failed: no message, the status in the headers.
 pub(super) fn refusal(error: &ConnectError) -> Response {
     log(error);
-    let code = tonic::Code::from_i32(error.code.grpc_number());
     let mut short = error.clone();
     short.message.truncate(error.message.floor_char_boundary(MESSAGE_BYTES));
-    let has_details = !short.details.is_empty();
-    let details = has_details.then(|| grpc_status::encode(&short));
-    let details = details.filter(|bytes| bytes.len() <= STATUS_BYTES).unwrap_or_default();
-    let status = tonic::Status::with_details(code, short.message, details);
-    let mut response = status.into_http::<Body>();
+    let details = if short.details.is_empty() {
+        Bytes::new()
+    } else {
+        grpc_status::encode(&short)
+    };
+    let mut response = admin::grpc::failure(error.code.grpc_number(), &short.message, &details);
     response.extensions_mut().insert(CallStatus(error.status));
     response
 }
