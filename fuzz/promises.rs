@@ -12,6 +12,8 @@ use alluvium::pipeline::validate;
 use alluvium::profile::flamegraph::Tree;
 use alluvium::profile::jfr::{About, Recording};
 use alluvium::profile::{legacy, pprof, selector};
+use alluvium::wire::connect::Codec;
+use alluvium::wire::otlp;
 
 /// Any bytes are a configuration or diagnostics that can be shown; what is formatted means the same, has the same
 /// comments and is formatted for good; whatever parses is checked and, taken as an expression, evaluated. Of what does
@@ -147,6 +149,27 @@ pub(super) fn jfr(data: &[u8]) {
         period_nanos: recording.interval_nanos().unwrap_or(1),
     };
     for profile in recording.profiles(&about) {
+        let encoded = pprof::encode(profile.columns.get());
+        assert_eq!(pprof::decode(&encoded).as_ref(), Ok(profile.columns.get()));
+    }
+}
+
+/// Any bytes are an export request of OpenTelemetry or an error; its profiles are valid, and take no more memory than
+/// they were weighed with. The first byte says whether the others are JSON.
+pub(super) fn otlp(data: &[u8]) {
+    let Some((first, body)) = data.split_first() else {
+        return;
+    };
+    let codec = if first % 2 == 1 { Codec::Json } else { Codec::Proto };
+    let Ok(weight) = otlp::weight(codec, body) else {
+        return;
+    };
+    let Ok(profiles) = otlp::read(codec, body.to_vec().into(), 1) else {
+        return;
+    };
+    let bytes: usize = profiles.iter().map(|profile| profile.columns.bytes()).sum();
+    assert!(bytes <= weight, "{bytes} bytes of profiles, weighed with {weight}");
+    for profile in profiles {
         let encoded = pprof::encode(profile.columns.get());
         assert_eq!(pprof::decode(&encoded).as_ref(), Ok(profile.columns.get()));
     }

@@ -9,6 +9,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use alluvium::profile::pprof::gunzip;
+use alluvium::wire::connect::{Codec, decode};
+use alluvium::wire::proto::otlp::ExportProfilesServiceRequest;
+use prost::Message as _;
 
 use crate::tidy::root;
 
@@ -203,6 +206,49 @@ fn any_bytes_are_a_recording_or_an_error() {
         .map(|cut| whole[..whole.len() - cut].to_vec());
     let seeds = cuts.map(|cut| ("small.jfr, cut".to_owned(), [vec![0], cut].concat()));
     keep("jfr", seeds.collect(), promises::jfr);
+}
+
+/// A request with everything that a reader looks at.
+const EXPORT: &str = r#"{
+    "resourceProfiles": [{
+        "resource": {"attributes": [
+            {"key": "service.name", "value": {"stringValue": "a"}},
+            {"keyStrindex": 3, "value": {"arrayValue": {"values": [{"intValue": "7"}]}}}
+        ]},
+        "scopeProfiles": [{"profiles": [{
+            "sampleType": {"typeStrindex": 1, "unitStrindex": 2},
+            "periodType": {"typeStrindex": 3, "unitStrindex": 4}, "period": "9",
+            "timeUnixNano": "1700000000000000000", "durationNano": "5",
+            "profileId": "0102030405060708090a0b0c0d0e0f10",
+            "samples": [
+                {"stackIndex": 1, "values": ["3", "4"], "attributeIndices": [1, 2], "linkIndex": 1},
+                {"stackIndex": 2, "timestampsUnixNano": ["1", "2"], "attributeIndices": [2]}
+            ]
+        }]}]
+    }],
+    "dictionary": {
+        "stringTable": ["", "samples", "count", "cpu", "nanoseconds", "service.name", "main", "thread.id"],
+        "mappingTable": [{}, {"memoryStart": "4096", "filenameStrindex": 6, "attributeIndices": [1]}],
+        "locationTable": [{}, {"mappingIndex": 1, "address": "4097", "lines": [{"functionIndex": 1, "line": "7"}]}],
+        "functionTable": [{}, {"nameStrindex": 6, "filenameStrindex": 6}],
+        "stackTable": [{}, {"locationIndices": [1]}, {"locationIndices": [1, 1]}],
+        "linkTable": [{}, {"traceId": "0102030405060708090a0b0c0d0e0f10", "spanId": "0102030405060708"}],
+        "attributeTable": [
+            {}, {"keyStrindex": 5, "value": {"stringValueStrindex": 6}}, {"keyStrindex": 7, "value": {"intValue": "-1"}}
+        ]
+    }
+}"#;
+
+#[test]
+fn any_bytes_are_profiles_of_opentelemetry_or_an_error() {
+    let request: ExportProfilesServiceRequest = decode(Codec::Json, EXPORT.as_bytes().into()).unwrap();
+    let seeds = [
+        ("protobuf", [&[0][..], &request.encode_to_vec()].concat()),
+        ("JSON", [b"\x01", EXPORT.as_bytes()].concat()),
+    ];
+    let seeds = std::iter::repeat_n(seeds, 200).flatten();
+    let seeds = seeds.map(|(name, bytes)| (name.to_owned(), bytes));
+    keep("otlp", seeds.collect(), promises::otlp);
 }
 
 /// `ALLUVIUM_STORE_FUZZ` says how many changes are pushed; `make fuzz-store` takes a million.

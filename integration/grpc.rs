@@ -83,7 +83,7 @@ fn push_of(services: &[&str]) -> PushRequest {
 }
 
 /// Calls by tonic's client; `prefix` is the path before all routes.
-async fn grpc<Ask, Reply>(
+pub(crate) async fn grpc<Ask, Reply>(
     server: &TestServer,
     prefix: &str,
     route: &'static str,

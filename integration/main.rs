@@ -51,6 +51,8 @@ mod objects;
 #[cfg(target_arch = "x86_64")]
 mod oracle;
 #[cfg(feature = "server")]
+mod otlp;
+#[cfg(feature = "server")]
 mod overrides;
 #[cfg(feature = "server")]
 mod poison;

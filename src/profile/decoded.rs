@@ -3,13 +3,14 @@
 //! In: a buffer and a function that decodes it. Out: [`DecodedProfile`], whose columns a sink may use without decoding,
 //! or turn into the bytes of a [`RawProfile`].
 
+use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use self_cell::self_cell;
 
-use crate::profile::pprof::{self, Profile};
+use crate::profile::pprof::{self, Profile, Strings};
 use crate::profile::{Labels, RawProfile};
 
 self_cell! {
@@ -27,6 +28,29 @@ impl Columns {
     /// Decodes a buffer with `read` and keeps both.
     pub fn read<E>(buffer: Bytes, read: impl for<'a> FnOnce(&'a Bytes) -> Result<Profile<'a>, E>) -> Result<Self, E> {
         Cell::try_new(buffer, read).map(Self)
+    }
+
+    /// Columns with a buffer of their own, into which each text of the profile is copied once.
+    pub(crate) fn copied(profile: Profile<'_>) -> Self {
+        let mut strings = Strings::default();
+        let profile = profile.map_texts(|text| {
+            strings.index(text);
+            text
+        });
+        let mut ends = Vec::with_capacity(strings.texts().len());
+        let mut buffer = String::with_capacity(strings.texts().iter().map(|text| text.len()).sum());
+        for text in strings.texts() {
+            buffer.push_str(text);
+            ends.push(buffer.len());
+        }
+        let Ok(columns) = Self::read(buffer.into(), |buffer| {
+            let texts = std::str::from_utf8(buffer).unwrap_or_default();
+            Ok::<_, Infallible>(profile.map_texts(|text| {
+                let end = ends.get(strings.index(text) as usize).copied().unwrap_or_default();
+                texts.get(end.saturating_sub(text.len())..end).unwrap_or_default()
+            }))
+        });
+        columns
     }
 
     /// The columns, which borrow from the buffer.
@@ -93,6 +117,7 @@ mod tests {
     use super::*;
     use crate::base::BoxFuture;
     use crate::profile::pprof::{Builder, ValueType};
+    use crate::profile::synthetic::{Names, Shape, cpu_profile};
     use crate::profile::{ProfileSink, RefusedProfile};
 
     fn decoded(pprof: Option<Bytes>) -> DecodedProfile {
@@ -130,6 +155,28 @@ mod tests {
             columns.take(|text, profile| (text.len(), profile.sample_count())),
             (9, 1)
         );
+    }
+
+    #[test]
+    fn copied_columns_say_the_same_and_hold_each_text_once() {
+        let names = Names::new(50);
+        let shape = Shape {
+            functions: 50,
+            samples: 40,
+            depth: 7,
+            labelled_every: 3,
+        };
+        let profile = cpu_profile(&names, shape, 3);
+        let columns = Columns::copied(profile.clone());
+        assert_eq!(columns.get(), &profile);
+        let mut strings = Strings::default();
+        let same = profile.clone().map_texts(|text| {
+            strings.index(text);
+            text
+        });
+        assert_eq!(same, profile);
+        let length: usize = strings.texts().iter().map(|text| text.len()).sum();
+        assert_eq!(columns.buffer().len(), length);
     }
 
     #[tokio::test]

@@ -19,6 +19,7 @@ use crate::server::limits::{BodyLimit, ServerLimits};
 use crate::server::workers::{AT_ONCE_BYTES, Workers};
 use crate::wire::connect::{Code, Compression, ConnectError};
 use crate::wire::grpc::{PREFIX_BYTES, Prefix};
+use crate::wire::service::Charged;
 
 /// Reads and decodes the bodies of requests.
 #[derive(Debug)]
@@ -224,14 +225,15 @@ impl Intake {
     }
 }
 
-impl Charge {
-    /// Releases the memory charged by [`Intake::make`] beyond `bytes`.
-    pub(crate) fn keep(&mut self, bytes: usize) {
+impl Charged for Charge {
+    fn keep(&mut self, bytes: usize) {
         if let Some(made) = self.0.last_mut() {
             made.keep(bytes);
         }
     }
+}
 
+impl Charge {
     /// Releases all memory charged by [`Intake::make`].
     pub(crate) fn give_back(&mut self) {
         self.0.pop();

@@ -18,6 +18,7 @@ use crate::server::body::Charge;
 use crate::server::tenant::tenant;
 use crate::wire::connect::ConnectError;
 use crate::wire::ingest::{self, IngestQuery, Opening, ReadError, Upload};
+use crate::wire::service::Charged as _;
 
 /// `POST /ingest`: answers once the profile is durable.
 pub(super) async fn ingest(State(state): State<ServerState>, request: Request<Body>) -> Response {

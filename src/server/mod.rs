@@ -15,6 +15,7 @@ mod ingest;
 mod limits;
 mod metrics;
 mod observe;
+mod otlp;
 mod page;
 mod perform;
 pub mod postgres;

@@ -18,13 +18,16 @@ use crate::server::calls::{Admitted, Calls};
 use crate::server::delete::delete;
 use crate::server::ingest::ingest;
 use crate::server::observe::observe;
+use crate::server::otlp::Exporter;
 use crate::server::perform::Bounds;
 use crate::server::push::Pusher;
 use crate::server::querier::Querier;
 use crate::server::sql::sql;
-use crate::server::{grpc, render, status};
+use crate::server::{grpc, otlp, render, status};
 use crate::wire::connect::{Code, ConnectError};
 use crate::wire::grpc::Protocol;
+use crate::wire::otlp::HTTP_ROUTE;
+use crate::wire::proto::otlp::ProfilesService as _;
 use crate::wire::proto::push::PusherService as _;
 use crate::wire::proto::querier::QuerierService as _;
 use crate::wire::sql::SQL_ROUTE;
@@ -51,6 +54,7 @@ fn table(state: &ServerState) -> Vec<(String, MethodRouter<ServerState>)> {
     let mut table: Vec<(String, MethodRouter<ServerState>)> = vec![
         ("/ingest".to_owned(), post(ingest)),
         ("/pyroscope/ingest".to_owned(), post(ingest)),
+        (format!("/{HTTP_ROUTE}"), post(otlp::export)),
         (format!("/{SQL_ROUTE}"), post(sql)),
         ("/ready".to_owned(), get(status::ready)),
         ("/api/v1/status/buildinfo".to_owned(), get(status::buildinfo)),
@@ -64,6 +68,9 @@ fn table(state: &ServerState) -> Vec<(String, MethodRouter<ServerState>)> {
     });
     Pusher(state.clone()).route(&mut pushes);
     table.extend(pushes.into_routes());
+    let mut exports = Calls::new(otlp::bounds(state));
+    Exporter(state.clone()).route(&mut exports);
+    table.extend(exports.into_routes());
     let mut questions = Calls::new(Bounds {
         limit: state.options.limits.question(),
         weigh: weight::question,

@@ -1,4 +1,5 @@
-//! `google.rpc.Status`, which gRPC sends as `grpc-status-details-bin`: code, message and details of an error.
+//! `google.rpc.Status`, which gRPC sends as `grpc-status-details-bin`, and OTLP as the body of an error: code, message
+//! and details.
 //!
 //! In: a [`ConnectError`]. Out: the bytes of the header before base64, and back. gRPC uses Connect's codes as numbers.
 
@@ -45,6 +46,12 @@ pub fn encode(error: &ConnectError) -> Bytes {
     status.encode_to_vec().into()
 }
 
+/// An error as a status in JSON, without details: those are messages of any type.
+pub(crate) fn to_json(error: &ConnectError) -> Bytes {
+    let status = serde_json::json!({"code": error.code.grpc_number(), "message": error.message});
+    status.to_string().into()
+}
+
 /// Decodes the error of a status; `None` when the bytes are invalid or the status is a success.
 pub fn decode(status: &[u8]) -> Option<ConnectError> {
     let status = Status::decode(status).ok()?;
@@ -79,6 +86,8 @@ mod tests {
             text.ends_with(r#""details":[{"type":"push.v1.PushRefusals","value":"AAH/EA"}]}"#),
             "{text}"
         );
+        let status: serde_json::Value = serde_json::from_slice(&to_json(&error)).unwrap();
+        assert_eq!(status, serde_json::json!({"code": 8, "message": "too many series"}));
         let padded = text.replace("AAH/EA", "AAH/EA==");
         assert_eq!(ConnectError::from_json(429, padded.as_bytes()), Some(error));
     }

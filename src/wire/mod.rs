@@ -15,6 +15,7 @@ pub mod grpc_status;
 pub(crate) mod ingest;
 pub(crate) mod json;
 pub(crate) mod jwt;
+pub mod otlp;
 pub(crate) mod pprof_message;
 pub mod proto;
 pub mod push;

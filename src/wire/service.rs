@@ -23,7 +23,13 @@ pub struct Call<Message> {
 }
 
 /// A charge on a memory budget, released on drop.
-pub(crate) type Memory = Box<dyn Send>;
+pub trait Charged: Send {
+    /// Releases what is charged for the decoded message beyond `bytes`.
+    fn keep(&mut self, bytes: usize);
+}
+
+/// The charge for the message of a call.
+pub(crate) type Memory = Box<dyn Charged>;
 
 /// An answer: a message, or bytes that are already encoded in protobuf's binary form.
 pub enum Answer<Reply> {

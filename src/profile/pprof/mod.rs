@@ -16,6 +16,7 @@ mod outline;
 mod reader;
 mod stack_ids;
 mod strings;
+mod texts;
 
 pub use builder::Builder;
 pub use count::sample_count;

@@ -8,8 +8,8 @@ mod read;
 mod write;
 
 pub(crate) use read::FromJson;
-pub(crate) use read::{Enum, Field, Fields, read};
-pub(crate) use write::{ToJson, Writer};
+pub(crate) use read::{Enum, Field, Fields, Hex, read};
+pub(crate) use write::{HexText, ToJson, Writer};
 
 #[cfg(test)]
 mod tests;

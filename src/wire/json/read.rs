@@ -97,6 +97,25 @@ impl<'de, T: From<i32>> DeserializeSeed<'de> for Enum<'_, T> {
     }
 }
 
+/// A field of bytes as a target, for one that is hexadecimal in JSON.
+pub(crate) struct Hex<'a>(pub &'a mut Bytes);
+
+impl<'de> DeserializeSeed<'de> for Hex<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        *self.0 = reader.deserialize_any(ScalarVisitor {
+            expected: "bytes in hexadecimal",
+            convert: |scalar| match scalar {
+                Scalar::Null => Some(Bytes::new()),
+                Scalar::Text(text) => hexadecimal_bytes(text),
+                _ => None,
+            },
+        })?;
+        Ok(())
+    }
+}
+
 struct MessageVisitor<'a, M>(&'a mut M);
 
 impl<'de, M: Fields> Visitor<'de> for MessageVisitor<'_, M> {
@@ -337,4 +356,13 @@ fn base64_bytes(text: &str) -> Option<Bytes> {
         base64::Engine::decode(&BASE64, text)
     };
     decoded.ok().map(Bytes::from)
+}
+
+fn hexadecimal_bytes(text: &str) -> Option<Bytes> {
+    let digit = |byte: &u8| Some(char::from(*byte).to_digit(16)? as u8);
+    let pairs = text.as_bytes().chunks(2).map(|pair| match pair {
+        [high, low] => Some(digit(high)? << 4 | digit(low)?),
+        _ => None,
+    });
+    pairs.collect()
 }

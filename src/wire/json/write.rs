@@ -104,6 +104,19 @@ write_values! {
     };
 }
 
+/// Bytes that are written in hexadecimal.
+pub(crate) struct HexText<'a>(pub &'a Bytes);
+
+impl ToJson for HexText<'_> {
+    fn is_default(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn write(&self, out: &mut Writer) {
+        out.serde(&format!("{:x}", self.0));
+    }
+}
+
 /// An enum name, or the number of an unknown value.
 impl ToJson for Result<&'static str, i32> {
     fn write(&self, out: &mut Writer) {

@@ -10,6 +10,8 @@ pub mod collector;
 #[rustfmt::skip]
 pub mod google;
 #[rustfmt::skip]
+pub mod otlp;
+#[rustfmt::skip]
 pub mod push;
 #[rustfmt::skip]
 pub mod querier;

@@ -1,0 +1,13 @@
+//! [`promises::otlp`] for whatever the fuzzer thinks of.
+//!
+//! Seeds: `fuzz/found/otlp`, and requests as protobuf with a zero byte before them, as JSON with a one.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+#[path = "../promises.rs"]
+#[allow(dead_code, reason = "every target takes its own promise")]
+mod promises;
+
+fuzz_target!(|data: &[u8]| promises::otlp(data));

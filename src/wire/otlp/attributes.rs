@@ -1,0 +1,188 @@
+//! Attributes: of samples and mappings, and those of resource and scope as the labels of a series.
+//!
+//! As in Pyroscope, texts, integers and lists of one of them are used, and the first attribute with a name wins. A
+//! character of a name that no label may have becomes `_`.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::profile::Labels;
+use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
+
+/// Name of the attribute with the service.
+pub(super) const SERVICE: &str = "service.name";
+
+/// Name of the attribute with the build id of a mapping.
+pub(super) const BUILD_ID: &str = "process.executable.build_id.gnu";
+
+/// Name of the attribute that a service without a name is called by.
+const EXECUTABLE: &str = "process.executable.name";
+
+/// Name of a service whose name is not known.
+const UNKNOWN_SERVICE: &str = "unknown_service";
+
+/// An attribute with a name that a label may have.
+pub(super) struct Attribute<'m> {
+    /// The name; empty for one that is not used.
+    pub name: Cow<'m, str>,
+    /// The value, if it is of a kind that is used.
+    pub value: Value<'m>,
+    /// Unit of a number; may be empty.
+    pub unit: &'m str,
+}
+
+/// The value of an attribute.
+#[derive(Clone, Copy)]
+pub(super) enum Value<'m> {
+    /// No value, or one of a kind that is not used.
+    None,
+    /// A text, which may be empty.
+    Text(&'m str),
+    /// An integer, as `int_value` has it.
+    Number(i64),
+}
+
+impl<'m> Attribute<'m> {
+    /// An attribute without name and value.
+    pub(super) const NONE: Self = Self {
+        name: Cow::Borrowed(""),
+        value: Value::None,
+        unit: "",
+    };
+
+    /// An attribute; private names (`__`) are not used.
+    pub(super) fn new(name: &'m str, value: Value<'m>, unit: &'m str) -> Self {
+        if name.starts_with("__") {
+            return Self::NONE;
+        }
+        let name = label_name(name);
+        Self { name, value, unit }
+    }
+
+    /// Bytes of name and value as text.
+    pub(super) fn text_bytes(&self) -> usize {
+        let value = match self.value {
+            Value::Text(text) => text.len(),
+            Value::Number(_) | Value::None => 0,
+        };
+        self.name.len() + value
+    }
+}
+
+/// The name with `_` in place of what is no letter, digit, dot or underscore.
+fn label_name(name: &str) -> Cow<'_, str> {
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '.');
+    if name.chars().all(is_plain) {
+        return Cow::Borrowed(name);
+    }
+    let plain = |character| if is_plain(character) { character } else { '_' };
+    Cow::Owned(name.chars().map(plain).collect())
+}
+
+/// Labels that the profiles of a scope have in common.
+#[derive(Debug, Default)]
+pub(super) struct Common {
+    /// In the order of the request.
+    pairs: Vec<(Arc<str>, Arc<str>)>,
+    service: Option<Arc<str>>,
+    executable: Option<Arc<str>>,
+}
+
+impl Common {
+    /// Adds an attribute of the resource, or of the scope after those of the resource.
+    pub(super) fn add(&mut self, attribute: &Attribute<'_>) {
+        let value: Arc<str> = match attribute.value {
+            Value::Text(text) if !text.is_empty() => text.into(),
+            Value::Number(number) => number.to_string().into(),
+            _ => return,
+        };
+        match &*attribute.name {
+            "" => return,
+            // It becomes `service_name`.
+            SERVICE => {
+                self.service.get_or_insert(value);
+                return;
+            }
+            EXECUTABLE => {
+                self.executable.get_or_insert_with(|| value.clone());
+            }
+            _ => {}
+        }
+        self.pairs.push((attribute.name.as_ref().into(), value));
+    }
+
+    /// Number of attributes that become labels.
+    pub(super) fn len(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// The labels of a profile of this name, and of the service that its samples name.
+    pub(super) fn labels(&self, name: &str, service: Option<&str>) -> Labels {
+        let unknown;
+        let service = match (service, &self.service, &self.executable) {
+            (Some(service), ..) => service,
+            (None, Some(service), _) => service,
+            (None, None, Some(executable)) => {
+                unknown = format!("{UNKNOWN_SERVICE}:{executable}");
+                &unknown
+            }
+            (None, None, None) => UNKNOWN_SERVICE,
+        };
+        let own = [
+            (PROFILE_NAME, name),
+            (SERVICE_NAME, service),
+            ("__delta__", "false"),
+            ("__otel__", "true"),
+        ];
+        let own = own.map(|(name, value)| (Arc::from(name), Arc::from(value)));
+        // Of two labels with one name the last is kept.
+        Labels::from_pairs(self.pairs.iter().rev().cloned().chain(own))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn common(attributes: &[(&str, Value<'_>)]) -> Common {
+        let mut common = Common::default();
+        for (name, value) in attributes {
+            common.add(&Attribute::new(name, *value, ""));
+        }
+        common
+    }
+
+    #[test]
+    fn the_first_of_a_name_wins_and_names_are_made_plain() {
+        let common = common(&[
+            ("k8s.pod/na me", Value::Text("one")),
+            ("k8s.pod_na_me", Value::Text("two")),
+            ("process.pid", Value::Number(-7)),
+            ("__name__", Value::Text("mine")),
+            ("service_name", Value::Text("mine")),
+            ("none", Value::None),
+            ("empty", Value::Text("")),
+        ]);
+        assert_eq!(
+            common.labels("cpu", Some("shop")).to_string(),
+            r#"{__delta__="false", __name__="cpu", __otel__="true", k8s.pod_na_me="one", process.pid="-7", "#
+                .to_owned()
+                + r#"service_name="shop"}"#
+        );
+    }
+
+    #[test]
+    fn the_service_is_that_of_the_samples_then_the_resource_then_the_program() {
+        let service = |attributes: &[(&str, Value<'_>)], own: Option<&str>| {
+            let labels = common(attributes).labels("cpu", own);
+            labels.get("service_name").unwrap_or_default().to_owned()
+        };
+        let named = ("service.name", Value::Text("cart"));
+        let program = ("process.executable.name", Value::Text("java"));
+        assert_eq!(service(&[program, named], Some("shop")), "shop");
+        assert_eq!(service(&[program, named], None), "cart");
+        assert_eq!(service(&[program], None), "unknown_service:java");
+        assert_eq!(service(&[], None), "unknown_service");
+        assert!(common(&[named]).labels("cpu", None).get("service.name").is_none());
+    }
+}

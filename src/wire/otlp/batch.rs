@@ -1,0 +1,251 @@
+//! An export request as profiles for a sink, and the sink's refusals as the response.
+//!
+//! In: a decoded request. Out: a profile for each profile and service in it; then what the sink said of them. A request
+//! whose indices are wrong is refused as a whole, before anything is stored.
+
+use prost::Message;
+use uuid::Uuid;
+
+use crate::profile::pprof::Profile as Columns;
+use crate::profile::{DecodedProfile, RefusedProfile, SinkError, SinkErrorKind};
+use crate::wire::connect::{Code, ConnectError};
+use crate::wire::error_detail::ErrorDetail;
+use crate::wire::otlp::attributes::{Attribute, Common};
+use crate::wire::otlp::budget::Budget;
+use crate::wire::otlp::columns::ColumnMaker;
+use crate::wire::otlp::dictionary::Dictionary;
+use crate::wire::otlp::error::ExportError;
+use crate::wire::otlp::groups;
+use crate::wire::otlp::kind::Kind;
+use crate::wire::proto::otlp::{
+    ExportProfilesPartialSuccess, ExportProfilesServiceRequest, ExportProfilesServiceResponse, Profile,
+    ProfilesDictionary, ResourceProfiles, ScopeProfiles,
+};
+use crate::wire::weight::MAX_PROFILES;
+
+/// Length of a profile that does not say it, in nanoseconds: ten seconds, as in Pyroscope.
+const DEFAULT_DURATION_NANOS: i64 = 10_000_000_000;
+
+/// Memory of an attribute as a label, and of a profile beside its columns and labels.
+const LABEL_BYTES: usize = 128;
+const PROFILE_BYTES: usize = 1024;
+
+/// Most refusals that a response explains, and the bytes of each.
+const MAX_REASONS: usize = 16;
+const REASON_BYTES: usize = 400;
+
+/// Seconds after which a client that reached a limit may try again.
+const RETRY_AFTER_SECONDS: i64 = 1;
+
+/// The profiles of a request.
+#[derive(Debug, Default)]
+pub(crate) struct ExportBatch {
+    /// Profiles to pass to a sink.
+    pub profiles: Vec<DecodedProfile>,
+    /// For each of them, the number of its profile in the request.
+    origins: Vec<usize>,
+}
+
+impl ExportBatch {
+    /// Makes the profiles of a request. `now_nanos`, Unix time, is that of a profile without a time. Profiles without
+    /// samples are passed over.
+    pub(crate) fn read(request: &ExportProfilesServiceRequest, now_nanos: i64) -> Result<Self, ConnectError> {
+        let mut budget = Budget::of_request(request.encoded_len());
+        Ok(Self::within(request, now_nanos, &mut budget)?)
+    }
+
+    fn within(
+        request: &ExportProfilesServiceRequest,
+        now_nanos: i64,
+        budget: &mut Budget,
+    ) -> Result<Self, ExportError> {
+        let mut batch = Self::default();
+        let scopes = || {
+            let resources = request.resource_profiles.iter();
+            resources.flat_map(|resource| resource.scope_profiles.iter().map(move |scope| (resource, scope)))
+        };
+        let mut profiles = scopes().flat_map(|(_, scope)| &scope.profiles);
+        let no_tables = ProfilesDictionary::default();
+        let tables = match &request.dictionary {
+            Some(tables) => tables,
+            None if profiles.any(|profile| !profile.samples.is_empty()) => return Err(ExportError::NoDictionary),
+            None => &no_tables,
+        };
+        let dictionary = Dictionary::new(tables, budget)?;
+        let mut maker = ColumnMaker::new(&dictionary, budget)?;
+        let mut origin = 0;
+        for (resource, scope) in scopes() {
+            let common = common(resource, scope, &dictionary, budget)?;
+            for profile in &scope.profiles {
+                batch.add(origin, profile, &common, &dictionary, &mut maker, now_nanos, budget)?;
+                origin += 1;
+            }
+        }
+        Ok(batch)
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "one step of the loop above")]
+    fn add<'m>(
+        &mut self,
+        origin: usize,
+        profile: &'m Profile,
+        common: &Common,
+        dictionary: &Dictionary<'m>,
+        maker: &mut ColumnMaker<'m>,
+        now_nanos: i64,
+        budget: &mut Budget,
+    ) -> Result<(), ExportError> {
+        if profile.samples.is_empty() {
+            return Ok(());
+        }
+        let kind = Kind::of(profile, dictionary)?;
+        let groups = groups::by_service(profile, dictionary, budget)?;
+        if self.profiles.len() + groups.len() > MAX_PROFILES {
+            return Err(ExportError::TooManyProfiles { limit: MAX_PROFILES });
+        }
+        let id = if groups.len() == 1 {
+            id_of(profile)
+        } else {
+            String::new()
+        };
+        let types = [kind.sample_type, kind.period_type].map(|of| of.kind.len() + of.unit.len());
+        for group in groups {
+            let service = group.service.unwrap_or_default();
+            budget.take(1, PROFILE_BYTES + kind.name.len() + service.len() + types[0] + types[1])?;
+            budget.take(common.len(), LABEL_BYTES)?;
+            let about = Columns {
+                sample_types: vec![kind.sample_type],
+                period_type: kind.period_type,
+                period: profile.period,
+                time_nanos: match profile.time_unix_nano {
+                    0 => now_nanos,
+                    time => i64::try_from(time).unwrap_or(i64::MAX),
+                },
+                duration_nanos: match profile.duration_nano {
+                    0 => DEFAULT_DURATION_NANOS,
+                    duration => i64::try_from(duration).unwrap_or(i64::MAX),
+                },
+                ..Columns::default()
+            };
+            let columns = maker.columns(&group, about, kind.scale, budget)?;
+            self.profiles.push(DecodedProfile {
+                labels: common.labels(kind.name, group.service),
+                id: id.as_str().into(),
+                columns,
+                pprof: None,
+            });
+            self.origins.push(origin);
+        }
+        Ok(())
+    }
+
+    /// Memory of the profiles in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.profiles.iter().map(|profile| profile.columns.bytes()).sum()
+    }
+
+    /// Returns the profiles for [`crate::profile::ProfileSink::append_decoded`] and the data needed for the response.
+    pub(crate) fn split(self) -> (Vec<DecodedProfile>, ExportOutcome) {
+        (self.profiles, ExportOutcome { origins: self.origins })
+    }
+}
+
+/// Labels of resource and scope.
+fn common<'m>(
+    resource: &'m ResourceProfiles,
+    scope: &'m ScopeProfiles,
+    dictionary: &Dictionary<'m>,
+    budget: &mut Budget,
+) -> Result<Common, ExportError> {
+    let of_resource = resource.resource.iter().flat_map(|resource| &resource.attributes);
+    let of_scope = scope.scope.iter().flat_map(|scope| &scope.attributes);
+    let mut common = Common::default();
+    for pair in of_resource.chain(of_scope) {
+        let attribute: Attribute<'m> = dictionary.key_value(pair)?;
+        budget.take(1, LABEL_BYTES + attribute.text_bytes())?;
+        common.add(&attribute);
+    }
+    Ok(common)
+}
+
+/// The id of a profile as a UUID; empty when it has none.
+fn id_of(profile: &Profile) -> String {
+    match Uuid::from_slice(&profile.profile_id) {
+        Ok(id) if !id.is_nil() => id.to_string(),
+        _ => String::new(),
+    }
+}
+
+/// Turns a sink's refusals into the response of the call.
+#[derive(Debug)]
+pub(crate) struct ExportOutcome {
+    origins: Vec<usize>,
+}
+
+impl ExportOutcome {
+    /// The response, by the profiles that the sink refused. When one of them may pass later, or all were refused, it is
+    /// an error; else those that are refused for good are counted in the response.
+    pub(crate) fn finish(self, refused: Vec<RefusedProfile>) -> Result<ExportProfilesServiceResponse, ConnectError> {
+        let Some(kind) = SinkErrorKind::most_retryable(refused.iter().map(|one| one.error.kind)) else {
+            return Ok(ExportProfilesServiceResponse::default());
+        };
+        let message = self.reasons(&refused);
+        let is_final = !refused.iter().any(|one| one.error.is_retryable());
+        if is_final && refused.len() < self.origins.len() {
+            let mut rejected: Vec<usize> = refused.iter().filter_map(|one| self.origin(one)).collect();
+            rejected.sort_unstable();
+            rejected.dedup();
+            return Ok(ExportProfilesServiceResponse {
+                partial_success: Some(ExportProfilesPartialSuccess {
+                    rejected_profiles: rejected.len() as i64,
+                    error_message: message,
+                }),
+            });
+        }
+        let error = ConnectError::from(SinkError::new(kind, message));
+        Err(match error.code {
+            // Clients of gRPC do not try again without this detail.
+            Code::ResourceExhausted => error.with_detail(retry_info()),
+            _ => error,
+        })
+    }
+
+    fn origin(&self, refused: &RefusedProfile) -> Option<usize> {
+        self.origins.get(refused.index).copied()
+    }
+
+    /// A line for each refusal, up to a limit.
+    fn reasons(&self, refused: &[RefusedProfile]) -> String {
+        let lines = refused.iter().take(MAX_REASONS).map(|one| {
+            let message = &one.error.message;
+            let message = &message[..message.floor_char_boundary(REASON_BYTES)];
+            format!("profile {}: {message}", self.origin(one).unwrap_or_default())
+        });
+        let mut lines: Vec<String> = lines.collect();
+        if refused.len() > MAX_REASONS {
+            lines.push(format!("and {} more", refused.len() - MAX_REASONS));
+        }
+        lines.join("\n")
+    }
+}
+
+/// The message `google.rpc.RetryInfo`.
+#[derive(Clone, PartialEq, Message)]
+struct RetryInfo {
+    #[prost(message, optional, tag = "1")]
+    retry_delay: Option<RetryDelay>,
+}
+
+/// The message `google.protobuf.Duration`.
+#[derive(Clone, PartialEq, Message)]
+struct RetryDelay {
+    #[prost(int64, tag = "1")]
+    seconds: i64,
+}
+
+fn retry_info() -> ErrorDetail {
+    let retry_delay = Some(RetryDelay {
+        seconds: RETRY_AFTER_SECONDS,
+    });
+    ErrorDetail::new("google.rpc.RetryInfo", &RetryInfo { retry_delay })
+}

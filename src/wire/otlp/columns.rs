@@ -1,0 +1,254 @@
+//! The samples of one service as columns.
+//!
+//! In: samples that refer to the dictionary. Out: a profile with the functions, locations and mappings of its own
+//! samples only, whose texts are copied. Memory is charged before it is used.
+
+use crate::profile::decoded::Columns;
+use crate::profile::pprof::{Builder, Function, Line, Location, Mapping, Profile, SampleLabel};
+use crate::wire::otlp::attributes::{SERVICE, Value};
+use crate::wire::otlp::budget::Budget;
+use crate::wire::otlp::dictionary::Dictionary;
+use crate::wire::otlp::error::ExportError;
+use crate::wire::otlp::groups::Group;
+use crate::wire::proto::otlp::Sample;
+
+/// Memory of a sample without its stack: starts of stack and labels, a value; and of a frame and a label of it. Each is
+/// doubled for growth.
+const SAMPLE_BYTES: usize = 2 * (2 * size_of::<u32>() + size_of::<i64>());
+const FRAME_BYTES: usize = 2 * size_of::<u32>();
+const LABEL_BYTES: usize = 2 * size_of::<SampleLabel<'_>>();
+
+/// Memory of an entry of a table with its place in the index, doubled for growth.
+const LOCATION_BYTES: usize = 2 * (size_of::<Location>() + 8);
+const LINE_BYTES: usize = 2 * size_of::<Line>();
+const FUNCTION_BYTES: usize = 2 * (size_of::<Function<'_>>() + 8);
+const MAPPING_BYTES: usize = 2 * (size_of::<Mapping<'_>>() + 8);
+
+/// Memory of a text beside its bytes: its entry in the table of texts.
+const TEXT_BYTES: usize = 96;
+
+/// Bytes of trace and span id of a sample, in hexadecimal.
+const LINK_TEXT_BYTES: usize = 48;
+
+/// Name of the sample label with the trace of a link, as the store expects it.
+pub(super) const TRACE_ID: &str = "trace_id";
+
+/// Name of the sample label with the span of a link, as the store expects it.
+pub(super) const SPAN_ID: &str = "span_id";
+
+/// Makes columns of groups of samples. The tables of what was seen are kept from one group to the next.
+pub(super) struct ColumnMaker<'d> {
+    dictionary: &'d Dictionary<'d>,
+    locations: Seen,
+    functions: Seen,
+    mappings: Seen,
+    attributes: Seen,
+}
+
+impl<'d> ColumnMaker<'d> {
+    /// A maker for the profiles that refer to this dictionary.
+    pub(super) fn new(dictionary: &'d Dictionary<'d>, budget: &mut Budget) -> Result<Self, ExportError> {
+        let mut seen = |size| Seen::new(size, budget);
+        let [locations, functions, mappings, attributes] = dictionary.sizes();
+        Ok(Self {
+            dictionary,
+            locations: seen(locations)?,
+            functions: seen(functions)?,
+            mappings: seen(mappings)?,
+            attributes: seen(attributes)?,
+        })
+    }
+
+    /// The columns of a group; `about` has types, period and time. Values are multiplied by `scale`.
+    pub(super) fn columns(
+        &mut self,
+        group: &Group<'d>,
+        about: Profile<'d>,
+        scale: i64,
+        budget: &mut Budget,
+    ) -> Result<Columns, ExportError> {
+        for seen in [
+            &mut self.locations,
+            &mut self.functions,
+            &mut self.mappings,
+            &mut self.attributes,
+        ] {
+            seen.forget();
+        }
+        let mut building = Building {
+            builder: Builder::new(about),
+            seen: self,
+            budget,
+        };
+        let (mut stack, mut labels) = (Vec::new(), Vec::new());
+        for sample in &group.samples {
+            stack.clear();
+            labels.clear();
+            building.stack(sample, &mut stack)?;
+            building.labels(sample, &mut labels)?;
+            let value = value_of(sample).saturating_mul(scale);
+            building
+                .builder
+                .sample(stack.iter().copied(), labels.iter().copied(), &[value]);
+        }
+        Ok(Columns::copied(building.builder.finish()))
+    }
+}
+
+/// Memory of a text that is new to a profile.
+fn text_bytes(text: &str) -> usize {
+    if text.is_empty() { 0 } else { TEXT_BYTES + text.len() }
+}
+
+/// All events of a sample: the sum of its values, or the number of its times.
+fn value_of(sample: &Sample) -> i64 {
+    if sample.values.is_empty() {
+        return sample.timestamps_unix_nano.len() as i64;
+    }
+    let sum: i128 = sample.values.iter().copied().map(i128::from).sum();
+    sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+}
+
+/// A profile that is being made.
+struct Building<'d, 'm> {
+    builder: Builder<'d>,
+    seen: &'m mut ColumnMaker<'d>,
+    budget: &'m mut Budget,
+}
+
+impl<'d> Building<'d, '_> {
+    fn stack(&mut self, sample: &Sample, out: &mut Vec<u32>) -> Result<(), ExportError> {
+        let stack = self.seen.dictionary.stack(sample.stack_index)?;
+        self.budget.take(1, SAMPLE_BYTES)?;
+        self.budget.take(stack.len(), FRAME_BYTES)?;
+        for index in stack {
+            out.extend(self.location(*index)?);
+        }
+        Ok(())
+    }
+
+    /// The location with this index in the profile; `None` for the empty one.
+    fn location(&mut self, index: i32) -> Result<Option<u32>, ExportError> {
+        let dictionary = self.seen.dictionary;
+        let Some(location) = dictionary.location(index)? else {
+            return Ok(None);
+        };
+        if let Some(known) = self.seen.locations.get(index) {
+            return Ok(Some(known));
+        }
+        self.budget.take(1, LOCATION_BYTES)?;
+        self.budget.take(location.lines.len(), LINE_BYTES)?;
+        let mut lines = Vec::with_capacity(location.lines.len());
+        // Functions, files, line numbers, inlined frames.
+        let mut has = [false; 4];
+        for line in &location.lines {
+            let Some((index, function)) = self.function(line.function_index)? else {
+                continue;
+            };
+            has[0] |= !function.name.is_empty();
+            has[1] |= !function.file.is_empty();
+            has[2] |= line.line != 0;
+            has[3] |= !lines.is_empty();
+            lines.push(Line {
+                function: index,
+                line: line.line,
+            });
+        }
+        let mapping = match dictionary.mapping(location.mapping_index, self.budget)? {
+            None => Location::NO_MAPPING,
+            Some(mapping) => {
+                if self.seen.mappings.get(location.mapping_index).is_none() {
+                    let texts = text_bytes(mapping.file) + text_bytes(mapping.build_id);
+                    self.budget.take(1, MAPPING_BYTES + texts)?;
+                    self.seen.mappings.set(location.mapping_index, 0);
+                }
+                self.builder.mapping(Mapping { has, ..mapping })
+            }
+        };
+        let known = self.builder.location(mapping, location.address, &lines);
+        self.seen.locations.set(index, known);
+        Ok(Some(known))
+    }
+
+    /// A function with its index in the profile; `None` for the empty one.
+    fn function(&mut self, index: i32) -> Result<Option<(u32, Function<'d>)>, ExportError> {
+        let Some(function) = self.seen.dictionary.function(index)? else {
+            return Ok(None);
+        };
+        if let Some(known) = self.seen.functions.get(index) {
+            return Ok(Some((known, function)));
+        }
+        let texts = [function.name, function.system_name, function.file].map(text_bytes);
+        self.budget.take(1, FUNCTION_BYTES + texts.iter().sum::<usize>())?;
+        let known = self.builder.function(function);
+        self.seen.functions.set(index, known);
+        Ok(Some((known, function)))
+    }
+
+    fn labels(&mut self, sample: &Sample, out: &mut Vec<SampleLabel<'d>>) -> Result<(), ExportError> {
+        let dictionary = self.seen.dictionary;
+        self.budget.take(sample.attribute_indices.len(), LABEL_BYTES)?;
+        for index in &sample.attribute_indices {
+            let attribute = dictionary.attribute(*index)?;
+            let name = attribute.name.as_ref();
+            if name.is_empty() || name == SERVICE {
+                continue;
+            }
+            let label = match attribute.value {
+                // pprof cannot tell an empty text from the number 0.
+                Value::Text("") | Value::None => continue,
+                Value::Text(text) => SampleLabel::Text(name, text),
+                Value::Number(number) => SampleLabel::Number(name, number, attribute.unit),
+            };
+            if self.seen.attributes.get(*index).is_none() {
+                let (SampleLabel::Text(_, text) | SampleLabel::Number(.., text)) = label;
+                self.budget.take(1, text_bytes(name) + text_bytes(text))?;
+                self.seen.attributes.set(*index, 0);
+            }
+            out.push(label);
+        }
+        let Some(link) = dictionary.link(sample.link_index)? else {
+            return Ok(());
+        };
+        for (name, id) in [(TRACE_ID, &link.trace), (SPAN_ID, &link.span)] {
+            if !id.is_empty() {
+                self.budget.take(1, LABEL_BYTES + TEXT_BYTES + LINK_TEXT_BYTES)?;
+                out.push(SampleLabel::Text(name, id));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// For the entries of a table, which of them the group has used, and where they are in its profile.
+struct Seen {
+    /// Number of the group; the marks of others do not count.
+    group: u32,
+    marks: Vec<(u32, u32)>,
+}
+
+impl Seen {
+    fn new(count: usize, budget: &mut Budget) -> Result<Self, ExportError> {
+        budget.take(count, size_of::<(u32, u32)>())?;
+        Ok(Self {
+            group: 0,
+            marks: vec![(0, 0); count],
+        })
+    }
+
+    /// Starts another group: nothing was seen yet.
+    fn forget(&mut self) {
+        self.group += 1;
+    }
+
+    fn get(&self, index: i32) -> Option<u32> {
+        let (group, place) = *self.marks.get(index as usize)?;
+        (group == self.group).then_some(place)
+    }
+
+    fn set(&mut self, index: i32, place: u32) {
+        if let Some(mark) = self.marks.get_mut(index as usize) {
+            *mark = (self.group, place);
+        }
+    }
+}

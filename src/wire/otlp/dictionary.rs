@@ -1,0 +1,223 @@
+//! The tables that the profiles of a request share, and what their indices mean.
+//!
+//! In: the dictionary of a request. Out: its entries as columns hold them, or an error that names table and index. The
+//! first entry of a table stands for "none", and a table may be missing when only that is referred to.
+
+use bytes::Bytes;
+
+use crate::profile::pprof::{Function, Mapping};
+use crate::wire::otlp::attributes::{Attribute, BUILD_ID, SERVICE, Value};
+use crate::wire::otlp::budget::Budget;
+use crate::wire::otlp::error::ExportError;
+use crate::wire::proto::otlp::{AnyValue, KeyValue, Link, Location, ProfilesDictionary, ValueType};
+
+/// Memory of an attribute and of a link, with their texts.
+const ATTRIBUTE_BYTES: usize = size_of::<Attribute<'_>>() + 32;
+const LINK_BYTES: usize = size_of::<LinkIds>() + 80;
+
+/// The dictionary of a request.
+pub(super) struct Dictionary<'m> {
+    tables: &'m ProfilesDictionary,
+    attributes: Vec<Attribute<'m>>,
+    links: Vec<LinkIds>,
+    has_services: bool,
+}
+
+/// A link in hexadecimal; empty where it has none.
+#[derive(Default)]
+pub(super) struct LinkIds {
+    /// Id of the trace that it belongs to.
+    pub trace: String,
+    /// Id of the span that it was taken in.
+    pub span: String,
+}
+
+impl<'m> Dictionary<'m> {
+    /// Reads attributes and links; other tables are looked at when something refers to them.
+    pub(super) fn new(tables: &'m ProfilesDictionary, budget: &mut Budget) -> Result<Self, ExportError> {
+        budget.take(tables.attribute_table.len(), ATTRIBUTE_BYTES)?;
+        budget.take(tables.link_table.len(), LINK_BYTES)?;
+        let mut dictionary = Self {
+            tables,
+            attributes: Vec::new(),
+            links: tables.link_table.iter().map(LinkIds::of).collect(),
+            has_services: false,
+        };
+        let attributes = tables.attribute_table.iter().map(|attribute| {
+            let name = dictionary.string("key_strindex", attribute.key_strindex)?;
+            let unit = dictionary.string("unit_strindex", attribute.unit_strindex)?;
+            Ok(Attribute::new(name, dictionary.value(attribute.value.as_ref())?, unit))
+        });
+        let attributes = attributes.collect::<Result<Vec<_>, _>>()?;
+        dictionary.has_services = attributes.iter().any(|attribute| attribute.name == SERVICE);
+        dictionary.attributes = attributes;
+        Ok(dictionary)
+    }
+
+    /// True when samples may name the service that they belong to.
+    pub(super) fn has_services(&self) -> bool {
+        self.has_services
+    }
+
+    /// The text that a field refers to.
+    pub(super) fn string(&self, field: &'static str, index: i32) -> Result<&'m str, ExportError> {
+        let found = entry(&self.tables.string_table, field, index, "string_table")?;
+        Ok(found.map_or("", String::as_str))
+    }
+
+    /// Type and unit of values; both empty when there is no type.
+    pub(super) fn value_type(&self, of: Option<&ValueType>) -> Result<[&'m str; 2], ExportError> {
+        let Some(of) = of else { return Ok([""; 2]) };
+        Ok([
+            self.string("type_strindex", of.type_strindex)?,
+            self.string("unit_strindex", of.unit_strindex)?,
+        ])
+    }
+
+    /// The location indices of a stack, leaf first.
+    pub(super) fn stack(&self, index: i32) -> Result<&'m [i32], ExportError> {
+        let found = entry(&self.tables.stack_table, "stack_index", index, "stack_table")?;
+        Ok(found.map_or(&[], |stack| stack.location_indices.as_slice()))
+    }
+
+    /// Sizes of the tables of locations, functions, mappings and attributes; 1 for a table without entries, which has
+    /// the empty one.
+    pub(super) fn sizes(&self) -> [usize; 4] {
+        [
+            self.tables.location_table.len(),
+            self.tables.function_table.len(),
+            self.tables.mapping_table.len(),
+            self.attributes.len(),
+        ]
+        .map(|size| size.max(1))
+    }
+
+    /// A location; `None` for the empty one.
+    pub(super) fn location(&self, index: i32) -> Result<Option<&'m Location>, ExportError> {
+        let found = entry(&self.tables.location_table, "location_indices", index, "location_table")?;
+        Ok(found.filter(|location| **location != Location::default()))
+    }
+
+    /// A function; `None` for the empty one.
+    pub(super) fn function(&self, index: i32) -> Result<Option<Function<'m>>, ExportError> {
+        let found = entry(&self.tables.function_table, "function_index", index, "function_table")?;
+        let Some(function) = found else { return Ok(None) };
+        let function = Function {
+            name: self.string("name_strindex", function.name_strindex)?,
+            system_name: self.string("system_name_strindex", function.system_name_strindex)?,
+            file: self.string("filename_strindex", function.filename_strindex)?,
+            start_line: function.start_line,
+        };
+        Ok((function != Function::default()).then_some(function))
+    }
+
+    /// A mapping with its build id; `None` for the empty one.
+    pub(super) fn mapping(&self, index: i32, budget: &mut Budget) -> Result<Option<Mapping<'_>>, ExportError> {
+        let found = entry(&self.tables.mapping_table, "mapping_index", index, "mapping_table")?;
+        let Some(mapping) = found else { return Ok(None) };
+        // Each location looks for the build id.
+        budget.take(mapping.attribute_indices.len(), size_of::<i32>())?;
+        let mut build_id = "";
+        for index in &mapping.attribute_indices {
+            let attribute = self.attribute(*index)?;
+            if attribute.name == BUILD_ID
+                && let Value::Text(text) = attribute.value
+            {
+                build_id = text;
+            }
+        }
+        let mapping = Mapping {
+            start: mapping.memory_start,
+            limit: mapping.memory_limit,
+            offset: mapping.file_offset,
+            file: self.string("filename_strindex", mapping.filename_strindex)?,
+            build_id,
+            has: [false; 4],
+        };
+        Ok((mapping != Mapping::default()).then_some(mapping))
+    }
+
+    /// An attribute of a sample or mapping.
+    pub(super) fn attribute(&self, index: i32) -> Result<&Attribute<'m>, ExportError> {
+        static NONE: Attribute<'static> = Attribute::NONE;
+        Ok(entry(&self.attributes, "attribute_indices", index, "attribute_table")?.unwrap_or(&NONE))
+    }
+
+    /// The link of a sample; `None` for the empty one.
+    pub(super) fn link(&self, index: i32) -> Result<Option<&LinkIds>, ExportError> {
+        entry(&self.links, "link_index", index, "link_table")
+    }
+
+    /// An attribute of a resource or scope, whose key and value may be in the table of texts.
+    pub(super) fn key_value(&self, pair: &'m KeyValue) -> Result<Attribute<'m>, ExportError> {
+        let name = match pair.key.as_str() {
+            "" => self.string("key_strindex", pair.key_strindex)?,
+            key => key,
+        };
+        Ok(Attribute::new(name, self.value(pair.value.as_ref())?, ""))
+    }
+
+    /// The value of an attribute; a list of one value is that value.
+    fn value(&self, value: Option<&'m AnyValue>) -> Result<Value<'m>, ExportError> {
+        let mut value = value;
+        while let Some(AnyValue {
+            array_value: Some(list),
+            ..
+        }) = value
+        {
+            value = match list.values.as_slice() {
+                [only] => Some(only),
+                _ => None,
+            };
+        }
+        let Some(value) = value else { return Ok(Value::None) };
+        Ok(match value {
+            AnyValue {
+                string_value: Some(text),
+                ..
+            } => Value::Text(text),
+            AnyValue {
+                string_value_strindex: Some(index),
+                ..
+            } => Value::Text(self.string("string_value_strindex", *index)?),
+            AnyValue {
+                int_value: Some(number),
+                ..
+            } => Value::Number(*number),
+            _ => Value::None,
+        })
+    }
+}
+
+impl LinkIds {
+    fn of(link: &Link) -> Self {
+        // An id of zeros, or of another length, is none.
+        let text = |id: &Bytes, length: usize| {
+            let is_id = id.len() == length && id.iter().any(|byte| *byte != 0);
+            is_id.then(|| format!("{id:x}")).unwrap_or_default()
+        };
+        Self {
+            trace: text(&link.trace_id, 16),
+            span: text(&link.span_id, 8),
+        }
+    }
+}
+
+/// The entry of a table; `None` for the first one of a table without entries.
+fn entry<'t, T>(
+    table: &'t [T],
+    field: &'static str,
+    index: i32,
+    name: &'static str,
+) -> Result<Option<&'t T>, ExportError> {
+    let found = usize::try_from(index).ok().and_then(|index| table.get(index));
+    if found.is_none() && !(index == 0 && table.is_empty()) {
+        return Err(ExportError::Index {
+            field,
+            index,
+            table: name,
+            count: table.len(),
+        });
+    }
+    Ok(found)
+}

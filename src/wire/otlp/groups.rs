@@ -1,0 +1,70 @@
+//! Samples by the service that they name: each service has a profile of its own.
+
+use hashbrown::HashMap;
+
+use crate::wire::otlp::attributes::{SERVICE, Value};
+use crate::wire::otlp::budget::Budget;
+use crate::wire::otlp::dictionary::Dictionary;
+use crate::wire::otlp::error::ExportError;
+use crate::wire::proto::otlp::{Profile, Sample};
+
+/// Samples of one service.
+pub(super) struct Group<'m> {
+    /// The service that the samples name, if they do.
+    pub service: Option<&'m str>,
+    /// In the order of the request.
+    pub samples: Vec<&'m Sample>,
+}
+
+/// Memory of a sample in its group, doubled for growth.
+const SAMPLE_BYTES: usize = 2 * size_of::<&Sample>();
+
+/// Memory of a group: entries of table and list.
+const GROUP_BYTES: usize = 256;
+
+/// The samples of a profile by service, in the order in which the services occur. No group is empty.
+pub(super) fn by_service<'m>(
+    profile: &'m Profile,
+    dictionary: &Dictionary<'m>,
+    budget: &mut Budget,
+) -> Result<Vec<Group<'m>>, ExportError> {
+    budget.take(profile.samples.len(), SAMPLE_BYTES)?;
+    let mut groups: Vec<Group<'m>> = Vec::new();
+    let mut index_of: HashMap<Option<&'m str>, usize> = HashMap::new();
+    for sample in &profile.samples {
+        let service = if dictionary.has_services() {
+            service_of(sample, dictionary)?
+        } else {
+            None
+        };
+        let index = match index_of.get(&service) {
+            Some(index) => *index,
+            None => {
+                budget.take(1, GROUP_BYTES)?;
+                index_of.insert(service, groups.len());
+                groups.push(Group {
+                    service,
+                    samples: Vec::new(),
+                });
+                groups.len() - 1
+            }
+        };
+        if let Some(group) = groups.get_mut(index) {
+            group.samples.push(sample);
+        }
+    }
+    Ok(groups)
+}
+
+fn service_of<'m>(sample: &Sample, dictionary: &Dictionary<'m>) -> Result<Option<&'m str>, ExportError> {
+    for index in &sample.attribute_indices {
+        let attribute = dictionary.attribute(*index)?;
+        if attribute.name == SERVICE
+            && let Value::Text(service) = attribute.value
+            && !service.is_empty()
+        {
+            return Ok(Some(service));
+        }
+    }
+    Ok(None)
+}

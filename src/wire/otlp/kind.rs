@@ -1,0 +1,97 @@
+//! Name and types of a profile, by what its values and its period are. The table is Pyroscope's.
+
+use crate::profile::pprof::ValueType;
+use crate::wire::otlp::dictionary::Dictionary;
+use crate::wire::otlp::error::ExportError;
+use crate::wire::proto::otlp::Profile;
+
+/// What a profile measures.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Kind<'m> {
+    /// Value of the label `__name__`.
+    pub name: &'m str,
+    /// Type and unit of the values.
+    pub sample_type: ValueType<'m>,
+    /// Type of the period; may be empty.
+    pub period_type: ValueType<'m>,
+    /// What values are multiplied by.
+    pub scale: i64,
+}
+
+impl<'m> Kind<'m> {
+    /// The kind of a profile. Without a sample type it is an error.
+    pub(super) fn of(profile: &Profile, dictionary: &Dictionary<'m>) -> Result<Self, ExportError> {
+        let sample = dictionary.value_type(profile.sample_type.as_ref())?;
+        let period = dictionary.value_type(profile.period_type.as_ref())?;
+        Self::by_types(sample, period, profile.period).ok_or(ExportError::NoSampleType)
+    }
+
+    fn by_types(sample: [&'m str; 2], period: [&'m str; 2], length: i64) -> Option<Self> {
+        let of = |[kind, unit]: [&'m str; 2]| ValueType { kind, unit };
+        let other = Self {
+            // Pyroscope gives no name without a period, and off_cpu for that one.
+            name: match period[0] {
+                "" => sample[0],
+                kind => kind,
+            },
+            sample_type: of(sample),
+            period_type: of(period),
+            scale: 1,
+        };
+        match (sample, period) {
+            (["", _], _) => None,
+            // A profiler of the whole machine counts ticks.
+            (["samples", "count"], ["cpu", "nanoseconds"]) if length > 0 => Some(Self {
+                name: "process_cpu",
+                sample_type: of(period),
+                scale: length,
+                ..other
+            }),
+            _ => Some(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_of_the_cpu_become_its_time_and_others_keep_their_type() {
+        let id = |sample, period, length| {
+            let kind = Kind::by_types(sample, period, length)?;
+            let (of, by) = (kind.sample_type, kind.period_type);
+            let id = format!("{}:{}:{}:{}:{}", kind.name, of.kind, of.unit, by.kind, by.unit);
+            Some((id, kind.scale))
+        };
+        let cpu = ["cpu", "nanoseconds"];
+        for (sample, period, length, expected, scale) in [
+            (
+                ["samples", "count"],
+                cpu,
+                50_000_000,
+                "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
+                50_000_000,
+            ),
+            (["samples", "count"], cpu, 0, "cpu:samples:count:cpu:nanoseconds", 1),
+            (
+                ["off_cpu", "nanoseconds"],
+                [""; 2],
+                0,
+                "off_cpu:off_cpu:nanoseconds::",
+                1,
+            ),
+            (
+                ["alloc_space", "bytes"],
+                ["space", "bytes"],
+                9,
+                "space:alloc_space:bytes:space:bytes",
+                1,
+            ),
+            (cpu, cpu, 9, "cpu:cpu:nanoseconds:cpu:nanoseconds", 1),
+        ] {
+            assert_eq!(id(sample, period, length), Some((expected.to_owned(), scale)));
+        }
+        assert_eq!(id([""; 2], cpu, 9), None);
+    }
+}

@@ -1,0 +1,43 @@
+//! Profiles of OpenTelemetry (OTLP, `v1development`).
+//!
+//! In: an export request, decoded from protobuf or its JSON by the generated code. Out: decoded profiles, one for each
+//! profile and service in it, and the response; and export requests made of profiles. Names and types are Pyroscope's.
+//! A request names each stack once and refers to it by number, so what it expands to has a limit that follows from its
+//! size (`budget`), and is charged before anything is made.
+
+mod attributes;
+mod batch;
+mod budget;
+mod columns;
+mod dictionary;
+mod error;
+mod groups;
+mod kind;
+mod weight;
+
+use bytes::Bytes;
+
+use crate::profile::DecodedProfile;
+use crate::wire::connect::{self, Codec, ConnectError};
+
+pub(crate) use batch::{ExportBatch, ExportOutcome};
+pub use weight::export as weight;
+
+/// Path to which the same request is posted without gRPC.
+pub(crate) const HTTP_ROUTE: &str = "v1development/profiles";
+
+/// Content type of requests and responses without gRPC.
+pub(crate) fn content_type(codec: Codec) -> &'static str {
+    match codec {
+        Codec::Proto => "application/x-protobuf",
+        Codec::Json => "application/json",
+    }
+}
+
+/// Reads the profiles in the body of a request. A server charges the [`weight`] before.
+pub fn read(codec: Codec, body: Bytes, now_nanos: i64) -> Result<Vec<DecodedProfile>, ConnectError> {
+    Ok(ExportBatch::read(&connect::decode(codec, body)?, now_nanos)?.profiles)
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,562 @@
+//! Export requests, made by hand, and the profiles that they become.
+
+use proptest::prelude::*;
+use prost::Message as _;
+
+use super::*;
+use crate::profile::pprof::{Profile, SampleLabel, decode, encode};
+use crate::profile::{RefusedProfile, SinkError, SinkErrorKind};
+use crate::wire::connect::{Code, Codec, ConnectError};
+use crate::wire::proto::otlp::{
+    AnyValue, ArrayValue, ExportProfilesServiceRequest, Function, InstrumentationScope, KeyValue, KeyValueAndUnit,
+    Line, Link, Location, Mapping, Profile as OtlpProfile, ProfilesDictionary, Resource, ResourceProfiles, Sample,
+    ScopeProfiles, Stack, ValueType,
+};
+
+const NOW: i64 = 1_700_000_000_000_000_000;
+
+/// Places in the table of strings.
+const TEXTS: [&str; 14] = [
+    "",
+    "samples",
+    "count",
+    "cpu",
+    "nanoseconds",
+    "main",
+    "work",
+    "/bin/shop",
+    "process.executable.build_id.gnu",
+    "00ff",
+    "thread.name",
+    "worker-1",
+    "service.name",
+    "thread.id",
+];
+const SAMPLES: i32 = 1;
+const COUNT: i32 = 2;
+const CPU: i32 = 3;
+const NANOSECONDS: i32 = 4;
+
+fn text(value: &str) -> Option<AnyValue> {
+    Some(AnyValue {
+        string_value: Some(value.to_owned()),
+        ..AnyValue::default()
+    })
+}
+
+fn number(value: i64) -> Option<AnyValue> {
+    Some(AnyValue {
+        int_value: Some(value),
+        ..AnyValue::default()
+    })
+}
+
+fn pair(key: &str, value: Option<AnyValue>) -> KeyValue {
+    KeyValue {
+        key: key.to_owned(),
+        value,
+        key_strindex: 0,
+    }
+}
+
+fn attribute(key: i32, value: Option<AnyValue>) -> KeyValueAndUnit {
+    KeyValueAndUnit {
+        key_strindex: key,
+        value,
+        unit_strindex: 0,
+    }
+}
+
+fn sample(stack: i32, values: &[i64]) -> Sample {
+    Sample {
+        stack_index: stack,
+        values: values.to_vec(),
+        ..Sample::default()
+    }
+}
+
+/// The tables of a small program: stack 1 is `work` in `main`, stack 2 is `main`.
+fn dictionary() -> ProfilesDictionary {
+    let function = |name| Function {
+        name_strindex: name,
+        filename_strindex: 7,
+        ..Function::default()
+    };
+    let location = |address, functions: &[i32]| Location {
+        mapping_index: 1,
+        address,
+        lines: functions
+            .iter()
+            .map(|function| Line {
+                function_index: *function,
+                line: 7,
+            })
+            .collect(),
+        attribute_indices: Vec::new(),
+    };
+    let stack = |locations: &[i32]| Stack {
+        location_indices: locations.to_vec(),
+    };
+    ProfilesDictionary {
+        mapping_table: vec![
+            Mapping::default(),
+            Mapping {
+                memory_start: 0x1000,
+                memory_limit: 0x2000,
+                filename_strindex: 7,
+                attribute_indices: vec![1],
+                ..Mapping::default()
+            },
+        ],
+        location_table: vec![Location::default(), location(0x1010, &[2]), location(0x1020, &[1])],
+        function_table: vec![Function::default(), function(5), function(6)],
+        link_table: vec![
+            Link::default(),
+            Link {
+                trace_id: vec![0xab; 16].into(),
+                span_id: vec![0xcd; 8].into(),
+            },
+        ],
+        string_table: TEXTS.map(str::to_owned).to_vec(),
+        attribute_table: vec![
+            KeyValueAndUnit::default(),
+            attribute(8, text("00ff")),
+            attribute(10, text("worker-1")),
+            attribute(12, text("cart")),
+            attribute(13, number(42)),
+            attribute(10, text("")),
+        ],
+        stack_table: vec![Stack::default(), stack(&[1, 2]), stack(&[2])],
+    }
+}
+
+fn profile(samples: Vec<Sample>) -> OtlpProfile {
+    OtlpProfile {
+        sample_type: Some(ValueType {
+            type_strindex: SAMPLES,
+            unit_strindex: COUNT,
+        }),
+        period_type: Some(ValueType {
+            type_strindex: CPU,
+            unit_strindex: NANOSECONDS,
+        }),
+        period: 50,
+        samples,
+        ..OtlpProfile::default()
+    }
+}
+
+fn of_profiles(profiles: Vec<OtlpProfile>) -> ExportProfilesServiceRequest {
+    ExportProfilesServiceRequest {
+        resource_profiles: vec![ResourceProfiles {
+            resource: Some(Resource {
+                attributes: vec![pair("service.name", text("shop")), pair("zone", text("eu"))],
+            }),
+            scope_profiles: vec![ScopeProfiles {
+                scope: Some(InstrumentationScope {
+                    attributes: vec![pair("zone", text("us")), pair("team", text("a"))],
+                    ..InstrumentationScope::default()
+                }),
+                profiles,
+            }],
+        }],
+        dictionary: Some(dictionary()),
+    }
+}
+
+/// A request as the profiler of a whole machine sends it.
+pub(crate) fn request() -> ExportProfilesServiceRequest {
+    of_profiles(vec![profile(vec![sample(1, &[3]), sample(2, &[1, 1])])])
+}
+
+fn read(request: &ExportProfilesServiceRequest) -> Result<ExportBatch, ConnectError> {
+    ExportBatch::read(request, NOW)
+}
+
+/// Stack, labels and value of each sample, as text.
+fn samples(profile: &Profile<'_>) -> Vec<String> {
+    let of = |index: usize| {
+        let names = profile.stack(index).iter().flat_map(|location| {
+            let lines = profile.lines_of(&profile.locations[*location as usize]);
+            lines.iter().map(|line| profile.functions[line.function as usize].name)
+        });
+        let names: Vec<&str> = names.collect();
+        let labels = profile.labels_of(index).iter().map(|label| match label {
+            SampleLabel::Text(name, value) => format!(" {name}={value}"),
+            SampleLabel::Number(name, value, _) => format!(" {name}={value}"),
+        });
+        format!(
+            "{}{} {:?}",
+            names.join("<"),
+            labels.collect::<String>(),
+            profile.values_of(index)
+        )
+    };
+    (0..profile.sample_count()).map(of).collect()
+}
+
+#[test]
+fn ticks_of_a_machine_become_the_cpu_time_of_a_service() {
+    let batch = read(&request()).unwrap();
+    let [only] = batch.profiles.as_slice() else {
+        panic!("{batch:?}")
+    };
+    assert_eq!(
+        only.labels.to_string(),
+        r#"{__delta__="false", __name__="process_cpu", __otel__="true", service_name="shop", team="a", zone="eu"}"#
+    );
+    let columns = only.columns.get();
+    assert_eq!(samples(columns), ["work<main [150]", "main [100]"]);
+    let [kind] = columns.sample_types.as_slice() else {
+        panic!("{columns:?}")
+    };
+    assert_eq!((kind.kind, kind.unit), ("cpu", "nanoseconds"));
+    assert_eq!((columns.period_type, columns.period), (*kind, 50));
+    assert_eq!((columns.time_nanos, columns.duration_nanos), (NOW, 10_000_000_000));
+    let [mapping] = columns.mappings.as_slice() else {
+        panic!("{columns:?}")
+    };
+    assert_eq!((mapping.file, mapping.build_id), ("/bin/shop", "00ff"));
+    assert_eq!(mapping.has, [true, true, true, false]);
+    assert_eq!(decode(&encode(columns)).as_ref(), Ok(columns));
+}
+
+#[test]
+fn times_without_values_count_and_what_is_given_is_kept() {
+    let mut with_times = sample(2, &[]);
+    with_times.timestamps_unix_nano = vec![7, 8, 9];
+    let mut given = profile(vec![with_times, sample(1, &[]), sample(2, &[i64::MAX, 1])]);
+    given.time_unix_nano = 77;
+    given.duration_nano = 5;
+    given.period_type = None;
+    given.profile_id = vec![1; 16].into();
+    let batch = read(&of_profiles(vec![given])).unwrap();
+    let profile = &batch.profiles[0];
+    assert_eq!(&*profile.id, "01010101-0101-0101-0101-010101010101");
+    assert_eq!(profile.labels.get("__name__"), Some("samples"));
+    let columns = profile.columns.get();
+    assert_eq!((columns.time_nanos, columns.duration_nanos), (77, 5));
+    assert_eq!(
+        samples(columns),
+        ["main [3]", "work<main [0]", "main [9223372036854775807]"]
+    );
+}
+
+#[test]
+fn attributes_and_links_become_labels_of_samples_and_services_profiles() {
+    let mut labelled = sample(1, &[1]);
+    labelled.attribute_indices = vec![2, 4, 1, 5];
+    labelled.link_index = 1;
+    let mut of_cart = sample(2, &[2]);
+    of_cart.attribute_indices = vec![3];
+    let mut profile = profile(vec![labelled, of_cart.clone(), sample(2, &[3]), of_cart]);
+    profile.profile_id = vec![1; 16].into();
+    let batch = read(&of_profiles(vec![profile])).unwrap();
+    let found: Vec<_> = batch
+        .profiles
+        .iter()
+        .map(|profile| {
+            let columns = profile.columns.get();
+            (
+                profile.labels.get("service_name").unwrap().to_owned(),
+                samples(columns),
+                columns.functions.len(),
+                profile.id.to_string(),
+            )
+        })
+        .collect();
+    let trace = "ab".repeat(16);
+    let span = "cd".repeat(8);
+    let first = format!(
+        "work<main thread.name=worker-1 thread.id=42 process.executable.build_id.gnu=00ff trace_id={trace} \
+            span_id={span} [50]"
+    );
+    assert_eq!(
+        found,
+        [
+            (
+                "shop".to_owned(),
+                vec![first, "main [150]".to_owned()],
+                2,
+                String::new()
+            ),
+            (
+                "cart".to_owned(),
+                vec!["main [100]".to_owned(), "main [100]".to_owned()],
+                1,
+                String::new()
+            ),
+        ]
+    );
+}
+
+#[test]
+fn names_and_values_may_be_in_the_table_of_texts_and_in_lists_of_one() {
+    let mut request = request();
+    let list = |values: Vec<AnyValue>| {
+        Some(AnyValue {
+            array_value: Some(ArrayValue { values }),
+            ..AnyValue::default()
+        })
+    };
+    let resource = request.resource_profiles[0].resource.as_mut().unwrap();
+    resource.attributes = vec![
+        KeyValue {
+            key_strindex: 12,
+            value: Some(AnyValue {
+                string_value_strindex: Some(11),
+                ..AnyValue::default()
+            }),
+            ..KeyValue::default()
+        },
+        pair("one", list(vec![number(5).unwrap()])),
+        pair("two", list(vec![number(5).unwrap(), number(6).unwrap()])),
+        pair("none", None),
+    ];
+    let batch = read(&request).unwrap();
+    let labels = &batch.profiles[0].labels;
+    assert_eq!(labels.get("service_name"), Some("worker-1"));
+    assert_eq!((labels.get("one"), labels.get("two")), (Some("5"), None));
+}
+
+#[test]
+fn an_index_out_of_range_is_named_with_its_table() {
+    type Break = fn(&mut ExportProfilesServiceRequest, i32);
+    let breaks: [(&str, Break); 9] = [
+        ("stack_index is 99, but stack_table has 3 entries", |request, index| {
+            first(request).samples[0].stack_index = index;
+        }),
+        (
+            "attribute_indices is 99, but attribute_table has 6 entries",
+            |request, index| first(request).samples[0].attribute_indices = vec![index],
+        ),
+        ("link_index is 99, but link_table has 2 entries", |request, index| {
+            first(request).samples[0].link_index = index;
+        }),
+        (
+            "type_strindex is 99, but string_table has 14 entries",
+            |request, index| first(request).sample_type.as_mut().unwrap().type_strindex = index,
+        ),
+        (
+            "location_indices is 99, but location_table has 3 entries",
+            |request, index| tables(request).stack_table[1].location_indices[1] = index,
+        ),
+        (
+            "mapping_index is 99, but mapping_table has 2 entries",
+            |request, index| tables(request).location_table[1].mapping_index = index,
+        ),
+        (
+            "function_index is 99, but function_table has 3 entries",
+            |request, index| tables(request).location_table[1].lines[0].function_index = index,
+        ),
+        (
+            "name_strindex is 99, but string_table has 14 entries",
+            |request, index| tables(request).function_table[1].name_strindex = index,
+        ),
+        (
+            "key_strindex is 99, but string_table has 14 entries",
+            |request, index| tables(request).attribute_table[1].key_strindex = index,
+        ),
+    ];
+    for (message, breaks) in breaks {
+        for index in [99, -1, i32::MIN] {
+            let mut request = request();
+            breaks(&mut request, index);
+            let error = read(&request).unwrap_err();
+            assert_eq!(error.status, 400);
+            assert_eq!(error.message, message.replace("99", &index.to_string()));
+        }
+    }
+}
+
+fn first(request: &mut ExportProfilesServiceRequest) -> &mut OtlpProfile {
+    &mut request.resource_profiles[0].scope_profiles[0].profiles[0]
+}
+
+fn tables(request: &mut ExportProfilesServiceRequest) -> &mut ProfilesDictionary {
+    request.dictionary.as_mut().unwrap()
+}
+
+#[test]
+fn without_samples_there_is_no_profile_and_without_what_they_need_an_error() {
+    assert!(
+        read(&ExportProfilesServiceRequest::default())
+            .unwrap()
+            .profiles
+            .is_empty()
+    );
+    let mut request = of_profiles(vec![OtlpProfile::default()]);
+    assert!(read(&request).unwrap().profiles.is_empty());
+    request.dictionary = None;
+    assert!(read(&request).unwrap().profiles.is_empty());
+    let mut request = super::tests::request();
+    first(&mut request).sample_type = None;
+    let error = read(&request).unwrap_err();
+    assert_eq!(
+        (error.status, error.message.as_str()),
+        (400, "a profile has samples and no sample_type")
+    );
+    request.dictionary = None;
+    let error = read(&request).unwrap_err();
+    assert_eq!(
+        (error.status, error.message.as_str()),
+        (400, "the request has profiles and no dictionary")
+    );
+}
+
+#[test]
+fn an_empty_entry_is_no_frame_and_a_missing_table_has_only_that() {
+    let mut request = request();
+    tables(&mut request).stack_table[1].location_indices = vec![0, 1];
+    tables(&mut request).location_table[1].lines.insert(0, Line::default());
+    tables(&mut request).link_table.clear();
+    let batch = read(&request).unwrap();
+    let columns = batch.profiles[0].columns.get();
+    assert_eq!(samples(columns)[0], "work [150]");
+}
+
+/// A request refused because of its size, with the time that this took bounded by the test's own.
+fn is_too_large(request: &ExportProfilesServiceRequest) -> bool {
+    read(request).is_err_and(|error| error.status == 413)
+}
+
+#[test]
+fn what_multiplies_is_refused_before_it_is_made() {
+    // One stack, many samples.
+    let mut request = of_profiles(vec![profile(vec![sample(1, &[1]); 100_000])]);
+    assert!(!is_too_large(&request));
+    tables(&mut request).stack_table[1].location_indices = vec![1; 2_000];
+    assert!(is_too_large(&request));
+    // One name, many profiles.
+    let mut request = of_profiles(vec![profile(vec![sample(1, &[1])]); 5_000]);
+    assert!(!is_too_large(&request));
+    tables(&mut request).string_table[5] = "x".repeat(1 << 20);
+    assert!(is_too_large(&request));
+    // Attributes of a resource, many scopes.
+    let mut request = of_profiles(vec![profile(vec![sample(1, &[1])])]);
+    let resource = &mut request.resource_profiles[0];
+    resource.scope_profiles = vec![resource.scope_profiles[0].clone(); 3_000];
+    assert!(!is_too_large(&request));
+    let attributes = &mut request.resource_profiles[0].resource.as_mut().unwrap().attributes;
+    *attributes = vec![pair("a", text("b")); 3_000];
+    assert!(is_too_large(&request));
+    // Attributes of a mapping, many locations.
+    let mut request = super::tests::request();
+    tables(&mut request).mapping_table[1].attribute_indices = vec![1; 100_000];
+    let location = tables(&mut request).location_table[1].clone();
+    tables(&mut request).location_table = vec![location; 10_000];
+    tables(&mut request).stack_table[1].location_indices = (0..10_000).collect();
+    assert!(is_too_large(&request));
+    // Profiles.
+    let request = of_profiles(vec![profile(vec![sample(2, &[1])]); 10_001]);
+    assert!(is_too_large(&request));
+}
+
+#[test]
+fn the_json_form_says_the_same() {
+    let json = br#"{
+        "resourceProfiles": [{
+            "resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}}]},
+            "scopeProfiles": [{"profiles": [{
+                "sampleType": {"typeStrindex": 1, "unitStrindex": 2},
+                "samples": [{"stackIndex": 1, "values": ["3"], "linkIndex": 1}, {"stackIndex": 0, "values": [4]}],
+                "timeUnixNano": "1700000000000000001", "durationNano": 5, "unknown": {}
+            }]}]
+        }],
+        "dictionary": {
+            "stringTable": ["", "alloc", "count", "main"],
+            "functionTable": [{}, {"nameStrindex": 3}],
+            "locationTable": [{}, {"lines": [{"functionIndex": 1, "line": "9"}]}],
+            "stackTable": [{}, {"locationIndices": [1]}],
+            "linkTable": [{}, {"traceId": "5b8efff798038103d269b633813fc60c", "spanId": "EEE19B7EC3C1B174"}]
+        }
+    }"#;
+    let request: ExportProfilesServiceRequest =
+        crate::wire::connect::decode(Codec::Json, bytes::Bytes::from_static(json)).unwrap();
+    let batch = read(&request).unwrap();
+    let columns = batch.profiles[0].columns.get();
+    assert_eq!(
+        samples(columns),
+        [
+            "main trace_id=5b8efff798038103d269b633813fc60c span_id=eee19b7ec3c1b174 [3]",
+            " [4]"
+        ]
+    );
+    assert_eq!(columns.time_nanos, 1_700_000_000_000_000_001);
+    assert_eq!(batch.profiles[0].labels.get("__name__"), Some("alloc"));
+}
+
+#[test]
+fn the_response_counts_what_is_refused_for_good_and_asks_again_for_the_rest() {
+    let of = |refused: &[(usize, SinkErrorKind)]| {
+        let batch = read(&of_profiles(vec![
+            OtlpProfile::default(),
+            profile(vec![sample(1, &[1])]),
+            profile(vec![sample(1, &[1])]),
+            profile(vec![sample(1, &[1])]),
+        ]));
+        let (profiles, outcome) = batch.unwrap().split();
+        assert_eq!(profiles.len(), 3);
+        let refused = refused
+            .iter()
+            .map(|(index, kind)| RefusedProfile::new(*index, SinkError::new(*kind, "no")));
+        outcome.finish(refused.collect())
+    };
+    assert_eq!(of(&[]).unwrap().partial_success, None);
+    let partial = of(&[(2, SinkErrorKind::TooLarge), (0, SinkErrorKind::Invalid)])
+        .unwrap()
+        .partial_success
+        .unwrap();
+    assert_eq!(partial.rejected_profiles, 2);
+    assert_eq!(partial.error_message, "profile 3: no\nprofile 1: no");
+    let all = [0, 1, 2].map(|index| (index, SinkErrorKind::Invalid));
+    assert_eq!(of(&all).unwrap_err().status, 400);
+    let later = of(&[(0, SinkErrorKind::Invalid), (1, SinkErrorKind::Unavailable)]).unwrap_err();
+    assert_eq!((later.code, later.details.len()), (Code::Unavailable, 0));
+    let limited = of(&[(1, SinkErrorKind::LimitExceeded)]).unwrap_err();
+    assert_eq!((limited.status, limited.details.len()), (429, 1));
+    assert_eq!(limited.details[0].type_name, "google.rpc.RetryInfo");
+    assert_eq!(limited.details[0].value, [10, 2, 8, 1].as_slice());
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_indices_give_a_profile_or_an_error(
+        stacks in prop::collection::vec(prop::collection::vec(-1..4i32, 0..4), 0..4),
+        lines in prop::collection::vec((-1..4i32, -1..3i32), 0..4),
+        samples in prop::collection::vec((-1..4i32, prop::collection::vec(-1..6i32, 0..3), -1..3i32), 0..5),
+    ) {
+        let mut request = of_profiles(vec![profile(
+            samples
+                .into_iter()
+                .map(|(stack, attributes, link)| Sample {
+                    stack_index: stack,
+                    attribute_indices: attributes,
+                    link_index: link,
+                    ..sample(0, &[1])
+                })
+                .collect(),
+        )]);
+        let tables = tables(&mut request);
+        tables.stack_table = stacks.into_iter().map(|location_indices| Stack { location_indices }).collect();
+        tables.location_table = lines
+            .into_iter()
+            .map(|(function_index, mapping_index)| Location {
+                mapping_index,
+                lines: vec![Line { function_index, line: 1 }],
+                ..Location::default()
+            })
+            .collect();
+        let body = request.encode_to_vec();
+        prop_assert!(weight(Codec::Proto, &body).is_ok());
+        match read(&request) {
+            Ok(batch) => for profile in &batch.profiles {
+                let columns = profile.columns.get();
+                let encoded = encode(columns);
+                let again = decode(&encoded);
+                prop_assert_eq!(again.as_ref(), Ok(columns));
+            },
+            Err(error) => prop_assert_eq!(error.status, 400),
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Computes an upper bound of the memory of an export request before it is decoded, and of the profiles made of it.
+//!
+//! In: the body of a call. Out: bytes, or 413 when the messages alone exceed a limit. Protobuf is counted field by
+//! field: an empty message of two bytes takes a hundred in memory. JSON is counted by what separates its values.
+
+use crate::profile::pprof::{BYTES, DecodeError, Reader};
+use crate::wire::connect::{Codec, ConnectError};
+use crate::wire::otlp::budget;
+
+/// Most bytes of memory of the messages of one request. A request of four megabytes, the usual limit of receivers,
+/// takes some 60.
+const MAX_MESSAGE_BYTES: usize = 128 << 20;
+
+/// Memory of a message: at most 144 bytes, in lists that have room for twice as many.
+const MESSAGE_BYTES: usize = 288;
+
+/// Memory of a text or a list of numbers, without their contents: the smallest allocation, and a text's own place in a
+/// list.
+const LIST_BYTES: usize = 64;
+
+/// Memory of a number in a list that has room for twice as many.
+const NUMBER_BYTES: usize = 16;
+
+/// How deep values of attributes may be nested. prost refuses more than a hundred.
+const MAX_DEPTH: usize = 100;
+
+/// Maximum memory of an export request and of its profiles in bytes.
+pub fn export(codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
+    let messages = match codec {
+        Codec::Proto => {
+            let mut weight = Weight::default();
+            weight
+                .add(Reader::new(body, 0), &REQUEST, 0)
+                .map_err(|error| ConnectError::invalid(format!("cannot read the body as protobuf: {error}")))?;
+            weight.bytes()
+        }
+        Codec::Json => json(body),
+    };
+    if messages > MAX_MESSAGE_BYTES {
+        return Err(ConnectError::too_large(format!(
+            "the request would take more than {MAX_MESSAGE_BYTES} bytes in memory: send it in parts"
+        )));
+    }
+    Ok(messages + budget::max_bytes(body.len()))
+}
+
+/// Counts braces, with which messages begin, and commas, which stand between values. Those in texts only raise the
+/// count.
+fn json(body: &[u8]) -> usize {
+    let messages = memchr::memchr_iter(b'{', body).count();
+    let lists = memchr::memchr2_iter(b'[', b'"', body).count();
+    let values = memchr::memchr_iter(b',', body).count();
+    messages * MESSAGE_BYTES + lists * LIST_BYTES + values * NUMBER_BYTES + body.len()
+}
+
+/// What a field of a message holds.
+enum Part {
+    Message(&'static Fields),
+    /// Numbers of variable length.
+    Varints,
+    /// Numbers of eight bytes.
+    Fixed,
+    /// Texts and bytes, which are copied.
+    Text,
+}
+
+/// Fields by number. Numbers that stand alone take no memory of their own.
+type Fields = [(u32, Part)];
+
+static REQUEST: [(u32, Part); 2] = [(1, Part::Message(&RESOURCE_PROFILES)), (2, Part::Message(&DICTIONARY))];
+static RESOURCE_PROFILES: [(u32, Part); 2] = [(1, Part::Message(&RESOURCE)), (2, Part::Message(&SCOPE_PROFILES))];
+static RESOURCE: [(u32, Part); 1] = [(1, Part::Message(&KEY_VALUE))];
+static SCOPE_PROFILES: [(u32, Part); 2] = [(1, Part::Message(&SCOPE)), (2, Part::Message(&PROFILE))];
+static SCOPE: [(u32, Part); 3] = [(1, Part::Text), (2, Part::Text), (3, Part::Message(&KEY_VALUE))];
+static PROFILE: [(u32, Part); 5] = [
+    (1, Part::Message(&[])),
+    (2, Part::Message(&SAMPLE)),
+    (5, Part::Message(&[])),
+    (7, Part::Text),
+    (11, Part::Varints),
+];
+static SAMPLE: [(u32, Part); 3] = [(2, Part::Varints), (4, Part::Varints), (5, Part::Fixed)];
+static DICTIONARY: [(u32, Part); 7] = [
+    (1, Part::Message(&MAPPING)),
+    (2, Part::Message(&LOCATION)),
+    (3, Part::Message(&[])),
+    (4, Part::Message(&LINK)),
+    (5, Part::Text),
+    (6, Part::Message(&ATTRIBUTE)),
+    (7, Part::Message(&STACK)),
+];
+static MAPPING: [(u32, Part); 1] = [(5, Part::Varints)];
+static LOCATION: [(u32, Part); 2] = [(3, Part::Message(&[])), (4, Part::Varints)];
+static LINK: [(u32, Part); 2] = [(1, Part::Text), (2, Part::Text)];
+static STACK: [(u32, Part); 1] = [(1, Part::Varints)];
+static ATTRIBUTE: [(u32, Part); 1] = [(2, Part::Message(&ANY_VALUE))];
+static KEY_VALUE: [(u32, Part); 2] = [(1, Part::Text), (2, Part::Message(&ANY_VALUE))];
+static ANY_VALUE: [(u32, Part); 2] = [(1, Part::Text), (5, Part::Message(&ARRAY_VALUE))];
+static ARRAY_VALUE: [(u32, Part); 1] = [(1, Part::Message(&ANY_VALUE))];
+
+/// Numbers of what takes memory.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Weight {
+    messages: usize,
+    lists: usize,
+    numbers: usize,
+    text_bytes: usize,
+}
+
+impl Weight {
+    /// Counts the fields of a message until its end, or until the limit is exceeded.
+    fn add(&mut self, mut message: Reader<'_>, fields: &Fields, depth: usize) -> Result<(), DecodeError> {
+        while let Some(tag) = message.tag()? {
+            let part = fields.iter().find(|(number, _)| *number == tag.field);
+            let Some((_, part)) = part else {
+                message.skip(tag)?;
+                continue;
+            };
+            if tag.wire != BYTES {
+                self.numbers += 1;
+                message.skip(tag)?;
+                continue;
+            }
+            let inner = message.message()?;
+            match part {
+                Part::Message(fields) => {
+                    self.messages += 1;
+                    if depth < MAX_DEPTH {
+                        self.add(inner, fields, depth + 1)?;
+                    }
+                }
+                Part::Varints => {
+                    self.lists += 1;
+                    self.numbers += inner.rest().iter().filter(|byte| **byte < 0x80).count();
+                }
+                Part::Fixed => {
+                    self.lists += 1;
+                    self.numbers += inner.rest().len() / 8;
+                }
+                Part::Text => {
+                    self.lists += 1;
+                    self.text_bytes += inner.rest().len();
+                }
+            }
+            if self.bytes() > MAX_MESSAGE_BYTES {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.messages * MESSAGE_BYTES + self.lists * LIST_BYTES + self.numbers * NUMBER_BYTES + self.text_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message as _;
+
+    use super::*;
+    use crate::wire::connect::encode;
+    use crate::wire::otlp::tests::request;
+    use crate::wire::proto::otlp;
+
+    #[test]
+    fn what_takes_memory_is_counted() {
+        let small = otlp::ExportProfilesServiceRequest {
+            resource_profiles: vec![otlp::ResourceProfiles {
+                resource: None,
+                scope_profiles: vec![otlp::ScopeProfiles {
+                    scope: None,
+                    profiles: vec![otlp::Profile {
+                        samples: vec![otlp::Sample {
+                            attribute_indices: vec![1, 300],
+                            timestamps_unix_nano: vec![u64::MAX, 1],
+                            ..otlp::Sample::default()
+                        }],
+                        ..otlp::Profile::default()
+                    }],
+                }],
+            }],
+            dictionary: Some(otlp::ProfilesDictionary {
+                string_table: vec![String::new(), "main".to_owned()],
+                ..otlp::ProfilesDictionary::default()
+            }),
+        };
+        let mut weight = Weight::default();
+        let body = small.encode_to_vec();
+        weight.add(Reader::new(&body, 0), &REQUEST, 0).unwrap();
+        let expected = Weight {
+            messages: 5,
+            lists: 4,
+            numbers: 4,
+            text_bytes: 4,
+        };
+        assert_eq!(weight, expected);
+        assert_eq!(
+            export(Codec::Proto, &body).unwrap(),
+            weight.bytes() + budget::max_bytes(body.len())
+        );
+    }
+
+    #[test]
+    fn json_weighs_no_less_than_protobuf() {
+        let request = request();
+        let weight = |codec| export(codec, &encode(codec, &request)).unwrap();
+        assert!(weight(Codec::Json) >= weight(Codec::Proto));
+    }
+
+    #[test]
+    fn runs_of_empty_messages_are_refused_with_the_limit() {
+        // Profiles in a scope in a resource, all with lengths of five bytes.
+        let nested = |content: Vec<u8>| {
+            let mut bytes = vec![0x12];
+            prost::encoding::encode_varint(content.len() as u64, &mut bytes);
+            bytes.extend(content);
+            bytes
+        };
+        let mut body = nested(nested([0x12, 0].repeat(600_000)));
+        body[0] = 0x0a;
+        let error = export(Codec::Proto, &body).unwrap_err();
+        assert_eq!(error.status, 413, "{error}");
+        let error = export(Codec::Json, &b"{".repeat(600_000)).unwrap_err();
+        assert_eq!(error.status, 413, "{error}");
+    }
+
+    #[test]
+    fn what_is_no_message_is_said_and_deep_values_do_not_end_the_program() {
+        for body in [&b"garbage"[..], &[0x0a, 5, 1]] {
+            let error = export(Codec::Proto, body).unwrap_err();
+            assert_eq!(error.status, 400);
+            assert!(error.message.contains("protobuf"), "{error}");
+        }
+        let mut value = Vec::new();
+        for field in [0x2a, 0x0a].repeat(2_000) {
+            let mut outer = vec![field];
+            prost::encoding::encode_varint(value.len() as u64, &mut outer);
+            outer.append(&mut value);
+            value = outer;
+        }
+        let mut weight = Weight::default();
+        weight.add(Reader::new(&value, 0), &ANY_VALUE, 0).unwrap();
+        assert!(weight.messages <= MAX_DEPTH + 1);
+    }
+
+    #[test]
+    fn messages_are_not_larger_than_they_are_weighed() {
+        let sizes = [
+            size_of::<otlp::Profile>(),
+            size_of::<otlp::Sample>(),
+            size_of::<otlp::KeyValue>(),
+            size_of::<otlp::KeyValueAndUnit>(),
+            size_of::<otlp::AnyValue>(),
+            size_of::<otlp::Mapping>(),
+            size_of::<otlp::Location>(),
+        ];
+        let most = sizes.into_iter().max().unwrap();
+        assert!(2 * most <= MESSAGE_BYTES, "{most}");
+    }
+}
