@@ -1,5 +1,5 @@
 //! What several components share: relabel rules, RE2 syntax, HTTP and Kubernetes client arguments,
-//! server arguments, checks, the fan-out to receivers.
+//! server arguments, bodies of requests, checks, the fan-out to receivers.
 //!
 //! Components do not import each other; what two of them need stands here.
 
@@ -18,6 +18,7 @@ pub(crate) mod http_client;
 pub(crate) mod http_fetch;
 pub(crate) mod http_values;
 pub(crate) mod identity;
+pub(crate) mod intake;
 pub(crate) mod json_values;
 pub(crate) mod kubernetes;
 pub(crate) mod listening;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::components::common::checks;
+use crate::components::common::listening::PortSettings;
 use crate::lang::argument_error::ArgumentError;
 use crate::lang::attribute::{FromValue, Secret, choices, wrong};
 use crate::lang::body::arguments;
@@ -185,6 +186,21 @@ arguments! {
         read_idle_timeout: Duration = "0s",
         /// How long a connection that takes nothing stays open; 0 is for ever.
         write_byte_timeout: Duration = "0s",
+    }
+}
+
+impl HttpServer {
+    /// The port to listen on; `block` is the name of this block, for errors.
+    pub(crate) fn port(&self, block: &'static str) -> PortSettings<'_> {
+        PortSettings {
+            block,
+            host: &self.listen.listen_address,
+            port: self.listen_port.0,
+            tls: self.tls.as_ref().map(ServerTls::settings),
+            max_connections: usize::try_from(self.listen.conn_limit).ok(),
+            max_streams: self.http2.max_concurrent_streams,
+            idle: self.server_idle_timeout,
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::base::bytes::ByteBudget;
 use crate::components::common::fanout::Receivers;
 use crate::components::common::server::{GrpcServer, HttpServer};
 use crate::lang::argument_error::ArgumentError;
@@ -43,6 +44,11 @@ arguments! {
 }
 
 impl Limits {
+    /// The budget of all bodies that are in work.
+    pub(crate) fn budget(&self) -> ByteBudget {
+        ByteBudget::new(usize::try_from(self.max_bytes_in_flight.get()).unwrap_or(usize::MAX))
+    }
+
     fn check(&self) -> Result<(), ArgumentError> {
         if self.max_body_bytes.get() < MIN_BODY_BYTES {
             let message = "max_body_bytes must be at least 64KiB";

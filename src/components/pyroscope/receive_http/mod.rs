@@ -1,8 +1,7 @@
 //! `pyroscope.receive_http`: takes the profiles that programs and other collectors send.
 //!
 //! In: requests of `/ingest` and pushes of push.v1 on a port of its own. Out: profiles to the receivers, not decoded;
-//! what the receivers answer decides the answer. `routes` answers requests, `ingest` and `push` make profiles of them,
-//! `intake` bounds their bodies.
+//! what the receivers answer decides the answer. `routes` answers requests, `ingest` and `push` make profiles of them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,13 +11,14 @@ use tokio::sync::Notify;
 
 use crate::base::{BoxFuture, Shutdown};
 use crate::components::common::fanout::{Fanout, LaneMetrics};
+use crate::components::common::intake::Intake;
 use crate::components::common::listening::OpenPort;
+use crate::components::common::server::HttpServer;
 use crate::lang::value::Value;
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
 
 mod arguments;
 mod ingest;
-mod intake;
 mod metrics;
 mod push;
 mod routes;
@@ -26,7 +26,6 @@ mod routes;
 mod tests;
 
 use arguments::{Limits, ReceiveArguments};
-use intake::Intake;
 use metrics::ReceiveMetrics;
 use routes::Handlers;
 
@@ -53,6 +52,7 @@ struct Receive {
 #[derive(Clone)]
 struct Serving {
     port: Arc<OpenPort>,
+    http: HttpServer,
     limits: Limits,
     grace: Duration,
 }
@@ -76,14 +76,15 @@ fn build(
 impl Serving {
     fn new(arguments: &ReceiveArguments, before: Option<&OpenPort>) -> Result<Self, ComponentError> {
         Ok(Self {
-            port: Arc::new(OpenPort::open(&arguments.http, before)?),
+            port: Arc::new(OpenPort::open(arguments.http.port("http"), before)?),
+            http: arguments.http.clone(),
             limits: arguments.limits.clone(),
             grace: arguments.graceful_shutdown_timeout,
         })
     }
 
     fn is_as(&self, arguments: &ReceiveArguments) -> bool {
-        *self.port.arguments() == arguments.http
+        self.http == arguments.http
             && self.limits == arguments.limits
             && self.grace == arguments.graceful_shutdown_timeout
     }
@@ -102,12 +103,14 @@ impl Receive {
             let handlers = Handlers {
                 fanout: self.fanout.clone(),
                 metrics: self.metrics.clone(),
-                intake: Intake::new(&serving.limits, serving.port.arguments().server_read_timeout),
-                answer_within: serving.port.arguments().server_write_timeout,
+                intake: Intake::new(
+                    serving.limits.budget(),
+                    serving.limits.max_body_bytes.get(),
+                    serving.http.server_read_timeout,
+                ),
+                answer_within: serving.http.server_write_timeout,
             };
-            self.metrics
-                .connections_limit
-                .set(serving.port.arguments().listen.conn_limit);
+            self.metrics.connections_limit.set(serving.http.listen.conn_limit);
             generations.spawn(listener.serve(routes::router(handlers), stop.clone()));
             let address = serving.port.local_addr();
             (self.context.health)(HealthState::Healthy, format!("listening on {address}"));

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use http::HeaderMap;
 
+use crate::components::common::intake::{Intake, TakenBody};
 use crate::components::pyroscope::receive_http::ingest::with_service;
-use crate::components::pyroscope::receive_http::intake::{Intake, TakenBody};
 use crate::profile::RawProfile;
 use crate::profile::upload::Upload;
 use crate::wire::connect::{self, CallHeaders, Codec, ConnectError};

@@ -13,8 +13,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 
 use crate::components::common::fanout::Fanout;
+use crate::components::common::intake::Intake;
 use crate::components::pyroscope::receive_http::ingest::IngestRequest;
-use crate::components::pyroscope::receive_http::intake::Intake;
 use crate::components::pyroscope::receive_http::metrics::ReceiveMetrics;
 use crate::components::pyroscope::receive_http::push;
 use crate::profile::{RawProfile, RefusedProfile, SinkError};

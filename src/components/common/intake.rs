@@ -13,7 +13,6 @@ use http::header::CONTENT_LENGTH;
 
 use crate::admin::drain::drain;
 use crate::base::bytes::{ByteBudget, HeldBytes};
-use crate::components::pyroscope::receive_http::arguments::Limits;
 use crate::wire::connect::{Code, Compression, ConnectError};
 
 /// Step in which a body takes budget as it arrives, in bytes. A body that is announced and does not come holds no more
@@ -21,14 +20,14 @@ use crate::wire::connect::{Code, Compression, ConnectError};
 const STEP_BYTES: usize = 256 << 10;
 
 /// Reads the bodies of requests within bounds.
-pub(super) struct Intake {
+pub(crate) struct Intake {
     budget: ByteBudget,
     max_body: usize,
     read_within: Duration,
 }
 
 /// A body that counts against the budget.
-pub(super) struct TakenBody {
+pub(crate) struct TakenBody {
     /// The bytes of the body, after the head that it was given.
     pub bytes: Bytes,
     held: Vec<HeldBytes>,
@@ -36,24 +35,24 @@ pub(super) struct TakenBody {
 
 impl TakenBody {
     /// The bytes, and their claim on the budget.
-    pub(super) fn split(self) -> (Bytes, impl Send) {
+    pub(crate) fn split(self) -> (Bytes, impl Send) {
         (self.bytes, self.held)
     }
 }
 
 impl Intake {
-    /// An intake with these limits. A body that takes longer than `read_within` is given up.
-    pub(super) fn new(limits: &Limits, read_within: Duration) -> Self {
-        let bytes = |size: u64| usize::try_from(size).unwrap_or(usize::MAX);
+    /// An intake of bodies of up to `max_body` bytes, which share a budget. A body that takes longer than `read_within`
+    /// is given up.
+    pub(crate) fn new(budget: ByteBudget, max_body: u64, read_within: Duration) -> Self {
         Self {
-            budget: ByteBudget::new(bytes(limits.max_bytes_in_flight.get())),
-            max_body: bytes(limits.max_body_bytes.get()),
+            budget,
+            max_body: usize::try_from(max_body).unwrap_or(usize::MAX),
             read_within,
         }
     }
 
     /// Reads a body without decompressing it, and puts `head` before it.
-    pub(super) async fn read(&self, headers: &HeaderMap, body: Body, head: Vec<u8>) -> Result<TakenBody, ConnectError> {
+    pub(crate) async fn read(&self, headers: &HeaderMap, body: Body, head: Vec<u8>) -> Result<TakenBody, ConnectError> {
         let announced = headers
             .get(CONTENT_LENGTH)
             .and_then(|value| value.to_str().ok()?.parse().ok());
@@ -74,7 +73,7 @@ impl Intake {
     }
 
     /// Decompresses a body within the limits.
-    pub(super) async fn unpack(&self, compression: Compression, body: TakenBody) -> Result<TakenBody, ConnectError> {
+    pub(crate) async fn unpack(&self, compression: Compression, body: TakenBody) -> Result<TakenBody, ConnectError> {
         if compression == Compression::Identity {
             return Ok(body);
         }
@@ -99,9 +98,9 @@ impl Intake {
         Err(self.too_large())
     }
 
-    /// Takes bytes of the budget.
-    pub(super) fn take(&self, bytes: usize) -> Result<HeldBytes, ConnectError> {
-        self.budget.try_take(bytes).ok_or_else(|| {
+    /// Takes bytes of the budget, or all of it for what would not fit even alone.
+    pub(crate) fn take(&self, bytes: usize) -> Result<HeldBytes, ConnectError> {
+        self.budget.try_take(bytes.min(self.budget.total())).ok_or_else(|| {
             let message = format!(
                 "bodies in work hold {} of {} bytes, {bytes} more are not free: try again",
                 self.budget.total() - self.budget.free(),
