@@ -9,6 +9,7 @@ use crate::components::discovery::{
 };
 use crate::components::import::{file as import_file, git as import_git, http as import_http, string as import_string};
 use crate::components::local::{file as local_file, file_match as local_file_match};
+use crate::components::otelcol::receiver::otlp as otelcol_receiver_otlp;
 use crate::components::prometheus::exporter::own as prometheus_exporter_self;
 use crate::components::pyroscope::{
     ebpf as pyroscope_ebpf, enrich as pyroscope_enrich, java as pyroscope_java, receive_http as pyroscope_receive_http,
@@ -21,6 +22,7 @@ pub(crate) mod common;
 pub(crate) mod discovery;
 pub(crate) mod import;
 pub(crate) mod local;
+pub(crate) mod otelcol;
 pub(crate) mod prometheus;
 pub(crate) mod pyroscope;
 pub(crate) mod remote;
@@ -66,6 +68,7 @@ pub const ALL: &[&dyn AnyDefinition] = &[
     &import_string::DEFINITION,
     &local_file::DEFINITION,
     &local_file_match::DEFINITION,
+    &otelcol_receiver_otlp::DEFINITION,
     &prometheus_exporter_self::DEFINITION,
     &pyroscope_ebpf::DEFINITION,
     &pyroscope_enrich::DEFINITION,

@@ -10,6 +10,7 @@ pub(crate) mod consul_catalog;
 pub(crate) mod detector;
 pub(crate) mod discovery;
 pub(crate) mod docker_daemon;
+pub(crate) mod endpoint;
 pub(crate) mod environment;
 pub(crate) mod expiring;
 pub(crate) mod fanout;

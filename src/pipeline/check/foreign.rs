@@ -96,7 +96,6 @@ pub(crate) const NAMES: &[&str] = &[
     "otelcol.receiver.loki",
     "otelcol.receiver.nginx",
     "otelcol.receiver.opencensus",
-    "otelcol.receiver.otlp",
     "otelcol.receiver.prometheus",
     "otelcol.receiver.solace",
     "otelcol.receiver.splunkhec",

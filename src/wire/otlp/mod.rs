@@ -23,6 +23,9 @@ use crate::wire::connect::{self, Codec, ConnectError};
 pub(crate) use batch::{ExportBatch, ExportOutcome};
 pub use weight::export as weight;
 
+/// Route of the call that exports profiles.
+pub(crate) const EXPORT_ROUTE: &str = "opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
+
 /// Path to which the same request is posted without gRPC.
 pub(crate) const HTTP_ROUTE: &str = "v1development/profiles";
 

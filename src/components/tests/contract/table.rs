@@ -205,6 +205,15 @@ pub(super) const ROWS: &[Row] = &[
         "path_targets = [{\"__path__\" = \"{folder}/**\"}]",
         ("sync_period = \"10ms\"", "sync_period = \"1h\"", ""),
     ),
+    row(
+        "otelcol.receiver.otlp",
+        "output {\n profiles = [sink]\n}",
+        (
+            "grpc {\n endpoint = \"127.0.0.1:0\"\n}",
+            "http {\n endpoint = \"127.0.0.1:0\"\n}\ngrpc {\n endpoint = \"127.0.0.1:0\"\n}",
+            "http {\n endpoint = \"127.0.0.1:{taken}\"\n}",
+        ),
+    ),
     row("prometheus.exporter.self", "", ("", "", "")),
     // Idle at first: a session looks at the whole machine.
     row(

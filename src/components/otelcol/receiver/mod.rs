@@ -1,0 +1,3 @@
+//! `otelcol.receiver.*`: what takes the profiles of OpenTelemetry.
+
+pub(crate) mod otlp;

@@ -1,0 +1,51 @@
+//! Metrics of `otelcol.receiver.otlp`. The names are ours: Alloy's component has none for profiles.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+
+use crate::telemetry::metrics::Scope;
+
+type Labels = Vec<(&'static str, String)>;
+
+/// Handles of the component's metrics.
+#[derive(Clone, Default)]
+pub(super) struct ReceiverMetrics {
+    requests: Family<Labels, Counter>,
+    profiles: Counter,
+    rejected: Counter,
+}
+
+impl ReceiverMetrics {
+    /// Makes the handles and registers them in `scope`.
+    pub(super) fn new(scope: &Scope) -> Self {
+        let metrics = Self::default();
+        scope.register(
+            "otelcol_receiver_otlp_requests",
+            "Requests, by transport and status",
+            metrics.requests.clone(),
+        );
+        scope.register(
+            "otelcol_receiver_otlp_profiles",
+            "Profiles that came, counted for each service",
+            metrics.profiles.clone(),
+        );
+        scope.register(
+            "otelcol_receiver_otlp_rejected_profiles",
+            "Profiles that came and that a receiver did not take",
+            metrics.rejected.clone(),
+        );
+        metrics
+    }
+
+    /// Counts a request by its transport, `grpc` or `http`, and the status that it would have by HTTP.
+    pub(super) fn request(&self, transport: &'static str, status: u16) {
+        let labels = vec![("transport", transport.to_owned()), ("status", status.to_string())];
+        self.requests.get_or_create_owned(&labels).inc();
+    }
+
+    /// Counts profiles that came, and those of them that were refused.
+    pub(super) fn came(&self, profiles: usize, rejected: usize) {
+        self.profiles.inc_by(profiles as u64);
+        self.rejected.inc_by(rejected as u64);
+    }
+}

@@ -1,0 +1,188 @@
+//! `otelcol.receiver.otlp`: takes the profiles that OpenTelemetry's programs send.
+//!
+//! In: export requests by gRPC and HTTP, each on a port of its own. Out: profiles as pprof to the receivers; what the
+//! receivers answer decides the answer. `routes` answers requests, `wire::otlp` makes profiles of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use crate::base::{BoxFuture, Shutdown};
+use crate::components::common::fanout::{Fanout, LaneMetrics};
+use crate::components::common::intake::Intake;
+use crate::components::common::listening::OpenPort;
+use crate::lang::value::Value;
+use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
+use crate::wire::grpc::PREFIX_BYTES;
+
+mod arguments;
+mod metrics;
+mod routes;
+#[cfg(test)]
+mod tests;
+
+use arguments::ReceiverArguments;
+use metrics::ReceiverMetrics;
+use routes::Handlers;
+
+/// Longest time that a body may take to come.
+const READ_WITHIN: Duration = Duration::from_secs(30);
+/// Longest time from a body to its answer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+/// How long requests under way may take to end when the server stops.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// The definition of `otelcol.receiver.otlp`.
+pub(crate) const DEFINITION: Definition<ReceiverArguments> = Definition {
+    name: "otelcol.receiver.otlp",
+    stability: Stability::GenerallyAvailable,
+    exports: &[],
+    metrics: |scope| drop((ReceiverMetrics::new(scope), LaneMetrics::new(scope))),
+    build: Some(build),
+    doc: "`otelcol.receiver.otlp` takes the profiles that programs and collectors of OpenTelemetry send.",
+};
+
+struct Receive {
+    context: Context,
+    fanout: Arc<Fanout>,
+    metrics: ReceiverMetrics,
+    serving: Mutex<Serving>,
+    /// Wakes the run loop: ports or limits changed.
+    changed: Notify,
+}
+
+/// The open ports, and the arguments that they were opened with.
+#[derive(Clone)]
+struct Serving {
+    grpc: Option<Arc<OpenPort>>,
+    http: Option<Arc<OpenPort>>,
+    arguments: Arc<ReceiverArguments>,
+}
+
+fn build(
+    context: Context,
+    arguments: Arc<ReceiverArguments>,
+) -> Result<Arc<dyn Component<ReceiverArguments>>, ComponentError> {
+    let serving = Serving::new(arguments.clone(), None)?;
+    let fanout = Fanout::until_taken(&context);
+    fanout.update(&arguments.output.profiles);
+    Ok(Arc::new(Receive {
+        metrics: ReceiverMetrics::new(&context.metrics),
+        context,
+        fanout: Arc::new(fanout),
+        serving: Mutex::new(serving),
+        changed: Notify::new(),
+    }))
+}
+
+impl Serving {
+    fn new(arguments: Arc<ReceiverArguments>, before: Option<&Self>) -> Result<Self, ComponentError> {
+        let grpc = arguments.grpc.as_ref().map(|grpc| {
+            let before = before.and_then(|before| before.grpc.as_deref());
+            OpenPort::open(grpc.port(), before).map(Arc::new)
+        });
+        let http = arguments.http.as_ref().map(|http| {
+            let before = before.and_then(|before| before.http.as_deref());
+            OpenPort::open(http.port(), before).map(Arc::new)
+        });
+        Ok(Self {
+            grpc: grpc.transpose()?,
+            http: http.transpose()?,
+            arguments,
+        })
+    }
+
+    fn is_as(&self, arguments: &ReceiverArguments) -> bool {
+        let own = &self.arguments;
+        (&own.grpc, &own.http, &own.limits) == (&arguments.grpc, &arguments.http, &arguments.limits)
+    }
+
+    /// Name and address of each port.
+    fn addresses(&self) -> Vec<(&'static str, String)> {
+        let ports = [("grpc", &self.grpc), ("http", &self.http)];
+        let open = ports
+            .into_iter()
+            .filter_map(|(name, port)| Some((name, port.as_ref()?)));
+        open.map(|(name, port)| (name, port.local_addr().to_string())).collect()
+    }
+}
+
+impl Receive {
+    /// Each port with its routes. All requests share one budget.
+    fn routers(&self, serving: &Serving) -> Vec<(Arc<OpenPort>, Router)> {
+        let budget = serving.arguments.limits.budget();
+        let handlers = |max_body| Handlers {
+            fanout: self.fanout.clone(),
+            metrics: self.metrics.clone(),
+            intake: Intake::new(budget.clone(), max_body, READ_WITHIN),
+            answer_within: ANSWER_WITHIN,
+        };
+        let mut routers = Vec::new();
+        if let (Some(port), Some(grpc)) = (&serving.grpc, &serving.arguments.grpc) {
+            let handlers = handlers(grpc.max_recv_msg_size.get().saturating_add(PREFIX_BYTES as u64));
+            routers.push((port.clone(), routes::grpc_router(handlers)));
+        }
+        if let (Some(port), Some(http)) = (&serving.http, &serving.arguments.http) {
+            let handlers = handlers(http.max_request_body_size.get());
+            routers.push((port.clone(), routes::http_router(handlers)));
+        }
+        routers
+    }
+
+    /// Serves until the shutdown, with new listeners whenever the arguments ask for them. Requests of the old ones
+    /// finish while the new ones serve.
+    async fn work(self: Arc<Self>, shutdown: Shutdown) -> Result<(), ComponentError> {
+        let mut generations = tokio::task::JoinSet::new();
+        loop {
+            let serving = self.serving.lock().clone();
+            let stop = shutdown.child_token();
+            for (port, router) in self.routers(&serving) {
+                let failed = |error: std::io::Error| ComponentError(format!("cannot serve on the port: {error}"));
+                let listener = port.listener(GRACE).map_err(failed)?;
+                generations.spawn(listener.serve(router, stop.clone()));
+            }
+            let addresses = serving.addresses().into_iter();
+            let addresses: Vec<String> = addresses.map(|(name, address)| format!("{address} ({name})")).collect();
+            (self.context.health)(HealthState::Healthy, format!("listening on {}", addresses.join(", ")));
+            // The sockets of a generation that ends close with it.
+            drop(serving);
+            tokio::select! {
+                () = shutdown.cancelled() => {
+                    while generations.join_next().await.is_some() {}
+                    return Ok(());
+                }
+                () = self.changed.notified() => stop.cancel(),
+            }
+            while generations.try_join_next().is_some() {}
+        }
+    }
+}
+
+impl Component<ReceiverArguments> for Receive {
+    fn update(&self, arguments: Arc<ReceiverArguments>) -> Result<(), ComponentError> {
+        let mut serving = self.serving.lock();
+        if !serving.is_as(&arguments) {
+            *serving = Serving::new(arguments.clone(), Some(&serving))?;
+            self.changed.notify_one();
+        }
+        drop(serving);
+        self.fanout.update(&arguments.output.profiles);
+        Ok(())
+    }
+
+    fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
+        Box::pin(self.work(shutdown))
+    }
+
+    fn debug_info(&self) -> Value {
+        let addresses = self.serving.lock().addresses().into_iter();
+        Value::object(addresses.map(|(name, address)| (name, Value::string(address))))
+    }
+
+    fn is_exclusive(&self) -> bool {
+        true
+    }
+}

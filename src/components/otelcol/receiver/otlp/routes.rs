@@ -1,0 +1,215 @@
+//! The routes of the two ports, and the answers: a success when every receiver has taken the profiles, else the status
+//! that says whether to try again.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, StatusCode, Version};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use bytes::Bytes;
+
+use crate::admin::grpc;
+use crate::components::common::fanout::Fanout;
+use crate::components::common::intake::{Intake, TakenBody};
+use crate::components::otelcol::receiver::otlp::metrics::ReceiverMetrics;
+use crate::profile::{RawProfile, RefusedProfile, pprof};
+use crate::wire::connect::{self, CallHeaders, Code, Codec, Compression, ConnectError};
+use crate::wire::grpc::{PREFIX_BYTES, Prefix, call_headers};
+use crate::wire::grpc_status;
+use crate::wire::otlp::{self, EXPORT_ROUTE, ExportBatch, ExportOutcome, HTTP_ROUTE};
+use crate::wire::proto::otlp::{ExportProfilesServiceRequest, ExportProfilesServiceResponse};
+
+/// Seconds after which a program that was refused may try again.
+const RETRY_AFTER_SECONDS: &str = "1";
+
+/// What the handlers of requests need.
+pub(super) struct Handlers {
+    /// The receivers of the profiles.
+    pub fanout: Arc<Fanout>,
+    /// The metrics of the component.
+    pub metrics: ReceiverMetrics,
+    /// Reads the bodies of requests.
+    pub intake: Intake,
+    /// Longest time from a body to its answer.
+    pub answer_within: Duration,
+}
+
+/// The routes of the port for HTTP.
+pub(super) fn http_router(handlers: Handlers) -> Router {
+    Router::new()
+        .route(&format!("/{HTTP_ROUTE}"), post(by_http))
+        .with_state(Arc::new(handlers))
+}
+
+/// The routes of the port for gRPC. Calls for other signals are told that they are not implemented.
+pub(super) fn grpc_router(handlers: Handlers) -> Router {
+    Router::new()
+        .route(&format!("/{EXPORT_ROUTE}"), post(by_grpc))
+        .fallback(unknown_call)
+        .with_state(Arc::new(handlers))
+}
+
+async fn unknown_call(request: Request<Body>) -> Response {
+    let path = request.uri().path().trim_start_matches('/');
+    let message = format!("`{path}` is not implemented: only profiles are taken here");
+    grpc::failure(Code::Unimplemented.grpc_number(), &message, &[])
+}
+
+async fn by_http(State(handlers): State<Arc<Handlers>>, request: Request<Body>) -> Response {
+    let is_json = |value: &HeaderValue| value.as_bytes().starts_with(Codec::Json.content_type().as_bytes());
+    let codec = if request.headers().get(CONTENT_TYPE).is_some_and(is_json) {
+        Codec::Json
+    } else {
+        Codec::Proto
+    };
+    let (status, mut response) = match handlers.take_http(request).await {
+        Ok(answer) => (200, connect::encode(codec, &answer).into_response()),
+        Err(error) => (error.status, refusal(codec, &error)),
+    };
+    handlers.metrics.request("http", status);
+    let kind = HeaderValue::from_static(otlp::content_type(codec));
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+async fn by_grpc(State(handlers): State<Arc<Handlers>>, request: Request<Body>) -> Response {
+    let (status, response) = match handlers.take_grpc(request).await {
+        Ok(answer) => (200, framed(&connect::encode(Codec::Proto, &answer))),
+        Err(error) => {
+            tracing::debug!(status = error.status, error = %error, "profiles refused");
+            let details = if error.details.is_empty() {
+                Bytes::new()
+            } else {
+                grpc_status::encode(&error)
+            };
+            let code = error.code.grpc_number();
+            (error.status, grpc::failure(code, &error.message, &details))
+        }
+    };
+    handlers.metrics.request("grpc", status);
+    response
+}
+
+/// A message with the bytes that stand before it.
+fn framed(message: &[u8]) -> Response {
+    let prefix = Prefix {
+        is_compressed: false,
+        length: message.len() as u32,
+    };
+    grpc::success([&prefix.to_bytes(), message].concat().into(), None)
+}
+
+fn refusal(codec: Codec, error: &ConnectError) -> Response {
+    tracing::debug!(status = error.status, error = %error, "profiles refused");
+    let status = StatusCode::from_u16(error.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let body = match codec {
+        Codec::Proto => grpc_status::encode(error),
+        Codec::Json => grpc_status::to_json(error),
+    };
+    let mut response = (status, body).into_response();
+    if matches!(error.code, Code::Unavailable | Code::ResourceExhausted) {
+        let seconds = HeaderValue::from_static(RETRY_AFTER_SECONDS);
+        response.headers_mut().insert(RETRY_AFTER, seconds);
+    }
+    response
+}
+
+impl Handlers {
+    async fn take_http(&self, request: Request<Body>) -> Result<ExportProfilesServiceResponse, ConnectError> {
+        let (parts, body) = request.into_parts();
+        let call = CallHeaders::read(&parts.headers)?;
+        let body = self.intake.read(&parts.headers, body, Vec::new()).await?;
+        let body = self.intake.unpack(call.compression, body).await?;
+        self.take(call.codec, body).await
+    }
+
+    async fn take_grpc(&self, request: Request<Body>) -> Result<ExportProfilesServiceResponse, ConnectError> {
+        if request.version() != Version::HTTP_2 {
+            return Err(ConnectError::new(Code::Unimplemented, "gRPC needs HTTP/2"));
+        }
+        let (parts, body) = request.into_parts();
+        let call = call_headers(&parts.headers)?;
+        let mut body = self.intake.read(&parts.headers, body, Vec::new()).await?;
+        let prefix = prefix_of(&body.bytes)?;
+        body.bytes = body.bytes.split_off(PREFIX_BYTES);
+        let compression = match call.compression {
+            _ if !prefix.is_compressed => Compression::Identity,
+            Compression::Identity => {
+                let message = "the message is compressed, and the header grpc-encoding does not say how";
+                return Err(ConnectError::invalid(message));
+            }
+            named => named,
+        };
+        let body = self.intake.unpack(compression, body).await?;
+        self.take(call.codec, body).await
+    }
+
+    /// Makes profiles of a request and hands them to the receivers.
+    async fn take(&self, codec: Codec, body: TakenBody) -> Result<ExportProfilesServiceResponse, ConnectError> {
+        let (bytes, _held) = body.split();
+        let mut weighed = self.intake.take(otlp::weight(codec, &bytes)?)?;
+        let read = tokio::task::spawn_blocking(move || read(codec, bytes)).await;
+        let read = read.map_err(|error| ConnectError::new(Code::Internal, format!("reading failed: {error}")))?;
+        let (profiles, outcome) = read?;
+        weighed.keep(profiles.iter().map(|profile| profile.pprof.len()).sum());
+        let count = profiles.len();
+        let refused = if profiles.is_empty() {
+            Vec::new()
+        } else {
+            self.forward(profiles).await?
+        };
+        self.metrics.came(count, refused.len());
+        outcome.finish(refused)
+    }
+
+    /// Hands profiles to the receivers. A client that has waited too long is asked to send again: the profiles may then
+    /// be there twice, which is better than not at all.
+    async fn forward(&self, profiles: Vec<RawProfile>) -> Result<Vec<RefusedProfile>, ConnectError> {
+        let forwarded = tokio::time::timeout(self.answer_within, self.fanout.append(profiles));
+        forwarded.await.map_err(|_| {
+            let seconds = self.answer_within.as_secs();
+            let message = format!("the receivers did not take the profiles within {seconds} s, try again");
+            ConnectError::new(Code::Unavailable, message)
+        })
+    }
+}
+
+/// The bytes before the one message of a body.
+fn prefix_of(body: &[u8]) -> Result<Prefix, ConnectError> {
+    let (prefix, message) = body
+        .split_first_chunk()
+        .ok_or_else(|| ConnectError::invalid("the body ends before its message"))?;
+    let prefix = Prefix::read(*prefix)?;
+    if prefix.length as usize != message.len() {
+        return Err(ConnectError::invalid(format!(
+            "the message has {} bytes, and {} are announced",
+            message.len(),
+            prefix.length
+        )));
+    }
+    Ok(prefix)
+}
+
+/// Reads a request; its profiles become pprof, compressed.
+fn read(codec: Codec, bytes: Bytes) -> Result<(Vec<RawProfile>, ExportOutcome), ConnectError> {
+    let request: ExportProfilesServiceRequest = connect::decode(codec, bytes)?;
+    let (profiles, outcome) = ExportBatch::read(&request, now_nanos())?.split();
+    let profiles = profiles.into_iter().map(|profile| {
+        let (raw, _) = profile.into_parts();
+        RawProfile {
+            pprof: pprof::gzip(&raw.pprof).into(),
+            ..raw
+        }
+    });
+    Ok((profiles.collect(), outcome))
+}
+
+fn now_nanos() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}
