@@ -6,6 +6,7 @@
 mod form;
 mod format;
 mod jfr;
+mod meaning;
 mod pprof;
 mod query;
 mod text;

@@ -1,17 +1,17 @@
 //! Folded stacks as text: `main;work;parse 12` on each line (`groups`), or one stack on each line that counts once
 //! (`lines`).
 //!
-//! As in Pyroscope, the last part of the application's name determines the type of the values; parts with an uncertain
-//! meaning are refused by name.
+//! The application's name determines the type of the values ([`Meaning`]).
 
 use hashbrown::HashMap;
 
 use crate::profile::DecodedProfile;
 use crate::profile::decoded::Columns;
-use crate::profile::pprof::{Builder, Profile, ValueType};
+use crate::profile::pprof::{Builder, Profile};
 use crate::wire::connect::ConnectError;
-use crate::wire::ingest::format::{Format, Opening, Payload, ReadError, labels, too_large};
-use crate::wire::ingest::query::{DEFAULT_SAMPLE_RATE, IngestQuery};
+use crate::wire::ingest::format::{Format, Opening, Payload, ReadError, too_large};
+use crate::wire::ingest::meaning::Meaning;
+use crate::wire::ingest::query::IngestQuery;
 
 /// Each line is a stack and its count. This is the default format of the protocol.
 pub(crate) static GROUPS: Format = Format {
@@ -40,8 +40,6 @@ enum Counts {
     One,
 }
 
-const SECOND_NANOS: i64 = 1_000_000_000;
-
 /// Maximum length of a line, as in Pyroscope, which silently drops the rest of the body; here a longer line is an
 /// error.
 const MAX_LINE_BYTES: usize = 64 << 10;
@@ -52,9 +50,9 @@ const MAX_STACKS: usize = 1 << 18;
 const MAX_FRAMES: usize = 1 << 22;
 const MAX_NAMES: usize = 1 << 16;
 
-/// Memory for each of them in bytes: in columns that have room for twice as many, in the table of names, and in the
-/// profile that is written from them.
-const STACK_BYTES: usize = 64;
+/// Memory for each of them in bytes: in columns that have room for twice as many, in the tables of stacks and names,
+/// and in the profile that is written from them.
+const STACK_BYTES: usize = 160;
 const FRAME_BYTES: usize = 16;
 const NAME_BYTES: usize = 512;
 
@@ -85,22 +83,17 @@ fn read(
     if body.len() > opening.limit() {
         return Err(too_large(opening.limit()).into());
     }
-    let kind = TextType::of(query).map_err(|reason| ConnectError::invalid(reason).with_status(422))?;
+    let meaning = Meaning::of(&query.app, query)?;
     let columns = Columns::read(body, |body| {
         let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
-        let profile = kind.profile(text, counts, query)?;
+        let profile = profile(text, counts, meaning.profile(query), meaning.scale)?;
         if profile.sample_count() == 0 {
             return Err("no line is a stack and a count".to_owned());
         }
         Ok(profile)
     })
     .map_err(|reason| ConnectError::invalid(format!("cannot read the profile as folded stacks: {reason}")))?;
-    Ok(vec![DecodedProfile {
-        labels: labels(query, &kind.app, kind.name),
-        id: "".into(),
-        columns,
-        pprof: None,
-    }])
+    Ok(vec![meaning.decoded(query, columns)])
 }
 
 /// Maximum memory in bytes of the profile of a text, computed without building it.
@@ -121,111 +114,57 @@ fn weight(text: &[u8], counts: Counts) -> Result<usize, TooMany> {
     Ok(2 * text.len() + stacks * STACK_BYTES + frames * FRAME_BYTES + names * NAME_BYTES)
 }
 
-/// Application, name and type of a text profile.
-struct TextType {
-    /// Application without the part that names the type.
-    app: String,
-    /// Value of the label `__name__`.
-    name: &'static str,
-    kind: &'static str,
-    unit: &'static str,
-    period: Option<i64>,
-    scale: i64,
+/// The profile of the lines of `text`. Equal stacks are one sample.
+fn profile<'a>(text: &'a str, counts: Counts, about: Profile<'a>, scale: i64) -> Result<Profile<'a>, String> {
+    let sums = sums(text, counts)?;
+    let mut builder = Builder::new(about);
+    let mut locations: HashMap<&str, u32> = HashMap::new();
+    let mut frames = Vec::new();
+    for (stack, count) in sums {
+        // The text has the root first, pprof the leaf first.
+        frames.clear();
+        for name in stack.rsplit(';').filter(|name| !name.is_empty()) {
+            frames.push(*locations.entry(name).or_insert_with(|| builder.named(name)));
+        }
+        if locations.len() > MAX_NAMES {
+            return Err(format!("there are more than {MAX_NAMES} names"));
+        }
+        builder.sample(frames.iter().copied(), [], &[count.saturating_mul(scale)]);
+    }
+    Ok(builder.finish())
 }
 
-impl TextType {
-    /// The type for the application's name and the sample rate.
-    fn of(query: &IngestQuery) -> Result<Self, String> {
-        let (app, suffix) = query.app.rsplit_once('.').unwrap_or((&query.app, ""));
-        let memory = |kind, unit| Self {
-            app: app.to_owned(),
-            name: "memory",
-            kind,
-            unit,
-            period: None,
-            scale: 1,
-        };
-        Ok(match suffix {
-            "" | "cpu" => match SECOND_NANOS.checked_div(i64::from(query.sample_rate.unwrap_or(DEFAULT_SAMPLE_RATE))) {
-                Some(period) => Self {
-                    app: app.to_owned(),
-                    name: "process_cpu",
-                    kind: "cpu",
-                    unit: "nanoseconds",
-                    period: Some(period),
-                    scale: period,
-                },
-                None => Self {
-                    app: app.to_owned(),
-                    name: "process_cpu",
-                    kind: "samples",
-                    unit: "count",
-                    period: Some(0),
-                    scale: 1,
-                },
-            },
-            "inuse_objects" => memory("inuse_objects", "count"),
-            "alloc_objects" => memory("alloc_objects", "count"),
-            "inuse_space" => memory("inuse_space", "bytes"),
-            "alloc_space" => memory("alloc_space", "bytes"),
-            "bytes" => memory("samples", "bytes"),
-            other => return Err(format!("unknown profile type: {other}")),
-        })
-    }
-
-    /// The profile of the lines of `text`.
-    fn profile<'a>(&self, text: &'a str, counts: Counts, query: &IngestQuery) -> Result<Profile<'a>, String> {
-        let mut about = Profile {
-            sample_types: vec![ValueType {
-                kind: self.kind,
-                unit: self.unit,
-            }],
-            time_nanos: query.from_nanos,
-            duration_nanos: query.duration_nanos(),
-            ..Profile::default()
-        };
-        if let Some(period) = self.period {
-            about.period = period;
-            about.period_type = ValueType {
-                kind: "cpu",
-                unit: "nanoseconds",
-            };
+/// The stacks of `text` in the order in which they come first, with the sums of their counts.
+fn sums(text: &str, counts: Counts) -> Result<Vec<(&str, i64)>, String> {
+    let mut sums: Vec<(&str, i64)> = Vec::new();
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    for (index, line) in text.lines().enumerate() {
+        if line.len() > MAX_LINE_BYTES {
+            return Err(format!("line {} is longer than {MAX_LINE_BYTES} bytes", index + 1));
         }
-        let mut builder = Builder::new(about);
-        let mut locations: HashMap<&str, u32> = HashMap::new();
-        let mut frames = Vec::new();
-        for (index, line) in text.lines().enumerate() {
-            if line.len() > MAX_LINE_BYTES {
-                return Err(format!("line {} is longer than {MAX_LINE_BYTES} bytes", index + 1));
+        let (stack, count) = match (counts, line.rsplit_once(' ')) {
+            (Counts::One, _) => (line, 1),
+            // A line without a count is not a stack.
+            (Counts::Given, None) => continue,
+            (Counts::Given, Some((stack, count))) => {
+                let count: i64 = count
+                    .trim()
+                    .parse()
+                    .map_err(|_| format!("line {}: `{count}` is not a count", index + 1))?;
+                (stack, count)
             }
-            let (stack, count) = match (counts, line.rsplit_once(' ')) {
-                (Counts::One, _) => (line, 1),
-                // A line without a count is not a stack.
-                (Counts::Given, None) => continue,
-                (Counts::Given, Some((stack, count))) => {
-                    let count: i64 = count
-                        .trim()
-                        .parse()
-                        .map_err(|_| format!("line {}: `{count}` is not a count", index + 1))?;
-                    (stack, count)
-                }
-            };
-            let stack = stack.trim();
-            if stack.is_empty() {
-                continue;
-            }
-            // The text has the root first, pprof the leaf first.
-            frames.clear();
-            for name in stack.rsplit(';').filter(|name| !name.is_empty()) {
-                frames.push(*locations.entry(name).or_insert_with(|| builder.named(name)));
-            }
-            if locations.len() > MAX_NAMES {
-                return Err(format!("there are more than {MAX_NAMES} names"));
-            }
-            builder.sample(frames.iter().copied(), [], &[count.saturating_mul(self.scale)]);
+        };
+        let stack = stack.trim();
+        if stack.is_empty() {
+            continue;
         }
-        Ok(builder.finish())
+        let place = *known.entry(stack).or_insert(sums.len());
+        match sums.get_mut(place) {
+            Some((_, sum)) => *sum = sum.saturating_add(count),
+            None => sums.push((stack, count)),
+        }
     }
+    Ok(sums)
 }
 
 #[cfg(test)]
@@ -235,7 +174,7 @@ mod tests {
     #[test]
     fn a_text_is_weighed_by_lines_frames_and_names() {
         let weight = |text: &str| weight(text.as_bytes(), Counts::Given);
-        let line = 64 + 16 + 512;
+        let line = 160 + 16 + 512;
         assert_eq!(weight("main 1"), Ok(12 + line));
         assert_eq!(weight("main;work 1"), Ok(22 + line + 16 + 512));
         let many = "a 1\n".repeat(MAX_STACKS);
@@ -246,15 +185,30 @@ mod tests {
         assert_eq!(weight(&";".repeat(MAX_FRAMES)).unwrap_err().what, "frames");
     }
 
+    fn read(text: &str, counts: Counts) -> Result<Profile<'_>, String> {
+        let query = IngestQuery::parse("name=a", 0).unwrap();
+        let meaning = Meaning::of(&query.app, &query).unwrap();
+        profile(text, counts, meaning.profile(&query), 10)
+    }
+
     #[test]
     fn names_have_a_limit() {
-        let query = IngestQuery::parse("name=a", 0).unwrap();
         let of = |count: usize| {
             let text: String = (0..count).map(|name| format!("{name:x} 1\n")).collect();
-            let found = TextType::of(&query).unwrap().profile(&text, Counts::Given, &query);
-            found.map(|profile| profile.functions.len())
+            read(&text, Counts::Given).map(|profile| profile.functions.len())
         };
         assert_eq!(of(MAX_NAMES), Ok(MAX_NAMES));
         assert_eq!(of(MAX_NAMES + 1), Err("there are more than 65536 names".to_owned()));
+    }
+
+    #[test]
+    fn equal_stacks_are_one_sample() {
+        let found = read("a;b 2\na;c 1\n a;b  3\n", Counts::Given).unwrap();
+        assert_eq!(found.values, [50, 10]);
+        let many = "main;work\nmain\n".repeat(20_000);
+        let found = read(&many, Counts::One).unwrap();
+        assert_eq!(found.values, [200_000, 200_000]);
+        let found = read("a 9223372036854775807\na 1\n", Counts::Given).unwrap();
+        assert_eq!(found.values, [i64::MAX]);
     }
 }

@@ -1,0 +1,222 @@
+//! What the values of a format without types count: the part of the application's name after its last dot says it.
+//!
+//! In: the name and the sample rate of an upload. Out: [`Meaning`]. Parts and types are Pyroscope's; another part is
+//! refused by name (422).
+
+use crate::profile::DecodedProfile;
+use crate::profile::decoded::Columns;
+use crate::profile::pprof::{Profile, ValueType};
+use crate::wire::connect::ConnectError;
+use crate::wire::ingest::format::labels;
+use crate::wire::ingest::query::{DEFAULT_SAMPLE_RATE, IngestQuery};
+
+const SECOND_NANOS: i64 = 1_000_000_000;
+
+/// Ticks of a clock: part of the application's name, name of the profile, type of the values.
+const CLOCKS: [(&str, &str, &str); 8] = [
+    ("", "process_cpu", "cpu"),
+    ("cpu", "process_cpu", "cpu"),
+    ("itimer", "process_cpu", "cpu"),
+    ("wall", "wall", "wall"),
+    ("seconds", "wall", "wall"),
+    ("milliseconds", "wall", "wall"),
+    ("microseconds", "wall", "wall"),
+    ("nanoseconds", "wall", "wall"),
+];
+
+/// All other values: part of the application's name, name of the profile, type and unit of the values.
+const COUNTS: [(&str, &str, &str, &str); 18] = [
+    ("inuse_objects", "memory", "inuse_objects", "count"),
+    ("inuse_space", "memory", "inuse_space", "bytes"),
+    ("alloc_objects", "memory", "alloc_objects", "count"),
+    ("alloc_space", "memory", "alloc_space", "bytes"),
+    (
+        "alloc_in_new_tlab_objects",
+        "memory",
+        "alloc_in_new_tlab_objects",
+        "count",
+    ),
+    ("alloc_in_new_tlab_bytes", "memory", "alloc_in_new_tlab_bytes", "bytes"),
+    (
+        "alloc_outside_tlab_objects",
+        "memory",
+        "alloc_outside_tlab_objects",
+        "count",
+    ),
+    (
+        "alloc_outside_tlab_bytes",
+        "memory",
+        "alloc_outside_tlab_bytes",
+        "bytes",
+    ),
+    ("live", "memory", "live", "count"),
+    ("bytes", "memory", "samples", "bytes"),
+    ("goroutines", "goroutine", "goroutine", "count"),
+    ("mutex_count", "mutex", "contentions", "count"),
+    ("mutex_duration", "mutex", "delay", "nanoseconds"),
+    ("block_count", "block", "contentions", "count"),
+    ("block_duration", "block", "delay", "nanoseconds"),
+    ("lock_count", "block", "contentions", "count"),
+    ("lock_duration", "block", "delay", "nanoseconds"),
+    ("exceptions", "exceptions", "samples", "count"),
+];
+
+/// What the values of a profile count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Meaning {
+    /// Application without the part that says what is counted.
+    pub app: String,
+    /// Value of the label `__name__`.
+    pub name: &'static str,
+    /// Type of the values, as `cpu`.
+    pub kind: &'static str,
+    /// Unit of the values, as `nanoseconds`.
+    pub unit: &'static str,
+    /// Nanoseconds between two ticks, of a clock.
+    pub period: Option<i64>,
+    /// Value that a count of one stands for.
+    pub scale: i64,
+}
+
+impl Meaning {
+    /// The meaning of the values of the application `app`. An unknown part after its last dot is 422.
+    pub(super) fn of(app: &str, query: &IngestQuery) -> Result<Self, ConnectError> {
+        let (app, part) = app.rsplit_once('.').unwrap_or((app, ""));
+        if let Some(&(_, name, kind)) = CLOCKS.iter().find(|(known, ..)| *known == part) {
+            return Ok(Self::of_clock(app, name, kind, query));
+        }
+        let found = COUNTS.iter().find(|(known, ..)| *known == part);
+        let Some(&(_, name, kind, unit)) = found else {
+            return Err(ConnectError::invalid(format!("unknown profile type: {part}")).with_status(422));
+        };
+        Ok(Self {
+            app: app.to_owned(),
+            name,
+            kind,
+            unit,
+            period: None,
+            scale: 1,
+        })
+    }
+
+    /// Ticks at the sample rate of the query; with a rate of 0 they stay counts.
+    fn of_clock(app: &str, name: &'static str, kind: &'static str, query: &IngestQuery) -> Self {
+        let rate = i64::from(query.sample_rate.unwrap_or(DEFAULT_SAMPLE_RATE));
+        let period = SECOND_NANOS.checked_div(rate);
+        Self {
+            app: app.to_owned(),
+            name,
+            kind: period.map_or("samples", |_| kind),
+            unit: period.map_or("count", |_| "nanoseconds"),
+            period: Some(period.unwrap_or(0)),
+            scale: period.unwrap_or(1),
+        }
+    }
+
+    /// A profile of such values without samples, with the times of the query.
+    pub(super) fn profile(&self, query: &IngestQuery) -> Profile<'static> {
+        let mut profile = Profile {
+            sample_types: vec![ValueType {
+                kind: self.kind,
+                unit: self.unit,
+            }],
+            time_nanos: query.from_nanos,
+            duration_nanos: query.duration_nanos(),
+            ..Profile::default()
+        };
+        if let Some(period) = self.period {
+            profile.period = period;
+            profile.period_type = ValueType {
+                kind: "cpu",
+                unit: "nanoseconds",
+            };
+        }
+        profile
+    }
+
+    /// Columns of such values with their labels.
+    pub(super) fn decoded(&self, query: &IngestQuery, columns: Columns) -> DecodedProfile {
+        DecodedProfile {
+            labels: labels(query, &self.app, self.name),
+            id: "".into(),
+            columns,
+            pprof: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Service and profile type of values of an application.
+    fn meaning(app: &str, parameters: &str) -> Result<String, String> {
+        let query = IngestQuery::parse(&format!("name={app}{parameters}"), 0).unwrap();
+        let meaning = Meaning::of(&query.app, &query).map_err(|error| error.message)?;
+        let period = meaning.profile(&query).period_type;
+        let Meaning {
+            app, name, kind, unit, ..
+        } = &meaning;
+        Ok(format!("{app} {name}:{kind}:{unit}:{}:{}", period.kind, period.unit))
+    }
+
+    #[test]
+    fn the_part_after_the_last_dot_says_what_is_counted() {
+        for (app, expected) in [
+            ("shop", "shop process_cpu:cpu:nanoseconds:cpu:nanoseconds"),
+            ("a.shop.cpu", "a.shop process_cpu:cpu:nanoseconds:cpu:nanoseconds"),
+            ("shop.itimer", "shop process_cpu:cpu:nanoseconds:cpu:nanoseconds"),
+            ("shop.wall", "shop wall:wall:nanoseconds:cpu:nanoseconds"),
+            ("shop.seconds", "shop wall:wall:nanoseconds:cpu:nanoseconds"),
+            ("shop.nanoseconds", "shop wall:wall:nanoseconds:cpu:nanoseconds"),
+            ("shop.inuse_space", "shop memory:inuse_space:bytes::"),
+            ("shop.alloc_objects", "shop memory:alloc_objects:count::"),
+            (
+                "shop.alloc_in_new_tlab_bytes",
+                "shop memory:alloc_in_new_tlab_bytes:bytes::",
+            ),
+            (
+                "shop.alloc_outside_tlab_objects",
+                "shop memory:alloc_outside_tlab_objects:count::",
+            ),
+            ("shop.live", "shop memory:live:count::"),
+            ("shop.bytes", "shop memory:samples:bytes::"),
+            ("shop.goroutines", "shop goroutine:goroutine:count::"),
+            ("shop.mutex_count", "shop mutex:contentions:count::"),
+            ("shop.mutex_duration", "shop mutex:delay:nanoseconds::"),
+            ("shop.block_count", "shop block:contentions:count::"),
+            ("shop.block_duration", "shop block:delay:nanoseconds::"),
+            ("shop.lock_count", "shop block:contentions:count::"),
+            ("shop.lock_duration", "shop block:delay:nanoseconds::"),
+            ("shop.exceptions", "shop exceptions:samples:count::"),
+        ] {
+            assert_eq!(meaning(app, "").as_deref(), Ok(expected), "{app}");
+            // Units and aggregations are taken and change nothing, as in Pyroscope.
+            let more = "&units=lock_nanoseconds&aggregationType=average";
+            assert_eq!(meaning(app, more).as_deref(), Ok(expected), "{app}");
+        }
+        assert_eq!(meaning("shop.api", "").unwrap_err(), "unknown profile type: api");
+    }
+
+    #[test]
+    fn ticks_stand_for_a_period_unless_the_rate_is_0() {
+        for (rate, kind, period, scale) in [
+            ("", "cpu", 10_000_000, 10_000_000),
+            ("&sampleRate=x", "cpu", 10_000_000, 10_000_000),
+            ("&sampleRate=-5", "cpu", 10_000_000, 10_000_000),
+            ("&sampleRate=1000", "cpu", 1_000_000, 1_000_000),
+            ("&sampleRate=0", "samples", 0, 1),
+        ] {
+            let query = IngestQuery::parse(&format!("name=shop{rate}"), 0).unwrap();
+            let found = Meaning::of(&query.app, &query).unwrap();
+            assert_eq!(
+                (found.kind, found.period, found.scale),
+                (kind, Some(period), scale),
+                "{rate}"
+            );
+        }
+        let query = IngestQuery::parse("name=shop.alloc_space&sampleRate=1000", 0).unwrap();
+        let found = Meaning::of(&query.app, &query).unwrap();
+        assert_eq!((found.period, found.scale), (None, 1));
+    }
+}
