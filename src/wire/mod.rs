@@ -12,7 +12,7 @@ pub(crate) mod error_detail;
 pub(crate) mod flamebearer;
 pub(crate) mod grpc;
 pub mod grpc_status;
-pub(crate) mod ingest;
+pub mod ingest;
 pub(crate) mod json;
 pub(crate) mod jwt;
 pub mod otlp;

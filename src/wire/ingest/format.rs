@@ -12,6 +12,8 @@ use crate::wire::ingest::query::IngestQuery;
 pub(super) struct Format {
     /// Values of the parameter `format` that select it.
     pub names: &'static [&'static str],
+    /// Part of a `Content-Type` that selects it whatever `format` says; empty for none.
+    pub content_type: &'static str,
     /// Form field with the content; empty when the format is not sent in a form.
     pub field: &'static str,
     /// Detects this format in a body without the parameter `format`.

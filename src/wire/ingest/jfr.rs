@@ -14,6 +14,7 @@ use crate::wire::ingest::query::{DEFAULT_SAMPLE_RATE, IngestQuery};
 /// The format of JFR recordings.
 pub(crate) static JFR: Format = Format {
     names: &["jfr"],
+    content_type: "",
     field: "jfr",
     is_like: |body| body.starts_with(b"FLR\0"),
     memory,

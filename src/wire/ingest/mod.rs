@@ -1,20 +1,23 @@
 //! `/ingest`, the protocol of Pyroscope's older SDKs: parameters in the query, profiles in the body.
 //!
-//! In: query text, content type, body. Out: decoded profiles. Each format has a file and an entry in [`FORMATS`];
-//! unsupported formats of the protocol are refused by name (422).
+//! In: query text, content type, body. Out: decoded profiles. Each format has a file and an entry in [`FORMATS`].
 
+mod call_tree;
 mod form;
 mod format;
 mod jfr;
 mod meaning;
+mod nodes;
 mod pprof;
 mod query;
 mod text;
+mod tree;
+mod trie;
 
 use bytes::Bytes;
 
-use crate::profile::DecodedProfile;
 use crate::profile::pprof::MAX_RATIO;
+use crate::profile::{DecodedProfile, RawProfile};
 use crate::wire::connect::ConnectError;
 use crate::wire::ingest::format::{Format, Payload};
 
@@ -22,13 +25,13 @@ pub(crate) use format::{Opening, ReadError};
 pub(crate) use query::IngestQuery;
 
 /// The supported formats. For a body without a format, the first one that detects it is used.
-static FORMATS: [&Format; 4] = [&pprof::PPROF, &jfr::JFR, &text::LINES, &text::GROUPS];
-
-/// Unsupported formats of the protocol, with their content types.
-const UNREAD: [(&str, &str); 3] = [
-    ("trie", "binary/octet-stream+trie"),
-    ("tree", "binary/octet-stream+tree"),
-    ("speedscope", ""),
+static FORMATS: [&Format; 6] = [
+    &pprof::PPROF,
+    &jfr::JFR,
+    &trie::TRIE,
+    &tree::TREE,
+    &text::LINES,
+    &text::GROUPS,
 ];
 
 /// Maximum number of bytes that work on a body may process: a profile in it may be compressed.
@@ -45,15 +48,13 @@ pub(crate) struct Upload {
 impl Upload {
     /// Detects the format of a body. An unsupported format is 422.
     pub(crate) fn new(query: &IngestQuery, content_type: &str, body: Bytes) -> Result<Self, ConnectError> {
-        let unread = UNREAD
-            .iter()
-            .find(|(name, kind)| *name == query.format || (!kind.is_empty() && content_type.contains(kind)));
-        if let Some((name, _)) = unread {
-            return Err(not_read(name));
-        }
-        let named = match query.format.as_str() {
-            "" => None,
-            name => Some(
+        let by_type = FORMATS
+            .into_iter()
+            .find(|format| !format.content_type.is_empty() && content_type.contains(format.content_type));
+        let named = match (by_type, query.format.as_str()) {
+            (Some(format), _) => Some(format),
+            (None, "") => None,
+            (None, name) => Some(
                 FORMATS
                     .into_iter()
                     .find(|format| format.names.contains(&name))
@@ -81,9 +82,6 @@ impl Upload {
             let field = fields.iter().find(|field| field.name == name)?;
             Some(field.content.clone())
         };
-        if let Some((name, _)) = UNREAD.iter().find(|(name, _)| content_of(name).is_some()) {
-            return Err(not_read(name));
-        }
         let found = FORMATS
             .into_iter()
             .filter(|format| !format.field.is_empty() && named.is_none_or(|named| std::ptr::eq(named, *format)))
@@ -107,9 +105,21 @@ impl Upload {
     }
 }
 
-fn not_read(format: &str) -> ConnectError {
-    ConnectError::invalid(format!("format `{format}` is not read yet, send pprof")).with_status(422)
+/// Reads an upload to profiles as pprof, without the budget of a server: for tests and fuzz targets. `max_bytes` is the
+/// largest decompressed size.
+pub fn read(query: &str, content_type: &str, body: Bytes, max_bytes: usize) -> Result<Vec<RawProfile>, ConnectError> {
+    let query = IngestQuery::parse(query, 0)?;
+    let upload = Upload::new(&query, content_type, body)?;
+    let opening = Opening::AtMost(max_bytes);
+    upload.memory(opening)?;
+    match upload.read(&query, opening) {
+        Ok(profiles) => Ok(profiles.into_iter().map(|profile| profile.into_parts().0).collect()),
+        Err(ReadError::Refused(error)) => Err(error),
+        Err(ReadError::LargerThanAnnounced) => Err(format::too_large(max_bytes)),
+    }
 }
 
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests;

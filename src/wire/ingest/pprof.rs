@@ -16,6 +16,7 @@ use crate::wire::ingest::query::IngestQuery;
 /// The format pprof with all its names.
 pub(crate) static PPROF: Format = Format {
     names: &["pprof"],
+    content_type: "",
     field: "profile",
     is_like: |body| pprof::is_gzip(body) || starts_as_pprof(body),
     memory,

@@ -16,6 +16,7 @@ use crate::wire::ingest::query::IngestQuery;
 /// Each line is a stack and its count. This is the default format of the protocol.
 pub(crate) static GROUPS: Format = Format {
     names: &["groups", "collapsed"],
+    content_type: "",
     field: "",
     is_like: |_| true,
     memory: |payload, opening| memory(payload, opening, Counts::Given),
@@ -25,6 +26,7 @@ pub(crate) static GROUPS: Format = Format {
 /// Each line is a stack that counts once.
 pub(crate) static LINES: Format = Format {
     names: &["lines"],
+    content_type: "",
     field: "",
     is_like: |_| false,
     memory: |payload, opening| memory(payload, opening, Counts::One),

@@ -1,0 +1,459 @@
+//! Stacks of an upload as a tree of calls, before they are a profile: equal stacks are one.
+//!
+//! In: calls, the root first, and values. Out: columns, or how large they would become ([`Size`]). Nothing grows beyond
+//! the limits: calls are counted as they are added, the frames of all samples before the columns are built.
+
+use std::convert::Infallible;
+use std::hash::BuildHasher;
+use std::ops::Range;
+
+use hashbrown::hash_table::Entry;
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+
+use crate::profile::decoded::Columns;
+use crate::profile::pprof::{Builder, Function, Line, Location, Profile};
+
+/// Takes calls and values, to keep them or to count them.
+pub(super) trait Calls {
+    /// A call with its callers.
+    type Node: Copy;
+
+    /// The node that has no caller and is no frame.
+    fn root(&self) -> Self::Node;
+
+    /// The node of a function called by `caller`.
+    fn call(&mut self, caller: Self::Node, function: &str) -> Result<Self::Node, TooMany>;
+
+    /// Adds to the own value of a node. The root is no stack: its value is ignored.
+    fn add(&mut self, node: Self::Node, value: i64) -> Result<(), TooMany>;
+}
+
+/// The profile would exceed a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the profile has more than {limit} {what}")]
+pub(super) struct TooMany {
+    what: &'static str,
+    limit: usize,
+}
+
+/// Numbers of which memory is made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Size {
+    /// Nodes of the tree besides its root.
+    pub calls: usize,
+    /// Bytes of the texts of frames.
+    pub text: usize,
+    /// Nodes with a value, each of which is a sample.
+    pub stacks: usize,
+    /// Frames of all stacks together.
+    pub frames: usize,
+}
+
+impl Size {
+    /// Limits of every upload: as many stacks and frames as folded text may have.
+    pub(super) const MOST: Self = Self {
+        calls: 1 << 19,
+        text: 16 << 20,
+        stacks: 1 << 18,
+        frames: 1 << 22,
+    };
+
+    /// Memory in bytes: nodes and their table, texts twice, columns with room for twice as many, the profile that is
+    /// written from them.
+    pub(super) fn bytes(self) -> usize {
+        // A node may have a frame of its own, up to the limit.
+        let names = self.calls.min(MAX_NAMES);
+        let parts = [
+            (self.calls, 64),
+            (names, 512),
+            (self.text, 2),
+            (self.stacks, 64),
+            (self.frames, 16),
+        ];
+        let bytes = parts.map(|(count, bytes)| count.saturating_mul(bytes));
+        bytes.into_iter().fold(0, usize::saturating_add)
+    }
+}
+
+/// Maximum number of distinct frames, as in folded text.
+const MAX_NAMES: usize = 1 << 16;
+
+/// Numbers that grow up to limits.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    used: Size,
+    most: Size,
+}
+
+impl Room {
+    /// No numbers yet, and these limits.
+    pub(super) fn new(most: Size) -> Self {
+        let used = Size::default();
+        Self { used, most }
+    }
+
+    fn call(&mut self) -> Result<(), TooMany> {
+        self.used.calls += 1;
+        check(self.used.calls, self.most.calls, "calls")
+    }
+
+    fn text(&mut self, bytes: usize) -> Result<(), TooMany> {
+        self.used.text = self.used.text.saturating_add(bytes);
+        check(self.used.text, self.most.text, "bytes of names")
+    }
+
+    fn stacks(&mut self, stacks: usize, frames: usize) -> Result<(), TooMany> {
+        self.used.stacks = self.used.stacks.saturating_add(stacks);
+        check(self.used.stacks, self.most.stacks, "stacks")?;
+        self.used.frames = self.used.frames.saturating_add(frames);
+        check(self.used.frames, self.most.frames, "frames in its stacks")
+    }
+}
+
+fn check(found: usize, limit: usize, what: &'static str) -> Result<(), TooMany> {
+    if found > limit {
+        return Err(TooMany { what, limit });
+    }
+    Ok(())
+}
+
+/// Counts what a tree of the same calls would have at most. A node is its number of frames.
+pub(super) struct Counter(Room);
+
+impl Counter {
+    /// A counter that stops at [`Size::MOST`].
+    pub(super) fn new() -> Self {
+        Self(Room::new(Size::MOST))
+    }
+
+    /// The numbers that were counted.
+    pub(super) fn size(&self) -> Size {
+        self.0.used
+    }
+}
+
+impl Calls for Counter {
+    type Node = usize;
+
+    fn root(&self) -> usize {
+        0
+    }
+
+    fn call(&mut self, caller: usize, function: &str) -> Result<usize, TooMany> {
+        self.0.call()?;
+        self.0.text(function.len())?;
+        Ok(caller + 1)
+    }
+
+    fn add(&mut self, node: usize, _value: i64) -> Result<(), TooMany> {
+        self.0.stacks(usize::from(node > 0), node)
+    }
+}
+
+/// Index of a node of a [`CallTree`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct NodeId(u32);
+
+/// Index of a frame of a [`CallTree`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct FrameId(u32);
+
+/// Calls with their values.
+pub(super) struct CallTree {
+    room: Room,
+    /// Texts of all frames, one behind the other.
+    text: String,
+    frames: Vec<Frame>,
+    known: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+    /// The first is the root, others follow their callers.
+    nodes: Vec<Node>,
+    callees: HashMap<(NodeId, FrameId), NodeId>,
+}
+
+#[derive(Debug, Clone)]
+struct Frame {
+    name: Range<u32>,
+    file: Range<u32>,
+    line: i64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    caller: NodeId,
+    frame: FrameId,
+    depth: u32,
+    value: i64,
+}
+
+const ROOT: NodeId = NodeId(0);
+
+impl CallTree {
+    /// A tree without calls that may use the rest of `room`.
+    pub(super) fn new(room: Room) -> Self {
+        let root = Node {
+            caller: ROOT,
+            frame: FrameId(u32::MAX),
+            depth: 0,
+            value: 0,
+        };
+        Self {
+            room,
+            text: String::new(),
+            frames: Vec::new(),
+            known: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
+            nodes: vec![root],
+            callees: HashMap::new(),
+        }
+    }
+
+    /// The frame of a function; file and line may be empty and 0.
+    pub(super) fn frame(&mut self, name: &str, file: &str, line: i64) -> Result<FrameId, TooMany> {
+        let (text, frames, hasher) = (&self.text, &self.frames, &self.hasher);
+        let parts = |index: u32| {
+            let frame = frames.get(index as usize);
+            frame.map(|frame| (part(text, &frame.name), part(text, &frame.file), frame.line))
+        };
+        let wanted = (name, file, line);
+        let found = self.known.entry(
+            hasher.hash_one(Some(wanted)),
+            |index| parts(*index) == Some(wanted),
+            |index| hasher.hash_one(parts(*index)),
+        );
+        let place = match found {
+            Entry::Occupied(known) => return Ok(FrameId(*known.get())),
+            Entry::Vacant(place) => place,
+        };
+        self.room.text(name.len() + file.len())?;
+        check(frames.len() + 1, MAX_NAMES, "names")?;
+        let index = frames.len() as u32;
+        place.insert(index);
+        let [name, file] = [name, file].map(|part| {
+            let start = self.text.len() as u32;
+            self.text.push_str(part);
+            start..self.text.len() as u32
+        });
+        self.frames.push(Frame { name, file, line });
+        Ok(FrameId(index))
+    }
+
+    /// The node of a call of `frame` by `caller`.
+    pub(super) fn call_frame(&mut self, caller: NodeId, frame: FrameId) -> Result<NodeId, TooMany> {
+        if let Some(known) = self.callees.get(&(caller, frame)) {
+            return Ok(*known);
+        }
+        self.room.call()?;
+        let depth = self.nodes.get(caller.0 as usize).map_or(0, |node| node.depth);
+        let node = NodeId(self.nodes.len() as u32);
+        self.nodes.push(Node {
+            caller,
+            frame,
+            depth: depth + 1,
+            value: 0,
+        });
+        self.callees.insert((caller, frame), node);
+        Ok(node)
+    }
+
+    /// The samples, each value times `scale`, as columns of a profile that is otherwise `about`; and the room that is
+    /// left. `None` when there is no sample.
+    pub(super) fn into_columns(
+        mut self,
+        about: Profile<'static>,
+        scale: i64,
+    ) -> Result<(Option<Columns>, Room), TooMany> {
+        let samples = self.nodes.iter().filter(|node| node.value != 0);
+        let (stacks, frames) = samples.fold((0, 0usize), |(stacks, frames), node| {
+            (stacks + 1, frames.saturating_add(node.depth as usize))
+        });
+        self.room.stacks(stacks, frames)?;
+        let Self {
+            room,
+            text,
+            frames: known,
+            nodes,
+            ..
+        } = self;
+        if stacks == 0 {
+            return Ok((None, room));
+        }
+        let Ok(columns) = Columns::read(text.into(), |text| {
+            // The bytes were a text before they were shared.
+            let text = std::str::from_utf8(text).unwrap_or_default();
+            Ok::<_, Infallible>(profile(text, &known, &nodes, about, scale))
+        });
+        Ok((Some(columns), room))
+    }
+}
+
+impl Calls for CallTree {
+    type Node = NodeId;
+
+    fn root(&self) -> NodeId {
+        ROOT
+    }
+
+    fn call(&mut self, caller: NodeId, function: &str) -> Result<NodeId, TooMany> {
+        let frame = self.frame(function, "", 0)?;
+        self.call_frame(caller, frame)
+    }
+
+    fn add(&mut self, node: NodeId, value: i64) -> Result<(), TooMany> {
+        if let Some(node) = self.nodes.get_mut(node.0 as usize)
+            && node.depth > 0
+        {
+            node.value = node.value.saturating_add(value);
+        }
+        Ok(())
+    }
+}
+
+fn part<'a>(text: &'a str, range: &Range<u32>) -> &'a str {
+    text.get(range.start as usize..range.end as usize).unwrap_or_default()
+}
+
+/// The nodes with values as samples, their leaf first.
+fn profile<'a>(text: &'a str, frames: &[Frame], nodes: &[Node], about: Profile<'a>, scale: i64) -> Profile<'a> {
+    let mut builder = Builder::new(about);
+    let locations: Vec<u32> = frames
+        .iter()
+        .map(|frame| {
+            let name = part(text, &frame.name);
+            let function = builder.function(Function {
+                name,
+                system_name: name,
+                file: part(text, &frame.file),
+                start_line: 0,
+            });
+            let line = frame.line;
+            builder.location(Location::NO_MAPPING, 0, &[Line { function, line }])
+        })
+        .collect();
+    let mut stack = Vec::new();
+    for node in nodes.iter().filter(|node| node.value != 0) {
+        stack.clear();
+        let mut next = Some(node);
+        while let Some(node) = next.filter(|node| node.depth > 0) {
+            stack.extend(locations.get(node.frame.0 as usize));
+            next = nodes.get(node.caller.0 as usize);
+        }
+        builder.sample(stack.iter().copied(), [], &[node.value.saturating_mul(scale)]);
+    }
+    builder.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::pprof::ValueType;
+
+    fn about() -> Profile<'static> {
+        Profile {
+            sample_types: vec![ValueType {
+                kind: "cpu",
+                unit: "nanoseconds",
+            }],
+            ..Profile::default()
+        }
+    }
+
+    #[test]
+    fn equal_stacks_are_one_sample_and_what_has_no_value_is_none() {
+        let mut tree = CallTree::new(Room::new(Size::MOST));
+        let main = tree.call(tree.root(), "main").unwrap();
+        for (name, value) in [("work", 2), ("idle", 0), ("work", 3), ("rest", i64::MAX)] {
+            let node = tree.call(main, name).unwrap();
+            tree.add(node, value).unwrap();
+        }
+        tree.add(tree.root(), 5).unwrap();
+        let frame = tree.frame("work", "a.rs", 7).unwrap();
+        let other = tree.call_frame(main, frame).unwrap();
+        tree.add(other, 1).unwrap();
+        let (columns, room) = tree.into_columns(about(), 10).unwrap();
+        let columns = columns.unwrap();
+        let profile = columns.get();
+        assert_eq!(profile.values, [50, i64::MAX, 10]);
+        let names = |sample: usize| {
+            let names = profile.stack(sample).iter().map(|location| {
+                let line = profile.lines_of(&profile.locations[*location as usize])[0];
+                let function = profile.functions[line.function as usize];
+                (function.name, function.file, line.line)
+            });
+            names.collect::<Vec<_>>()
+        };
+        assert_eq!(names(0), [("work", "", 0), ("main", "", 0)]);
+        assert_eq!(names(2), [("work", "a.rs", 7), ("main", "", 0)]);
+        let used = Size {
+            calls: 5,
+            text: "mainworkidlerestworka.rs".len(),
+            stacks: 3,
+            frames: 6,
+        };
+        assert_eq!(room.used, used);
+    }
+
+    #[test]
+    fn each_number_has_a_limit() {
+        let one = Size {
+            calls: 2,
+            text: 6,
+            stacks: 1,
+            frames: 2,
+        };
+        let fill = |most: Size, leaf: &str, values: [i64; 2]| {
+            let mut tree = CallTree::new(Room::new(most));
+            let main = tree.call(tree.root(), "main")?;
+            let leaf = tree.call(main, leaf)?;
+            tree.add(main, values[0])?;
+            tree.add(leaf, values[1])?;
+            tree.into_columns(about(), 1).map(|(columns, _)| columns.is_some())
+        };
+        assert_eq!(fill(one, "ab", [0, 1]), Ok(true));
+        assert_eq!(fill(one, "ab", [0, 0]), Ok(false));
+        for (most, leaf, values, what) in [
+            (Size { calls: 1, ..one }, "ab", [0, 1], "calls"),
+            (one, "abc", [0, 1], "bytes of names"),
+            (one, "ab", [1, 1], "stacks"),
+            (Size { frames: 1, ..one }, "ab", [0, 1], "frames in its stacks"),
+        ] {
+            assert_eq!(fill(most, leaf, values).unwrap_err().what, what);
+        }
+        assert_eq!(
+            fill(Size { calls: 1, ..one }, "ab", [0, 1]).unwrap_err().to_string(),
+            "the profile has more than 1 calls"
+        );
+        let mut tree = CallTree::new(Room::new(Size::MOST));
+        for name in 0..MAX_NAMES {
+            tree.frame(&format!("{name:x}"), "", 0).unwrap();
+        }
+        assert_eq!(tree.frame("another", "", 0).unwrap_err().what, "names");
+        assert!(tree.frame("ff", "", 0).is_ok());
+    }
+
+    #[test]
+    fn a_counter_counts_at_least_what_a_tree_has() {
+        let mut counter = Counter::new();
+        let main = counter.call(counter.root(), "main").unwrap();
+        for name in ["work", "work"] {
+            let node = counter.call(main, name).unwrap();
+            counter.add(node, 1).unwrap();
+        }
+        counter.add(counter.root(), 1).unwrap();
+        let size = Size {
+            calls: 3,
+            text: 12,
+            stacks: 2,
+            frames: 4,
+        };
+        assert_eq!(counter.size(), size);
+        assert_eq!(size.bytes(), 3 * (64 + 512) + 2 * 12 + 2 * 64 + 4 * 16);
+        let mut counter = Counter::new();
+        let node = (0..2000).fold(0, |node, _| counter.call(node, "f").unwrap());
+        let error = (0..5000).find_map(|_| counter.add(node, 1).err()).unwrap();
+        assert_eq!(
+            error.to_string(),
+            "the profile has more than 4194304 frames in its stacks"
+        );
+    }
+}

@@ -1,0 +1,107 @@
+//! Stacks to write in a format and to compare with what was read, and changes of bytes.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use crate::profile::{RawProfile, pprof};
+use crate::wire::ingest::{IngestQuery, Opening, ReadError, Upload};
+
+/// Folded stacks, `main;work`, with their values.
+pub(super) type Stacks = BTreeMap<String, i64>;
+
+/// Appends a number as a varint.
+fn put(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+/// Appends a node of `tree` or `trie` without its children.
+pub(super) fn put_node(bytes: &mut Vec<u8>, name: &[u8], value: u64, children: usize) {
+    put(bytes, name.len() as u64);
+    bytes.extend_from_slice(name);
+    put(bytes, value);
+    put(bytes, children as u64);
+}
+
+/// Some stacks of few names, which have much in common.
+pub(super) fn stacks() -> impl Strategy<Value = Stacks> {
+    let stack = "[a-c\u{e9}\u{ea}]{1,3}(;[a-c\u{e9}\u{ea}]{1,3}){0,4}";
+    proptest::collection::btree_map(stack, 1..100_000i64, 0..12)
+}
+
+/// A place, what happens there, and a byte.
+type Change = (prop::sample::Index, u8, u8);
+
+/// One to three changes at any places.
+pub(super) fn changes() -> impl Strategy<Value = Vec<Change>> {
+    proptest::collection::vec(any::<Change>(), 1..4)
+}
+
+/// The bytes after some changes: bytes that are others, are gone, come twice, or are the last.
+pub(super) fn changed(mut bytes: Vec<u8>, changes: &[Change]) -> Vec<u8> {
+    for (place, what, byte) in changes {
+        if bytes.is_empty() {
+            break;
+        }
+        let place = place.index(bytes.len());
+        match what % 5 {
+            0 => bytes[place] = *byte,
+            1 => bytes.truncate(place),
+            2 => {
+                bytes.remove(place);
+            }
+            3 => bytes.insert(place, *byte),
+            _ => bytes.extend_from_within(place..),
+        }
+    }
+    bytes
+}
+
+/// The samples of a profile in their order: names, the root first, and the first value.
+pub(super) fn listed(profile: &RawProfile) -> Vec<(Vec<String>, i64)> {
+    let decoded = pprof::decode(&profile.pprof).unwrap();
+    let sample = |index: usize| {
+        let names = decoded.stack(index).iter().rev().map(|location| {
+            let line = decoded.lines_of(&decoded.locations[*location as usize])[0];
+            decoded.functions[line.function as usize].name.to_owned()
+        });
+        (names.collect(), decoded.values_of(index)[0])
+    };
+    (0..decoded.sample_count()).map(sample).collect()
+}
+
+/// The values of all stacks of some profiles.
+pub(super) fn sums(profiles: &[RawProfile]) -> Stacks {
+    let mut sums = Stacks::new();
+    for (names, value) in profiles.iter().flat_map(listed) {
+        *sums.entry(names.join(";")).or_default() += value;
+    }
+    sums
+}
+
+/// Any bytes are profiles or a refusal; profiles take no more memory than was said before, and are valid.
+pub(super) fn survives(query: &str, body: Vec<u8>) {
+    let query = IngestQuery::parse(query, 0).unwrap();
+    let opening = Opening::AtMost(1 << 20);
+    let upload = Upload::new(&query, "", body.into()).unwrap();
+    let read = match upload.memory(opening) {
+        Ok(memory) => upload.read(&query, opening).map(|profiles| (profiles, memory)),
+        Err(error) => Err(error.into()),
+    };
+    match read {
+        Ok((profiles, memory)) => {
+            let taken: usize = profiles.iter().map(|profile| profile.columns.bytes()).sum();
+            assert!(taken <= memory, "{taken} of {memory} bytes");
+            for profile in profiles {
+                let (raw, columns) = profile.into_parts();
+                assert_eq!(pprof::decode(&raw.pprof).as_ref(), Ok(columns.get()));
+            }
+        }
+        Err(ReadError::Refused(error)) => assert!([400, 413, 422].contains(&error.status), "{error}"),
+        Err(ReadError::LargerThanAnnounced) => panic!("opened with room for all"),
+    }
+}

@@ -1,0 +1,118 @@
+//! Pyroscope's older binary format `tree`: each node is a frame below its caller, with its own value.
+//!
+//! The root has no name. Nodes without a name are no frames; what is below them is called by the next node above.
+
+use crate::wire::ingest::call_tree::Calls;
+use crate::wire::ingest::format::Format;
+use crate::wire::ingest::nodes::{self, NodeError, Nodes, Walk};
+
+/// The format of call trees.
+pub(crate) static TREE: Format = Format {
+    names: &["tree"],
+    content_type: "binary/octet-stream+tree",
+    field: "",
+    is_like: |_| false,
+    memory: nodes::memory::<Tree>,
+    read: nodes::read::<Tree>,
+};
+
+struct Tree;
+
+impl Walk for Tree {
+    const NAME: &'static str = "tree";
+
+    fn walk<Taker: Calls>(bytes: &[u8], calls: &mut Taker) -> Result<(), NodeError> {
+        // The last node of each level.
+        let mut open: Vec<Taker::Node> = Vec::new();
+        let mut nodes = Nodes::new(bytes);
+        while let Some(node) = nodes.next_node()? {
+            open.truncate(node.level);
+            let caller = open.last().copied().unwrap_or_else(|| calls.root());
+            let name = node.text(node.name)?;
+            let called = if name.is_empty() {
+                caller
+            } else {
+                calls.call(caller, name).map_err(|error| node.too_many(error))?
+            };
+            if node.value > 0 {
+                calls.add(called, node.value).map_err(|error| node.too_many(error))?;
+            }
+            open.push(called);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use crate::wire::ingest::read;
+    use crate::wire::ingest::testing::{self, Stacks, put_node};
+
+    /// Children by name, with their own values.
+    #[derive(Default)]
+    struct Branch {
+        value: u64,
+        children: BTreeMap<String, Branch>,
+    }
+
+    fn write(bytes: &mut Vec<u8>, name: &str, branch: &Branch) {
+        put_node(bytes, name.as_bytes(), branch.value, branch.children.len());
+        // The last child comes first, as Pyroscope writes them.
+        for (name, child) in branch.children.iter().rev() {
+            write(bytes, name, child);
+        }
+    }
+
+    fn bytes_of(stacks: &Stacks) -> Vec<u8> {
+        let mut root = Branch::default();
+        for (stack, value) in stacks {
+            let leaf = stack.split(';').fold(&mut root, |branch, name| {
+                branch.children.entry(name.to_owned()).or_default()
+            });
+            leaf.value += *value as u64;
+        }
+        let mut bytes = Vec::new();
+        write(&mut bytes, "", &root);
+        bytes
+    }
+
+    #[test]
+    fn a_semicolon_belongs_to_the_name_of_a_frame_and_an_empty_name_is_none() {
+        let mut bytes = Vec::new();
+        for (name, value, children) in [
+            ("", 9, 1),
+            ("put(Ljava/lang/String;)V", 1, 1),
+            ("", 2, 1),
+            ("leaf", 4, 0),
+        ] {
+            put_node(&mut bytes, name.as_bytes(), value, children);
+        }
+        let profiles = read("name=app.inuse_objects&format=tree", "", bytes.into(), 1 << 20).unwrap();
+        let found = testing::listed(&profiles[0]);
+        let name = "put(Ljava/lang/String;)V";
+        assert_eq!(
+            found,
+            [
+                (vec![name.to_owned()], 3),
+                (vec![name.to_owned(), "leaf".to_owned()], 4)
+            ]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(stacks in testing::stacks()) {
+            let found = read("name=app.inuse_objects&format=tree", "", bytes_of(&stacks).into(), 1 << 20).unwrap();
+            prop_assert_eq!(testing::sums(&found), stacks);
+        }
+
+        #[test]
+        fn changed_bytes_are_a_profile_or_an_error(stacks in testing::stacks(), changes in testing::changes()) {
+            testing::survives("name=app&format=tree", testing::changed(bytes_of(&stacks), &changes));
+        }
+    }
+}
