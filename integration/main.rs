@@ -30,6 +30,8 @@ mod harness;
 #[cfg(feature = "server")]
 mod http;
 #[cfg(feature = "server")]
+mod http_formats;
+#[cfg(feature = "server")]
 mod http_listen;
 #[cfg(feature = "server")]
 mod http_render;

@@ -10,6 +10,7 @@ mod meaning;
 mod nodes;
 mod pprof;
 mod query;
+mod speedscope;
 mod text;
 mod tree;
 mod trie;
@@ -25,11 +26,12 @@ pub(crate) use format::{Opening, ReadError};
 pub(crate) use query::IngestQuery;
 
 /// The supported formats. For a body without a format, the first one that detects it is used.
-static FORMATS: [&Format; 6] = [
+static FORMATS: [&Format; 7] = [
     &pprof::PPROF,
     &jfr::JFR,
     &trie::TRIE,
     &tree::TREE,
+    &speedscope::SPEEDSCOPE,
     &text::LINES,
     &text::GROUPS,
 ];

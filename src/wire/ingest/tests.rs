@@ -140,7 +140,7 @@ fn wrong_bodies_are_refused_with_their_reason() {
         ("format=jfr", "", Bytes::new(), 422, "empty recording"),
         ("format=jfr", "", Bytes::from_static(b"FLR"), 422, "3 are left"),
         ("format=jfr", FORM, form(&[("labels", b"x")]), 400, "no field `jfr`"),
-        ("format=speedscope", "", Bytes::new(), 422, "speedscope"),
+        ("format=speedscope", "", Bytes::new(), 422, "line 1 column 0"),
         ("format=lines", "", Bytes::new(), 400, "no line"),
         ("", "binary/octet-stream+tree", Bytes::new(), 400, "as a tree: byte 0"),
         ("format=trie", "", Bytes::new(), 400, "as a trie: byte 0"),

@@ -1,0 +1,229 @@
+//! Files of speedscope, as its web page and many profilers write them: several profiles, of samples or of events.
+//!
+//! In: JSON. Out: a profile for each name and unit in it. What the values count follows from the application's name and
+//! the unit: times become nanoseconds whatever their unit, bytes are bytes, and values without a unit are counts, as in
+//! folded text. In Pyroscope the unit of a single profile does not count, and the time before a call begins is added
+//! without the factor of all other times.
+
+mod file;
+mod stacks;
+
+use std::collections::BTreeMap;
+
+use memchr::memmem;
+
+use crate::profile::DecodedProfile;
+use crate::wire::connect::ConnectError;
+use crate::wire::ingest::call_tree::{CallTree, Room, Size};
+use crate::wire::ingest::format::{Format, Opening, Payload, ReadError, too_large};
+use crate::wire::ingest::meaning::Meaning;
+use crate::wire::ingest::query::IngestQuery;
+use crate::wire::ingest::speedscope::file::{File, OneProfile};
+use crate::wire::ingest::speedscope::stacks::{StackError, shown};
+
+/// The format of speedscope's files.
+pub(crate) static SPEEDSCOPE: Format = Format {
+    names: &["speedscope"],
+    content_type: "",
+    field: "",
+    is_like,
+    memory,
+    read,
+};
+
+/// Value of `$schema` in every file.
+const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
+
+/// Label with the name of a profile, when a file has several.
+const NAME_LABEL: &str = "profile_name";
+
+/// Maximum number of profiles in a file, one a thread: each becomes columns of its own.
+const MAX_PROFILES: usize = 1000;
+
+/// Memory in bytes for each of them, for each object (a frame or an event) and for each further element of a list.
+const PROFILE_BYTES: usize = 8 << 10;
+const OBJECT_BYTES: usize = 192;
+const ELEMENT_BYTES: usize = 40;
+
+/// Frames that the stacks of a file may have: a number for every file, and so many more for each element.
+const FREE_FRAMES: usize = 1 << 18;
+const FRAMES_OF_ELEMENT: usize = 32;
+
+fn is_like(body: &[u8]) -> bool {
+    body.trim_ascii_start().starts_with(b"{") && memmem::find(body, SCHEMA.as_bytes()).is_some()
+}
+
+/// What may be made of a file, by the commas and braces in it.
+struct Outline {
+    objects: usize,
+    elements: usize,
+    size: Size,
+}
+
+impl Outline {
+    fn of(json: &[u8]) -> Self {
+        let objects = memchr::memchr_iter(b'{', json).count();
+        let elements = objects + memchr::memchr2_iter(b',', b'[', json).count();
+        let most = Size::MOST;
+        let frames = FREE_FRAMES.saturating_add(elements.saturating_mul(FRAMES_OF_ELEMENT));
+        let size = Size {
+            calls: most.calls.min(elements),
+            // Profiles that share frames have copies of their names.
+            text: most.text.min(json.len().saturating_mul(4)),
+            stacks: most.stacks.min(elements),
+            frames: most.frames.min(frames),
+        };
+        Self {
+            objects,
+            elements,
+            size,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let parts = [
+            (self.objects.min(MAX_PROFILES), PROFILE_BYTES),
+            (self.objects, OBJECT_BYTES),
+            (self.elements, ELEMENT_BYTES),
+        ];
+        let parsed = parts.map(|(count, bytes)| count.saturating_mul(bytes));
+        parsed.into_iter().fold(self.size.bytes(), usize::saturating_add)
+    }
+}
+
+fn memory(payload: &Payload, opening: Opening) -> Result<usize, ConnectError> {
+    let json = &payload.content;
+    if json.len() > opening.limit() {
+        return Err(too_large(opening.limit()));
+    }
+    Ok(json.len().saturating_add(Outline::of(json).bytes()))
+}
+
+fn read(payload: &Payload, query: &IngestQuery, opening: Opening) -> Result<Vec<DecodedProfile>, ReadError> {
+    let json = &payload.content;
+    if json.len() > opening.limit() {
+        return Err(too_large(opening.limit()).into());
+    }
+    let file: File<'_> = serde_json::from_slice(json).map_err(|error| unreadable(&error.to_string()))?;
+    if file.schema != SCHEMA {
+        let problem = format!("$schema: `{}` is not `{SCHEMA}`", shown(&file.schema));
+        return Err(unreadable(&problem).into());
+    }
+    if file.profiles.len() > MAX_PROFILES {
+        let message = format!(
+            "the file has {} profiles, the limit is {MAX_PROFILES}",
+            file.profiles.len()
+        );
+        return Err(ConnectError::too_large(message).into());
+    }
+    let profiles = file.profiles.len();
+    let mut room = Room::new(Outline::of(json).size);
+    let mut decoded = Vec::new();
+    for ((name, _), parts) in by_name_and_unit(&file.profiles) {
+        let Some((first, _)) = parts.first() else { continue };
+        let (meaning, scale) = meaning_of(first, query, profiles)?;
+        let mut tree = CallTree::new(room);
+        for (profile, index) in &parts {
+            let added = stacks::add(&mut tree, profile, &file.shared.frames, scale);
+            added.map_err(|error| refused(&error, *index))?;
+        }
+        let mut about = meaning.profile(query);
+        if about.duration_nanos == 0 {
+            about.duration_nanos = parts
+                .iter()
+                .map(|(profile, _)| length_nanos(profile))
+                .max()
+                .unwrap_or(0);
+        }
+        let (columns, left) = tree
+            .into_columns(about, 1)
+            .map_err(|error| ConnectError::too_large(error.to_string()))?;
+        room = left;
+        let Some(columns) = columns else { continue };
+        let mut profile = meaning.decoded(query, columns);
+        if profiles > 1 {
+            profile.labels = profile.labels.with(NAME_LABEL, name);
+        }
+        decoded.push(profile);
+    }
+    Ok(decoded)
+}
+
+/// Profiles that become one, with their indices in the file.
+type Parts<'a> = Vec<(&'a OneProfile<'a>, usize)>;
+
+/// The profiles of each name and unit.
+fn by_name_and_unit<'a>(profiles: &'a [OneProfile<'a>]) -> BTreeMap<(&'a str, &'a str), Parts<'a>> {
+    let mut groups: BTreeMap<_, Parts<'a>> = BTreeMap::new();
+    for (index, profile) in profiles.iter().enumerate() {
+        let key = (profile.name.as_ref(), profile.unit.as_ref());
+        groups.entry(key).or_default().push((profile, index));
+    }
+    groups
+}
+
+/// What the values of a profile in a file of so many count, and the number that they are multiplied with.
+fn meaning_of(profile: &OneProfile<'_>, query: &IngestQuery, profiles: usize) -> Result<(Meaning, i64), ConnectError> {
+    let unit = profile.unit.as_ref();
+    let app = &query.app;
+    if unit == "none" {
+        let meaning = Meaning::of(app, query)?;
+        let scale = meaning.scale;
+        return Ok((meaning, scale));
+    }
+    // What has a unit is no count, not even with a sample rate of 0.
+    let query = &IngestQuery {
+        sample_rate: query.sample_rate.filter(|rate| *rate != 0),
+        ..query.clone()
+    };
+    let named = match unit {
+        // As in Pyroscope the unit says what is counted where the name of the application cannot.
+        _ if profiles > 1 => Meaning::of(&format!("{app}.{unit}"), query)?,
+        "bytes" if !app.contains('.') => Meaning::of(&format!("{app}.bytes"), query)?,
+        _ => Meaning::of(app, query)?,
+    };
+    match (unit_nanos(unit), named.unit) {
+        (Some(nanos), "nanoseconds") => Ok((named, nanos)),
+        (None, "bytes") if unit == "bytes" => Ok((named, 1)),
+        (_, counted) => {
+            let problem = format!(
+                "the unit `{}` does not go with `{app}`, which counts {counted}",
+                shown(unit)
+            );
+            Err(unreadable(&problem))
+        }
+    }
+}
+
+/// Nanoseconds of a unit of time.
+fn unit_nanos(unit: &str) -> Option<i64> {
+    match unit {
+        "nanoseconds" => Some(1),
+        "microseconds" => Some(1000),
+        "milliseconds" => Some(1_000_000),
+        "seconds" => Some(1_000_000_000),
+        _ => None,
+    }
+}
+
+/// Time from start to end of a profile, where its values are times.
+fn length_nanos(profile: &OneProfile<'_>) -> i64 {
+    let length = unit_nanos(&profile.unit)
+        .zip(profile.end_value)
+        .and_then(|(nanos, end)| end.since(profile.start_value, nanos));
+    length.unwrap_or(0).max(0)
+}
+
+fn refused(error: &StackError, index: usize) -> ConnectError {
+    match error {
+        StackError::TooMany(_) => ConnectError::too_large(error.to_string()),
+        StackError::Wrong { .. } => unreadable(&format!("profiles[{index}].{error}")),
+    }
+}
+
+fn unreadable(problem: &str) -> ConnectError {
+    ConnectError::invalid(format!("cannot read the profile as a file of speedscope: {problem}")).with_status(422)
+}
+
+#[cfg(test)]
+mod tests;

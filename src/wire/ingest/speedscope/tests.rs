@@ -1,0 +1,331 @@
+//! Tests of speedscope's files: written by us as samples and as events, and wrong ones.
+
+use std::fmt::Write as _;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::profile::{RawProfile, pprof};
+use crate::wire::ingest::testing::{self, Stacks};
+
+/// Frames of some stacks, each once, and the stacks as indices.
+fn indexed(stacks: &Stacks) -> (Vec<Value>, Vec<Vec<usize>>) {
+    let mut names: Vec<&str> = Vec::new();
+    let lists = stacks.keys().map(|stack| {
+        let index = |name| {
+            names.iter().position(|known| *known == name).unwrap_or_else(|| {
+                names.push(name);
+                names.len() - 1
+            })
+        };
+        stack.split(';').map(index).collect()
+    });
+    let lists: Vec<Vec<usize>> = lists.collect();
+    (names.iter().map(|name| json!({"name": name})).collect(), lists)
+}
+
+fn file(frames: &[Value], profiles: &[Value]) -> Vec<u8> {
+    let file = json!({"$schema": SCHEMA, "shared": {"frames": frames}, "profiles": profiles, "exporter": "us"});
+    file.to_string().into_bytes()
+}
+
+fn profile(kind: &str, name: &str, unit: &str, more: &Value) -> Value {
+    let mut profile = json!({"type": kind, "name": name, "unit": unit, "startValue": 0, "endValue": 0});
+    for (key, value) in more.as_object().unwrap() {
+        profile[key] = value.clone();
+    }
+    profile
+}
+
+fn sampled(stacks: &Stacks, unit: &str) -> Vec<u8> {
+    let (frames, lists) = indexed(stacks);
+    let weights: Vec<i64> = stacks.values().copied().collect();
+    file(
+        &frames,
+        &[profile(
+            "sampled",
+            "p",
+            unit,
+            &json!({"samples": lists, "weights": weights}),
+        )],
+    )
+}
+
+fn evented(stacks: &Stacks, unit: &str) -> Vec<u8> {
+    let (frames, lists) = indexed(stacks);
+    let mut at = 1_700_000_000_000_000_000_i64;
+    let start = at;
+    let mut events = Vec::new();
+    for (stack, value) in lists.iter().zip(stacks.values()) {
+        events.extend(stack.iter().map(|frame| json!({"type": "O", "frame": frame, "at": at})));
+        at += value;
+        events.extend(
+            stack
+                .iter()
+                .rev()
+                .map(|frame| json!({"type": "C", "frame": frame, "at": at})),
+        );
+    }
+    let more = json!({"events": events, "startValue": start, "endValue": at});
+    file(&frames, &[profile("evented", "p", unit, &more)])
+}
+
+fn read_as(name: &str, body: Vec<u8>) -> Result<Vec<RawProfile>, ConnectError> {
+    crate::wire::ingest::read(&format!("name={name}&format=speedscope"), "", body.into(), 1 << 20)
+}
+
+/// Service, name of the profile, profile type and sum of the values of each.
+fn told(profiles: &[RawProfile]) -> String {
+    let mut text = String::new();
+    for raw in profiles {
+        let decoded = pprof::decode(&raw.pprof).unwrap();
+        let label = |name| raw.labels.get(name).unwrap_or("-");
+        let (of, period) = (decoded.sample_types[0], decoded.period_type);
+        writeln!(
+            text,
+            "{} {} {}:{}:{}:{}:{} {}",
+            label("service_name"),
+            label("profile_name"),
+            label("__name__"),
+            of.kind,
+            of.unit,
+            period.kind,
+            period.unit,
+            decoded.values.iter().sum::<i64>()
+        )
+        .unwrap();
+    }
+    text
+}
+
+#[test]
+fn times_are_nanoseconds_whatever_their_unit_and_bytes_are_bytes() {
+    let cpu = "shop - process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+    let wall = "shop - wall:wall:nanoseconds:cpu:nanoseconds";
+    for (app, unit, expected) in [
+        ("shop", "nanoseconds", format!("{cpu} 2")),
+        ("shop", "microseconds", format!("{cpu} 1500")),
+        ("shop", "milliseconds", format!("{cpu} 1500000")),
+        ("shop", "seconds", format!("{cpu} 1500000000")),
+        ("shop.wall", "seconds", format!("{wall} 1500000000")),
+        (
+            "shop.mutex_duration",
+            "microseconds",
+            "shop - mutex:delay:nanoseconds:: 1500".to_owned(),
+        ),
+        ("shop.cpu&sampleRate=0", "seconds", format!("{cpu} 1500000000")),
+        ("shop", "none", format!("{cpu} 15000000")),
+        ("shop&sampleRate=10", "none", format!("{cpu} 150000000")),
+        (
+            "shop.alloc_objects",
+            "none",
+            "shop - memory:alloc_objects:count:: 2".to_owned(),
+        ),
+        ("shop", "bytes", "shop - memory:samples:bytes:: 2".to_owned()),
+        (
+            "shop.alloc_space",
+            "bytes",
+            "shop - memory:alloc_space:bytes:: 2".to_owned(),
+        ),
+    ] {
+        let one = profile("sampled", "p", unit, &json!({"samples": [[0]], "weights": [1.5]}));
+        let found = read_as(app, file(&[json!({"name": "f"})], &[one])).unwrap();
+        assert_eq!(told(&found).trim(), expected, "{app} {unit}");
+        // The same as events, where the time before a call counts in the same unit.
+        let events = json!([
+            {"type": "O", "frame": 0, "at": 10.25}, {"type": "O", "frame": 0, "at": 10.75},
+            {"type": "C", "frame": 0, "at": 11}, {"type": "C", "frame": 0, "at": 11.75},
+        ]);
+        let one = profile("evented", "p", unit, &json!({"events": events, "startValue": 10}));
+        let found = read_as(app, file(&[json!({"name": "f"})], &[one])).unwrap();
+        assert_eq!(told(&found).trim(), expected, "{app} {unit}");
+    }
+    for (app, unit) in [
+        ("shop.cpu", "bytes"),
+        ("shop.alloc_space", "seconds"),
+        ("shop", "furlongs"),
+    ] {
+        let one = profile("sampled", "p", unit, &json!({"samples": [[0]], "weights": [1]}));
+        let error = read_as(app, file(&[json!({"name": "f"})], &[one])).unwrap_err();
+        assert_eq!(error.status, 422);
+        assert!(
+            error.message.contains(&format!("`{unit}` does not go with `{app}`")),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn several_profiles_are_told_apart_by_name_and_unit() {
+    let one = |name: &str, unit: &str, weight: i64| {
+        profile(
+            "sampled",
+            name,
+            unit,
+            &json!({"samples": [[0, 1], []], "weights": [weight, 9]}),
+        )
+    };
+    let profiles = [
+        one("thread 1", "seconds", 1),
+        one("thread 2", "seconds", 2),
+        one("heap", "bytes", 4),
+        one("thread 1", "seconds", 8),
+        one("idle", "seconds", 0),
+        one("calls", "none", 16),
+    ];
+    let frames = [
+        json!({"name": "a"}),
+        json!({"name": "b", "file": "b.rs", "line": 7, "col": 1}),
+    ];
+    let found = read_as("shop", file(&frames, &profiles)).unwrap();
+    assert_eq!(
+        told(&found),
+        "shop calls process_cpu:cpu:nanoseconds:cpu:nanoseconds 160000000\n\
+         shop heap memory:samples:bytes:: 4\n\
+         shop thread 1 wall:wall:nanoseconds:cpu:nanoseconds 9000000000\n\
+         shop thread 2 wall:wall:nanoseconds:cpu:nanoseconds 2000000000\n"
+    );
+    assert_eq!(
+        testing::listed(&found[2]),
+        [(vec!["a".to_owned(), "b".to_owned()], 9_000_000_000)]
+    );
+    let decoded = pprof::decode(&found[0].pprof).unwrap();
+    let leaf = decoded.lines_of(&decoded.locations[decoded.stack(0)[0] as usize])[0];
+    assert_eq!((decoded.functions[leaf.function as usize].file, leaf.line), ("b.rs", 7));
+}
+
+#[test]
+fn what_is_open_at_the_end_lasted_until_then_and_a_file_knows_its_length() {
+    let events = json!([{"type": "O", "frame": 0, "at": 5}, {"type": "O", "frame": 1, "at": 7}]);
+    let one = profile(
+        "evented",
+        "p",
+        "milliseconds",
+        &json!({"events": events, "startValue": 2, "endValue": 10}),
+    );
+    let found = read_as("shop", file(&[json!({"name": "a"}), json!({"name": "b"})], &[one])).unwrap();
+    let of = |names: &[&str], value| (names.iter().map(|name| (*name).to_owned()).collect(), value);
+    assert_eq!(
+        testing::listed(&found[0]),
+        [of(&["a"], 2_000_000), of(&["a", "b"], 3_000_000)]
+    );
+    assert_eq!(pprof::decode(&found[0].pprof).unwrap().duration_nanos, 8_000_000);
+}
+
+#[test]
+fn a_file_is_known_without_its_format() {
+    let body = sampled(&[("a;b".to_owned(), 5)].into(), "bytes");
+    let found = crate::wire::ingest::read("name=shop", "application/json", body.into(), 1 << 20).unwrap();
+    assert_eq!(told(&found), "shop - memory:samples:bytes:: 5\n");
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_path() {
+    let frames = [json!({"name": "a"})];
+    let of = |kind: &str, more: Value| file(&frames, &[profile(kind, "p", "seconds", &more)]);
+    let event = |kind: &str, frame: i64, at: f64| json!({"type": kind, "frame": frame, "at": at});
+    let events = |list: &[Value]| of("evented", json!({"events": list}));
+    for (body, reason) in [
+        (b"{".to_vec(), "EOF while parsing an object at line 1 column 1"),
+        (
+            b"{\"shared\":{\"frames\":[]},\"profiles\":[]}".to_vec(),
+            "$schema: `` is not `https",
+        ),
+        (of("traced", json!({})), "profiles[0].type: `traced` is neither"),
+        (
+            of("sampled", json!({"samples": [[0]]})),
+            "profiles[0].weights: there are 0 weights of 1 samples",
+        ),
+        (
+            of("sampled", json!({"samples": [[], [0, 1]], "weights": [1, 1]})),
+            "profiles[0].samples[1]: there is no frame 1, `shared.frames` has 1",
+        ),
+        (
+            of("sampled", json!({"samples": [[0]], "weights": [-1]})),
+            "profiles[0].weights[0]: is negative",
+        ),
+        (
+            of("sampled", json!({"samples": [[0]], "weights": [1e12]})),
+            "profiles[0].weights[0]: is negative, or more",
+        ),
+        (
+            of("sampled", json!({"samples": [["a"]], "weights": [1]})),
+            "expected u32 at line 1 column",
+        ),
+        (
+            events(&[event("O", 1, 1.0)]),
+            "profiles[0].events[0].frame: there is no frame 1",
+        ),
+        (
+            events(&[event("O", 0, 2.0), event("C", 0, 1.0)]),
+            "profiles[0].events[1].at: is before",
+        ),
+        (
+            events(&[event("C", 0, 1.0)]),
+            "profiles[0].events[0]: closes frame 0 while none is open",
+        ),
+        (
+            events(&[event("O", 0, 1.0), event("C", 1, 1.0)]),
+            "profiles[0].events[1]: closes frame 1 while frame 0 is open",
+        ),
+        (events(&[event("X", 0, 1.0)]), "unknown variant `X`"),
+        (events(&[event("O", 0, 1e300)]), "profiles[0].events[0].at: is farther"),
+    ] {
+        let error = read_as("shop", body).unwrap_err();
+        assert_eq!(error.status, 422, "{error}");
+        assert!(error.message.contains(reason), "{reason}: {error}");
+    }
+}
+
+#[test]
+fn depth_times_events_and_frames_times_profiles_are_bounded() {
+    // Each call has time of its own, so each is a stack: 3,000 of up to 3,000 frames in a small file.
+    let mut events: Vec<Value> = (0..3000).map(|at| json!({"type": "O", "frame": 0, "at": at})).collect();
+    events.extend((0..3000).map(|at| json!({"type": "C", "frame": 0, "at": 3000 + at})));
+    let deep = file(
+        &[json!({"name": "f"})],
+        &[profile("evented", "p", "seconds", &json!({"events": events}))],
+    );
+    let error = read_as("shop", deep).unwrap_err();
+    assert_eq!(error.status, 413);
+    assert!(error.message.contains("frames in its stacks"), "{error}");
+
+    let name = "n".repeat(100_000);
+    let one = |index: usize| {
+        profile(
+            "sampled",
+            &index.to_string(),
+            "none",
+            &json!({"samples": [[0]], "weights": [1]}),
+        )
+    };
+    let profiles: Vec<Value> = (0..900).map(one).collect();
+    let error = read_as("shop", file(&[json!({"name": name})], &profiles)).unwrap_err();
+    assert!(error.message.contains("bytes of names"), "{error}");
+    let profiles: Vec<Value> = (0..=MAX_PROFILES).map(one).collect();
+    let error = read_as("shop", file(&[json!({"name": "f"})], &profiles)).unwrap_err();
+    assert_eq!(
+        (error.status, error.message.as_str()),
+        (413, "the file has 1001 profiles, the limit is 1000")
+    );
+}
+
+proptest! {
+    #[test]
+    fn samples_and_events_are_read_as_they_were_written(stacks in testing::stacks()) {
+        for body in [sampled(&stacks, "nanoseconds"), evented(&stacks, "nanoseconds")] {
+            prop_assert_eq!(testing::sums(&read_as("shop", body).unwrap()), stacks.clone());
+        }
+        let bytes = read_as("shop", sampled(&stacks, "bytes")).unwrap();
+        prop_assert_eq!(testing::sums(&bytes), stacks);
+    }
+
+    #[test]
+    fn changed_files_are_a_profile_or_an_error(
+        stacks in testing::stacks(), as_events in any::<bool>(), changes in testing::changes(),
+    ) {
+        let body = if as_events { evented(&stacks, "seconds") } else { sampled(&stacks, "none") };
+        testing::survives("name=app&format=speedscope", testing::changed(body, &changes));
+    }
+}
