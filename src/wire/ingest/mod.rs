@@ -11,6 +11,7 @@ mod nodes;
 mod pprof;
 mod query;
 mod speedscope;
+mod spies;
 mod text;
 mod tree;
 mod trie;

@@ -1,7 +1,9 @@
-//! pprof, bare or in a form: the bytes are passed on unchanged unless their time is missing.
+//! pprof, bare or in a form: the bytes are passed on unchanged unless their time is missing or their agent has habits
+//! of its own.
 //!
 //! The name of a profile follows from its sample types, with the display names that the SDK sends for them.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde::Deserialize;
@@ -12,6 +14,7 @@ use crate::profile::pprof::{self, GzipError};
 use crate::wire::connect::ConnectError;
 use crate::wire::ingest::format::{Format, Opening, Payload, ReadError, labels, too_large};
 use crate::wire::ingest::query::IngestQuery;
+use crate::wire::ingest::spies::Spy;
 
 /// The format pprof with all its names.
 pub(crate) static PPROF: Format = Format {
@@ -87,10 +90,16 @@ fn read(payload: &Payload, query: &IngestQuery, opening: Opening) -> Result<Vec<
         GzipError::TooLarge { .. } => too_large(limit).into(),
         GzipError::Corrupt(_) => ConnectError::invalid(error.to_string()).into(),
     })?;
-    let mut columns = Columns::read(plain, |plain| pprof::decode(plain))
+    let spy = Spy::of(&query.spy_name, || config.contains_key("inuse-space"));
+    let decodable = spy.map_or(plain.clone(), |spy| spy.decodable(&plain));
+    let mut columns = Columns::read(decodable, |plain| pprof::decode(plain))
         .map_err(|error| ConnectError::invalid(format!("cannot read the profile as pprof: {error}")))?;
     let kinds: Vec<&str> = columns.get().sample_types.iter().map(|kind| kind.kind).collect();
-    let labels = labels(query, &query.app, &profile_name(&kinds, &config));
+    let labels = labels(query, &query.app, &profile_name(&kinds, &config, spy));
+    if let Some(spy) = spy {
+        columns = spy.renamed(columns)?;
+    }
+    let is_as_it_came = columns.buffer().as_ptr() == plain.as_ptr();
     let knows_its_time = columns.get().time_nanos >= FIRST_CREDIBLE_NANOS;
     if !knows_its_time {
         columns.change(|profile| {
@@ -104,22 +113,21 @@ fn read(payload: &Payload, query: &IngestQuery, opening: Opening) -> Result<Vec<
         labels,
         id: "".into(),
         columns,
-        pprof: knows_its_time.then(|| payload.content.clone()),
+        pprof: (knows_its_time && is_as_it_came).then(|| payload.content.clone()),
     }])
 }
 
 /// The label `__name__` of a profile with these sample types.
-fn profile_name(kinds: &[&str], config: &Config) -> String {
-    let shown: Vec<&str> = kinds.iter().map(|kind| shown_name(kind, config)).collect();
-    if shown.contains(&"wall") {
+fn profile_name(kinds: &[&str], config: &Config, spy: Option<Spy>) -> String {
+    let shown = kinds.iter().map(|kind| shown_name(kind, config));
+    let shown: Vec<Cow<'_, str>> = shown
+        .map(|name| spy.map_or(Cow::Borrowed(name), |spy| spy.kind(name)))
+        .collect();
+    if shown.iter().any(|name| name == "wall") {
         return "wall".to_owned();
     }
-    shown
-        .iter()
-        .find_map(|name| known_name(name))
-        .or(shown.last().copied())
-        .unwrap_or_default()
-        .to_owned()
+    let known = shown.iter().find_map(|name| known_name(name));
+    known.or(shown.last().map(Cow::as_ref)).unwrap_or_default().to_owned()
 }
 
 fn shown_name<'a>(kind: &'a str, config: &'a Config) -> &'a str {
@@ -171,7 +179,7 @@ mod tests {
             (&["exceptions"], "exceptions"),
             (&["a", "b"], "b"),
         ] {
-            assert_eq!(profile_name(kinds, &Config::new()), name, "{kinds:?}");
+            assert_eq!(profile_name(kinds, &Config::new(), None), name, "{kinds:?}");
         }
     }
 }
