@@ -13,7 +13,7 @@ use alluvium::profile::flamegraph::Tree;
 use alluvium::profile::jfr::{About, Recording};
 use alluvium::profile::{legacy, pprof, selector};
 use alluvium::wire::connect::Codec;
-use alluvium::wire::otlp;
+use alluvium::wire::{ingest, otlp};
 
 /// Any bytes are a configuration or diagnostics that can be shown; what is formatted means the same, has the same
 /// comments and is formatted for good; whatever parses is checked and, taken as an expression, evaluated. Of what does
@@ -172,5 +172,31 @@ pub(super) fn otlp(data: &[u8]) {
     for profile in profiles {
         let encoded = pprof::encode(profile.columns.get());
         assert_eq!(pprof::decode(&encoded).as_ref(), Ok(profile.columns.get()));
+    }
+}
+
+/// Any bytes are a tree or trie of `/ingest`, or an error; what is read becomes a profile that is valid. The first byte
+/// says which of the two the others are.
+pub(super) fn trees(data: &[u8]) {
+    let Some((first, rest)) = data.split_first() else {
+        return;
+    };
+    let format = if first % 2 == 0 { "tree" } else { "trie" };
+    uploaded(&format!("name=app&format={format}"), rest);
+}
+
+/// Any bytes are a file of speedscope or an error; what is read becomes profiles that are valid.
+pub(super) fn speedscope(data: &[u8]) {
+    uploaded("name=app&format=speedscope", data);
+}
+
+fn uploaded(query: &str, data: &[u8]) {
+    let Ok(profiles) = ingest::read(query, "", data.to_vec().into(), 1 << 20) else {
+        return;
+    };
+    for raw in profiles {
+        let profile = pprof::decode(&raw.pprof).expect("what was read is a profile");
+        assert!(profile.sample_count() > 0, "a profile has samples");
+        assert_eq!(pprof::encode(&profile), raw.pprof);
     }
 }

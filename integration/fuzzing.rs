@@ -251,6 +251,39 @@ fn any_bytes_are_profiles_of_opentelemetry_or_an_error() {
     keep("otlp", seeds.collect(), promises::otlp);
 }
 
+#[test]
+fn any_bytes_are_a_tree_or_a_trie_or_an_error() {
+    let seeds = [
+        "\0\0\0\x02\x04rest\x08\0\x04main\x01\x02\x05worry\x04\0\x04work\x02\0",
+        "\x01\0\0\x02\x04main\x01\x01\x04;wor\0\x02\x01k\x02\0\x02ry\x04\0\x04rest\x08\0",
+    ];
+    let seeds = std::iter::repeat_n(seeds, 200).flatten();
+    let seeds = seeds.map(|text| (text.to_owned(), text.as_bytes().to_vec()));
+    keep("trees", seeds.collect(), promises::trees);
+}
+
+#[test]
+fn any_bytes_are_a_file_of_speedscope_or_an_error() {
+    let file = |profile: &str| {
+        format!(
+            "{{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\
+             \"shared\":{{\"frames\":[{{\"name\":\"a\"}},{{\"name\":\"b\",\"file\":\"b.rs\",\"line\":7}}]}},\
+             \"profiles\":[{{\"name\":\"p\",\"unit\":\"seconds\",\
+             \"startValue\":0,\"endValue\":9,{profile}}}]}}"
+        )
+    };
+    let seeds = [
+        file("\"type\":\"sampled\",\"samples\":[[0,1],[1],[]],\"weights\":[1,2.5,3]"),
+        file(
+            "\"type\":\"evented\",\"events\":[{\"type\":\"O\",\"frame\":0,\"at\":1},\
+             {\"type\":\"O\",\"frame\":1,\"at\":2},{\"type\":\"C\",\"frame\":1,\"at\":3.5}]",
+        ),
+    ];
+    let seeds = std::iter::repeat_n(seeds, 200).flatten();
+    let seeds = seeds.map(|text| (text.clone(), text.into_bytes()));
+    keep("speedscope", seeds.collect(), promises::speedscope);
+}
+
 /// `ALLUVIUM_STORE_FUZZ` says how many changes are pushed; `make fuzz-store` takes a million.
 #[cfg(feature = "server")]
 #[test]
