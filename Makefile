@@ -7,13 +7,18 @@ SHELL := /bin/bash
 
 # dev builds in minutes; `make demo PROFILE=release` builds longer and runs faster (docs/adr/0001-build-profiles.md).
 PROFILE ?= dev
+# Where `make install` puts things; DESTDIR goes before it when a package is made.
+PREFIX ?= /usr/local
+DESTDIR ?=
+# What it installs: what `make release` has built, or with PROFILE=dev what `make demo` has.
+PROGRAM ?= $(or $(CARGO_TARGET_DIR),target)/$(if $(filter file,$(origin PROFILE)),dist,$(PROFILE:dev=debug))/alluvium
 AGENT := --no-default-features --features agent
 # Integration tests that measure: beside others they would see too little of the CPUs.
 ALONE := ebpf:: oracle:: shares::
 # Tells how long a step took.
 STEP = @step() { echo "== $$*"; local start=$$SECONDS; "$$@"; echo "== $$((SECONDS - start)) s: $$*"; }; eval "$$(.ci/tools env)";
 
-.PHONY: help demo test tools check-agent check-fuzz fmt lint deny ui ui-test bench bench-all figures reloads kernels fuzz-smoke fuzz-store release images kills faults
+.PHONY: help demo test tools check-agent check-fuzz fmt lint deny ui ui-test bench bench-all figures reloads kernels fuzz-smoke fuzz-store release install uninstall images kills faults
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -101,6 +106,12 @@ fuzz-store: ## a million changed profiles through store, flush and start, withou
 
 release: ## the optimised program, as it is shipped
 	cargo build --locked --profile dist --bin alluvium
+
+install: ## put the program on the path, with completions and manual pages: after `make release`, as root or with PREFIX=~/.local; PROFILE=dev takes what `make demo` built
+	@PROGRAM='$(PROGRAM)' PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' deploy/install
+
+uninstall: ## take it away again; data stays
+	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' deploy/install --remove
 
 images: ## take the screenshots of docs/images; BASE_URL=http://localhost:4040 takes them from a running demo
 	$(STEP) cd ui && UPDATE_IMAGES=1 npm run browser

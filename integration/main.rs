@@ -16,6 +16,8 @@ mod client;
 mod collector;
 #[cfg(feature = "server")]
 mod disk;
+#[cfg(unix)]
+mod deploy;
 mod docs;
 mod ebpf;
 mod ebpf_rights;

@@ -68,7 +68,7 @@ const MAY_IMPORT_INSIDE: [(&str, &[&str], &[&str]); 3] = [
 ];
 
 /// An outside crate and the only places that may name it, with the reason.
-const AT_HOME: [(&str, &[&str], &str); 24] = [
+const AT_HOME: [(&str, &[&str], &str); 25] = [
     (
         "hickory_resolver",
         &["src/components/discovery/dns/"],
@@ -157,6 +157,7 @@ const AT_HOME: [(&str, &[&str], &str); 24] = [
         "flags are read in one place; those of storage are keys of a file, too",
     ),
     ("clap_complete", &["src/cli/"], "flags are read in one place"),
+    ("clap_mangen", &["src/cli/"], "flags are read in one place"),
     ("rustyline", &["src/cli/"], "only a command talks to a terminal"),
     ("indicatif", &["src/cli/"], "only a command talks to a terminal"),
     (

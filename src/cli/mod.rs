@@ -9,6 +9,7 @@ pub(crate) mod diagnostics;
 mod diff;
 pub mod flamegraph;
 pub(crate) mod fmt;
+pub(crate) mod man;
 mod output;
 pub(crate) mod record;
 pub(crate) mod remote;
@@ -106,6 +107,8 @@ pub enum Command {
     Convert(convert::ConvertArgs),
     /// Print a completion script for a shell.
     Completions(completions::CompletionsArgs),
+    /// Write the manual pages to a folder.
+    Man(man::ManArgs),
 }
 
 impl Command {
@@ -167,6 +170,7 @@ async fn dispatch(command: Command, logs: logs::LogHandle, flags: logs::Settings
         Command::Fmt(args) => return fmt::run(&args),
         Command::Convert(args) => return convert::run(&args),
         Command::Completions(args) => completions::run(args, &mut Cli::command())?,
+        Command::Man(args) => man::run(&args, Cli::command())?,
     }
     Ok(ExitCode::SUCCESS)
 }

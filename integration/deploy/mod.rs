@@ -1,0 +1,40 @@
+//! What is in `deploy/` and how it is installed, against the program and the tools of others that read it.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::tidy::root;
+
+mod install;
+
+/// Every file below a folder, as paths from there, sorted.
+fn files(folder: &Path) -> Vec<String> {
+    let (mut folders, mut files) = (vec![folder.to_owned()], Vec::new());
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(next).unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                files.push(path.strip_prefix(folder).unwrap().to_string_lossy().into_owned());
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+/// Runs `make` in the clone: whether it ended well, and both its outputs.
+fn make(arguments: &[String]) -> (bool, String) {
+    let output = Command::new("make")
+        .arg("--no-print-directory")
+        .args(arguments)
+        .current_dir(root())
+        // Those of a `make test` that this runs in.
+        .env_remove("MAKEFLAGS")
+        .env_remove("MAKELEVEL")
+        .output()
+        .unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&text).into_owned())
+}
