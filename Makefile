@@ -107,7 +107,7 @@ fuzz-store: ## a million changed profiles through store, flush and start, withou
 release: ## the optimised program, as it is shipped
 	cargo build --locked --profile dist --bin alluvium
 
-install: ## put the program on the path, with completions and manual pages: after `make release`, as root or with PREFIX=~/.local; PROFILE=dev takes what `make demo` built
+install: ## put the program on the path, with completions, manual pages and units of systemd: after `make release`, as root or with PREFIX=~/.local; PROFILE=dev takes what `make demo` built
 	@PROGRAM='$(PROGRAM)' PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' deploy/install
 
 uninstall: ## take it away again; data stays

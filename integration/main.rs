@@ -16,7 +16,7 @@ mod client;
 mod collector;
 #[cfg(feature = "server")]
 mod disk;
-#[cfg(unix)]
+#[cfg(all(unix, feature = "server"))]
 mod deploy;
 mod docs;
 mod ebpf;

@@ -7,6 +7,8 @@ use alluvium::cli::Cli;
 use clap::CommandFactory as _;
 
 use super::{files, make};
+use crate::harness::client;
+use crate::program::{Address, Program, run};
 
 fn arguments(target: &str, folder: &Path) -> Vec<String> {
     vec![
@@ -17,12 +19,16 @@ fn arguments(target: &str, folder: &Path) -> Vec<String> {
     ]
 }
 
+/// Installs our program below `folder`, as a package would.
+pub(super) fn install(folder: &Path) {
+    let (is_well, text) = make(&arguments("install", folder));
+    assert!(is_well, "{text}");
+}
+
 #[test]
 fn what_make_install_puts_down_works_and_make_uninstall_takes_away_all_but_data() {
     let folder = tempfile::tempdir().unwrap();
-    let (is_well, text) = make(&arguments("install", folder.path()));
-    assert!(is_well, "{text}");
-
+    install(folder.path());
     let program = folder.path().join("usr/bin/alluvium");
     let version = Command::new(&program).arg("--version").output().unwrap();
     assert!(version.status.success());
@@ -46,12 +52,58 @@ fn what_make_install_puts_down_works_and_make_uninstall_takes_away_all_but_data(
         assert!(text.contains(what), "{place}");
     }
 
+    let unit = std::fs::read_to_string(folder.path().join("usr/lib/systemd/system/alluvium-server.service")).unwrap();
+    assert!(unit.contains("ExecStart=/usr/bin/alluvium serve"), "{unit}");
+
     let data = folder.path().join("var/lib/alluvium/VERSION");
     std::fs::create_dir_all(data.parent().unwrap()).unwrap();
     std::fs::write(&data, "1").unwrap();
     let (is_well, text) = make(&arguments("uninstall", folder.path()));
     assert!(is_well, "{text}");
     assert_eq!(files(folder.path()), ["var/lib/alluvium/VERSION"]);
+}
+
+#[test]
+fn configuration_that_somebody_has_changed_is_neither_overwritten_nor_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    install(folder.path());
+    let own = folder.path().join("etc/alluvium/server.yaml");
+    std::fs::write(&own, "server: {}\n").unwrap();
+    install(folder.path());
+    assert!(make(&arguments("uninstall", folder.path())).0);
+    assert_eq!(std::fs::read_to_string(&own).unwrap(), "server: {}\n");
+    assert_eq!(files(folder.path()), ["etc/alluvium/server.yaml"]);
+}
+
+#[test]
+fn the_installed_configuration_starts_both_services() {
+    let folder = tempfile::tempdir().unwrap();
+    install(folder.path());
+    let own = folder.path().join("etc/alluvium");
+    // With the file for eBPF, which names the receiver of the other.
+    std::fs::copy(
+        folder.path().join("usr/share/alluvium/ebpf.alloy"),
+        own.join("collector/ebpf.alloy"),
+    )
+    .unwrap();
+    let (is_well, _, errors) = run(&["validate", "--strict", &own.join("collector").to_string_lossy()]);
+    assert!(is_well, "{errors}");
+
+    let (address, data) = (Address::keep(), folder.path().join("data"));
+    let (settings, data) = (own.join("server.yaml"), data.to_string_lossy().into_owned());
+    let arguments = [
+        "serve",
+        "--config",
+        &settings.to_string_lossy(),
+        "--data",
+        &data,
+        "--listen",
+        &address,
+    ];
+    let mut server = Program::alluvium(&arguments, &folder.path().join("log"));
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(server.ready(&client(), &format!("http://{address}/ready")));
+    assert!(server.terminate().success());
 }
 
 #[test]

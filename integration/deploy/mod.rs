@@ -6,6 +6,7 @@ use std::process::Command;
 use crate::tidy::root;
 
 mod install;
+mod units;
 
 /// Every file below a folder, as paths from there, sorted.
 fn files(folder: &Path) -> Vec<String> {
