@@ -7,6 +7,7 @@ use crate::tidy::root;
 
 mod install;
 mod units;
+mod watch;
 
 /// Every file below a folder, as paths from there, sorted.
 fn files(folder: &Path) -> Vec<String> {
