@@ -36,6 +36,8 @@ mod http_formats;
 #[cfg(feature = "server")]
 mod http_listen;
 #[cfg(feature = "server")]
+mod http_profefe;
+#[cfg(feature = "server")]
 mod http_render;
 #[cfg(feature = "server")]
 mod http_store;

@@ -21,7 +21,8 @@ use crate::query::flame::Merged;
 use crate::query::session::{Sessions, SqlSession};
 use crate::query::sql::{self, Template};
 use crate::query::{
-    Detail, QueryError, QueryLimits, SeriesPoints, SeriesQuery, StackQuery, TimeRange, export, flame, series, timeline,
+    Detail, KeptProfile, ProfilesQuery, QueryError, QueryLimits, SeriesPoints, SeriesQuery, StackQuery, TimeRange,
+    export, flame, kept, series, timeline,
 };
 use crate::store::snapshot::SnapshotSource;
 
@@ -252,6 +253,18 @@ impl QueryEngine {
         query.range.check(self.limits().max_query_length)?;
         self.limited(export::merge_profile(self.context(tenant), query, write))
             .await
+    }
+
+    /// The stored profiles of a query that have an id, the oldest first. With ids, the range has no maximum length.
+    pub(crate) async fn kept_profiles(
+        &self,
+        tenant: &TenantId,
+        query: ProfilesQuery,
+    ) -> Result<Vec<KeptProfile>, QueryError> {
+        if query.ids.is_empty() {
+            query.range.check(self.limits().max_query_length)?;
+        }
+        self.limited(kept::find(self.context(tenant), query)).await
     }
 
     /// Runs one read-only SQL query over the tables of the tenant. The time limit covers the stream of the answer to

@@ -2,10 +2,11 @@
 //!
 //! The server and the command line create queries; limits come from the configuration.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::profile::selector::Matcher;
-use crate::profile::{Labels, ProfileType, TimeSpan};
+use crate::profile::{Labels, ProfileType, ProfileTypeId, TimeSpan};
 use crate::query::QueryError;
 
 /// A time range in milliseconds since 1970, start included, end excluded.
@@ -63,6 +64,43 @@ pub struct StackQuery {
     pub span_ids: Vec<String>,
     /// Only samples of one of these traces (32 hexadecimal digits); empty for all.
     pub trace_ids: Vec<String>,
+}
+
+/// A query for stored profiles one by one.
+#[derive(Debug, Clone)]
+pub(crate) struct ProfilesQuery {
+    /// Matchers on labels of series, without synthetic ones; all must match.
+    pub(crate) matchers: Vec<Matcher>,
+    /// Only profiles that start in this range.
+    pub(crate) range: TimeRange,
+    /// The names of their types.
+    pub(crate) names: TypeNames,
+    /// Only profiles with one of these ids; empty for all that have one.
+    pub(crate) ids: Vec<String>,
+    /// Maximum number of profiles, the newest; 0 for all.
+    pub(crate) limit: usize,
+}
+
+/// Profile types by their names, which are the first parts of their ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TypeNames {
+    AnyOf(&'static [&'static str]),
+    NoneOf(&'static [&'static str]),
+}
+
+/// A stored profile without its samples.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct KeptProfile {
+    /// Id that the sender gave.
+    pub(crate) id: Arc<str>,
+    /// Start in microseconds since 1970.
+    pub(crate) time_us: i64,
+    /// Length in nanoseconds; 0 when unknown.
+    pub(crate) duration_ns: i64,
+    /// Its profile types, sorted.
+    pub(crate) types: Vec<ProfileTypeId>,
+    /// The labels that all of its series have.
+    pub(crate) labels: Labels,
 }
 
 /// How functions of a flame graph are identified.
@@ -151,6 +189,20 @@ impl TimeRange {
             )));
         }
         Ok(())
+    }
+}
+
+impl TypeNames {
+    /// All profile types, whatever they are called.
+    pub(crate) const ALL: Self = Self::NoneOf(&[]);
+
+    /// True when a profile type, given as its id, has a name that is wanted.
+    pub(crate) fn contain(self, type_id: &str) -> bool {
+        let name = type_id.split(':').next().unwrap_or_default();
+        match self {
+            Self::AnyOf(names) => names.contains(&name),
+            Self::NoneOf(names) => !names.contains(&name),
+        }
     }
 }
 

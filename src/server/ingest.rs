@@ -10,9 +10,9 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::header::CONTENT_TYPE;
-use http::{Request, StatusCode};
+use http::{HeaderMap, Request, StatusCode};
 
-use crate::profile::{DecodedProfile, SinkError};
+use crate::profile::{DecodedProfile, SinkError, TenantId};
 use crate::server::ServerState;
 use crate::server::body::Charge;
 use crate::server::tenant::tenant;
@@ -38,34 +38,45 @@ async fn take(state: ServerState, request: Request<Body>) -> Result<(), ConnectE
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default()
         .to_owned();
+    let (profiles, charge) = read(&state, &tenant, &parts.headers, body, content_type, query).await?;
+    let errors = state.append_decoded(tenant, profiles, Box::new(charge)).await?;
+    match SinkError::joined(errors) {
+        None => Ok(()),
+        Some(error) => Err(error.into()),
+    }
+}
+
+/// Reads the profiles of a body from `tenant`, with the charge for their memory.
+pub(super) async fn read(
+    state: &ServerState,
+    tenant: &TenantId,
+    headers: &HeaderMap,
+    body: Body,
+    content_type: String,
+    query: IngestQuery,
+) -> Result<(Vec<DecodedProfile>, Charge), ConnectError> {
     let limits = &state.options.limits;
-    let max_profile = state.store.profile_bytes(&tenant).min(limits.unpacked_body_bytes);
-    let body = state.intake.read(&parts.headers, body, limits.push()).await?;
+    let max_profile = state.store.profile_bytes(tenant).min(limits.unpacked_body_bytes);
+    let body = state.intake.read(headers, body, limits.push()).await?;
     let work_bytes = ingest::work_bytes(body.bytes.len(), max_profile);
     let query = Arc::new(query);
     let asked = query.clone();
     let take_apart = move |bytes| Upload::new(&asked, &content_type, bytes);
     let opening = Opening::Announced(max_profile);
     let body = (body.bytes, body.charge);
-    let (read, mut charge) = open(&state, body, work_bytes, take_apart, &query, opening).await?;
-    let (profiles, charge) = match read {
-        Read::Profiles(profiles) => (profiles, charge),
-        Read::LargerThanAnnounced(upload) => {
-            charge.give_back();
-            let opening = Opening::AtMost(max_profile);
-            match open(&state, (upload, charge), work_bytes, Ok, &query, opening).await? {
-                (Read::Profiles(profiles), charge) => (profiles, charge),
-                (Read::LargerThanAnnounced(_), _) => {
-                    let message = format!("profile exceeds {max_profile} bytes uncompressed");
-                    return Err(ConnectError::too_large(message));
-                }
-            }
-        }
+    let (read, mut charge) = open(state, body, work_bytes, take_apart, &query, opening).await?;
+    let upload = match read {
+        Read::Profiles(profiles) => return Ok((profiles, charge)),
+        Read::LargerThanAnnounced(upload) => upload,
     };
-    let errors = state.append_decoded(tenant, profiles, Box::new(charge)).await?;
-    match SinkError::joined(errors) {
-        None => Ok(()),
-        Some(error) => Err(error.into()),
+    charge.give_back();
+    let opening = Opening::AtMost(max_profile);
+    match open(state, (upload, charge), work_bytes, Ok, &query, opening).await? {
+        (Read::Profiles(profiles), charge) => Ok((profiles, charge)),
+        (Read::LargerThanAnnounced(_), _) => {
+            let message = format!("profile exceeds {max_profile} bytes uncompressed");
+            Err(ConnectError::too_large(message))
+        }
     }
 }
 

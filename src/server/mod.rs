@@ -19,6 +19,7 @@ mod otlp;
 mod page;
 mod perform;
 pub mod postgres;
+mod profefe;
 mod push;
 mod querier;
 mod ready;

@@ -23,7 +23,7 @@ use crate::server::perform::Bounds;
 use crate::server::push::Pusher;
 use crate::server::querier::Querier;
 use crate::server::sql::sql;
-use crate::server::{grpc, otlp, render, status};
+use crate::server::{grpc, otlp, profefe, render, status};
 use crate::wire::connect::{Code, ConnectError};
 use crate::wire::grpc::Protocol;
 use crate::wire::otlp::HTTP_ROUTE;
@@ -62,6 +62,7 @@ fn table(state: &ServerState) -> Vec<(String, MethodRouter<ServerState>)> {
         ("/api/v1/admin/delete".to_owned(), post(delete)),
     ];
     table.extend(render::routes());
+    table.extend(profefe::routes());
     let mut pushes = Calls::new(Bounds {
         limit: state.options.limits.push(),
         weigh: weight::push,

@@ -17,6 +17,7 @@ pub(crate) mod json;
 pub(crate) mod jwt;
 pub mod otlp;
 pub(crate) mod pprof_message;
+pub(crate) mod profefe;
 pub mod proto;
 pub mod push;
 pub mod querier;

@@ -4,6 +4,7 @@
 //! Field numbers and rules of validity are those of profile.proto. Decoding bounds the memory it takes; the store
 //! limits what a profile may contain.
 
+mod beside;
 mod builder;
 mod compact;
 mod count;
@@ -18,6 +19,7 @@ mod stack_ids;
 mod strings;
 mod texts;
 
+pub(crate) use beside::side_by_side;
 pub use builder::Builder;
 pub use count::sample_count;
 pub use decode::decode;

@@ -1,0 +1,140 @@
+//! Profiles that differ in what they count as one profile with all of their sample types.
+//!
+//! In: profiles of the same period type. Out: one profile, in which equal stacks are one sample. Labels of samples,
+//! comments and regular expressions are left out; time and length are the caller's.
+
+use hashbrown::HashMap;
+
+use crate::profile::pprof::builder::Builder;
+use crate::profile::pprof::model::{Line, Location, Profile};
+
+/// Puts the values of profiles side by side, in their order: a stack that a profile does not have counts 0 in it.
+pub(crate) fn side_by_side<'a>(profiles: &[Profile<'a>]) -> Profile<'a> {
+    let types: Vec<_> = profiles
+        .iter()
+        .flat_map(|profile| &profile.sample_types)
+        .copied()
+        .collect();
+    let width = types.len();
+    let first = profiles.first();
+    let mut builder = Builder::new(Profile {
+        sample_types: types,
+        period_type: first.map(|profile| profile.period_type).unwrap_or_default(),
+        period: profiles.iter().map(|profile| profile.period).max().unwrap_or(0),
+        ..Profile::default()
+    });
+    let mut stacks: HashMap<Vec<u32>, usize> = HashMap::new();
+    let mut values: Vec<i64> = Vec::new();
+    let mut start = 0;
+    for profile in profiles {
+        let locations = locations(&mut builder, profile);
+        for sample in 0..profile.sample_count() {
+            let stack = profile
+                .stack(sample)
+                .iter()
+                .map(|location| locations[*location as usize]);
+            let next = stacks.len();
+            let row = *stacks.entry(stack.collect()).or_insert(next);
+            if row == next {
+                values.resize((row + 1) * width, 0);
+            }
+            for (at, value) in (row * width + start..).zip(profile.values_of(sample)) {
+                values[at] = values[at].saturating_add(*value);
+            }
+        }
+        start += profile.sample_types.len();
+    }
+    let mut rows: Vec<(&Vec<u32>, usize)> = stacks.iter().map(|(stack, row)| (stack, *row)).collect();
+    rows.sort_unstable_by_key(|(_, row)| *row);
+    for (stack, row) in rows {
+        builder.sample(stack.iter().copied(), [], &values[row * width..(row + 1) * width]);
+    }
+    builder.finish()
+}
+
+/// The locations of a profile in the builder, by their index in the profile.
+fn locations<'a>(builder: &mut Builder<'a>, profile: &Profile<'a>) -> Vec<u32> {
+    let functions: Vec<u32> = profile
+        .functions
+        .iter()
+        .map(|function| builder.function(*function))
+        .collect();
+    let mappings: Vec<u32> = profile
+        .mappings
+        .iter()
+        .map(|mapping| builder.mapping(*mapping))
+        .collect();
+    let location = |location: &Location| {
+        let lines: Vec<Line> = profile
+            .lines_of(location)
+            .iter()
+            .map(|line| Line {
+                function: functions[line.function as usize],
+                line: line.line,
+            })
+            .collect();
+        let mapping = match location.mapping {
+            Location::NO_MAPPING => Location::NO_MAPPING,
+            mapping => mappings[mapping as usize],
+        };
+        builder.location(mapping, location.address, &lines)
+    };
+    profile.locations.iter().map(location).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::pprof::{Mapping, ValueType, decode, encode};
+
+    fn of<'a>(kind: &'a str, period: i64, stacks: &[(&[&'a str], i64)]) -> Profile<'a> {
+        let mut builder = Builder::new(Profile {
+            sample_types: vec![ValueType { kind, unit: "count" }],
+            period,
+            ..Profile::default()
+        });
+        for (names, value) in stacks {
+            let stack: Vec<u32> = names.iter().map(|name| builder.named(name)).collect();
+            builder.sample(stack, [], &[*value]);
+        }
+        builder.finish()
+    }
+
+    #[test]
+    fn equal_stacks_have_the_values_of_all_profiles() {
+        let left = of(
+            "objects",
+            1,
+            &[(&["work", "main"], 1), (&["main"], 2), (&["work", "main"], 4)],
+        );
+        let mut right = of("space", 7, &[(&["idle", "main"], 8), (&["work", "main"], 16)]);
+        right.mappings = vec![Mapping {
+            file: "/bin/program",
+            ..Mapping::default()
+        }];
+        let joined = side_by_side(&[left, right]);
+        assert_eq!(
+            joined.sample_types.iter().map(|of| of.kind).collect::<Vec<_>>(),
+            ["objects", "space"]
+        );
+        assert_eq!(joined.period, 7);
+        let sample = |sample: usize| {
+            let names = joined.stack(sample).iter().map(|location| {
+                let line = joined.lines_of(&joined.locations[*location as usize])[0];
+                joined.functions[line.function as usize].name
+            });
+            (names.collect::<Vec<_>>(), joined.values_of(sample).to_vec())
+        };
+        assert_eq!(
+            [0, 1, 2].map(sample),
+            [
+                (vec!["work", "main"], vec![5, 16]),
+                (vec!["main"], vec![2, 0]),
+                (vec!["idle", "main"], vec![0, 8]),
+            ]
+        );
+        assert_eq!(joined.sample_count(), 3);
+        assert_eq!(decode(&encode(&joined)).as_ref(), Ok(&joined));
+        assert_eq!(side_by_side(&[]).sample_count(), 0);
+    }
+}

@@ -1,0 +1,458 @@
+//! The API of profefe: its words for types of profiles, the parameters of its requests, and its answers as JSON.
+//!
+//! In: the query part of a URL. Out: what is asked for, or a [`Refusal`] in profefe's words. Times have whole seconds
+//! and no zone: they are UTC. Labels are `name=value,name=value`, each side escaped as in a URL.
+
+use chrono::{DateTime, NaiveDateTime, SecondsFormat};
+use percent_encoding::percent_decode_str;
+use serde::Serialize;
+
+use crate::profile::Labels;
+use crate::profile::labels::SERVICE_NAME;
+use crate::wire::connect::ConnectError;
+
+/// A type of profiles in profefe's words.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TypeWord {
+    /// Value of the parameter `type`.
+    pub word: &'static str,
+    /// Names of its profiles here, the one of new profiles first.
+    pub names: &'static [&'static str],
+    /// The sample type that a viewer shows first.
+    pub shown: &'static str,
+}
+
+/// All types that are stored. Of two with the same name the first is told.
+pub(crate) static TYPES: [TypeWord; 9] = [
+    word("cpu", &["process_cpu"], "cpu"),
+    word("heap", &["memory"], "inuse_space"),
+    word("allocs", &["memory"], "alloc_space"),
+    word("block", &["block"], "delay"),
+    word("mutex", &["mutex"], "delay"),
+    word("goroutine", &["goroutine", "goroutines"], "goroutine"),
+    word("threadcreate", &["threadcreate"], "threadcreate"),
+    word("wall", &["wall"], "wall"),
+    word(OTHER, &[OTHER], ""),
+];
+
+/// The type of all profiles with a name of their own.
+pub(crate) const OTHER: &str = "other";
+
+/// The names of all types but [`OTHER`].
+pub(crate) static NAMED: [&str; 8] = [
+    "process_cpu",
+    "memory",
+    "block",
+    "mutex",
+    "goroutine",
+    "goroutines",
+    "threadcreate",
+    "wall",
+];
+
+/// Sample types in the order in which Go's profiles have them.
+const SAMPLE_TYPES: [&str; 8] = [
+    "samples",
+    "cpu",
+    "alloc_objects",
+    "alloc_space",
+    "inuse_objects",
+    "inuse_space",
+    "contentions",
+    "delay",
+];
+
+const fn word(word: &'static str, names: &'static [&'static str], shown: &'static str) -> TypeWord {
+    TypeWord { word, names, shown }
+}
+
+impl TypeWord {
+    /// The type with this word.
+    fn of(text: &str) -> Option<&'static Self> {
+        TYPES.iter().find(|known| known.word == text)
+    }
+
+    /// The type of profiles with this name.
+    pub(crate) fn of_name(name: &str) -> &'static Self {
+        let named = TYPES.iter().find(|known| known.names.contains(&name));
+        named.unwrap_or(&TYPES[TYPES.len() - 1])
+    }
+}
+
+/// Place of a sample type among those of a profile, for sorting: unknown ones come first.
+pub(crate) fn sample_type_place(kind: &str) -> Option<usize> {
+    SAMPLE_TYPES.iter().position(|known| *known == kind)
+}
+
+/// Why a request is refused: HTTP status and message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub status: u16,
+    pub message: String,
+}
+
+impl Refusal {
+    /// Nothing is stored that was asked for: status 404.
+    pub(crate) fn nothing() -> Self {
+        Self {
+            status: 404,
+            message: "nothing found".to_owned(),
+        }
+    }
+
+    /// A wrong request: status 400.
+    pub(crate) fn bad(reason: &str) -> Self {
+        Self {
+            status: 400,
+            message: format!("bad request: {reason}"),
+        }
+    }
+
+    /// `{"code":400,"error":"..."}`.
+    pub(crate) fn to_json(&self) -> String {
+        serde_json::json!({"code": self.status, "error": self.message}).to_string()
+    }
+}
+
+impl From<ConnectError> for Refusal {
+    fn from(error: ConnectError) -> Self {
+        Self {
+            status: error.status,
+            message: error.message,
+        }
+    }
+}
+
+/// A profile that is sent, without its bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct NewProfile {
+    pub service: String,
+    pub word: &'static TypeWord,
+    pub labels: Vec<(String, String)>,
+    /// Time of a profile that does not know its own, Unix nanoseconds.
+    pub created_nanos: i64,
+}
+
+/// Which profiles are asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub service: String,
+    /// Of all types when `None`.
+    pub word: Option<&'static TypeWord>,
+    pub labels: Vec<(String, String)>,
+    /// First and last second, Unix time; both belong to the range.
+    pub from: i64,
+    pub to: i64,
+    /// Maximum number of profiles; 0 for all.
+    pub limit: usize,
+}
+
+impl NewProfile {
+    /// Parses the parameters of a sent profile. `now_nanos` replaces a missing time.
+    pub(crate) fn parse(query: &str, now_nanos: i64) -> Result<Self, Refusal> {
+        let read = Parameters::parse(query);
+        let service = read.service()?;
+        let created_nanos = match read.get("created_at") {
+            "" => now_nanos,
+            text => seconds("created_at", text)?.saturating_mul(1_000_000_000),
+        };
+        match read.get("type") {
+            "trace" => Err(Refusal::bad(
+                "profiles of the type trace are execution traces, which are not kept here: use go tool trace",
+            )),
+            text => Ok(Self {
+                service,
+                word: TypeWord::of(text).ok_or_else(|| Refusal::bad("unknown profile type"))?,
+                labels: read.labels(),
+                created_nanos,
+            }),
+        }
+    }
+}
+
+impl Wanted {
+    /// Parses the parameters of a list.
+    pub(crate) fn parse(query: &str) -> Result<Self, Refusal> {
+        let read = Parameters::parse(query);
+        let word = match read.get("type") {
+            "" => None,
+            text => Some(TypeWord::of(text).ok_or_else(|| Refusal::bad("unknown profile type"))?),
+        };
+        read.wanted(word)
+    }
+
+    /// Parses the parameters of a merge, which needs a type.
+    pub(crate) fn parse_merge(query: &str) -> Result<Self, Refusal> {
+        let read = Parameters::parse(query);
+        let text = read.get("type");
+        let word = TypeWord::of(text).ok_or_else(|| Refusal {
+            status: 405,
+            message: format!(
+                "can't merge profiles of {} type",
+                if text.is_empty() { "unknown" } else { text }
+            ),
+        })?;
+        read.wanted(Some(word))
+    }
+}
+
+/// Names and values of parameters in their order.
+struct Parameters(Vec<(String, String)>);
+
+impl Parameters {
+    fn parse(query: &str) -> Self {
+        Self(url::form_urlencoded::parse(query.as_bytes()).into_owned().collect())
+    }
+
+    /// The first value of this name; empty when there is none.
+    fn get(&self, name: &str) -> &str {
+        let found = self.0.iter().find(|(key, _)| key == name);
+        found.map_or("", |(_, value)| value.as_str())
+    }
+
+    fn service(&self) -> Result<String, Refusal> {
+        Ok(self.required("service")?.to_owned())
+    }
+
+    fn required(&self, name: &str) -> Result<&str, Refusal> {
+        match self.get(name) {
+            "" => Err(Refusal::bad(&format!("missing \"{name}\""))),
+            text => Ok(text),
+        }
+    }
+
+    /// Labels, sorted by name. What has no name is left out, so that a comma may come first.
+    fn labels(&self) -> Vec<(String, String)> {
+        let decode = |text: &str| {
+            let text = text.replace('+', " ");
+            percent_decode_str(text.trim()).decode_utf8_lossy().trim().to_owned()
+        };
+        let pairs = self
+            .get("labels")
+            .split(',')
+            .map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+        let mut labels: Vec<(String, String)> = pairs
+            .map(|(name, value)| (decode(name), decode(value)))
+            .filter(|(name, _)| !name.is_empty())
+            .collect();
+        labels.sort_by(|left, right| left.0.cmp(&right.0));
+        labels
+    }
+
+    fn wanted(&self, word: Option<&'static TypeWord>) -> Result<Wanted, Refusal> {
+        let service = self.service()?;
+        let (from, to) = (
+            seconds("from", self.required("from")?)?,
+            seconds("to", self.required("to")?)?,
+        );
+        if from > to {
+            return Err(Refusal::bad("\"from\" is after \"to\""));
+        }
+        let limit = match self.get("limit") {
+            "" => 0,
+            text => text.parse().map_err(|_| Refusal::bad("\"limit\" is not a number"))?,
+        };
+        Ok(Wanted {
+            service,
+            word,
+            labels: self.labels(),
+            from,
+            to,
+            limit,
+        })
+    }
+}
+
+/// Unix seconds of a time such as `2006-01-02T15:04:05`, which is UTC.
+fn seconds(parameter: &str, text: &str) -> Result<i64, Refusal> {
+    let time = NaiveDateTime::parse_from_str(text.strip_suffix('Z').unwrap_or(text), "%Y-%m-%dT%H:%M:%S");
+    let time = time.map_err(|_| {
+        let text: String = text.chars().take(100).collect();
+        Refusal::bad(&format!(
+            "\"{parameter}\": `{text}` is not a time such as 2006-01-02T15:04:05"
+        ))
+    })?;
+    Ok(time.and_utc().timestamp())
+}
+
+/// A stored profile in answers.
+#[derive(Debug, Serialize, PartialEq, Eq)]
+pub(crate) struct ProfileAnswer {
+    id: String,
+    #[serde(rename = "type")]
+    word: &'static str,
+    service: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    labels: Vec<Label>,
+    created_at: String,
+}
+
+#[derive(Debug, Serialize, PartialEq, Eq)]
+struct Label {
+    key: String,
+    value: String,
+}
+
+impl ProfileAnswer {
+    /// A profile that started at `time_us`, microseconds since 1970.
+    pub(crate) fn new(id: &str, word: &TypeWord, labels: &Labels, time_us: i64) -> Self {
+        let listed = labels
+            .iter()
+            .filter(|(name, _)| *name != SERVICE_NAME && !name.starts_with("__"))
+            .map(|(name, value)| Label {
+                key: name.to_owned(),
+                value: value.to_owned(),
+            });
+        let time = DateTime::from_timestamp(time_us.div_euclid(1_000_000), 0).unwrap_or_default();
+        Self {
+            id: id.to_owned(),
+            word: word.word,
+            service: labels.get(SERVICE_NAME).unwrap_or_default().to_owned(),
+            labels: listed.collect(),
+            created_at: time.to_rfc3339_opts(SecondsFormat::Secs, true),
+        }
+    }
+}
+
+/// `{"code":200,"body":...}`.
+#[derive(Serialize)]
+pub(crate) struct Envelope<Body> {
+    code: u16,
+    body: Body,
+}
+
+impl<Body> Envelope<Body> {
+    /// A body with status 200.
+    pub(crate) fn new(body: Body) -> Self {
+        Self { code: 200, body }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: i64 = 1_700_000_000_000_000_000;
+
+    #[test]
+    fn a_sent_profile_has_a_service_a_type_labels_and_perhaps_a_time() {
+        let read = NewProfile::parse(
+            "service=shop%2Fapi&type=heap&labels=,version=1.0.0,%20region%20=eu%2Cwest,b%252Cc=a%2520b&instance_id=x\
+             &created_at=2019-05-30T11:49:01",
+            NOW,
+        )
+        .unwrap();
+        assert_eq!((read.service.as_str(), read.word.word), ("shop/api", "heap"));
+        let labels: Vec<(&str, &str)> = read
+            .labels
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        assert_eq!(
+            labels,
+            [("b,c", "a b"), ("region", "eu"), ("version", "1.0.0"), ("west", "")]
+        );
+        assert_eq!(read.created_nanos, 1_559_216_941_000_000_000);
+        assert_eq!(NewProfile::parse("service=a&type=cpu", NOW).unwrap().created_nanos, NOW);
+    }
+
+    #[test]
+    fn wrong_requests_are_refused_in_profefes_words() {
+        let range = "from=2019-05-30T11:49:00&to=2019-05-30T12:49:00";
+        for (given, status, message) in [
+            (
+                NewProfile::parse("type=cpu", NOW).err(),
+                400,
+                "bad request: missing \"service\"",
+            ),
+            (
+                NewProfile::parse("service=a", NOW).err(),
+                400,
+                "bad request: unknown profile type",
+            ),
+            (
+                NewProfile::parse("service=a&type=trace", NOW).err(),
+                400,
+                "bad request: profiles of the type trace",
+            ),
+            (
+                NewProfile::parse("service=a&type=cpu&created_at=now", NOW).err(),
+                400,
+                "bad request: \"created_at\": `now` is not a time",
+            ),
+            (Wanted::parse(range).err(), 400, "bad request: missing \"service\""),
+            (Wanted::parse("service=a").err(), 400, "bad request: missing \"from\""),
+            (
+                Wanted::parse(&format!("service=a&type=x&{range}")).err(),
+                400,
+                "bad request: unknown profile type",
+            ),
+            (
+                Wanted::parse(&format!("service=a&limit=-1&{range}")).err(),
+                400,
+                "bad request: \"limit\"",
+            ),
+            (
+                Wanted::parse("service=a&from=2019-05-30T11:49:00&to=2019-05-30T11:48:00").err(),
+                400,
+                "bad request: \"from\" is after \"to\"",
+            ),
+            (
+                Wanted::parse_merge(&format!("service=a&{range}")).err(),
+                405,
+                "can't merge profiles of unknown type",
+            ),
+            (
+                Wanted::parse_merge(&format!("service=a&type=trace&{range}")).err(),
+                405,
+                "can't merge profiles of trace type",
+            ),
+        ] {
+            let refusal = given.unwrap();
+            assert_eq!(refusal.status, status, "{}", refusal.message);
+            assert!(refusal.message.starts_with(message), "{} {message}", refusal.message);
+        }
+        let json = Refusal::nothing().to_json();
+        assert_eq!(json, "{\"code\":404,\"error\":\"nothing found\"}");
+    }
+
+    #[test]
+    fn a_list_is_of_one_service_and_whole_seconds() {
+        let range = "from=2019-05-30T11:49:00&to=2019-05-30T12:49:00Z";
+        let read = Wanted::parse(&format!("service=a&{range}&labels=version=1.0.0&limit=5")).unwrap();
+        assert_eq!((read.from, read.to, read.limit), (1_559_216_940, 1_559_220_540, 5));
+        assert_eq!(read.word, None);
+        assert_eq!(read.labels, [("version".to_owned(), "1.0.0".to_owned())]);
+        let merge = Wanted::parse_merge(&format!("service=a&type=allocs&{range}")).unwrap();
+        assert_eq!(merge.word.unwrap().shown, "alloc_space");
+    }
+
+    #[test]
+    fn names_and_words_go_both_ways() {
+        for known in &TYPES {
+            for name in known.names {
+                let back = TypeWord::of_name(name);
+                assert_eq!(back.names, known.names, "{name}");
+                assert_eq!(NAMED.contains(name), known.word != OTHER, "{name}");
+            }
+        }
+        assert_eq!(TypeWord::of_name("memory").word, "heap");
+        assert_eq!(TypeWord::of_name("off_cpu").word, OTHER);
+        let mut kinds = ["cpu", "inuse_space", "lost", "samples", "alloc_space"];
+        kinds.sort_by_key(|kind| sample_type_place(kind));
+        assert_eq!(kinds, ["lost", "samples", "cpu", "alloc_space", "inuse_space"]);
+    }
+
+    #[test]
+    fn an_answer_has_labels_as_pairs_and_the_second() {
+        let labels = Labels::from_pairs([("service_name", "shop"), ("b", "2"), ("a", "1"), ("__name__", "memory")]);
+        let answer = Envelope::new(ProfileAnswer::new("x", &TYPES[1], &labels, 1_559_216_941_999_999));
+        assert_eq!(
+            serde_json::to_string(&answer).unwrap(),
+            "{\"code\":200,\"body\":{\"id\":\"x\",\"type\":\"heap\",\"service\":\"shop\",\"labels\":[{\"key\":\"a\",\
+             \"value\":\"1\"},{\"key\":\"b\",\"value\":\"2\"}],\"created_at\":\"2019-05-30T11:49:01Z\"}}"
+        );
+        let bare = ProfileAnswer::new("x", &TYPES[0], &Labels::default(), 0);
+        assert!(!serde_json::to_string(&bare).unwrap().contains("labels"));
+    }
+}
