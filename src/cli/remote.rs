@@ -13,8 +13,9 @@ use crate::wire::call::{CallError, Caller};
 use crate::wire::client::{ClientOptions, Credential, HttpClient, Secret};
 use crate::wire::querier::Selection;
 
-/// Short names of the most common profile types.
-const SHORT_TYPES: [(&str, &str); 7] = [
+/// Short names of the most common profile types, and those of Go's `net/http/pprof`, by which conprof and profefe call
+/// them.
+const SHORT_TYPES: [(&str, &str); 12] = [
     ("cpu", "process_cpu:cpu:nanoseconds:cpu:nanoseconds"),
     ("wall", "wall:wall:nanoseconds:wall:nanoseconds"),
     ("inuse", "memory:inuse_space:bytes:space:bytes"),
@@ -22,7 +23,15 @@ const SHORT_TYPES: [(&str, &str); 7] = [
     ("goroutines", "goroutine:goroutine:count:goroutine:count"),
     ("mutex", "mutex:delay:nanoseconds:contentions:count"),
     ("block", "block:delay:nanoseconds:contentions:count"),
+    ("profile", "process_cpu:cpu:nanoseconds:cpu:nanoseconds"),
+    ("heap", "memory:inuse_space:bytes:space:bytes"),
+    ("allocs", "memory:alloc_space:bytes:space:bytes"),
+    ("goroutine", "goroutine:goroutine:count:goroutine:count"),
+    ("threadcreate", "threadcreate:threadcreate:count:threadcreate:count"),
 ];
+
+/// The label by which older versions of conprof tell profile types: a path that ends in Go's name of the type.
+const PATH_LABEL: &str = "profile_path";
 
 /// The server that a command asks, and how.
 #[derive(Debug, Clone, Args)]
@@ -86,7 +95,8 @@ pub(crate) fn call_error(error: CallError) -> anyhow::Error {
 #[derive(Debug, Clone, Args)]
 pub struct QueryArgs {
     /// Profiles: `TYPE{label="value", ...}`, or `{...}` with --type. TYPE is a five-part id such as
-    /// process_cpu:cpu:nanoseconds:cpu:nanoseconds, or one of cpu, wall, inuse, alloc, goroutines, mutex, block.
+    /// process_cpu:cpu:nanoseconds:cpu:nanoseconds, or one of cpu, wall, inuse, alloc, goroutines, mutex, block, or
+    /// Go's name of one, such as heap. Without TYPE, a label profile_path="/debug/pprof/heap" says it.
     #[arg(value_name = "SELECTOR")]
     pub selector: String,
     /// Profile type, for a SELECTOR without one.
@@ -114,9 +124,22 @@ impl QueryArgs {
         let text = self.selector.trim();
         let open = text.find('{').unwrap_or(text.len());
         let (in_selector, conditions) = text.split_at(open);
+        let mut matchers = match conditions {
+            "" => Vec::new(),
+            conditions => selector::parse(conditions).map_err(|mut error| {
+                error.position += open;
+                error
+            })?,
+        };
+        let by_path;
         let id = match (in_selector.trim(), &self.profile_type) {
             ("", Some(id)) => id.trim(),
-            ("", None) => bail!("which profile type? write TYPE{{...}} or add --type, for example --type cpu"),
+            ("", None) => {
+                by_path = take_path(&mut matchers);
+                by_path
+                    .as_deref()
+                    .context("which profile type? write TYPE{...} or add --type, for example --type cpu")?
+            }
             (id, None) => id,
             (id, Some(_)) => bail!("the profile type is given twice: `{id}` in the selector and --type"),
         };
@@ -125,13 +148,6 @@ impl QueryArgs {
             .map_or(id, |(_, full)| full)
             .parse()
             .with_context(|| format!("`{id}` is no profile type and no short name"))?;
-        let matchers = match conditions {
-            "" => Vec::new(),
-            conditions => selector::parse(conditions).map_err(|mut error| {
-                error.position += open;
-                error
-            })?,
-        };
         Ok(Question {
             profile_type,
             matchers,
@@ -139,6 +155,16 @@ impl QueryArgs {
             end_ms,
         })
     }
+}
+
+/// Takes the condition on [`PATH_LABEL`] away; the end of its path.
+fn take_path(matchers: &mut Vec<Matcher>) -> Option<String> {
+    // Only a condition that its own text meets says which path it is.
+    let place = matchers
+        .iter()
+        .position(|matcher| matcher.name() == PATH_LABEL && matcher.matches_value(matcher.value()))?;
+    let path = matchers.remove(place);
+    path.value().rsplit('/').next().map(str::to_owned)
 }
 
 impl Question {
@@ -194,6 +220,32 @@ mod tests {
             assert_eq!(question(selector, profile_type).unwrap(), expected, "{selector}");
         }
         assert_eq!(question("cpu", None).unwrap().matchers, []);
+    }
+
+    #[test]
+    fn selectors_of_conprof_are_understood() {
+        let expected = question(r#"memory:inuse_space:bytes:space:bytes{job="x"}"#, None).unwrap();
+        for selector in [
+            r#"heap{job="x"}"#,
+            r#"{job="x", profile_path="/debug/pprof/heap"}"#,
+            r#"{profile_path="/app/debug/pprof/heap", job="x"}"#,
+        ] {
+            assert_eq!(question(selector, None).unwrap(), expected, "{selector}");
+        }
+        let cpu = question(r#"{profile_path="/debug/pprof/profile"}"#, None).unwrap();
+        assert_eq!(cpu, question("cpu", None).unwrap());
+        // With a type it is a label as any other.
+        let matchers = question(r#"cpu{profile_path="/debug/pprof/heap"}"#, None)
+            .unwrap()
+            .matchers;
+        assert_eq!(matchers.len(), 1);
+        for (selector, message) in [
+            (r#"{job="x", profile_path!="/debug/pprof/heap"}"#, "which profile type?"),
+            (r#"{profile_path="/debug/pprof/trace"}"#, "`trace` is no profile type"),
+        ] {
+            let error = format!("{:#}", question(selector, None).unwrap_err());
+            assert!(error.contains(message), "{error}");
+        }
     }
 
     #[test]
