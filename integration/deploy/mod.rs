@@ -5,6 +5,7 @@ use std::process::Command;
 
 use crate::tidy::root;
 
+mod cluster;
 mod install;
 mod units;
 mod watch;

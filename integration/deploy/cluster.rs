@@ -1,0 +1,273 @@
+//! The chart and the plain manifests: rendered by helm and kustomize, with values of all kinds.
+//!
+//! In: `deploy/helm`, `deploy/kubernetes`. Out: objects, of which commands, configuration, rights and the least of
+//! privileges are checked against the program. What the API server thinks of them is not asked here.
+
+use std::process::{Command, Stdio};
+
+use alluvium::cli::Cli;
+use clap::Parser as _;
+use serde_json::Value;
+
+use super::make;
+use crate::program::{other, run};
+use crate::tidy::root;
+
+/// What eBPF adds to a container that has no capability.
+const OF_EBPF: [&str; 7] = [
+    "BPF",
+    "CHECKPOINT_RESTORE",
+    "DAC_READ_SEARCH",
+    "IPC_LOCK",
+    "PERFMON",
+    "SYS_PTRACE",
+    "SYSLOG",
+];
+
+/// Values that differ from the chart's, as a user gives them.
+const VARIATIONS: [&[&str]; 8] = [
+    &[],
+    &["collector.ebpf.enabled=true"],
+    &["collector.kind=Deployment"],
+    &["collector.pods.namespaces={shop,cart}"],
+    &["collector.pods.enabled=false", "collector.ebpf.enabled=true"],
+    &[
+        "server.enabled=false",
+        "collector.serverUrl=https://profiles.example.com",
+    ],
+    &[
+        "collector.enabled=false",
+        "server.replicas=2",
+        "server.config.storage.backend=s3",
+    ],
+    &[
+        "monitoring.enabled=true",
+        "collector.rbac.nodes=true",
+        "collector.rbac.namespaces=true",
+        "collector.rbac.services=true",
+        "collector.rbac.kubelet=true",
+        "collector.rbac.objects[0].namespace=shop",
+        "collector.rbac.objects[0].resource=secrets",
+        "collector.rbac.objects[0].name=password",
+    ],
+];
+
+/// What a program prints; an error is what it says on standard error.
+fn output(program: &str, arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new(program)
+        .args(arguments)
+        .current_dir(root())
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    if output.status.success() {
+        Ok(String::from_utf8(output.stdout).unwrap())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+}
+
+fn template(values: &[&str]) -> Result<String, String> {
+    let mut arguments = vec![
+        "template",
+        "alluvium",
+        "deploy/helm/alluvium",
+        "--namespace",
+        "alluvium",
+    ];
+    arguments.extend(values.iter().flat_map(|value| ["--set", value]));
+    output("helm", &arguments)
+}
+
+fn objects(text: &str) -> Vec<Value> {
+    let documents = text
+        .split("---\n")
+        .filter(|document| document.lines().any(|line| !line.starts_with('#')));
+    documents
+        .map(|document| serde_saphyr::from_str(document).unwrap())
+        .collect()
+}
+
+fn of_kind<'a>(objects: &'a [Value], kind: &'a str) -> impl Iterator<Item = &'a Value> {
+    objects.iter().filter(move |object| object["kind"] == kind)
+}
+
+fn texts(value: &Value) -> Vec<&str> {
+    value
+        .as_array()
+        .map_or(&[][..], Vec::as_slice)
+        .iter()
+        .map(|text| text.as_str().unwrap())
+        .collect()
+}
+
+/// The pod that a workload makes, and its only container.
+fn pod(object: &Value) -> Option<(&Value, &Value)> {
+    let pod = object.pointer("/spec/template/spec")?;
+    let containers = pod["containers"].as_array().unwrap();
+    assert_eq!(containers.len(), 1);
+    Some((pod, &containers[0]))
+}
+
+/// What must be so of everything that is rendered.
+fn check(objects: &[Value], what: &str) {
+    for object in objects {
+        let Some((pod, container)) = pod(object) else { continue };
+        let arguments = [&["alluvium"][..], &texts(&container["args"])].concat();
+        if let Err(error) = Cli::try_parse_from(arguments) {
+            panic!("{what}: {error}");
+        }
+        let (own, of_pod) = (&container["securityContext"], &pod["securityContext"]);
+        assert_eq!(own["allowPrivilegeEscalation"], false, "{what}");
+        assert_eq!(own["readOnlyRootFilesystem"], true, "{what}");
+        assert_eq!(texts(&own["capabilities"]["drop"]), ["ALL"], "{what}");
+        assert!(container["resources"]["limits"]["memory"].is_string(), "{what}");
+        let ready = &container["readinessProbe"]["httpGet"]["path"];
+        assert!(ready == "/ready" || ready == "/-/ready", "{what}: {ready}");
+        if pod["hostPID"] == true {
+            assert_eq!(texts(&own["capabilities"]["add"]), OF_EBPF, "{what}");
+        } else {
+            assert_eq!(own["capabilities"]["add"], Value::Null, "{what}");
+            assert_eq!(of_pod["runAsNonRoot"], true, "{what}");
+            assert_eq!(of_pod["seccompProfile"]["type"], "RuntimeDefault", "{what}");
+        }
+    }
+    for role in of_kind(objects, "ClusterRole").chain(of_kind(objects, "Role")) {
+        for rule in role["rules"].as_array().unwrap() {
+            let verbs = texts(&rule["verbs"]);
+            let is_narrow = rule["resourceNames"].is_array() || texts(&rule["resources"])[0].starts_with("nodes/");
+            assert_eq!(
+                verbs,
+                if is_narrow { vec!["get"] } else { vec!["list", "watch"] },
+                "{what}"
+            );
+        }
+    }
+    for map in of_kind(objects, "ConfigMap") {
+        let folder = tempfile::tempdir().unwrap();
+        let mut is_collector = false;
+        for (name, text) in map["data"].as_object().unwrap() {
+            is_collector |= name.ends_with(".alloy");
+            std::fs::write(folder.path().join(name), text.as_str().unwrap()).unwrap();
+        }
+        if is_collector {
+            let folder = folder.path().to_string_lossy();
+            for arguments in [["validate", "--strict", &folder], ["fmt", "--test", &folder]] {
+                let (is_well, said, errors) = run(&arguments);
+                let said = String::from_utf8_lossy(&said).into_owned();
+                assert!(is_well, "{what}: {arguments:?}: {said}{errors}");
+            }
+        }
+    }
+}
+
+fn tools() -> bool {
+    let helm = other("helm", &["version"], "helm").is_some();
+    helm && other("kustomize", &["version"], "kustomize").is_some()
+}
+
+#[test]
+fn the_chart_makes_commands_and_configurations_that_the_program_takes_with_few_rights() {
+    if !tools() {
+        return;
+    }
+    let linted = output("helm", &["lint", "--strict", "deploy/helm/alluvium"]);
+    assert!(linted.is_ok(), "{linted:?}");
+    for values in VARIATIONS {
+        let objects = objects(&template(values).unwrap());
+        assert!(objects.len() >= 3, "{values:?}");
+        check(&objects, &format!("{values:?}"));
+    }
+}
+
+#[test]
+fn a_switch_gives_the_rights_that_it_needs_and_no_others() {
+    if !tools() {
+        return;
+    }
+    let resources = |values: &[&str], kind: &str| {
+        let objects = objects(&template(values).unwrap());
+        let rules = of_kind(&objects, kind).flat_map(|role| role["rules"].as_array().unwrap().clone());
+        rules
+            .flat_map(|rule| {
+                texts(&rule["resources"])
+                    .into_iter()
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>()
+            })
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(resources(&[], "ClusterRole"), ["pods"]);
+    assert_eq!(resources(&["collector.rbac.create=false"], "ClusterRole"), [""; 0]);
+    assert_eq!(resources(&["collector.pods.enabled=false"], "ClusterRole"), [""; 0]);
+    let namespaces = ["collector.pods.namespaces={shop,cart}"];
+    assert_eq!(resources(&namespaces, "ClusterRole"), [""; 0]);
+    assert_eq!(resources(&namespaces, "Role"), ["pods", "pods"]);
+    let all = resources(VARIATIONS[7], "ClusterRole");
+    let expected = [
+        "pods",
+        "nodes",
+        "namespaces",
+        "services",
+        "endpoints",
+        "endpointslices",
+        "ingresses",
+        "nodes/proxy",
+        "nodes/pods",
+    ];
+    assert_eq!(all, expected);
+    assert_eq!(resources(VARIATIONS[7], "Role"), ["secrets"]);
+}
+
+#[test]
+fn values_that_cannot_work_are_refused_with_the_reason() {
+    if !tools() {
+        return;
+    }
+    for (values, reason) in [
+        (&["server.replicas=2"][..], "server.replicas above 1 needs a bucket"),
+        (&["collector.kind=Job"], "collector.kind is DaemonSet or Deployment"),
+        (
+            &["collector.kind=Deployment", "collector.ebpf.enabled=true"],
+            "collector.ebpf.enabled needs collector.kind DaemonSet",
+        ),
+        (&["server.enabled=false"], "needs collector.serverUrl"),
+    ] {
+        let error = template(values).unwrap_err();
+        assert!(error.contains(reason), "{values:?}: {error}");
+    }
+}
+
+#[test]
+fn the_plain_manifests_are_those_of_the_chart() {
+    if !tools() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let fresh = folder.path().join("alluvium.yaml");
+    let (is_well, text) = make(&["chart".to_owned(), format!("TO={}", fresh.display())]);
+    assert!(is_well, "{text}");
+    let committed = std::fs::read_to_string(root().join("deploy/kubernetes/base/alluvium.yaml")).unwrap();
+    assert!(
+        committed == std::fs::read_to_string(fresh).unwrap(),
+        "not what the chart says: run `make chart`"
+    );
+
+    let build = |name: &str| {
+        let objects = objects(&output("kustomize", &["build", &format!("deploy/kubernetes/{name}")]).unwrap());
+        check(&objects, name);
+        objects
+    };
+    let base = build("base");
+    assert_eq!(of_kind(&base, "DaemonSet").count(), 1);
+    let spec =
+        |objects: &[Value], kind: &str| of_kind(objects, kind).next().unwrap()["spec"]["template"]["spec"].clone();
+    let ebpf = build("overlays/ebpf");
+    let of_chart = objects(&template(&["collector.ebpf.enabled=true"]).unwrap());
+    assert_eq!(spec(&ebpf, "DaemonSet"), spec(&of_chart, "DaemonSet"));
+    let bucket = build("overlays/bucket");
+    assert_eq!(
+        spec(&bucket, "StatefulSet")["containers"][0]["envFrom"][0]["secretRef"]["name"],
+        "alluvium-bucket"
+    );
+}
