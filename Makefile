@@ -18,7 +18,7 @@ ALONE := ebpf:: oracle:: shares::
 # Tells how long a step took.
 STEP = @step() { echo "== $$*"; local start=$$SECONDS; "$$@"; echo "== $$((SECONDS - start)) s: $$*"; }; eval "$$(.ci/tools env)";
 
-.PHONY: help demo test tools check-agent check-fuzz fmt lint deny ui ui-test bench bench-all figures reloads kernels fuzz-smoke fuzz-store release install uninstall chart images kills faults
+.PHONY: help demo test tools check-agent check-fuzz fmt lint deny ui ui-test bench bench-all figures reloads kernels fuzz-smoke fuzz-store release install uninstall deb chart images kills faults
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -112,6 +112,9 @@ install: ## put the program on the path, with completions, manual pages and unit
 
 uninstall: ## take it away again; data stays
 	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' deploy/install --remove
+
+deb: ## make a package for Debian and its kin in target/debian, of what `make release` has built
+	@PROGRAM='$(PROGRAM)' deploy/debian/build
 
 chart: ## render the plain manifests for Kubernetes (deploy/kubernetes/base) from the chart
 	@eval "$$(.ci/tools env)"; text=$$(helm template alluvium deploy/helm/alluvium --namespace alluvium); \

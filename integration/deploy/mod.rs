@@ -7,6 +7,7 @@ use crate::tidy::root;
 
 mod cluster;
 mod install;
+mod package;
 mod units;
 mod watch;
 
