@@ -8,6 +8,7 @@ use crate::tidy::root;
 mod cluster;
 mod install;
 mod package;
+mod plugin;
 mod units;
 mod watch;
 
