@@ -20,6 +20,7 @@ mod perform;
 pub mod postgres;
 mod push;
 mod querier;
+mod questions;
 mod ready;
 mod render;
 mod routes;

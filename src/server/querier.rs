@@ -1,15 +1,18 @@
 //! `querier.v1.QuerierService`.
 //!
 //! In: messages. Out: queries to the engine, and its answers as messages. Limits on messages (nodes, ids, formats) are
-//! checked here; the engine interprets the queries. Calls that are not listed here answer `unimplemented`.
+//! checked before; the engine interprets the queries. Calls that are not listed here answer `unimplemented`.
 
 use crate::profile::flamegraph::dot;
 use crate::profile::pprof::encode;
-use crate::profile::selector::{self, Matcher};
-use crate::profile::{Labels, ProfileType, TenantId};
+use crate::profile::{Labels, TenantId};
 use crate::query::{Aggregation, Detail, SeriesQuery, StackQuery, TimeRange};
-use crate::server::{ServerLimits, ServerState};
-use crate::wire::connect::{Code, Codec, ConnectError};
+use crate::server::ServerState;
+use crate::server::questions::{
+    all_matchers, at_most, call_site, hexadecimal, matchers, max_functions, max_nodes, profile_type, stack_query,
+    unimplemented,
+};
+use crate::wire::connect::{Codec, ConnectError};
 use crate::wire::pprof_message::message;
 use crate::wire::proto::google::Profile;
 use crate::wire::proto::querier::{self, ProfileFormat, QuerierService};
@@ -19,12 +22,6 @@ use crate::wire::querier::{detailed_flamegraph_message, diff_message, flamegraph
 use crate::wire::service::{Answer, Call, CallResult};
 use crate::wire::tree_bytes::tree_bytes;
 
-/// Maximum number of characters of a selector in an error.
-const SHOWN_CHARS: usize = 1000;
-/// Maximum number of selectors, ids or names in one list of a request.
-const MAX_LISTED: usize = 1000;
-/// Functions of a call graph when the request does not say.
-const CALL_GRAPH_FUNCTIONS: i64 = 100;
 /// Bytes of work that are more than the thread of a request should do.
 const LARGE_WORK: usize = 1 << 20;
 /// Shortest step of a time line in seconds, since the times of points are in milliseconds.
@@ -287,117 +284,6 @@ async fn stacktraces_query(
         return Err(ConnectError::invalid("span and trace selectors cannot be combined"));
     }
     Ok(query)
-}
-
-fn unimplemented(what: &str) -> ConnectError {
-    ConnectError::new(Code::Unimplemented, format!("{what} not implemented by this server"))
-}
-
-pub(super) fn profile_type(id: &str) -> Result<ProfileType, ConnectError> {
-    id.parse()
-        .map_err(|error: crate::profile::profile_type::ProfileTypeError| ConnectError::invalid(error.to_string()))
-}
-
-/// A regular expression counts as this many bytes of work: it takes milliseconds to compile, however short it is.
-const COMPILE_BYTES: usize = 1 << 20;
-
-/// Parses the matchers of one selector in braces.
-pub(super) async fn matchers(state: &ServerState, text: String) -> Result<Vec<Matcher>, ConnectError> {
-    Ok(all_matchers(state, vec![text]).await?.concat())
-}
-
-/// Parses selectors that must all match. The limits of one selector apply to them together.
-async fn all_matchers(state: &ServerState, texts: Vec<String>) -> Result<Vec<Vec<Matcher>>, ConnectError> {
-    at_most("selectors", texts.len())?;
-    let bytes = texts.iter().map(String::len).sum();
-    let cost = if texts.iter().any(|text| text.contains('~')) {
-        COMPILE_BYTES
-    } else {
-        bytes
-    };
-    let read = move || {
-        selector::check_bytes(bytes).map_err(|error| ConnectError::invalid(error.to_string()))?;
-        let mut all = Vec::with_capacity(texts.len());
-        let mut count = 0;
-        for text in texts {
-            let matchers = selector::parse(&text).map_err(|error| {
-                let shown: String = text.chars().take(SHOWN_CHARS).collect();
-                ConnectError::invalid(format!("label selector `{shown}`: {error}"))
-            })?;
-            count += matchers.len();
-            selector::check_count(count).map_err(|error| ConnectError::invalid(error.to_string()))?;
-            all.push(matchers);
-        }
-        Ok(all)
-    };
-    state.workers.run(cost, read).await
-}
-
-/// Refuses lists that are longer than any query needs.
-fn at_most(what: &str, count: usize) -> Result<(), ConnectError> {
-    if count > MAX_LISTED {
-        return Err(ConnectError::invalid(format!(
-            "a question may name {MAX_LISTED} {what}, not {count}"
-        )));
-    }
-    Ok(())
-}
-
-async fn stack_query(
-    state: &ServerState,
-    profile_type_id: &str,
-    selector: String,
-    start: i64,
-    end: i64,
-) -> Result<StackQuery, ConnectError> {
-    let (profile_type, matchers) = (profile_type(profile_type_id)?, matchers(state, selector).await?);
-    Ok(StackQuery::new(profile_type, matchers, TimeRange::new(start, end)))
-}
-
-fn call_site(selector: Option<types::StackTraceSelector>) -> Result<Vec<String>, ConnectError> {
-    let Some(selector) = selector else {
-        return Ok(Vec::new());
-    };
-    if selector.go_pgo.is_some() {
-        return Err(unimplemented("the stack trace selector go_pgo is"));
-    }
-    at_most("call sites", selector.call_site.len())?;
-    Ok(selector.call_site.into_iter().map(|location| location.name).collect())
-}
-
-fn hexadecimal(what: &str, length: usize, ids: Vec<String>) -> Result<Vec<String>, ConnectError> {
-    at_most(&format!("{what} ids"), ids.len())?;
-    for id in &ids {
-        if id.len() != length || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(ConnectError::invalid(format!(
-                "invalid {what} id length or digits: `{id}` must be {length} hexadecimal digits"
-            )));
-        }
-    }
-    Ok(ids.into_iter().map(|id| id.to_ascii_lowercase()).collect())
-}
-
-/// The node limit of a request: the default for `None` and 0, an error (400) above the maximum.
-pub(super) fn max_nodes(asked: Option<i64>, limits: &ServerLimits) -> Result<usize, ConnectError> {
-    let (asked, max) = (asked.unwrap_or(0), limits.max_flamegraph_nodes);
-    if asked < 0 {
-        return Err(ConnectError::invalid(format!(
-            "max flamegraph nodes limit must be set (max allowed {max})"
-        )));
-    }
-    if asked > max {
-        return Err(ConnectError::invalid(format!(
-            "max flamegraph nodes limit {asked} is greater than allowed {max}"
-        )));
-    }
-    let nodes = if asked == 0 { limits.flamegraph_nodes } else { asked };
-    Ok(usize::try_from(nodes).unwrap_or_default())
-}
-
-/// The function limit of a call graph: a hundred for `None` and 0, an error (400) above the maximum of nodes.
-pub(super) fn max_functions(asked: Option<i64>, limits: &ServerLimits) -> Result<usize, ConnectError> {
-    let default = CALL_GRAPH_FUNCTIONS.min(limits.max_flamegraph_nodes);
-    max_nodes(asked.filter(|asked| *asked != 0).or(Some(default)), limits)
 }
 
 /// Converts a flame graph to a message. Without `frame_details` functions are identified by name only.
