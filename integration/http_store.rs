@@ -47,7 +47,8 @@ impl Site {
         }
     }
 
-    async fn flush(&self) {
+    /// Writes everything to files.
+    pub(crate) async fn flush(&self) {
         assert_eq!(self.server.post("/flush").send().await.unwrap().status(), 204);
     }
 

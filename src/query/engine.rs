@@ -21,9 +21,11 @@ use crate::query::flame::Merged;
 use crate::query::session::{Sessions, SqlSession};
 use crate::query::sql::{self, Template};
 use crate::query::{
-    Detail, QueryError, QueryLimits, SeriesPoints, SeriesQuery, StackQuery, TimeRange, export, flame, series, timeline,
+    Detail, Impact, QueryError, QueryLimits, SeriesPoints, SeriesQuery, StackQuery, TimeRange, export, flame, impact,
+    series, timeline,
 };
 use crate::store::snapshot::SnapshotSource;
+use crate::store::stats::Bounds;
 
 /// Answers queries over a source. Clones share caches and limits.
 #[derive(Clone)]
@@ -252,6 +254,17 @@ impl QueryEngine {
         query.range.check(self.limits().max_query_length)?;
         self.limited(export::merge_profile(self.context(tenant), query, write))
             .await
+    }
+
+    /// The times of the first and the last profile of the tenant, in microseconds; `None` without profiles.
+    pub(crate) async fn profile_times(&self, tenant: &TenantId) -> Result<Option<Bounds<i64>>, QueryError> {
+        self.limited(impact::profile_times(self.context(tenant))).await
+    }
+
+    /// What a query for stacks would read, as far as that is known without reading it.
+    pub(crate) async fn impact(&self, tenant: &TenantId, query: StackQuery) -> Result<Impact, QueryError> {
+        query.range.check(self.limits().max_query_length)?;
+        self.limited(impact::impact(self.context(tenant), query)).await
     }
 
     /// Runs one read-only SQL query over the tables of the tenant. The time limit covers the stream of the answer to

@@ -6,11 +6,11 @@
 use crate::profile::flamegraph::dot;
 use crate::profile::pprof::encode;
 use crate::profile::{Labels, TenantId};
-use crate::query::{Aggregation, Detail, SeriesQuery, StackQuery, TimeRange};
+use crate::query::{Aggregation, Detail, Impact, Reading, SeriesQuery, StackQuery, TimeRange};
 use crate::server::ServerState;
 use crate::server::questions::{
     all_matchers, at_most, call_site, hexadecimal, matchers, max_functions, max_nodes, profile_type, stack_query,
-    unimplemented,
+    text_query, unimplemented,
 };
 use crate::wire::connect::{Codec, ConnectError};
 use crate::wire::pprof_message::message;
@@ -255,6 +255,33 @@ impl QuerierService for Querier {
         let flamegraph = Some(diff_message(graph));
         Ok(querier::DiffResponse { flamegraph }.into())
     }
+
+    /// Answered from the statistics of files and from the heads.
+    async fn get_profile_stats(
+        &self,
+        call: Call<types::GetProfileStatsRequest>,
+    ) -> CallResult<types::GetProfileStatsResponse> {
+        let times = self.0.engine.profile_times(&call.tenant).await?;
+        let (oldest, newest) = times.map_or((0, 0), |times| (times.least, times.most));
+        Ok(types::GetProfileStatsResponse {
+            data_ingested: times.is_some(),
+            oldest_profile_time: oldest.div_euclid(1000),
+            newest_profile_time: newest.div_euclid(1000),
+        }
+        .into())
+    }
+
+    /// Answers with what the query would read, without reading it.
+    async fn analyze_query(
+        &self,
+        call: Call<querier::AnalyzeQueryRequest>,
+    ) -> CallResult<querier::AnalyzeQueryResponse> {
+        let (tenant, request) = (&call.tenant, call.request);
+        let range = TimeRange::new(request.start, request.end);
+        let query = text_query(&self.0, "query", &request.query, range).await?;
+        let impact = self.0.engine.impact(tenant, query).await?;
+        Ok(impact_message(&impact).into())
+    }
 }
 
 async fn stacktraces_query(
@@ -299,4 +326,28 @@ async fn graph(
         Detail::Names => flamegraph_message(graph),
         Detail::Files => detailed_flamegraph_message(graph),
     })
+}
+
+/// What a query would read, as a message: the tables are one component, the heads another.
+fn impact_message(impact: &Impact) -> querier::AnalyzeQueryResponse {
+    let scope = |name: &str, reading: &Reading| querier::QueryScope {
+        component_type: name.to_owned(),
+        component_count: 1,
+        block_count: reading.blocks,
+        series_count: reading.series,
+        profile_count: reading.profiles,
+        sample_count: reading.samples,
+        index_bytes: reading.index_bytes,
+        profile_bytes: reading.sample_bytes,
+        symbol_bytes: reading.symbol_bytes,
+    };
+    querier::AnalyzeQueryResponse {
+        query_scopes: vec![scope("head", &impact.heads), scope("tables", &impact.files)],
+        query_impact: Some(querier::QueryImpact {
+            total_bytes_in_time_range: impact.files.bytes(),
+            total_queried_series: impact.series,
+            // A profile is in one place only.
+            deduplication_needed: false,
+        }),
+    }
 }

@@ -216,6 +216,54 @@ pub struct FlameGraphDiff {
     #[prost(int64, tag = "6")]
     pub right_ticks: i64,
 }
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AnalyzeQueryRequest {
+    #[prost(int64, tag = "2")]
+    pub start: i64,
+    #[prost(int64, tag = "3")]
+    pub end: i64,
+    /// A profile type with a selector in braces behind it.
+    #[prost(string, tag = "4")]
+    pub query: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct AnalyzeQueryResponse {
+    /// What the query would read, place by place.
+    #[prost(message, repeated, tag = "1")]
+    pub query_scopes: ::prost::alloc::vec::Vec<QueryScope>,
+    #[prost(message, optional, tag = "2")]
+    pub query_impact: ::core::option::Option<QueryImpact>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct QueryScope {
+    #[prost(string, tag = "1")]
+    pub component_type: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "2")]
+    pub component_count: u64,
+    #[prost(uint64, tag = "3")]
+    pub block_count: u64,
+    #[prost(uint64, tag = "4")]
+    pub series_count: u64,
+    #[prost(uint64, tag = "5")]
+    pub profile_count: u64,
+    #[prost(uint64, tag = "6")]
+    pub sample_count: u64,
+    #[prost(uint64, tag = "7")]
+    pub index_bytes: u64,
+    #[prost(uint64, tag = "8")]
+    pub profile_bytes: u64,
+    #[prost(uint64, tag = "9")]
+    pub symbol_bytes: u64,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct QueryImpact {
+    #[prost(uint64, tag = "2")]
+    pub total_bytes_in_time_range: u64,
+    #[prost(uint64, tag = "3")]
+    pub total_queried_series: u64,
+    #[prost(bool, tag = "4")]
+    pub deduplication_needed: bool,
+}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum ProfileFormat {
@@ -333,6 +381,22 @@ pub trait QuerierService: Clone + Send + Sync + 'static {
         &self,
         call: crate::wire::service::Call<DiffRequest>,
     ) -> impl Future<Output = crate::wire::service::CallResult<DiffResponse>> + Send;
+    fn get_profile_stats(
+        &self,
+        call: crate::wire::service::Call<
+            crate::wire::proto::types::GetProfileStatsRequest,
+        >,
+    ) -> impl Future<
+        Output = crate::wire::service::CallResult<
+            crate::wire::proto::types::GetProfileStatsResponse,
+        >,
+    > + Send;
+    fn analyze_query(
+        &self,
+        call: crate::wire::service::Call<AnalyzeQueryRequest>,
+    ) -> impl Future<
+        Output = crate::wire::service::CallResult<AnalyzeQueryResponse>,
+    > + Send;
     fn route(&self, routes: &mut impl crate::wire::service::Routes) {
         let service = self.clone();
         routes
@@ -413,6 +477,24 @@ pub trait QuerierService: Clone + Send + Sync + 'static {
                 move |call| {
                     let service = service.clone();
                     async move { service.diff(call).await }
+                },
+            );
+        let service = self.clone();
+        routes
+            .unary(
+                "querier.v1.QuerierService/GetProfileStats",
+                move |call| {
+                    let service = service.clone();
+                    async move { service.get_profile_stats(call).await }
+                },
+            );
+        let service = self.clone();
+        routes
+            .unary(
+                "querier.v1.QuerierService/AnalyzeQuery",
+                move |call| {
+                    let service = service.clone();
+                    async move { service.analyze_query(call).await }
                 },
             );
     }
@@ -739,6 +821,64 @@ impl crate::wire::json::ToJson for FlameGraphDiff {
             out.field("maxSelf", &self.max_self);
             out.field("leftTicks", &self.left_ticks);
             out.field("rightTicks", &self.right_ticks);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for AnalyzeQueryRequest {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("start", &self.start);
+            out.field("end", &self.end);
+            out.field("query", &self.query);
+        });
+    }
+}
+
+impl crate::wire::json::Fields for AnalyzeQueryRequest {
+    const NAMES: &'static [[&'static str; 2]] = &[["start", "start"], ["end", "end"], ["query", "query"]];
+
+    fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
+        match index {
+            0 => map.next_value_seed(crate::wire::json::Field(&mut self.start)),
+            1 => map.next_value_seed(crate::wire::json::Field(&mut self.end)),
+            2 => map.next_value_seed(crate::wire::json::Field(&mut self.query)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl crate::wire::json::ToJson for AnalyzeQueryResponse {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("queryScopes", &self.query_scopes);
+            out.field("queryImpact", &self.query_impact);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for QueryScope {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("componentType", &self.component_type);
+            out.field("componentCount", &self.component_count);
+            out.field("blockCount", &self.block_count);
+            out.field("seriesCount", &self.series_count);
+            out.field("profileCount", &self.profile_count);
+            out.field("sampleCount", &self.sample_count);
+            out.field("indexBytes", &self.index_bytes);
+            out.field("profileBytes", &self.profile_bytes);
+            out.field("symbolBytes", &self.symbol_bytes);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for QueryImpact {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("totalBytesInTimeRange", &self.total_bytes_in_time_range);
+            out.field("totalQueriedSeries", &self.total_queried_series);
+            out.field("deduplicationNeeded", &self.deduplication_needed);
         });
     }
 }

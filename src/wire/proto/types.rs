@@ -60,6 +60,18 @@ pub struct LabelValuesResponse {
     #[prost(string, repeated, tag = "1")]
     pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetProfileStatsRequest {}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetProfileStatsResponse {
+    #[prost(bool, tag = "1")]
+    pub data_ingested: bool,
+    /// Unix time in milliseconds of the first and of the last profile; 0 without any.
+    #[prost(int64, tag = "2")]
+    pub oldest_profile_time: i64,
+    #[prost(int64, tag = "3")]
+    pub newest_profile_time: i64,
+}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Series {
     #[prost(message, repeated, tag = "1")]
@@ -256,6 +268,32 @@ impl crate::wire::json::ToJson for LabelValuesResponse {
     fn write(&self, out: &mut crate::wire::json::Writer) {
         out.message(|out| {
             out.field("names", &self.names);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for GetProfileStatsRequest {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|_| {});
+    }
+}
+
+impl crate::wire::json::Fields for GetProfileStatsRequest {
+    const NAMES: &'static [[&'static str; 2]] = &[];
+
+    fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, _: &mut A) -> Result<(), A::Error> {
+        match index {
+            _ => Ok(()),
+        }
+    }
+}
+
+impl crate::wire::json::ToJson for GetProfileStatsResponse {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("dataIngested", &self.data_ingested);
+            out.field("oldestProfileTime", &self.oldest_profile_time);
+            out.field("newestProfileTime", &self.newest_profile_time);
         });
     }
 }

@@ -1,0 +1,105 @@
+//! The calls of `querier.v1` beyond the first ones, over HTTP: pushed into a real store, and asked for before and after
+//! a flush.
+//!
+//! Expected values come from the pushed profiles themselves.
+
+use alluvium::server::ServerOptions;
+use serde_json::{Value, json};
+
+use crate::http_store::{CPU, Site, push_some};
+
+/// The number in a field of an answer; 0 when it is left out.
+fn number(answer: &Value, field: &str) -> i64 {
+    match &answer[field] {
+        Value::Null => 0,
+        Value::String(text) => text.parse().unwrap(),
+        other => other.as_i64().unwrap(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_learns_from_when_until_when_it_has_profiles() {
+    let site = Site::new(ServerOptions::default()).await;
+    assert_eq!(site.ask("GetProfileStats", json!({})).await, (200, json!({})));
+    let pushed = push_some(&site).await;
+    let (start, _) = pushed.range();
+    for _ in 0..2 {
+        let (status, answer) = site.ask("GetProfileStats", json!({})).await;
+        assert_eq!((status, &answer["dataIngested"]), (200, &json!(true)));
+        assert_eq!(number(&answer, "oldestProfileTime"), start + 540_000);
+        assert_eq!(number(&answer, "newestProfileTime"), start + 585_000);
+        site.flush().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_profiles_of_another_tenant_do_not_count() {
+    let options = ServerOptions {
+        multi_tenant: true,
+        ..ServerOptions::default()
+    };
+    let site = Site::new(options).await;
+    let server = &site.server;
+    let push = server.post("/ingest?name=shop").header("x-scope-orgid", "one");
+    assert_eq!(push.body("main;work 3\n").send().await.unwrap().status(), 200);
+    for (tenant, ingested) in [("one", json!(true)), ("two", Value::Null)] {
+        for _ in 0..2 {
+            let call = server
+                .post("/querier.v1.QuerierService/GetProfileStats")
+                .header("content-type", "application/json")
+                .header("x-scope-orgid", tenant);
+            let answer = call.body("{}").send().await.unwrap().text().await.unwrap();
+            let answer: Value = serde_json::from_str(&answer).unwrap();
+            assert_eq!(answer["dataIngested"], ingested, "{tenant}: {answer}");
+            site.flush().await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_question_would_read_is_told_without_reading_it() {
+    let site = Site::new(ServerOptions::default()).await;
+    let pushed = push_some(&site).await;
+    let (start, end) = pushed.range();
+    let ask = |query: &str| json!({"start": start, "end": end, "query": query});
+    let all = ask(&format!("{CPU}{{}}"));
+    let (status, answer) = site.ask("AnalyzeQuery", all.clone()).await;
+    assert_eq!(status, 200, "{answer}");
+    let [head, tables] = [0, 1].map(|at| answer["queryScopes"][at].clone());
+    assert_eq!((&head["componentType"], number(&head, "blockCount")), (&json!("head"), 1));
+    assert_eq!((number(&head, "profileCount"), number(&head, "seriesCount")), (4, 3));
+    let rows = number(&head, "sampleCount");
+    assert!(rows > 0, "{head}");
+    assert_eq!((&tables["componentType"], number(&tables, "blockCount")), (&json!("tables"), 0));
+    assert_eq!(number(&answer["queryImpact"], "totalBytesInTimeRange"), 0);
+
+    site.flush().await;
+    let (_, answer) = site.ask("AnalyzeQuery", all).await;
+    let [head, tables] = [0, 1].map(|at| answer["queryScopes"][at].clone());
+    assert_eq!((number(&head, "blockCount"), number(&head, "profileCount")), (0, 0));
+    // A day has a file of each table, and a file has both types of a profile.
+    assert!([4, 8].contains(&number(&tables, "blockCount")), "{tables}");
+    assert_eq!((number(&tables, "profileCount"), number(&tables, "sampleCount")), (8, 2 * rows));
+    let bytes = ["indexBytes", "profileBytes", "symbolBytes"].map(|field| number(&tables, field));
+    assert!(bytes.iter().all(|bytes| *bytes > 0), "{tables}");
+    let impact = &answer["queryImpact"];
+    assert_eq!(number(impact, "totalBytesInTimeRange"), bytes.iter().sum::<i64>());
+    assert_eq!(number(impact, "totalQueriedSeries"), 3);
+
+    for (query, series) in [("{service_name=\"cart\"}", 1), ("{service_name=\"none\"}", 0)] {
+        let (_, answer) = site.ask("AnalyzeQuery", ask(&format!("{CPU}{query}"))).await;
+        let impact = &answer["queryImpact"];
+        assert_eq!(number(impact, "totalQueriedSeries"), series, "{query}");
+        assert_eq!(number(impact, "totalBytesInTimeRange") > 0, series > 0, "{query}");
+    }
+    for (question, reason) in [
+        (ask(""), "query: there is no profile type"),
+        (ask("{}"), "query: there is no profile type"),
+        (ask(&format!("{CPU}{{")), "label selector"),
+        (json!({"query": format!("{CPU}{{}}")}), "missing time range"),
+    ] {
+        let (status, answer) = site.ask("AnalyzeQuery", question.clone()).await;
+        assert_eq!(status, 400, "{question}");
+        assert!(answer["message"].as_str().unwrap().contains(reason), "{answer}");
+    }
+}
