@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use alluvium::profile::flamegraph::Tree;
 use alluvium::profile::pprof;
 use alluvium::profile::selector::parse;
-use alluvium::query::{Aggregation, QueryError, SeriesQuery, TimeRange};
+use alluvium::query::{Aggregation, ExemplarKind, QueryError, SeriesQuery, TimeRange};
 use alluvium::store::stats::Bounds;
 
 use super::fixture::{CPU, HEAP, NOON, OwnedFrame, TestStore, profile};
@@ -260,6 +260,7 @@ fn lines_of(step: f64, group_by: &[&str]) -> SeriesQuery {
         group_by: group_by.iter().map(ToString::to_string).collect(),
         aggregation: Aggregation::Sum,
         limit: 0,
+        exemplars: ExemplarKind::None,
     }
 }
 

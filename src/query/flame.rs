@@ -14,11 +14,12 @@ use crate::profile::flamegraph::{self, CallGraph, DiffGraph, FlameGraph, FrameId
 use crate::profile::{SeriesId, StackId};
 use crate::query::blocking::{self, Cancellation};
 use crate::query::context::Context;
+use crate::query::moments::Moment;
 use crate::query::runtime::Runtime;
 use crate::query::stacks::{self, Loaded, StackTable};
 use crate::query::sums::{self, Summed, Sums};
-use crate::query::{Detail, QueryError, StackQuery, scan, series, stream};
-use crate::store::schema::column::{PROFILE_ID, SERIES, SPAN_ID, STACK, TIME, TRACE_ID, VALUE};
+use crate::query::{Detail, QueryError, StackQuery, moments, scan, series};
+use crate::store::schema::column::{SERIES, SPAN_ID, STACK, TIME, TRACE_ID, VALUE};
 use crate::store::schema::{self, Table};
 use crate::store::snapshot::ScanFilter;
 
@@ -38,8 +39,6 @@ pub(crate) struct HeldTree {
 /// Memory of a flame graph for a node of a path: its position, own value and total for two sides, and its group in a
 /// level.
 const SHOWN_BYTES: usize = 96;
-/// Memory of an entry in the set of moments of profiles, with its share of the empty slots.
-const MOMENT_BYTES: usize = 24;
 /// Name of the frame that replaces a missing stack.
 const LOST: &str = "[stack not found]";
 
@@ -52,7 +51,7 @@ pub(crate) fn merge(context: Arc<Context>, query: StackQuery) -> BoxFuture<'stat
         let moments = if query.profile_ids.is_empty() {
             None
         } else {
-            Some(Arc::new(moments(&context, &filter, &query.profile_ids).await?))
+            Some(Arc::new(moments::by_ids(&context, &filter, &query.profile_ids).await?))
         };
         if let Some(moments) = &moments {
             let wanted: HashSet<SeriesId> = moments.iter().map(|(series, _)| *series).collect();
@@ -219,7 +218,7 @@ fn tree_by(merged: &Merged, detail: Detail, cancellation: &Cancellation) -> Resu
 fn sum_stacks(
     context: &Arc<Context>,
     filter: &ScanFilter,
-    moments: Option<Arc<Moments>>,
+    moments: Option<Arc<HashSet<Moment>>>,
     spans: Option<HashSet<String>>,
     traces: Option<HashSet<String>>,
 ) -> BoxFuture<'static, Result<Summed, QueryError>> {
@@ -254,37 +253,6 @@ fn sum_stacks(
             })
         });
         sums.await?.sorted()
-    })
-}
-
-/// Series and time of profiles, which identify their samples.
-type Moments = HashSet<(SeriesId, i64)>;
-
-/// The moments of the profiles with these ids, since samples do not carry the profile id.
-fn moments(
-    context: &Arc<Context>,
-    filter: &ScanFilter,
-    ids: &[String],
-) -> BoxFuture<'static, Result<Moments, QueryError>> {
-    let ids: HashSet<String> = ids.iter().cloned().collect();
-    let context = context.clone();
-    let columns = [SERIES, TIME, PROFILE_ID];
-    let streams = scan::open(&context.runtime, &context.snapshot, Table::Profiles, filter, &columns);
-    Box::pin(async move {
-        let make = || (HashSet::new(), context.runtime.reservation("profiles by id"));
-        let found = stream::fold(streams?, make, move |(found, memory), batch| {
-            let series = schema::integers(batch, SERIES)?;
-            let times = schema::times(batch, TIME)?;
-            let names = schema::texts(batch, PROFILE_ID)?;
-            found.extend(
-                (0..batch.num_rows())
-                    .filter(|row| ids.contains(names.value(*row)))
-                    .map(|row| (SeriesId(series[row]), times[row])),
-            );
-            Ok(memory.try_resize(found.capacity() * MOMENT_BYTES)?)
-        })
-        .await?;
-        Ok(found.into_iter().flat_map(|(found, _)| found).collect())
     })
 }
 

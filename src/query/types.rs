@@ -2,6 +2,8 @@
 //!
 //! The server and the command line create queries; limits come from the configuration.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::profile::selector::Matcher;
@@ -27,6 +29,35 @@ pub enum Aggregation {
     Average,
 }
 
+/// What stands for a point of a time line or a cell of a heatmap.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ExemplarKind {
+    /// Nothing: points have no exemplars.
+    #[default]
+    None,
+    /// The profile with the largest value.
+    Profile,
+    /// The span with the largest value.
+    Span,
+}
+
+/// A profile or span that stands for a point.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exemplar {
+    /// Start of the profile in milliseconds.
+    pub time_ms: i64,
+    /// The value of the profile, or of the span in it.
+    pub value: i64,
+    /// Id of the profile, by which it can be asked for.
+    pub profile_id: Arc<str>,
+    /// 16 hexadecimal digits; empty when the profile as a whole stands for the point.
+    pub span_id: String,
+    /// 32 hexadecimal digits; empty when it is not known.
+    pub trace_id: String,
+    /// All labels of the series.
+    pub labels: Labels,
+}
+
 /// A query for time lines.
 #[derive(Debug, Clone)]
 pub struct SeriesQuery {
@@ -44,6 +75,8 @@ pub struct SeriesQuery {
     pub aggregation: Aggregation,
     /// Maximum number of series, those with the largest sum; 0 for all.
     pub limit: usize,
+    /// What stands for each point.
+    pub exemplars: ExemplarKind,
 }
 
 /// A query for stacks and their values.
@@ -81,6 +114,8 @@ pub struct SeriesPoints {
     pub labels: Labels,
     /// Right edge of the step in milliseconds, and the value. Steps without profiles have no point.
     pub points: Vec<(i64, f64)>,
+    /// What stands for points, by the right edge of their step.
+    pub exemplars: BTreeMap<i64, Exemplar>,
 }
 
 /// Limits on time, memory and answers of queries.

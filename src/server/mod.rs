@@ -29,6 +29,7 @@ mod sql;
 mod state;
 mod status;
 mod tenant;
+mod timeline_messages;
 mod token;
 mod workers;
 

@@ -9,7 +9,7 @@ use crate::profile::{Labels, TenantId};
 use crate::query::{Aggregation, Detail, Impact, Reading, SeriesQuery, StackQuery, TimeRange};
 use crate::server::ServerState;
 use crate::server::questions::{
-    all_matchers, at_most, call_site, hexadecimal, matchers, max_functions, max_nodes, profile_type, stack_query,
+    all_matchers, at_most, call_site, exemplar_kind, hexadecimal, matchers, max_functions, max_nodes, profile_type, stack_query,
     text_query, unimplemented,
 };
 use crate::wire::connect::{Codec, ConnectError};
@@ -17,6 +17,7 @@ use crate::wire::pprof_message::message;
 use crate::wire::proto::google::Profile;
 use crate::wire::proto::querier::{self, ProfileFormat, QuerierService};
 use crate::wire::proto::types;
+use crate::server::timeline_messages::series_message;
 use crate::wire::push::pairs;
 use crate::wire::querier::{detailed_flamegraph_message, diff_message, flamegraph_message, type_message};
 use crate::wire::service::{Answer, Call, CallResult};
@@ -197,7 +198,7 @@ impl QuerierService for Querier {
         }
     }
 
-    /// `stack_trace_selector` and `exemplar_type` have no effect, as in Pyroscope 2.
+    /// `stack_trace_selector` has no effect, as in Pyroscope 2.
     async fn select_series(
         &self,
         call: Call<querier::SelectSeriesRequest>,
@@ -221,15 +222,11 @@ impl QuerierService for Querier {
             },
             limit: usize::try_from(request.limit.unwrap_or(0))
                 .map_err(|_| ConnectError::invalid("limit must not be negative"))?,
+            exemplars: exemplar_kind(request.exemplar_type()),
             group_by: request.group_by,
         };
         let lines = self.0.engine.select_series(tenant, query).await?;
-        let point = |(timestamp, value)| types::Point { value, timestamp };
-        let series = lines.into_iter().map(|line| types::Series {
-            labels: pairs(&line.labels),
-            points: line.points.into_iter().map(point).collect(),
-        });
-        let series = series.collect();
+        let series = lines.into_iter().map(series_message).collect();
         Ok(querier::SelectSeriesResponse { series }.into())
     }
 

@@ -6,7 +6,7 @@
 use crate::profile::ProfileType;
 use crate::profile::profile_type::ProfileTypeError;
 use crate::profile::selector::{self, Matcher};
-use crate::query::{StackQuery, TimeRange};
+use crate::query::{ExemplarKind, StackQuery, TimeRange};
 use crate::server::{ServerLimits, ServerState};
 use crate::wire::connect::{Code, ConnectError};
 use crate::wire::proto::types;
@@ -97,6 +97,15 @@ pub(super) fn call_site(selector: Option<types::StackTraceSelector>) -> Result<V
     }
     at_most("call sites", selector.call_site.len())?;
     Ok(selector.call_site.into_iter().map(|location| location.name).collect())
+}
+
+/// What is to stand for a point; nothing unless the request says so.
+pub(super) fn exemplar_kind(asked: types::ExemplarType) -> ExemplarKind {
+    match asked {
+        types::ExemplarType::Unspecified | types::ExemplarType::None => ExemplarKind::None,
+        types::ExemplarType::Individual => ExemplarKind::Profile,
+        types::ExemplarType::Span => ExemplarKind::Span,
+    }
 }
 
 /// Ids of `length` hexadecimal digits, in lower case.

@@ -5,7 +5,7 @@
 
 use crate::profile::TenantId;
 use crate::profile::flamegraph::CallGraph;
-use crate::query::{Detail, SeriesQuery, StackQuery, TimeRange};
+use crate::query::{Detail, ExemplarKind, SeriesQuery, StackQuery, TimeRange};
 use crate::server::ServerState;
 use crate::server::questions::{NAME_LABEL, max_functions, max_nodes, text_query};
 use crate::server::render::parameters::{DiffQuestion, LabelQuestion, RenderQuestion, Side};
@@ -40,6 +40,7 @@ pub(super) async fn flame_graph(
                 group_by: group_by.into_iter().cloned().collect(),
                 aggregation,
                 limit: 0,
+                exemplars: ExemplarKind::None,
             };
             state.engine.select_series(tenant, query)
         };

@@ -79,13 +79,33 @@ pub struct Series {
     #[prost(message, repeated, tag = "2")]
     pub points: ::prost::alloc::vec::Vec<Point>,
 }
-#[derive(Clone, Copy, PartialEq, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Point {
     #[prost(double, tag = "1")]
     pub value: f64,
     /// The right edge of the step, in milliseconds.
     #[prost(int64, tag = "2")]
     pub timestamp: i64,
+    /// What stands for the point, at most one.
+    #[prost(message, repeated, tag = "4")]
+    pub exemplars: ::prost::alloc::vec::Vec<Exemplar>,
+}
+/// A profile, or a span in it.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Exemplar {
+    #[prost(int64, tag = "1")]
+    pub timestamp: i64,
+    #[prost(string, tag = "2")]
+    pub profile_id: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    pub span_id: ::prost::alloc::string::String,
+    #[prost(int64, tag = "4")]
+    pub value: i64,
+    /// Of the profile's series.
+    #[prost(message, repeated, tag = "5")]
+    pub labels: ::prost::alloc::vec::Vec<LabelPair>,
+    #[prost(string, tag = "6")]
+    pub trace_id: ::prost::alloc::string::String,
 }
 /// Keeps only the stacks that start, at the root, with these functions.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -312,6 +332,20 @@ impl crate::wire::json::ToJson for Point {
         out.message(|out| {
             out.field("value", &self.value);
             out.field("timestamp", &self.timestamp);
+            out.field("exemplars", &self.exemplars);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for Exemplar {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("timestamp", &self.timestamp);
+            out.field("profileId", &self.profile_id);
+            out.field("spanId", &self.span_id);
+            out.field("value", &self.value);
+            out.field("labels", &self.labels);
+            out.field("traceId", &self.trace_id);
         });
     }
 }
