@@ -317,7 +317,7 @@ async fn compressed_messages_are_taken_within_the_same_bounds() {
 #[tokio::test]
 async fn calls_that_are_not_there_and_grpc_over_http_1_are_refused_in_the_protocol_of_the_caller() {
     let (server, _double) = server(ServerOptions::default()).await;
-    let unknown = "/querier.v1.QuerierService/SelectHeatmap";
+    let unknown = "/querier.v1.QuerierService/SelectNothing";
     let error = grpc::<_, PushResponse>(&server, "/profile", unknown, Request::new(PushRequest::default()));
     assert_eq!(error.await.unwrap_err().code(), Code::Unimplemented);
     let request = server.post(PUSH).header("content-type", "application/grpc");

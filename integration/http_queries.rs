@@ -103,3 +103,75 @@ async fn what_a_question_would_read_is_told_without_reading_it() {
         assert!(answer["message"].as_str().unwrap().contains(reason), "{answer}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_point_of_a_time_line_names_a_profile_that_can_be_asked_for() {
+    let site = Site::new(ServerOptions::default()).await;
+    let pushed = push_some(&site).await;
+    let (start, end) = pushed.range();
+    for _ in 0..2 {
+        let ask = json!({
+            "profileTypeID": CPU, "labelSelector": "{}", "start": start, "end": end, "step": 15,
+            "groupBy": ["service_name"], "exemplarType": "EXEMPLAR_TYPE_INDIVIDUAL",
+        });
+        let (status, answer) = site.ask("SelectSeries", ask.clone()).await;
+        assert_eq!(status, 200, "{answer}");
+        let mut total = 0;
+        for line in answer["series"].as_array().unwrap() {
+            for point in line["points"].as_array().unwrap() {
+                let [exemplar] = point["exemplars"].as_array().unwrap().as_slice() else {
+                    panic!("{point}")
+                };
+                assert_eq!(number(exemplar, "value"), point["value"].as_f64().unwrap() as i64, "one profile a step");
+                assert!(exemplar["labels"].as_array().unwrap().contains(&json!({"name": "region", "value": "eu"})));
+                let one = json!({
+                    "profileTypeID": CPU, "labelSelector": "{}", "start": start, "end": end,
+                    "profileIdSelector": [exemplar["profileId"]],
+                });
+                let (_, graph) = site.ask("SelectMergeStacktraces", one).await;
+                assert_eq!(number(&graph["flamegraph"], "total"), number(exemplar, "value"), "{exemplar}");
+                total += number(exemplar, "value");
+            }
+        }
+        assert_eq!(total, pushed.total());
+
+        let mut plain = ask;
+        plain["exemplarType"] = json!("EXEMPLAR_TYPE_NONE");
+        let (_, answer) = site.ask("SelectSeries", plain).await;
+        assert!(!answer.to_string().contains("exemplars"), "{answer}");
+        site.flush().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_heatmap_counts_every_profile_once() {
+    let site = Site::new(ServerOptions::default()).await;
+    let pushed = push_some(&site).await;
+    let (start, end) = pushed.range();
+    let ask = json!({
+        "profileTypeID": CPU, "labelSelector": "{}", "start": start, "end": end, "step": 15,
+        "queryType": "HEATMAP_QUERY_TYPE_INDIVIDUAL", "exemplarType": "EXEMPLAR_TYPE_INDIVIDUAL", "limit": 10,
+    });
+    for _ in 0..2 {
+        let (status, answer) = site.ask("SelectHeatmap", ask.clone()).await;
+        assert_eq!(status, 200, "{answer}");
+        let slots = answer["series"][0]["slots"].as_array().unwrap();
+        assert_eq!(slots.len(), 4, "{answer}");
+        for slot in slots {
+            assert_eq!(slot["counts"], json!([1]), "{slot}");
+            assert!(slot["yMin"][0].as_f64().unwrap() <= number(&slot["exemplars"][0], "value") as f64, "{slot}");
+        }
+        site.flush().await;
+    }
+    for (query, exemplar) in [
+        ("HEATMAP_QUERY_TYPE_SPAN", "EXEMPLAR_TYPE_INDIVIDUAL"),
+        ("HEATMAP_QUERY_TYPE_INDIVIDUAL", "EXEMPLAR_TYPE_SPAN"),
+    ] {
+        let mut wrong = ask.clone();
+        wrong["queryType"] = json!(query);
+        wrong["exemplarType"] = json!(exemplar);
+        let (status, answer) = site.ask("SelectHeatmap", wrong).await;
+        assert_eq!(status, 400, "{answer}");
+        assert!(answer["message"].as_str().unwrap().contains("of the kind of query_type"), "{answer}");
+    }
+}

@@ -365,7 +365,14 @@ async fn wrong_questions_are_refused_with_400_and_the_reason() {
         ),
         ("SelectMergeSpanProfile", good.clone(), 400, "span_selector"),
         ("Diff", json!({"left": good}), 400, "right"),
-        ("SelectHeatmap", good.clone(), 501, "SelectHeatmap"),
+        ("SelectHeatmap", good.clone(), 400, "query_type"),
+        (
+            "SelectHeatmap",
+            with("step", json!(0)),
+            400,
+            "step",
+        ),
+        ("SelectNothing", good.clone(), 501, "SelectNothing"),
     ] {
         let (got, answer) = site.ask(call, question.clone()).await;
         assert_eq!(got, status, "{call} {question}: {answer}");

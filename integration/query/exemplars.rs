@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alluvium::profile::selector::parse;
-use alluvium::query::{Aggregation, ExemplarKind, QueryEngine, SeriesQuery, TimeRange};
+use alluvium::query::{Aggregation, ExemplarKind, HeatmapOf, HeatmapQuery, QueryEngine, SeriesQuery, TimeRange};
 
 use super::fixture::{CPU, NOON, TestProfile, TestStore, profile};
 use super::{engine, stacks_of};
@@ -102,4 +102,70 @@ async fn nothing_stands_for_a_point_unless_it_is_asked_for() {
     let found = engine.select_series(&tenant("one"), lines("{}", &[], ExemplarKind::None)).await.unwrap();
     assert_eq!(found[0].points.len(), 2);
     assert!(found[0].exemplars.is_empty());
+}
+
+fn heatmap(of: HeatmapOf, exemplars: ExemplarKind) -> HeatmapQuery {
+    HeatmapQuery {
+        profile_type: CPU.parse().unwrap(),
+        matchers: Vec::new(),
+        range: TimeRange::new(NOON, NOON + 60_000),
+        step: 15.0,
+        group_by: vec!["service_name".to_owned()],
+        of,
+        exemplars,
+        limit: 0,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_heatmap_counts_profiles_by_their_values_on_one_scale() {
+    let engine = engine(shop());
+    let query = heatmap(HeatmapOf::Profiles, ExemplarKind::Profile);
+    let found = engine.select_heatmap(&tenant("one"), query).await.unwrap();
+    let [cart, shop] = found.as_slice() else {
+        panic!("{found:?}")
+    };
+    assert_eq!(shop.labels.get("service_name"), Some("shop"));
+    // Values of 3 to 100 in ranges of five: 3 to 7, 8 to 12, ... 98 to 102.
+    let cells: Vec<Vec<(i64, i64, u64)>> = [cart, shop]
+        .map(|line| {
+            let slots = line.slots.iter();
+            slots
+                .flat_map(|slot| slot.cells.iter().map(|cell| (slot.end_ms - NOON, cell.least, cell.count)))
+                .collect()
+        })
+        .to_vec();
+    assert_eq!(cells[0], [(15_000, 98, 1)]);
+    assert_eq!(cells[1], [(15_000, 3, 1), (15_000, 8, 1), (30_000, 3, 1)]);
+    let ids: Vec<&str> = shop.slots[0]
+        .cells
+        .iter()
+        .map(|cell| cell.exemplar.as_ref().unwrap().profile_id.as_ref())
+        .collect();
+    assert_eq!(ids, ["first", "larger"]);
+
+    let mut largest = heatmap(HeatmapOf::Profiles, ExemplarKind::None);
+    largest.limit = 1;
+    let found = engine.select_heatmap(&tenant("one"), largest).await.unwrap();
+    assert_eq!((found.len(), found[0].labels.get("service_name")), (1, Some("cart")));
+    assert_eq!((found[0].slots[0].cells[0].least, &found[0].slots[0].cells[0].exemplar), (100, &None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_heatmap_of_spans_counts_what_each_took_in_a_profile() {
+    let engine = engine(shop());
+    let query = heatmap(HeatmapOf::Spans, ExemplarKind::Span);
+    let found = engine.select_heatmap(&tenant("one"), query).await.unwrap();
+    assert_eq!(found.len(), 1, "the cart has no spans");
+    let cells: Vec<(i64, i64, u64, &str)> = found[0]
+        .slots
+        .iter()
+        .flat_map(|slot| {
+            slot.cells.iter().map(|cell| {
+                let span = cell.exemplar.as_ref().unwrap().span_id.as_str();
+                (slot.end_ms - NOON, cell.least, cell.count, &span[14..])
+            })
+        })
+        .collect();
+    assert_eq!(cells, [(15_000, 2, 1, "aa"), (15_000, 9, 1, "bb"), (30_000, 3, 1, "cc")]);
 }

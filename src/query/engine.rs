@@ -21,8 +21,8 @@ use crate::query::flame::Merged;
 use crate::query::session::{Sessions, SqlSession};
 use crate::query::sql::{self, Template};
 use crate::query::{
-    Detail, Impact, QueryError, QueryLimits, SeriesPoints, SeriesQuery, StackQuery, TimeRange, export, flame, impact,
-    series, timeline,
+    Detail, HeatmapLine, HeatmapQuery, Impact, QueryError, QueryLimits, SeriesPoints, SeriesQuery, StackQuery,
+    TimeRange, export, flame, heatmap, impact, series, timeline,
 };
 use crate::store::snapshot::SnapshotSource;
 use crate::store::stats::Bounds;
@@ -192,6 +192,12 @@ impl QueryEngine {
     pub async fn select_series(&self, tenant: &TenantId, query: SeriesQuery) -> Result<Vec<SeriesPoints>, QueryError> {
         query.range.check(self.limits().max_query_length)?;
         self.limited(timeline::select(self.context(tenant), query)).await
+    }
+
+    /// How many profiles or spans have which values, step by step.
+    pub async fn select_heatmap(&self, tenant: &TenantId, query: HeatmapQuery) -> Result<Vec<HeatmapLine>, QueryError> {
+        query.range.check(self.limits().max_query_length)?;
+        self.limited(heatmap::select(self.context(tenant), query)).await
     }
 
     /// The tree of all stacks of a query.

@@ -26,6 +26,7 @@ pub mod format;
 mod functions;
 mod guard;
 mod heads;
+mod heatmap;
 mod impact;
 mod labels;
 mod lookup;
@@ -53,5 +54,7 @@ pub use engine::QueryEngine;
 pub use error::QueryError;
 pub(crate) use impact::{Impact, Reading};
 pub(crate) use session::{Prepared, SqlSession, SqlValue};
-pub use types::{Aggregation, Detail, ExemplarKind, QueryLimits, SeriesQuery, StackQuery, TimeRange};
-pub(crate) use types::{Exemplar, SeriesPoints};
+pub use types::{
+    Aggregation, Detail, ExemplarKind, HeatmapOf, HeatmapQuery, QueryLimits, SeriesQuery, StackQuery, TimeRange,
+};
+pub(crate) use types::{Exemplar, HeatmapCell, HeatmapLine, HeatmapSlot, SeriesPoints};

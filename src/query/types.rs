@@ -79,6 +79,65 @@ pub struct SeriesQuery {
     pub exemplars: ExemplarKind,
 }
 
+/// What a heatmap counts, by value and time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeatmapOf {
+    /// Profiles, by their totals.
+    Profiles,
+    /// Spans, by what each took in one profile.
+    Spans,
+}
+
+/// A query for a heatmap of profiles or spans.
+#[derive(Debug, Clone)]
+pub struct HeatmapQuery {
+    /// The profile type of the query.
+    pub profile_type: ProfileType,
+    /// Matchers on labels; all must match.
+    pub matchers: Vec<Matcher>,
+    /// Only profiles that start in this range.
+    pub range: TimeRange,
+    /// Length of a step in seconds, at least a millisecond.
+    pub step: f64,
+    /// Labels by which profiles are grouped; an empty list gives one series without labels.
+    pub group_by: Vec<String>,
+    /// What is counted by its value.
+    pub of: HeatmapOf,
+    /// What stands for each cell.
+    pub exemplars: ExemplarKind,
+    /// Maximum number of series, those with the largest sum; 0 for all.
+    pub limit: usize,
+}
+
+/// One series of a heatmap.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeatmapLine {
+    /// The labels of `group_by` that the series have.
+    pub labels: Labels,
+    /// Ascending by time; steps without values have none.
+    pub slots: Vec<HeatmapSlot>,
+}
+
+/// One step of a series of a heatmap.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeatmapSlot {
+    /// Right edge of the step in milliseconds.
+    pub end_ms: i64,
+    /// Ascending by value; ranges without values have none.
+    pub cells: Vec<HeatmapCell>,
+}
+
+/// A range of values in a step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeatmapCell {
+    /// Smallest value of the range.
+    pub least: i64,
+    /// Number of profiles or spans with a value in the range.
+    pub count: u64,
+    /// What stands for the cell.
+    pub exemplar: Option<Exemplar>,
+}
+
 /// A query for stacks and their values.
 #[derive(Debug, Clone)]
 pub struct StackQuery {

@@ -6,18 +6,18 @@
 use crate::profile::flamegraph::dot;
 use crate::profile::pprof::encode;
 use crate::profile::{Labels, TenantId};
-use crate::query::{Aggregation, Detail, Impact, Reading, SeriesQuery, StackQuery, TimeRange};
+use crate::query::{Aggregation, Detail, HeatmapQuery, Impact, Reading, SeriesQuery, StackQuery, TimeRange};
 use crate::server::ServerState;
 use crate::server::questions::{
-    all_matchers, at_most, call_site, exemplar_kind, hexadecimal, matchers, max_functions, max_nodes, profile_type, stack_query,
-    text_query, unimplemented,
+    all_matchers, at_most, call_site, check_step, exemplar_kind, heatmap_of, hexadecimal, matchers, max_functions,
+    max_nodes, profile_type, series_limit, stack_query, text_query, unimplemented,
 };
+use crate::server::timeline_messages::{heatmap_message, series_message};
 use crate::wire::connect::{Codec, ConnectError};
 use crate::wire::pprof_message::message;
 use crate::wire::proto::google::Profile;
 use crate::wire::proto::querier::{self, ProfileFormat, QuerierService};
 use crate::wire::proto::types;
-use crate::server::timeline_messages::series_message;
 use crate::wire::push::pairs;
 use crate::wire::querier::{detailed_flamegraph_message, diff_message, flamegraph_message, type_message};
 use crate::wire::service::{Answer, Call, CallResult};
@@ -25,8 +25,6 @@ use crate::wire::tree_bytes::tree_bytes;
 
 /// Bytes of work that are more than the thread of a request should do.
 const LARGE_WORK: usize = 1 << 20;
-/// Shortest step of a time line in seconds, since the times of points are in milliseconds.
-const MIN_STEP: f64 = 0.001;
 
 /// Answers calls with the query engine.
 #[derive(Clone)]
@@ -204,12 +202,7 @@ impl QuerierService for Querier {
         call: Call<querier::SelectSeriesRequest>,
     ) -> CallResult<querier::SelectSeriesResponse> {
         let (tenant, request) = (&call.tenant, call.request);
-        if !request.step.is_finite() || request.step < MIN_STEP {
-            return Err(ConnectError::invalid(format!(
-                "step must be at least {MIN_STEP} seconds, not {}",
-                request.step
-            )));
-        }
+        check_step(request.step)?;
         at_most("labels to group by", request.group_by.len())?;
         let query = SeriesQuery {
             profile_type: profile_type(&request.profile_type_id)?,
@@ -220,14 +213,37 @@ impl QuerierService for Querier {
                 types::TimeSeriesAggregationType::Sum => Aggregation::Sum,
                 types::TimeSeriesAggregationType::Average => Aggregation::Average,
             },
-            limit: usize::try_from(request.limit.unwrap_or(0))
-                .map_err(|_| ConnectError::invalid("limit must not be negative"))?,
+            limit: series_limit(request.limit)?,
             exemplars: exemplar_kind(request.exemplar_type()),
             group_by: request.group_by,
         };
         let lines = self.0.engine.select_series(tenant, query).await?;
         let series = lines.into_iter().map(series_message).collect();
         Ok(querier::SelectSeriesResponse { series }.into())
+    }
+
+    /// Counts profiles or spans. What stands for a cell must be of the same kind.
+    async fn select_heatmap(
+        &self,
+        call: Call<querier::SelectHeatmapRequest>,
+    ) -> CallResult<querier::SelectHeatmapResponse> {
+        let (tenant, request) = (&call.tenant, call.request);
+        check_step(request.step)?;
+        at_most("labels to group by", request.group_by.len())?;
+        let (of, exemplars) = heatmap_of(request.query_type(), exemplar_kind(request.exemplar_type()))?;
+        let query = HeatmapQuery {
+            profile_type: profile_type(&request.profile_type_id)?,
+            matchers: matchers(&self.0, request.label_selector.clone()).await?,
+            range: TimeRange::new(request.start, request.end),
+            step: request.step,
+            of,
+            exemplars,
+            limit: series_limit(request.limit)?,
+            group_by: request.group_by,
+        };
+        let lines = self.0.engine.select_heatmap(tenant, query).await?;
+        let series = lines.into_iter().map(heatmap_message).collect();
+        Ok(querier::SelectHeatmapResponse { series }.into())
     }
 
     /// Both sides have the same type and differ in selector or range. The larger of the two node limits applies.

@@ -6,9 +6,10 @@
 use crate::profile::ProfileType;
 use crate::profile::profile_type::ProfileTypeError;
 use crate::profile::selector::{self, Matcher};
-use crate::query::{ExemplarKind, StackQuery, TimeRange};
+use crate::query::{ExemplarKind, HeatmapOf, StackQuery, TimeRange};
 use crate::server::{ServerLimits, ServerState};
 use crate::wire::connect::{Code, ConnectError};
+use crate::wire::proto::querier::HeatmapQueryType;
 use crate::wire::proto::types;
 
 /// Maximum number of characters of a selector in an error.
@@ -19,6 +20,8 @@ const MAX_LISTED: usize = 1000;
 const CALL_GRAPH_FUNCTIONS: i64 = 100;
 /// A regular expression counts as this many bytes of work: it takes milliseconds to compile, however short it is.
 const COMPILE_BYTES: usize = 1 << 20;
+/// Shortest step of a time line in seconds, since the times of points are in milliseconds.
+const MIN_STEP: f64 = 0.001;
 /// The label for the profile type.
 pub(super) const NAME_LABEL: &str = "__name__";
 
@@ -97,6 +100,38 @@ pub(super) fn call_site(selector: Option<types::StackTraceSelector>) -> Result<V
     }
     at_most("call sites", selector.call_site.len())?;
     Ok(selector.call_site.into_iter().map(|location| location.name).collect())
+}
+
+/// Refuses steps that are not numbers or too short.
+pub(super) fn check_step(step: f64) -> Result<(), ConnectError> {
+    if !step.is_finite() || step < MIN_STEP {
+        return Err(ConnectError::invalid(format!(
+            "step must be at least {MIN_STEP} seconds, not {step}"
+        )));
+    }
+    Ok(())
+}
+
+/// The number of series of an answer; 0 for all.
+pub(super) fn series_limit(asked: Option<i64>) -> Result<usize, ConnectError> {
+    usize::try_from(asked.unwrap_or(0)).map_err(|_| ConnectError::invalid("limit must not be negative"))
+}
+
+/// What a heatmap counts, and what stands for its cells.
+pub(super) fn heatmap_of(
+    asked: HeatmapQueryType,
+    exemplars: ExemplarKind,
+) -> Result<(HeatmapOf, ExemplarKind), ConnectError> {
+    match (asked, exemplars) {
+        (HeatmapQueryType::Unspecified, _) => Err(ConnectError::invalid(
+            "query_type must be HEATMAP_QUERY_TYPE_INDIVIDUAL or HEATMAP_QUERY_TYPE_SPAN",
+        )),
+        (HeatmapQueryType::Individual, ExemplarKind::Span) | (HeatmapQueryType::Span, ExemplarKind::Profile) => {
+            Err(ConnectError::invalid("exemplar_type must be of the kind of query_type, or none"))
+        }
+        (HeatmapQueryType::Individual, _) => Ok((HeatmapOf::Profiles, exemplars)),
+        (HeatmapQueryType::Span, _) => Ok((HeatmapOf::Spans, exemplars)),
+    }
 }
 
 /// What is to stand for a point; nothing unless the request says so.

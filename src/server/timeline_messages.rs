@@ -1,8 +1,8 @@
-//! Time lines as messages of `querier.v1`.
+//! Time lines and heatmaps as messages of `querier.v1`.
 //!
 //! In: lines of the query engine. Out: messages with exactly Pyroscope's fields.
 
-use crate::query::{Exemplar, SeriesPoints};
+use crate::query::{Exemplar, HeatmapLine, HeatmapSlot, SeriesPoints};
 use crate::wire::proto::types;
 use crate::wire::push::pairs;
 
@@ -18,6 +18,27 @@ pub(super) fn series_message(mut line: SeriesPoints) -> types::Series {
         labels: pairs(&line.labels),
         points: line.points.into_iter().map(point).collect(),
     }
+}
+
+/// A series of a heatmap as a message.
+pub(super) fn heatmap_message(line: HeatmapLine) -> types::HeatmapSeries {
+    types::HeatmapSeries {
+        labels: pairs(&line.labels),
+        slots: line.slots.into_iter().map(slot_message).collect(),
+    }
+}
+
+fn slot_message(slot: HeatmapSlot) -> types::HeatmapSlot {
+    let mut message = types::HeatmapSlot {
+        timestamp: slot.end_ms,
+        ..types::HeatmapSlot::default()
+    };
+    for cell in slot.cells {
+        message.y_min.push(cell.least as f64);
+        message.counts.push(i32::try_from(cell.count).unwrap_or(i32::MAX));
+        message.exemplars.extend(cell.exemplar.map(exemplar_message));
+    }
+    message
 }
 
 /// What stands for a point as a message.

@@ -163,6 +163,34 @@ pub struct SelectSeriesResponse {
     pub series: ::prost::alloc::vec::Vec<crate::wire::proto::types::Series>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SelectHeatmapRequest {
+    #[prost(string, tag = "1")]
+    pub profile_type_id: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub label_selector: ::prost::alloc::string::String,
+    #[prost(int64, tag = "3")]
+    pub start: i64,
+    #[prost(int64, tag = "4")]
+    pub end: i64,
+    /// Seconds.
+    #[prost(double, tag = "5")]
+    pub step: f64,
+    #[prost(string, repeated, tag = "6")]
+    pub group_by: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Profiles or spans; must be given.
+    #[prost(enumeration = "HeatmapQueryType", tag = "7")]
+    pub query_type: i32,
+    #[prost(enumeration = "crate::wire::proto::types::ExemplarType", tag = "8")]
+    pub exemplar_type: i32,
+    #[prost(int64, optional, tag = "9")]
+    pub limit: ::core::option::Option<i64>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SelectHeatmapResponse {
+    #[prost(message, repeated, tag = "1")]
+    pub series: ::prost::alloc::vec::Vec<crate::wire::proto::types::HeatmapSeries>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct DiffRequest {
     #[prost(message, optional, tag = "1")]
     pub left: ::core::option::Option<SelectMergeStacktracesRequest>,
@@ -325,6 +353,35 @@ impl AsyncQueryType {
         }
     }
 }
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum HeatmapQueryType {
+    Unspecified = 0,
+    Individual = 1,
+    Span = 2,
+}
+impl HeatmapQueryType {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "HEATMAP_QUERY_TYPE_UNSPECIFIED",
+            Self::Individual => "HEATMAP_QUERY_TYPE_INDIVIDUAL",
+            Self::Span => "HEATMAP_QUERY_TYPE_SPAN",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "HEATMAP_QUERY_TYPE_UNSPECIFIED" => Some(Self::Unspecified),
+            "HEATMAP_QUERY_TYPE_INDIVIDUAL" => Some(Self::Individual),
+            "HEATMAP_QUERY_TYPE_SPAN" => Some(Self::Span),
+            _ => None,
+        }
+    }
+}
 /// The calls of `querier.v1.QuerierService`.
 pub trait QuerierService: Clone + Send + Sync + 'static {
     fn profile_types(
@@ -381,6 +438,12 @@ pub trait QuerierService: Clone + Send + Sync + 'static {
         &self,
         call: crate::wire::service::Call<DiffRequest>,
     ) -> impl Future<Output = crate::wire::service::CallResult<DiffResponse>> + Send;
+    fn select_heatmap(
+        &self,
+        call: crate::wire::service::Call<SelectHeatmapRequest>,
+    ) -> impl Future<
+        Output = crate::wire::service::CallResult<SelectHeatmapResponse>,
+    > + Send;
     fn get_profile_stats(
         &self,
         call: crate::wire::service::Call<
@@ -477,6 +540,15 @@ pub trait QuerierService: Clone + Send + Sync + 'static {
                 move |call| {
                     let service = service.clone();
                     async move { service.diff(call).await }
+                },
+            );
+        let service = self.clone();
+        routes
+            .unary(
+                "querier.v1.QuerierService/SelectHeatmap",
+                move |call| {
+                    let service = service.clone();
+                    async move { service.select_heatmap(call).await }
                 },
             );
         let service = self.clone();
@@ -754,6 +826,49 @@ impl crate::wire::json::Fields for SelectSeriesRequest {
 }
 
 impl crate::wire::json::ToJson for SelectSeriesResponse {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("series", &self.series);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for SelectHeatmapRequest {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("profileTypeID", &self.profile_type_id);
+            out.field("labelSelector", &self.label_selector);
+            out.field("start", &self.start);
+            out.field("end", &self.end);
+            out.field("step", &self.step);
+            out.field("groupBy", &self.group_by);
+            out.field("queryType", &Some(self.query_type).filter(|value| *value != 0).map(|value| crate::wire::proto::querier::HeatmapQueryType::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
+            out.field("exemplarType", &Some(self.exemplar_type).filter(|value| *value != 0).map(|value| crate::wire::proto::types::ExemplarType::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
+            out.field("limit", &self.limit);
+        });
+    }
+}
+
+impl crate::wire::json::Fields for SelectHeatmapRequest {
+    const NAMES: &'static [[&'static str; 2]] = &[["profileTypeID", "profile_typeID"], ["labelSelector", "label_selector"], ["start", "start"], ["end", "end"], ["step", "step"], ["groupBy", "group_by"], ["queryType", "query_type"], ["exemplarType", "exemplar_type"], ["limit", "limit"]];
+
+    fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
+        match index {
+            0 => map.next_value_seed(crate::wire::json::Field(&mut self.profile_type_id)),
+            1 => map.next_value_seed(crate::wire::json::Field(&mut self.label_selector)),
+            2 => map.next_value_seed(crate::wire::json::Field(&mut self.start)),
+            3 => map.next_value_seed(crate::wire::json::Field(&mut self.end)),
+            4 => map.next_value_seed(crate::wire::json::Field(&mut self.step)),
+            5 => map.next_value_seed(crate::wire::json::Field(&mut self.group_by)),
+            6 => map.next_value_seed(crate::wire::json::Enum(&mut self.query_type, |name| crate::wire::proto::querier::HeatmapQueryType::from_str_name(name).map(Into::into))),
+            7 => map.next_value_seed(crate::wire::json::Enum(&mut self.exemplar_type, |name| crate::wire::proto::types::ExemplarType::from_str_name(name).map(Into::into))),
+            8 => map.next_value_seed(crate::wire::json::Field(&mut self.limit)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl crate::wire::json::ToJson for SelectHeatmapResponse {
     fn write(&self, out: &mut crate::wire::json::Writer) {
         out.message(|out| {
             out.field("series", &self.series);

@@ -90,6 +90,28 @@ pub struct Point {
     #[prost(message, repeated, tag = "4")]
     pub exemplars: ::prost::alloc::vec::Vec<Exemplar>,
 }
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HeatmapSeries {
+    #[prost(message, repeated, tag = "1")]
+    pub labels: ::prost::alloc::vec::Vec<LabelPair>,
+    #[prost(message, repeated, tag = "2")]
+    pub slots: ::prost::alloc::vec::Vec<HeatmapSlot>,
+}
+/// The values of one step: how many lie in which range of values.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HeatmapSlot {
+    /// The right edge of the step, in milliseconds.
+    #[prost(int64, tag = "1")]
+    pub timestamp: i64,
+    /// The smallest value of each range that counts something.
+    #[prost(double, repeated, tag = "2")]
+    pub y_min: ::prost::alloc::vec::Vec<f64>,
+    /// One number for each of them.
+    #[prost(int32, repeated, tag = "3")]
+    pub counts: ::prost::alloc::vec::Vec<i32>,
+    #[prost(message, repeated, tag = "4")]
+    pub exemplars: ::prost::alloc::vec::Vec<Exemplar>,
+}
 /// A profile, or a span in it.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Exemplar {
@@ -332,6 +354,26 @@ impl crate::wire::json::ToJson for Point {
         out.message(|out| {
             out.field("value", &self.value);
             out.field("timestamp", &self.timestamp);
+            out.field("exemplars", &self.exemplars);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for HeatmapSeries {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("labels", &self.labels);
+            out.field("slots", &self.slots);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for HeatmapSlot {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("timestamp", &self.timestamp);
+            out.field("yMin", &self.y_min);
+            out.field("counts", &self.counts);
             out.field("exemplars", &self.exemplars);
         });
     }
