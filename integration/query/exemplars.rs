@@ -11,9 +11,17 @@ use crate::harness::tenant;
 
 /// A profile of one stack for each span, or of one stack without a span.
 fn of_spans(service: &str, at_ms: i64, id: &str, spans: &[(Option<&str>, i64)]) -> TestProfile {
-    let samples: Vec<(&[super::fixture::TestFrame], i64)> =
-        spans.iter().map(|(_, value)| (&[("work", "w.go", 1)][..], *value)).collect();
-    let mut made = profile("one", &[("service_name", service), ("pod", id)], CPU, NOON + at_ms, &samples);
+    let samples: Vec<(&[super::fixture::TestFrame], i64)> = spans
+        .iter()
+        .map(|(_, value)| (&[("work", "w.go", 1)][..], *value))
+        .collect();
+    let mut made = profile(
+        "one",
+        &[("service_name", service), ("pod", id)],
+        CPU,
+        NOON + at_ms,
+        &samples,
+    );
     id.clone_into(&mut made.id);
     for (sample, (span, _)) in made.samples.iter_mut().zip(spans) {
         sample.2 = span.map(str::to_owned);
@@ -24,8 +32,18 @@ fn of_spans(service: &str, at_ms: i64, id: &str, spans: &[(Option<&str>, i64)]) 
 /// Two profiles of a shop in the first step, one without an id in the second, and a cart; in files and in a head.
 fn shop() -> Arc<TestStore> {
     let store = TestStore::new();
-    store.add(of_spans("shop", 1000, "first", &[(None, 5), (Some("00000000000000aa"), 2)]));
-    store.add(of_spans("shop", 2000, "larger", &[(Some("00000000000000bb"), 4), (Some("00000000000000bb"), 5)]));
+    store.add(of_spans(
+        "shop",
+        1000,
+        "first",
+        &[(None, 5), (Some("00000000000000aa"), 2)],
+    ));
+    store.add(of_spans(
+        "shop",
+        2000,
+        "larger",
+        &[(Some("00000000000000bb"), 4), (Some("00000000000000bb"), 5)],
+    ));
     store.to_files();
     store.add(of_spans("shop", 16_000, "", &[(Some("00000000000000cc"), 3)]));
     store.add(of_spans("cart", 2000, "other", &[(None, 100)]));
@@ -38,6 +56,7 @@ fn lines(selector: &str, group_by: &[&str], exemplars: ExemplarKind) -> SeriesQu
         profile_type: CPU.parse().unwrap(),
         matchers: parse(selector).unwrap(),
         range: TimeRange::new(NOON, NOON + 60_000),
+        call_site: Vec::new(),
         step: 15.0,
         group_by: group_by.iter().map(ToString::to_string).collect(),
         aggregation: Aggregation::Sum,
@@ -62,7 +81,10 @@ async fn the_largest_profile_stands_for_a_point_and_its_id_finds_it() {
     };
     assert_eq!(shop.points, [(NOON + 15_000, 16.0), (NOON + 30_000, 3.0)]);
     let first = &shop.exemplars[&(NOON + 15_000)];
-    assert_eq!((first.time_ms, first.value, first.profile_id.as_ref()), (NOON + 2000, 9, "larger"));
+    assert_eq!(
+        (first.time_ms, first.value, first.profile_id.as_ref()),
+        (NOON + 2000, 9, "larger")
+    );
     assert_eq!(first.labels.get("pod"), Some("larger"));
     assert!(first.span_id.is_empty() && first.trace_id.is_empty());
     assert_eq!(cart.exemplars[&(NOON + 15_000)].profile_id.as_ref(), "other");
@@ -70,8 +92,16 @@ async fn the_largest_profile_stands_for_a_point_and_its_id_finds_it() {
     let second = &shop.exemplars[&(NOON + 30_000)];
     for (id, total) in [("larger", 9), (second.profile_id.as_ref(), 3)] {
         assert_eq!(total_of_profile(&engine, "{}", id).await, total, "{id}");
-        assert_eq!(total_of_profile(&engine, "{service_name=\"shop\"}", id).await, total, "{id}");
-        assert_eq!(total_of_profile(&engine, "{service_name=\"cart\"}", id).await, 0, "{id}");
+        assert_eq!(
+            total_of_profile(&engine, "{service_name=\"shop\"}", id).await,
+            total,
+            "{id}"
+        );
+        assert_eq!(
+            total_of_profile(&engine, "{service_name=\"cart\"}", id).await,
+            0,
+            "{id}"
+        );
     }
 }
 
@@ -84,9 +114,16 @@ async fn the_largest_span_stands_for_a_point_where_there_are_spans() {
         .iter()
         .map(|line| {
             let all = line.exemplars.iter();
-            all.map(|(at, found)| (at - NOON, found.span_id.as_str(), found.profile_id.as_ref(), found.value))
-                .map(|(at, span, id, value)| (at, span, if at == 15_000 { id } else { "made" }, value))
-                .collect()
+            all.map(|(at, found)| {
+                (
+                    at - NOON,
+                    found.span_id.as_str(),
+                    found.profile_id.as_ref(),
+                    found.value,
+                )
+            })
+            .map(|(at, span, id, value)| (at, span, if at == 15_000 { id } else { "made" }, value))
+            .collect()
         })
         .collect();
     let of_shop = vec![
@@ -99,7 +136,10 @@ async fn the_largest_span_stands_for_a_point_where_there_are_spans() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_stands_for_a_point_unless_it_is_asked_for() {
     let engine = engine(shop());
-    let found = engine.select_series(&tenant("one"), lines("{}", &[], ExemplarKind::None)).await.unwrap();
+    let found = engine
+        .select_series(&tenant("one"), lines("{}", &[], ExemplarKind::None))
+        .await
+        .unwrap();
     assert_eq!(found[0].points.len(), 2);
     assert!(found[0].exemplars.is_empty());
 }
@@ -131,7 +171,11 @@ async fn a_heatmap_counts_profiles_by_their_values_on_one_scale() {
         .map(|line| {
             let slots = line.slots.iter();
             slots
-                .flat_map(|slot| slot.cells.iter().map(|cell| (slot.end_ms - NOON, cell.least, cell.count)))
+                .flat_map(|slot| {
+                    slot.cells
+                        .iter()
+                        .map(|cell| (slot.end_ms - NOON, cell.least, cell.count))
+                })
                 .collect()
         })
         .to_vec();
@@ -148,7 +192,10 @@ async fn a_heatmap_counts_profiles_by_their_values_on_one_scale() {
     largest.limit = 1;
     let found = engine.select_heatmap(&tenant("one"), largest).await.unwrap();
     assert_eq!((found.len(), found[0].labels.get("service_name")), (1, Some("cart")));
-    assert_eq!((found[0].slots[0].cells[0].least, &found[0].slots[0].cells[0].exemplar), (100, &None));
+    assert_eq!(
+        (found[0].slots[0].cells[0].least, &found[0].slots[0].cells[0].exemplar),
+        (100, &None)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -167,5 +214,8 @@ async fn a_heatmap_of_spans_counts_what_each_took_in_a_profile() {
             })
         })
         .collect();
-    assert_eq!(cells, [(15_000, 2, 1, "aa"), (15_000, 9, 1, "bb"), (30_000, 3, 1, "cc")]);
+    assert_eq!(
+        cells,
+        [(15_000, 2, 1, "aa"), (15_000, 9, 1, "bb"), (30_000, 3, 1, "cc")]
+    );
 }

@@ -10,6 +10,7 @@ mod blocking;
 mod blocks;
 mod bounds;
 mod cache;
+mod call_site;
 mod catalog;
 pub(crate) mod cells;
 mod columns;
@@ -32,6 +33,7 @@ mod labels;
 mod lookup;
 mod memory;
 mod moments;
+mod pgo;
 mod provider;
 mod runtime;
 mod scan;
@@ -55,6 +57,6 @@ pub use error::QueryError;
 pub(crate) use impact::{Impact, Reading};
 pub(crate) use session::{Prepared, SqlSession, SqlValue};
 pub use types::{
-    Aggregation, Detail, ExemplarKind, HeatmapOf, HeatmapQuery, QueryLimits, SeriesQuery, StackQuery, TimeRange,
+    Aggregation, Detail, ExemplarKind, GoPgo, HeatmapOf, HeatmapQuery, QueryLimits, SeriesQuery, StackQuery, TimeRange,
 };
 pub(crate) use types::{Exemplar, HeatmapCell, HeatmapLine, HeatmapSlot, SeriesPoints};

@@ -1,5 +1,5 @@
-//! Time lines: totals of `profiles` aggregated into steps, grouped by labels. No samples are read, unless spans stand for
-//! the points.
+//! Time lines: totals of `profiles` aggregated into steps, grouped by labels. Samples are read only for values below a
+//! call site, and where spans stand for the points.
 //!
 //! In: [`SeriesQuery`]. Out: points at the right edge of their step ([`Steps`]), and what stands for them.
 
@@ -13,7 +13,7 @@ use crate::profile::{Labels, SeriesId};
 use crate::query::context::Context;
 use crate::query::exemplars::{self, Candidate, prefer};
 use crate::query::steps::{Groups, Steps};
-use crate::query::{Aggregation, ExemplarKind, QueryError, SeriesPoints, SeriesQuery, series, spans};
+use crate::query::{Aggregation, ExemplarKind, QueryError, SeriesPoints, SeriesQuery, call_site, series, spans};
 use crate::store::snapshot::ScanFilter;
 
 /// Maximum number of points of an answer: a step of a millisecond over a month must not exhaust the memory.
@@ -56,6 +56,12 @@ pub(crate) fn select(
             ..ScanFilter::default()
         };
         let groups = Groups::new(&labels, &query.group_by, &query.profile_type);
+        let mut samples = filter.clone();
+        let mut below = None;
+        if !query.call_site.is_empty() {
+            samples.stacks = Some(call_site::stacks_below(&context, &filter, query.call_site.clone()).await?);
+            below = Some(call_site::values(&context, &samples).await?);
+        }
         let chosen = context.totals(filter.clone()).await?;
         let mut best = Best::new();
         let best_memory = context.runtime.reservation("exemplars of points");
@@ -71,6 +77,7 @@ pub(crate) fn select(
             let line = lines.entry(group).or_default();
             let before = line.len();
             for (time, total) in profiles {
+                let total = below.as_mut().map_or(total, |below| below.take((run.series, time)));
                 let step = steps.of(time);
                 let cell = line.entry(step).or_default();
                 cell.sum = cell.sum.saturating_add(total);
@@ -94,7 +101,7 @@ pub(crate) fn select(
             }
         }
         if query.exemplars == ExemplarKind::Span {
-            let found = spans::sums(&context, &filter).await?;
+            let found = spans::sums(&context, &samples).await?;
             for candidate in found.candidates() {
                 let place = (groups.of(candidate.series), steps.of(candidate.time));
                 prefer(best.entry(place).or_default(), candidate);

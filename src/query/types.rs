@@ -67,6 +67,8 @@ pub struct SeriesQuery {
     pub matchers: Vec<Matcher>,
     /// Only profiles that start in this range.
     pub range: TimeRange,
+    /// Only values of stacks that begin with these functions, root first; empty for all.
+    pub call_site: Vec<String>,
     /// Length of a step in seconds, at least a millisecond.
     pub step: f64,
     /// Labels by which profiles are grouped; an empty list gives one series without labels.
@@ -155,6 +157,17 @@ pub struct StackQuery {
     pub span_ids: Vec<String>,
     /// Only samples of one of these traces (32 hexadecimal digits); empty for all.
     pub trace_ids: Vec<String>,
+    /// What is kept of the stacks; `None` for all of them.
+    pub go_pgo: Option<GoPgo>,
+}
+
+/// What Go's compiler wants of stacks for profile-guided optimization.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct GoPgo {
+    /// Number of locations that are kept, counted from the leaf; 0 for all.
+    pub keep_locations: usize,
+    /// True: samples of one function are the same at the leaf, whatever their lines.
+    pub aggregate_callees: bool,
 }
 
 /// How functions of a flame graph are identified.
@@ -259,6 +272,7 @@ impl StackQuery {
             profile_ids: Vec::new(),
             span_ids: Vec::new(),
             trace_ids: Vec::new(),
+            go_pgo: None,
         }
     }
 }

@@ -3,14 +3,16 @@
 //! In: messages. Out: queries to the engine, and its answers as messages. Limits on messages (nodes, ids, formats) are
 //! checked before; the engine interprets the queries. Calls that are not listed here answer `unimplemented`.
 
+use bytes::Bytes;
+
 use crate::profile::flamegraph::dot;
 use crate::profile::pprof::encode;
 use crate::profile::{Labels, TenantId};
 use crate::query::{Aggregation, Detail, HeatmapQuery, Impact, Reading, SeriesQuery, StackQuery, TimeRange};
 use crate::server::ServerState;
 use crate::server::questions::{
-    all_matchers, at_most, call_site, check_step, exemplar_kind, heatmap_of, hexadecimal, matchers, max_functions,
-    max_nodes, profile_type, series_limit, stack_query, text_query, unimplemented,
+    all_matchers, at_most, check_step, exemplar_kind, heatmap_of, hexadecimal, matchers, max_functions, max_nodes,
+    profile_type, series_limit, stack_query, stack_selection, text_query, unimplemented,
 };
 use crate::server::timeline_messages::{heatmap_message, series_message};
 use crate::wire::connect::{Codec, ConnectError};
@@ -112,13 +114,7 @@ impl QuerierService for Querier {
                 .into())
             }
             ProfileFormat::Tree => {
-                let graph = self
-                    .0
-                    .engine
-                    .flamegraph(tenant, query, max_nodes, Detail::Names)
-                    .await?;
-                let write = move || Ok(tree_bytes(&graph));
-                let tree = self.0.workers.run(LARGE_WORK, write).await?.into();
+                let tree = tree(&self.0, tenant, query, max_nodes).await?;
                 Ok(querier::SelectMergeStacktracesResponse {
                     tree,
                     ..Default::default()
@@ -147,11 +143,11 @@ impl QuerierService for Querier {
     ) -> CallResult<querier::SelectMergeSpanProfileResponse> {
         let (tenant, request) = (&call.tenant, call.request);
         let max_nodes = max_nodes(request.max_nodes, &self.0.options.limits)?;
-        if matches!(
-            request.format(),
-            ProfileFormat::Tree | ProfileFormat::Dot | ProfileFormat::Pprof
-        ) {
-            return Err(unimplemented("formats other than FLAMEGRAPH are"));
+        let format = request.format();
+        if matches!(format, ProfileFormat::Dot | ProfileFormat::Pprof) {
+            return Err(unimplemented(
+                "the answer of this call has no field for the formats DOT and PPROF: they are",
+            ));
         }
         let mut query = stack_query(
             &self.0,
@@ -164,6 +160,14 @@ impl QuerierService for Querier {
         query.span_ids = hexadecimal("span", 16, request.span_selector)?;
         if query.span_ids.is_empty() {
             return Err(ConnectError::invalid("span_selector must name at least one span"));
+        }
+        if format == ProfileFormat::Tree {
+            let tree = tree(&self.0, tenant, query, max_nodes).await?;
+            return Ok(querier::SelectMergeSpanProfileResponse {
+                tree,
+                ..Default::default()
+            }
+            .into());
         }
         Ok(querier::SelectMergeSpanProfileResponse {
             flamegraph: Some(graph(&self.0, tenant, query, max_nodes, Detail::Names).await?),
@@ -183,7 +187,7 @@ impl QuerierService for Querier {
             request.end,
         )
         .await?;
-        query.call_site = call_site(request.stack_trace_selector)?;
+        (query.call_site, query.go_pgo) = stack_selection(request.stack_trace_selector)?;
         at_most("profile ids", request.profile_id_selector.len())?;
         query.profile_ids = request.profile_id_selector;
         query.trace_ids = hexadecimal("trace", 32, request.trace_id_selector)?;
@@ -196,7 +200,7 @@ impl QuerierService for Querier {
         }
     }
 
-    /// `stack_trace_selector` has no effect, as in Pyroscope 2.
+    /// Of `stack_trace_selector` the call site narrows the values; `go_pgo` cuts stacks, of which no values depend.
     async fn select_series(
         &self,
         call: Call<querier::SelectSeriesRequest>,
@@ -208,6 +212,7 @@ impl QuerierService for Querier {
             profile_type: profile_type(&request.profile_type_id)?,
             matchers: matchers(&self.0, request.label_selector.clone()).await?,
             range: TimeRange::new(request.start, request.end),
+            call_site: stack_selection(request.stack_trace_selector.clone())?.0,
             step: request.step,
             aggregation: match request.aggregation() {
                 types::TimeSeriesAggregationType::Sum => Aggregation::Sum,
@@ -315,7 +320,7 @@ async fn stacktraces_query(
         request.end,
     )
     .await?;
-    query.call_site = call_site(request.stack_trace_selector)?;
+    (query.call_site, query.go_pgo) = stack_selection(request.stack_trace_selector)?;
     at_most("profile ids", request.profile_id_selector.len())?;
     query.profile_ids = request.profile_id_selector;
     query.span_ids = hexadecimal("span", 16, request.span_selector)?;
@@ -339,6 +344,18 @@ async fn graph(
         Detail::Names => flamegraph_message(graph),
         Detail::Files => detailed_flamegraph_message(graph),
     })
+}
+
+/// A flame graph by name as the bytes of a tree.
+async fn tree(
+    state: &ServerState,
+    tenant: &TenantId,
+    query: StackQuery,
+    max_nodes: usize,
+) -> Result<Bytes, ConnectError> {
+    let graph = state.engine.flamegraph(tenant, query, max_nodes, Detail::Names).await?;
+    let write = move || Ok(tree_bytes(&graph));
+    Ok(state.workers.run(LARGE_WORK, write).await?.into())
 }
 
 /// What a query would read, as a message: the tables are one component, the heads another.

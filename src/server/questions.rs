@@ -6,7 +6,7 @@
 use crate::profile::ProfileType;
 use crate::profile::profile_type::ProfileTypeError;
 use crate::profile::selector::{self, Matcher};
-use crate::query::{ExemplarKind, HeatmapOf, StackQuery, TimeRange};
+use crate::query::{ExemplarKind, GoPgo, HeatmapOf, StackQuery, TimeRange};
 use crate::server::{ServerLimits, ServerState};
 use crate::wire::connect::{Code, ConnectError};
 use crate::wire::proto::querier::HeatmapQueryType;
@@ -90,16 +90,20 @@ pub(super) async fn stack_query(
     Ok(StackQuery::new(profile_type, matchers, TimeRange::new(start, end)))
 }
 
-/// The functions at the root, outermost first, that stacks must begin with.
-pub(super) fn call_site(selector: Option<types::StackTraceSelector>) -> Result<Vec<String>, ConnectError> {
+/// The functions at the root, outermost first, that stacks must begin with, and what is kept of the stacks.
+pub(super) fn stack_selection(
+    selector: Option<types::StackTraceSelector>,
+) -> Result<(Vec<String>, Option<GoPgo>), ConnectError> {
     let Some(selector) = selector else {
-        return Ok(Vec::new());
+        return Ok((Vec::new(), None));
     };
-    if selector.go_pgo.is_some() {
-        return Err(unimplemented("the stack trace selector go_pgo is"));
-    }
     at_most("call sites", selector.call_site.len())?;
-    Ok(selector.call_site.into_iter().map(|location| location.name).collect())
+    let call_site = selector.call_site.into_iter().map(|location| location.name);
+    let pgo = selector.go_pgo.map(|pgo| GoPgo {
+        keep_locations: pgo.keep_locations as usize,
+        aggregate_callees: pgo.aggregate_callees,
+    });
+    Ok((call_site.collect(), pgo))
 }
 
 /// Refuses steps that are not numbers or too short.
@@ -126,9 +130,9 @@ pub(super) fn heatmap_of(
         (HeatmapQueryType::Unspecified, _) => Err(ConnectError::invalid(
             "query_type must be HEATMAP_QUERY_TYPE_INDIVIDUAL or HEATMAP_QUERY_TYPE_SPAN",
         )),
-        (HeatmapQueryType::Individual, ExemplarKind::Span) | (HeatmapQueryType::Span, ExemplarKind::Profile) => {
-            Err(ConnectError::invalid("exemplar_type must be of the kind of query_type, or none"))
-        }
+        (HeatmapQueryType::Individual, ExemplarKind::Span) | (HeatmapQueryType::Span, ExemplarKind::Profile) => Err(
+            ConnectError::invalid("exemplar_type must be of the kind of query_type, or none"),
+        ),
         (HeatmapQueryType::Individual, _) => Ok((HeatmapOf::Profiles, exemplars)),
         (HeatmapQueryType::Span, _) => Ok((HeatmapOf::Spans, exemplars)),
     }

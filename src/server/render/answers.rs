@@ -36,6 +36,7 @@ pub(super) async fn flame_graph(
                 profile_type: query.profile_type.clone(),
                 matchers: query.matchers.clone(),
                 range,
+                call_site: Vec::new(),
                 step: step as f64,
                 group_by: group_by.into_iter().cloned().collect(),
                 aggregation,
