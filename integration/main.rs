@@ -36,6 +36,8 @@ mod http_queries;
 #[cfg(feature = "server")]
 mod http_render;
 #[cfg(feature = "server")]
+mod http_services;
+#[cfg(feature = "server")]
 mod http_store;
 mod java;
 #[cfg(feature = "server")]

@@ -12,16 +12,18 @@ use prost_types::field_descriptor_proto::{Label, Type};
 use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet};
 
 /// Package, file of the package, packages it refers to.
-const PACKAGES: [(&str, &str, &[&str]); 5] = [
+const PACKAGES: [(&str, &str, &[&str]); 7] = [
     ("collector", "collector/v1/collector.proto", &[]),
     ("google", "google/v1/profile.proto", &[]),
     ("types", "types/v1/types.proto", &[]),
     ("push", "push/v1/push.proto", &["types"]),
     ("querier", "querier/v1/querier.proto", &["google", "types"]),
+    ("version", "version/v1/version.proto", &[]),
+    ("capabilities", "capabilities/v1/feature_flags.proto", &[]),
 ];
 
 /// Services that the server has: they get a trait, and their messages a JSON form.
-const SERVED: [&str; 2] = ["PusherService", "QuerierService"];
+const SERVED: [&str; 4] = ["PusherService", "QuerierService", "Version", "FeatureFlagsService"];
 
 const HEADER: &str = "\
 //! Generated from `proto/SOURCE` by `UPDATE_EXPECT=1 cargo test --test integration protos`: do not edit.

@@ -4,6 +4,7 @@
 //! [`router`] builds the routes, at `/` and under a prefix; `admin::listen` serves them. `docs/http-api.md` describes
 //! every route.
 
+mod about;
 mod body;
 mod budget;
 mod calls;
@@ -25,6 +26,8 @@ mod ready;
 mod render;
 mod routes;
 mod sending;
+mod services;
+mod settings;
 mod sql;
 mod state;
 mod status;
@@ -37,5 +40,6 @@ pub use limits::ServerLimits;
 pub use metrics::ServerMetrics;
 pub use ready::Readiness;
 pub use routes::router;
+pub use settings::Settings;
 pub use state::{ProfileStore, ServerOptions, ServerState};
 pub(crate) use token::AdminToken;

@@ -14,6 +14,7 @@ use crate::server::metrics::ServerMetrics;
 use crate::server::page::{page, page_with_collector};
 use crate::server::ready::Readiness;
 use crate::server::sending::Answers;
+use crate::server::settings::Settings;
 use crate::server::token::AdminToken;
 use crate::server::workers::Workers;
 use crate::store::maintenance::deletion::Deletion;
@@ -81,6 +82,8 @@ pub struct ServerOptions {
     pub admin: Vec<AdminToken>,
     /// Sizes and times of the HTTP side.
     pub limits: ServerLimits,
+    /// What the routes of the configuration show.
+    pub settings: Arc<Settings>,
 }
 
 impl Default for ServerOptions {
@@ -91,6 +94,7 @@ impl Default for ServerOptions {
             with_collector: false,
             admin: Vec::new(),
             limits: ServerLimits::default(),
+            settings: Arc::default(),
         }
     }
 }

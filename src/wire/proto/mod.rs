@@ -6,6 +6,8 @@
 #![allow(unused_qualifications, reason = "generated")]
 
 #[rustfmt::skip]
+pub mod capabilities;
+#[rustfmt::skip]
 pub mod collector;
 #[rustfmt::skip]
 pub mod google;
@@ -15,3 +17,5 @@ pub mod push;
 pub mod querier;
 #[rustfmt::skip]
 pub mod types;
+#[rustfmt::skip]
+pub mod version;

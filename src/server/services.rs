@@ -1,0 +1,24 @@
+//! The small services beside `push.v1` and `querier.v1`, as routes.
+//!
+//! In: a [`ServerState`]. Out: path and handler of each call. Their messages have the bounds of questions.
+
+use axum::routing::MethodRouter;
+
+use crate::server::ServerState;
+use crate::server::about::About;
+use crate::server::calls::Calls;
+use crate::server::perform::Bounds;
+use crate::wire::proto::capabilities::FeatureFlagsService;
+use crate::wire::proto::version::Version;
+use crate::wire::weight;
+
+/// The routes of all small services.
+pub(super) fn routes(state: &ServerState) -> Vec<(String, MethodRouter<ServerState>)> {
+    let mut calls = Calls::new(Bounds {
+        limit: state.options.limits.question(),
+        weigh: weight::question,
+    });
+    Version::route(&About, &mut calls);
+    FeatureFlagsService::route(&About, &mut calls);
+    calls.into_routes()
+}
