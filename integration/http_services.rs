@@ -8,6 +8,7 @@ use alluvium::server::{ServerOptions, Settings};
 use serde_json::{Value, json};
 
 use crate::harness::{Nowhere, TestServer};
+use crate::http_store::Site;
 
 /// Status and JSON of a call.
 async fn call(server: &TestServer, route: &str, tenant: &str, question: &Value) -> (u16, Value) {
@@ -84,4 +85,89 @@ async fn the_configuration_in_force_is_shown_with_what_differs_from_the_default(
         );
     }
     assert_eq!(limits(None).await.status(), 401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_are_kept_by_tenant_and_an_older_one_replaces_no_newer_one() {
+    let options = ServerOptions {
+        multi_tenant: true,
+        ..ServerOptions::default()
+    };
+    let site = Site::new(options).await;
+    let ask = async |name: &str, tenant: &str, question: Value| {
+        call(
+            &site.server,
+            &format!("/settings.v1.SettingsService/{name}"),
+            tenant,
+            &question,
+        )
+        .await
+    };
+    assert_eq!(ask("Get", "one", json!({})).await, (200, json!({})));
+    let theme =
+        |value: &str, at: i64| json!({"setting": {"name": "theme", "value": value, "modifiedAt": at.to_string()}});
+    let dark = theme("dark", 2000);
+    assert_eq!(ask("Set", "one", dark.clone()).await, (200, dark.clone()));
+    let (status, answer) = ask("Set", "one", theme("light", 1999)).await;
+    assert_eq!((status, &answer["code"]), (409, &json!("already_exists")), "{answer}");
+    assert_eq!(ask("Set", "one", theme("blue", 2000)).await.0, 200);
+    let (status, answer) = ask("Set", "one", json!({"setting": {"name": "now", "value": ""}})).await;
+    let now: i64 = answer["setting"]["modifiedAt"].as_str().unwrap().parse().unwrap();
+    assert!(status == 200 && now > 1_700_000_000_000, "{answer}");
+    let (_, answer) = ask("Get", "one", json!({})).await;
+    let names: Vec<&str> = answer["settings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|setting| setting["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        (names, &answer["settings"][1]["value"]),
+        (vec!["now", "theme"], &json!("blue"))
+    );
+    assert_eq!(ask("Get", "two", json!({})).await, (200, json!({})));
+    for _ in 0..2 {
+        assert_eq!(ask("Delete", "one", json!({"name": "theme"})).await, (200, json!({})));
+    }
+    assert_eq!(
+        ask("Get", "one", json!({})).await.1["settings"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    for wrong in [
+        json!({}),
+        json!({"setting": {"value": "x"}}),
+        json!({"setting": {"name": "x".repeat(257), "value": "x"}}),
+    ] {
+        assert_eq!(ask("Set", "one", wrong.clone()).await.0, 400, "{wrong}");
+    }
+    let half = "x".repeat(600 << 10);
+    assert_eq!(
+        ask("Set", "one", json!({"setting": {"name": "a", "value": half}}))
+            .await
+            .0,
+        200
+    );
+    assert_eq!(
+        ask("Set", "one", json!({"setting": {"name": "b", "value": half}}))
+            .await
+            .0,
+        400
+    );
+    assert_eq!(
+        ask("Get", "one", json!({})).await.1["settings"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+}
+
+#[tokio::test]
+async fn a_server_whose_store_keeps_nothing_says_so() {
+    let server = TestServer::start(Arc::new(Nowhere), ServerOptions::default()).await;
+    let (status, answer) = call(&server, "/settings.v1.SettingsService/Get", "one", &json!({})).await;
+    assert_eq!((status, &answer["code"]), (501, &json!("unimplemented")));
 }

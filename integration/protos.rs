@@ -12,7 +12,7 @@ use prost_types::field_descriptor_proto::{Label, Type};
 use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet};
 
 /// Package, file of the package, packages it refers to.
-const PACKAGES: [(&str, &str, &[&str]); 7] = [
+const PACKAGES: [(&str, &str, &[&str]); 8] = [
     ("collector", "collector/v1/collector.proto", &[]),
     ("google", "google/v1/profile.proto", &[]),
     ("types", "types/v1/types.proto", &[]),
@@ -20,10 +20,17 @@ const PACKAGES: [(&str, &str, &[&str]); 7] = [
     ("querier", "querier/v1/querier.proto", &["google", "types"]),
     ("version", "version/v1/version.proto", &[]),
     ("capabilities", "capabilities/v1/feature_flags.proto", &[]),
+    ("settings", "settings/v1/setting.proto", &[]),
 ];
 
 /// Services that the server has: they get a trait, and their messages a JSON form.
-const SERVED: [&str; 4] = ["PusherService", "QuerierService", "Version", "FeatureFlagsService"];
+const SERVED: [&str; 5] = [
+    "PusherService",
+    "QuerierService",
+    "Version",
+    "FeatureFlagsService",
+    "SettingsService",
+];
 
 const HEADER: &str = "\
 //! Generated from `proto/SOURCE` by `UPDATE_EXPECT=1 cargo test --test integration protos`: do not edit.

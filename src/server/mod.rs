@@ -13,6 +13,7 @@ mod delete;
 mod error;
 mod grpc;
 mod ingest;
+mod kept;
 mod limits;
 mod metrics;
 mod observe;
@@ -34,6 +35,7 @@ mod status;
 mod tenant;
 mod timeline_messages;
 mod token;
+mod user_settings;
 mod workers;
 
 pub use limits::ServerLimits;

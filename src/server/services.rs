@@ -6,9 +6,11 @@ use axum::routing::MethodRouter;
 
 use crate::server::ServerState;
 use crate::server::about::About;
-use crate::server::calls::Calls;
+use crate::server::calls::{Admitted, Calls};
 use crate::server::perform::Bounds;
+use crate::server::user_settings::UserSettings;
 use crate::wire::proto::capabilities::FeatureFlagsService;
+use crate::wire::proto::settings::SettingsService as _;
 use crate::wire::proto::version::Version;
 use crate::wire::weight;
 
@@ -20,5 +22,9 @@ pub(super) fn routes(state: &ServerState) -> Vec<(String, MethodRouter<ServerSta
     });
     Version::route(&About, &mut calls);
     FeatureFlagsService::route(&About, &mut calls);
+    UserSettings(state.clone()).route(&mut Admitted {
+        engine: state.engine.clone(),
+        routes: &mut calls,
+    });
     calls.into_routes()
 }

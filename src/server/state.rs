@@ -19,6 +19,7 @@ use crate::server::token::AdminToken;
 use crate::server::workers::Workers;
 use crate::store::maintenance::deletion::Deletion;
 use crate::store::maintenance::{Report, Work};
+use crate::store::shelf::Shelf;
 use crate::store::{Store, StoreError};
 use crate::wire::connect::{Code, ConnectError};
 use crate::wire::service::Memory;
@@ -33,6 +34,11 @@ pub trait ProfileStore: Send + Sync + 'static {
 
     /// The reason why no profiles are accepted at the moment, if any.
     fn unavailable(&self) -> Option<String> {
+        None
+    }
+
+    /// Where users keep things beside their profiles, if anywhere.
+    fn shelf(&self) -> Option<Shelf> {
         None
     }
 
@@ -62,6 +68,10 @@ impl ProfileStore for Store {
 
     fn unavailable(&self) -> Option<String> {
         self.unavailable()
+    }
+
+    fn shelf(&self) -> Option<Shelf> {
+        Some(self.shelf().clone())
     }
 
     fn delete(&self, deletion: Deletion) -> BoxFuture<'_, Result<Report, StoreError>> {

@@ -39,6 +39,7 @@ pub(crate) mod repair;
 mod replay;
 pub(crate) mod root;
 pub mod schema;
+pub mod shelf;
 pub mod snapshot;
 pub mod stats;
 mod sync;
@@ -73,6 +74,7 @@ use crate::store::metrics::Metrics;
 use crate::store::published::Published;
 use crate::store::root::{At, Root};
 use crate::store::schema::Table;
+use crate::store::shelf::Shelf;
 use crate::store::snapshot::{Snapshot, SnapshotSource};
 use crate::store::wal::Log;
 use crate::telemetry::metrics::Scope;
@@ -98,6 +100,7 @@ pub struct Store {
     maintenance: Arc<Requests>,
     lifecycle: Arc<Lifecycle>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    shelf: Shelf,
     /// Also holds the lock on the folder.
     folder: Folder,
 }
@@ -142,6 +145,7 @@ impl Store {
             }
             _ => Root::Folder(folder.tables.clone()),
         };
+        let shelf = Shelf::new(&config.dir, &root);
         let mut tables = Tables::open(
             &root,
             folder.writer.clone(),
@@ -218,6 +222,7 @@ impl Store {
             maintenance,
             lifecycle,
             threads: Mutex::default(),
+            shelf,
             folder,
         };
         store.spawn("store-apply", move || applier.run(&rx))?;
@@ -294,6 +299,11 @@ impl Store {
     /// Why the store accepts no profiles at the moment, or `None`; for health checks.
     pub fn unavailable(&self) -> Option<String> {
         self.intake.unavailable().map(|(_, message)| message)
+    }
+
+    /// Where users keep things beside their profiles.
+    pub fn shelf(&self) -> &Shelf {
+        &self.shelf
     }
 
     /// The store as a sink for the profiles of one tenant.

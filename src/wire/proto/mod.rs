@@ -16,6 +16,8 @@ pub mod push;
 #[rustfmt::skip]
 pub mod querier;
 #[rustfmt::skip]
+pub mod settings;
+#[rustfmt::skip]
 pub mod types;
 #[rustfmt::skip]
 pub mod version;
