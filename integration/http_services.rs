@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium::server::{ServerOptions, Settings};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::harness::{Nowhere, TestServer};
@@ -170,4 +172,127 @@ async fn a_server_whose_store_keeps_nothing_says_so() {
     let server = TestServer::start(Arc::new(Nowhere), ServerOptions::default()).await;
     let (status, answer) = call(&server, "/settings.v1.SettingsService/Get", "one", &json!({})).await;
     assert_eq!((status, &answer["code"]), (501, &json!("unimplemented")));
+}
+
+/// A question that uploads a file.
+fn file(name: &str, bytes: &[u8]) -> Value {
+    json!({"name": name, "profile": STANDARD.encode(bytes)})
+}
+
+/// The flame graph in an answer.
+fn drawn(answer: &Value) -> Value {
+    serde_json::from_str(answer["flamebearerProfile"].as_str().unwrap()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_uploaded_profile_is_drawn_kept_and_compared_and_is_in_no_table() {
+    let options = ServerOptions {
+        multi_tenant: true,
+        ..ServerOptions::default()
+    };
+    let site = Site::new(options).await;
+    let ask = async |name: &str, tenant: &str, question: Value| {
+        let route = format!("/adhocprofiles.v1.AdHocProfileService/{name}");
+        call(&site.server, &route, tenant, &question).await
+    };
+    assert_eq!(ask("List", "one", json!({})).await, (200, json!({})));
+    let (status, cpu) = ask(
+        "Upload",
+        "one",
+        file("cpu.pb.gz", include_bytes!("fixtures/pprof/go-cpu.pb.gz")),
+    )
+    .await;
+    assert_eq!(status, 200, "{cpu}");
+    assert_eq!(
+        (&cpu["name"], &cpu["profileType"]),
+        (&json!("cpu.pb.gz"), &json!("cpu"))
+    );
+    assert_eq!(cpu["profileTypes"], json!(["samples", "cpu"]));
+    let graph = drawn(&cpu);
+    assert_eq!(graph["metadata"]["name"], "cpu");
+    assert!(graph["flamebearer"]["numTicks"].as_i64().unwrap() > 0, "{graph}");
+
+    let (_, by_count) = ask("Get", "one", json!({"id": cpu["id"], "profileType": "samples"})).await;
+    assert_eq!(drawn(&by_count)["metadata"]["name"], "samples");
+    assert_eq!(by_count["uploadedAt"], cpu["uploadedAt"]);
+    let (status, text) = ask("Upload", "one", file("a b", b"main;work 3\nmain;idle 4\n")).await;
+    assert_eq!((status, &text["name"]), (200, &json!("a_b")), "{text}");
+    let text_graph = drawn(&text);
+    assert_eq!(
+        text_graph["flamebearer"]["names"],
+        json!(["total", "main", "idle", "work"])
+    );
+    assert_eq!(text_graph["flamebearer"]["numTicks"], 7, "a line counts as it stands");
+
+    let (_, listed) = ask("List", "one", json!({})).await;
+    let ids: Vec<&Value> = listed["profiles"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|kept| &kept["id"])
+        .collect();
+    assert_eq!(ids.len(), 2);
+    assert!(ids.contains(&&cpu["id"]) && ids.contains(&&text["id"]), "{listed}");
+    let (_, later) = ask("Upload", "one", file("a", b"main;work 5\n")).await;
+    let both = json!({"leftId": text["id"], "rightId": later["id"]});
+    let (status, difference) = ask("Diff", "one", both.clone()).await;
+    assert_eq!(
+        (status, &difference["profileTypes"]),
+        (200, &json!(["samples"])),
+        "{difference}"
+    );
+    let graph = drawn(&difference);
+    assert_eq!((&graph["leftTicks"], &graph["rightTicks"]), (&json!(7), &json!(5)));
+
+    assert_eq!(ask("List", "two", json!({})).await, (200, json!({})));
+    assert_eq!(ask("Get", "two", json!({"id": cpu["id"]})).await.0, 404);
+    assert_eq!(ask("Diff", "two", both).await.0, 404);
+    let stats = call(
+        &site.server,
+        "/querier.v1.QuerierService/GetProfileStats",
+        "one",
+        &json!({}),
+    )
+    .await;
+    assert_eq!(stats, (200, json!({})), "nothing of it is stored");
+    for (name, question, status) in [
+        ("Upload", json!({"name": "a", "profile": "%%"}), 400),
+        ("Upload", json!({"name": "a"}), 400),
+        ("Upload", file("a", b"{\"version\": 1}"), 400),
+        ("Get", json!({"id": "../../VERSION"}), 404),
+        ("Get", json!({"id": cpu["id"], "profileType": "heap"}), 400),
+        ("Get", json!({"id": cpu["id"], "maxNodes": -1}), 400),
+        (
+            "Diff",
+            json!({"leftId": cpu["id"], "rightId": text["id"], "profileType": "cpu"}),
+            400,
+        ),
+    ] {
+        let (got, answer) = ask(name, "one", question.clone()).await;
+        assert_eq!(got, status, "{name} {question}: {answer}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_oldest_uploaded_profiles_make_room() {
+    let site = Site::new(ServerOptions::default()).await;
+    let ask = async |name: &str, question: Value| {
+        let route = format!("/adhocprofiles.v1.AdHocProfileService/{name}");
+        call(&site.server, &route, "one", &question).await
+    };
+    let mut first = Value::Null;
+    for number in 0..101 {
+        let (status, answer) = ask("Upload", file("text", format!("main {number}1\n").as_bytes())).await;
+        assert_eq!(status, 200, "{answer}");
+        if number == 0 {
+            first = answer["id"].clone();
+            // Ids of one millisecond have no order of their own.
+            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        }
+    }
+    assert_eq!(
+        ask("List", json!({})).await.1["profiles"].as_array().unwrap().len(),
+        100
+    );
+    assert_eq!(ask("Get", json!({"id": first})).await.0, 404);
 }

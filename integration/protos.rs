@@ -12,7 +12,7 @@ use prost_types::field_descriptor_proto::{Label, Type};
 use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet};
 
 /// Package, file of the package, packages it refers to.
-const PACKAGES: [(&str, &str, &[&str]); 8] = [
+const PACKAGES: [(&str, &str, &[&str]); 9] = [
     ("collector", "collector/v1/collector.proto", &[]),
     ("google", "google/v1/profile.proto", &[]),
     ("types", "types/v1/types.proto", &[]),
@@ -21,15 +21,17 @@ const PACKAGES: [(&str, &str, &[&str]); 8] = [
     ("version", "version/v1/version.proto", &[]),
     ("capabilities", "capabilities/v1/feature_flags.proto", &[]),
     ("settings", "settings/v1/setting.proto", &[]),
+    ("adhocprofiles", "adhocprofiles/v1/adhocprofiles.proto", &[]),
 ];
 
 /// Services that the server has: they get a trait, and their messages a JSON form.
-const SERVED: [&str; 5] = [
+const SERVED: [&str; 6] = [
     "PusherService",
     "QuerierService",
     "Version",
     "FeatureFlagsService",
     "SettingsService",
+    "AdHocProfileService",
 ];
 
 const HEADER: &str = "\

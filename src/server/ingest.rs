@@ -9,6 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{Request, StatusCode};
 
@@ -37,37 +38,47 @@ async fn take(state: ServerState, request: Request<Body>) -> Result<(), ConnectE
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default()
         .to_owned();
+    let limit = state.options.limits.push();
+    let body = state.intake.read(&parts.headers, body, limit).await?;
+    let body = (body.bytes, body.charge);
+    let (profiles, charge) = read_upload(&state, body, content_type, Arc::new(query)).await?;
+    let errors = state.append_decoded(tenant, profiles, Box::new(charge)).await?;
+    match SinkError::joined(errors) {
+        None => Ok(()),
+        Some(error) => Err(error.into()),
+    }
+}
+
+/// Reads the profiles of a body in any format, with the charge for their memory.
+pub(super) async fn read_upload(
+    state: &ServerState,
+    body: (Bytes, Charge),
+    content_type: String,
+    query: Arc<IngestQuery>,
+) -> Result<(Vec<DecodedProfile>, Charge), ConnectError> {
     let limits = &state.options.limits;
     let max_profile = match limits.profile_bytes {
         0 => limits.unpacked_body_bytes,
         limit => limit,
     };
-    let body = state.intake.read(&parts.headers, body, limits.push()).await?;
-    let work_bytes = ingest::work_bytes(body.bytes.len(), max_profile);
-    let query = Arc::new(query);
+    let work_bytes = ingest::work_bytes(body.0.len(), max_profile);
     let asked = query.clone();
     let take_apart = move |bytes| Upload::new(&asked, &content_type, bytes);
     let opening = Opening::Announced(max_profile);
-    let body = (body.bytes, body.charge);
-    let (read, mut charge) = open(&state, body, work_bytes, take_apart, &query, opening).await?;
-    let (profiles, charge) = match read {
-        Read::Profiles(profiles) => (profiles, charge),
+    let (read, mut charge) = open(state, body, work_bytes, take_apart, &query, opening).await?;
+    match read {
+        Read::Profiles(profiles) => Ok((profiles, charge)),
         Read::LargerThanAnnounced(upload) => {
             charge.give_back();
             let opening = Opening::AtMost(max_profile);
-            match open(&state, (upload, charge), work_bytes, Ok, &query, opening).await? {
-                (Read::Profiles(profiles), charge) => (profiles, charge),
+            match open(state, (upload, charge), work_bytes, Ok, &query, opening).await? {
+                (Read::Profiles(profiles), charge) => Ok((profiles, charge)),
                 (Read::LargerThanAnnounced(_), _) => {
                     let message = format!("profile exceeds {max_profile} bytes uncompressed");
-                    return Err(ConnectError::too_large(message));
+                    Err(ConnectError::too_large(message))
                 }
             }
         }
-    };
-    let errors = state.append_decoded(tenant, profiles, Box::new(charge)).await?;
-    match SinkError::joined(errors) {
-        None => Ok(()),
-        Some(error) => Err(error.into()),
     }
 }
 

@@ -5,6 +5,7 @@
 //! every route.
 
 mod about;
+mod adhoc;
 mod body;
 mod budget;
 mod calls;

@@ -1,14 +1,17 @@
 //! The small services beside `push.v1` and `querier.v1`, as routes.
 //!
-//! In: a [`ServerState`]. Out: path and handler of each call. Their messages have the bounds of questions.
+//! In: a [`ServerState`]. Out: path and handler of each call. Their messages have the bounds of questions, and
+//! those with files the bounds of pushes.
 
 use axum::routing::MethodRouter;
 
 use crate::server::ServerState;
 use crate::server::about::About;
+use crate::server::adhoc::AdHoc;
 use crate::server::calls::{Admitted, Calls};
 use crate::server::perform::Bounds;
 use crate::server::user_settings::UserSettings;
+use crate::wire::proto::adhocprofiles::AdHocProfileService as _;
 use crate::wire::proto::capabilities::FeatureFlagsService;
 use crate::wire::proto::settings::SettingsService as _;
 use crate::wire::proto::version::Version;
@@ -26,5 +29,15 @@ pub(super) fn routes(state: &ServerState) -> Vec<(String, MethodRouter<ServerSta
         engine: state.engine.clone(),
         routes: &mut calls,
     });
-    calls.into_routes()
+    let mut uploads = Calls::new(Bounds {
+        limit: state.options.limits.push(),
+        weigh: weight::text,
+    });
+    AdHoc(state.clone()).route(&mut Admitted {
+        engine: state.engine.clone(),
+        routes: &mut uploads,
+    });
+    let mut routes = calls.into_routes();
+    routes.extend(uploads.into_routes());
+    routes
 }

@@ -6,6 +6,8 @@
 #![allow(unused_qualifications, reason = "generated")]
 
 #[rustfmt::skip]
+pub mod adhocprofiles;
+#[rustfmt::skip]
 pub mod capabilities;
 #[rustfmt::skip]
 pub mod collector;
