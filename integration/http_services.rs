@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::harness::{Nowhere, TestServer};
-use crate::http_store::Site;
+use crate::http_store::{Site, now_ms};
 
 /// Status and JSON of a call.
 async fn call(server: &TestServer, route: &str, tenant: &str, question: &Value) -> (u16, Value) {
@@ -287,7 +287,10 @@ async fn the_oldest_uploaded_profiles_make_room() {
         if number == 0 {
             first = answer["id"].clone();
             // Ids of one millisecond have no order of their own.
-            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+            let uploaded_ms: i64 = answer["uploadedAt"].as_str().unwrap().parse().unwrap();
+            while now_ms() <= uploaded_ms {
+                tokio::task::yield_now().await;
+            }
         }
     }
     assert_eq!(

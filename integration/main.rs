@@ -32,6 +32,8 @@ mod http;
 #[cfg(feature = "server")]
 mod http_listen;
 #[cfg(feature = "server")]
+mod http_matrix;
+#[cfg(feature = "server")]
 mod http_queries;
 #[cfg(feature = "server")]
 mod http_render;
