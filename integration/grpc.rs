@@ -104,16 +104,18 @@ where
 }
 
 /// The answer to a gRPC-Web call.
-struct WebAnswer {
+pub(crate) struct WebAnswer {
     message: Vec<u8>,
     /// True when the message is gzip.
     is_compressed: bool,
-    status: Code,
-    text: String,
+    /// Code of the status that ended the call.
+    pub status: Code,
+    /// Message of the status, percent-decoded.
+    pub text: String,
 }
 
 /// Posts a body as it is, and takes the answer apart.
-async fn web(server: &TestServer, path: &str, headers: &[(&str, &str)], body: Vec<u8>) -> WebAnswer {
+pub(crate) async fn web(server: &TestServer, path: &str, headers: &[(&str, &str)], body: Vec<u8>) -> WebAnswer {
     let mut request = server.post(path).header("content-type", "application/grpc-web+proto");
     for (name, value) in headers {
         request = request.header(*name, *value);
@@ -150,7 +152,8 @@ async fn web(server: &TestServer, path: &str, headers: &[(&str, &str)], body: Ve
     answer
 }
 
-fn frame(flags: u8, message: &[u8]) -> Vec<u8> {
+/// A message with the five bytes that go before it.
+pub(crate) fn frame(flags: u8, message: &[u8]) -> Vec<u8> {
     let length = (message.len() as u32).to_be_bytes();
     [&[flags], length.as_slice(), message].concat()
 }
@@ -317,7 +320,7 @@ async fn compressed_messages_are_taken_within_the_same_bounds() {
 #[tokio::test]
 async fn calls_that_are_not_there_and_grpc_over_http_1_are_refused_in_the_protocol_of_the_caller() {
     let (server, _double) = server(ServerOptions::default()).await;
-    let unknown = "/querier.v1.QuerierService/SelectHeatmap";
+    let unknown = "/querier.v1.QuerierService/SelectNothing";
     let error = grpc::<_, PushResponse>(&server, "/profile", unknown, Request::new(PushRequest::default()));
     assert_eq!(error.await.unwrap_err().code(), Code::Unimplemented);
     let request = server.post(PUSH).header("content-type", "application/grpc");

@@ -11,6 +11,7 @@ use alluvium::profile::pprof::{self, Profile, ValueType};
 use alluvium::profile::sink::Receiver;
 use alluvium::profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind, TenantId};
 use alluvium::server::{ProfileStore, ServerLimits, ServerOptions};
+use alluvium::store::Limits;
 use alluvium::wire::call::CallError;
 use alluvium::wire::connect::{self, Code, Codec};
 use alluvium::wire::push;
@@ -39,8 +40,11 @@ impl ProfileStore for Double {
         Box::pin(async { Err(SinkError::new(SinkErrorKind::Unavailable, "the disk is full")) })
     }
 
-    fn profile_bytes(&self, _tenant: &TenantId) -> usize {
-        2 << 20
+    fn limits(&self, _tenant: &TenantId) -> Arc<Limits> {
+        Arc::new(Limits {
+            max_profile_size_bytes: 2 << 20,
+            ..Limits::default()
+        })
     }
 }
 

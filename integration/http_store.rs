@@ -47,7 +47,8 @@ impl Site {
         }
     }
 
-    async fn flush(&self) {
+    /// Writes everything to files.
+    pub(crate) async fn flush(&self) {
         assert_eq!(self.server.post("/flush").send().await.unwrap().status(), 204);
     }
 
@@ -92,7 +93,8 @@ impl Pushed {
     }
 }
 
-fn now_ms() -> i64 {
+/// The current time in Unix milliseconds.
+pub(crate) fn now_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as i64
 }
 
@@ -364,7 +366,9 @@ async fn wrong_questions_are_refused_with_400_and_the_reason() {
         ),
         ("SelectMergeSpanProfile", good.clone(), 400, "span_selector"),
         ("Diff", json!({"left": good}), 400, "right"),
-        ("SelectHeatmap", good.clone(), 501, "SelectHeatmap"),
+        ("SelectHeatmap", good.clone(), 400, "query_type"),
+        ("SelectHeatmap", with("step", json!(0)), 400, "step"),
+        ("SelectNothing", good.clone(), 501, "SelectNothing"),
     ] {
         let (got, answer) = site.ask(call, question.clone()).await;
         assert_eq!(got, status, "{call} {question}: {answer}");

@@ -14,10 +14,10 @@ mod azure;
 mod ci;
 mod client;
 mod collector;
-#[cfg(feature = "server")]
-mod disk;
 #[cfg(all(unix, feature = "server"))]
 mod deploy;
+#[cfg(feature = "server")]
+mod disk;
 mod docs;
 mod ebpf;
 mod ebpf_rights;
@@ -36,9 +36,15 @@ mod http_formats;
 #[cfg(feature = "server")]
 mod http_listen;
 #[cfg(feature = "server")]
+mod http_matrix;
+#[cfg(feature = "server")]
 mod http_profefe;
 #[cfg(feature = "server")]
+mod http_queries;
+#[cfg(feature = "server")]
 mod http_render;
+#[cfg(feature = "server")]
+mod http_services;
 #[cfg(feature = "server")]
 mod http_store;
 mod java;

@@ -12,17 +12,29 @@ use prost_types::field_descriptor_proto::{Label, Type};
 use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet};
 
 /// Module of the package, file of the package, packages it refers to.
-const PACKAGES: [(&str, &str, &[&str]); 6] = [
+const PACKAGES: [(&str, &str, &[&str]); 10] = [
     ("collector", "collector/v1/collector.proto", &[]),
     ("google", "google/v1/profile.proto", &[]),
     ("otlp", "otlp/v1development/profiles.proto", &[]),
     ("types", "types/v1/types.proto", &[]),
     ("push", "push/v1/push.proto", &["types"]),
     ("querier", "querier/v1/querier.proto", &["google", "types"]),
+    ("version", "version/v1/version.proto", &[]),
+    ("capabilities", "capabilities/v1/feature_flags.proto", &[]),
+    ("settings", "settings/v1/setting.proto", &[]),
+    ("adhocprofiles", "adhocprofiles/v1/adhocprofiles.proto", &[]),
 ];
 
 /// Services that the server has: they get a trait, and their messages a JSON form.
-const SERVED: [&str; 3] = ["ProfilesService", "PusherService", "QuerierService"];
+const SERVED: [&str; 7] = [
+    "ProfilesService",
+    "PusherService",
+    "QuerierService",
+    "Version",
+    "FeatureFlagsService",
+    "SettingsService",
+    "AdHocProfileService",
+];
 
 /// Fields of bytes that are hexadecimal in JSON, as OTLP says of ids; others are base64.
 const HEXADECIMAL: [&str; 3] = ["profile_id", "span_id", "trace_id"];

@@ -2,6 +2,7 @@
 
 mod attacks;
 mod budgets;
+mod exemplars;
 mod fixture;
 mod questions;
 mod refusals;

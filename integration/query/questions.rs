@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use alluvium::profile::flamegraph::Tree;
 use alluvium::profile::pprof;
 use alluvium::profile::selector::parse;
-use alluvium::query::{Aggregation, QueryError, SeriesQuery, TimeRange};
+use alluvium::query::{Aggregation, Detail, ExemplarKind, GoPgo, QueryError, SeriesQuery, TimeRange};
 use alluvium::store::stats::Bounds;
 
-use super::fixture::{CPU, HEAP, NOON, OwnedFrame, TestStore, profile};
+use super::fixture::{CPU, HEAP, NOON, OwnedFrame, TestFrame, TestStore, profile};
 use super::{Keep, engine, fill_with, minute, stacks_of, two_services};
 use crate::harness::tenant;
 
@@ -256,10 +256,12 @@ fn lines_of(step: f64, group_by: &[&str]) -> SeriesQuery {
         profile_type: CPU.parse().unwrap(),
         matchers: Vec::new(),
         range: TimeRange::new(NOON + 15_000, NOON + 60_000),
+        call_site: Vec::new(),
         step,
         group_by: group_by.iter().map(ToString::to_string).collect(),
         aggregation: Aggregation::Sum,
         limit: 0,
+        exemplars: ExemplarKind::None,
     }
 }
 
@@ -382,4 +384,85 @@ async fn labels_series_and_types_are_those_of_the_tenant_and_range() {
         .await
         .unwrap_err();
     assert!(matches!(error, QueryError::InvalidArgument(_)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn time_lines_below_a_call_site_have_the_values_of_its_stacks_alone() {
+    let engine = engine(two_services());
+    let mut query = lines_of(15.0, &[]);
+    query.call_site = vec!["main.main".to_owned(), "work".to_owned()];
+    let lines = engine.select_series(&tenant("one"), query.clone()).await.unwrap();
+    let of = |value: f64| [15_000, 30_000, 45_000].map(|after| (NOON + after, value));
+    assert_eq!(lines[0].points, of(107.0));
+    query.aggregation = Aggregation::Average;
+    let lines = engine.select_series(&tenant("one"), query.clone()).await.unwrap();
+    assert_eq!(lines[0].points, of(53.5), "of all profiles in a step");
+    query.aggregation = Aggregation::Sum;
+    query.matchers = parse(r#"{service_name="cart"}"#).unwrap();
+    query.call_site = vec!["runtime.gcDrain".to_owned()];
+    let lines = engine.select_series(&tenant("one"), query).await.unwrap();
+    assert_eq!(lines[0].points, of(0.0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn for_go_only_the_ends_of_stacks_are_kept_and_equal_ones_are_one() {
+    let store = TestStore::new();
+    let stacks: [(&[TestFrame], i64); 3] = [
+        (&[("hot", "h.go", 3), ("caller", "c.go", 7), ("main", "m.go", 1)], 5),
+        (&[("hot", "h.go", 4), ("caller", "c.go", 7), ("main", "m.go", 2)], 6),
+        (&[("hot", "h.go", 4), ("caller", "c.go", 8)], 7),
+    ];
+    store
+        .add(profile("one", &[("service_name", "shop")], CPU, NOON, &stacks))
+        .to_files();
+    let engine = engine(store);
+    for (keep_locations, aggregate_callees, expected) in [
+        (2, true, vec![("hot:0 caller:7", 11), ("hot:0 caller:8", 7)]),
+        (
+            2,
+            false,
+            vec![("hot:3 caller:7", 5), ("hot:4 caller:7", 6), ("hot:4 caller:8", 7)],
+        ),
+        (1, true, vec![("hot:0", 18)]),
+        (
+            0,
+            true,
+            vec![
+                ("hot:0 caller:7 main:1", 5),
+                ("hot:0 caller:7 main:2", 6),
+                ("hot:0 caller:8", 7),
+            ],
+        ),
+    ] {
+        let mut query = stacks_of(CPU, "{}", minute());
+        query.go_pgo = Some(GoPgo {
+            keep_locations,
+            aggregate_callees,
+        });
+        let bytes = engine
+            .merge_profile(&tenant("one"), query.clone(), pprof::encode)
+            .await
+            .unwrap();
+        let merged = pprof::decode(&bytes).unwrap();
+        let mut found: Vec<(String, i64)> = (0..merged.sample_count())
+            .map(|sample| {
+                let frames = merged.stack(sample).iter().map(|location| {
+                    let line = merged.lines_of(&merged.locations[*location as usize])[0];
+                    format!("{}:{}", merged.functions[line.function as usize].name, line.line)
+                });
+                (frames.collect::<Vec<_>>().join(" "), merged.values_of(sample)[0])
+            })
+            .collect();
+        found.sort();
+        let found: Vec<(&str, i64)> = found.iter().map(|(stack, value)| (stack.as_str(), *value)).collect();
+        assert_eq!(found, expected, "{keep_locations} {aggregate_callees}");
+        let graph = engine
+            .flamegraph(&tenant("one"), query.clone(), 0, Detail::Names)
+            .await
+            .unwrap();
+        let depth = if keep_locations == 0 { 3 } else { keep_locations };
+        assert_eq!((graph.total, graph.levels.len()), (18, depth + 1));
+        let difference = engine.diff(&tenant("one"), query.clone(), query, 0).await.unwrap();
+        assert_eq!((difference.left_ticks, difference.levels.len()), (18, depth + 1));
+    }
 }

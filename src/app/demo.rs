@@ -14,18 +14,15 @@ use crate::admin;
 use crate::admin::browser::AllowedHosts;
 use crate::app::collector::{self, CollectorOptions};
 use crate::app::live;
-use crate::app::server::{self, RunningServer, ServeOptions};
+use crate::app::serve_options::ServeOptions;
+use crate::app::server::{self, RunningServer};
 use crate::app::web::CollectorWeb;
 use crate::base::Shutdown;
 use crate::base::file::replace;
 use crate::base::net::hostname;
 use crate::pipeline::Controller;
-use crate::query::QueryLimits;
 use crate::server::ServerOptions;
 use crate::server::postgres::PostgresOptions;
-use crate::store::TenantLimits;
-use crate::store::clock::Clock;
-use crate::store::maintenance::MaintenanceConfig;
 use crate::telemetry::logs::{LogHandle, Settings};
 
 /// Options with which a demo is started.
@@ -57,21 +54,13 @@ pub(crate) async fn run(
     }
     let metrics = server::process_metrics();
     let serve = ServeOptions {
-        listen: options.listen.clone(),
         allowed_hosts: options.allowed_hosts.clone(),
-        data: options.data.clone(),
-        flush_age: Duration::from_mins(5),
-        limits: TenantLimits::default(),
-        overrides: None,
-        maintenance: MaintenanceConfig::default(),
-        query: QueryLimits::default(),
         http: ServerOptions {
             with_collector: true,
             ..ServerOptions::default()
         },
-        bucket: None,
         postgres: options.postgres.as_deref().map(PostgresOptions::new),
-        clock: Clock::default(),
+        ..ServeOptions::new(&options.listen, &options.data)
     };
     let prefix = serve.http.prefix.clone();
     let mut server = RunningServer::start(serve, &metrics, &shutdown).await?;

@@ -12,7 +12,11 @@ pub(crate) mod maintenance;
 #[cfg(feature = "server")]
 pub(crate) mod overrides;
 #[cfg(feature = "server")]
+pub(crate) mod serve_options;
+#[cfg(feature = "server")]
 pub(crate) mod server;
+#[cfg(feature = "server")]
+mod settings;
 #[cfg(feature = "server")]
 pub(crate) mod size;
 #[cfg(feature = "server")]

@@ -3,27 +3,24 @@
 //! Start order: port (so that a taken port is reported before any data is touched), store (replay), engine, ready. Stop
 //! order: not ready, requests in progress finish, store flushes; five seconds in total.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 
-use crate::admin::browser::AllowedHosts;
 use crate::admin::listen::{ListenOptions, Listener};
 use crate::admin::profiling::Profiling;
 use crate::admin::{self, AdminState};
-use crate::app::overrides::{Overrides, OverridesFile};
+use crate::app::overrides::Overrides;
 use crate::app::reload::give_back_later;
+use crate::app::serve_options::ServeOptions;
+use crate::app::settings::settings;
 use crate::base::Shutdown;
 use crate::base::net::is_this_machine;
-use crate::query::{QueryEngine, QueryLimits};
-use crate::server::postgres::{PostgresOptions, PostgresServer};
-use crate::server::{Readiness, ServerMetrics, ServerOptions, ServerState, router};
-use crate::store::bucket::BucketOptions;
-use crate::store::clock::Clock;
-use crate::store::maintenance::MaintenanceConfig;
-use crate::store::{Store, StoreConfig, TenantLimits};
+use crate::query::QueryEngine;
+use crate::server::postgres::PostgresServer;
+use crate::server::{Readiness, ServerMetrics, ServerState, router};
+use crate::store::{Store, StoreConfig};
 use crate::telemetry::metrics::Scope;
 use crate::telemetry::process::ProcessMetrics;
 
@@ -31,31 +28,6 @@ use crate::telemetry::process::ProcessMetrics;
 const REQUEST_GRACE: Duration = Duration::from_secs(2);
 /// Time for the last flush; profiles that are not flushed by then stay in the log and are replayed at the next start.
 const FLUSH_GRACE: Duration = Duration::from_secs(3);
-
-/// Options with which a server is started.
-#[derive(Debug, Clone)]
-pub(crate) struct ServeOptions {
-    // `host:port`.
-    pub listen: String,
-    /// Host names of the port that browsers may use, besides the names of this machine.
-    pub allowed_hosts: AllowedHosts,
-    pub data: PathBuf,
-    /// Age at which a head is flushed.
-    pub flush_age: Duration,
-    pub limits: TenantLimits,
-    /// The file with limits of single tenants, if there is one.
-    pub overrides: Option<OverridesFile>,
-    /// Merging, retention and deletion of files.
-    pub maintenance: MaintenanceConfig,
-    pub query: QueryLimits,
-    pub http: ServerOptions,
-    /// The PostgreSQL port, if there is one.
-    pub postgres: Option<PostgresOptions>,
-    /// Source of the current time for the store.
-    pub clock: Clock,
-    /// The bucket that holds the tables; `None` for local files.
-    pub bucket: Option<BucketOptions>,
-}
 
 pub(crate) struct RunningServer {
     listener: Listener,
@@ -67,7 +39,8 @@ pub(crate) struct RunningServer {
 
 impl RunningServer {
     /// Opens the port and the store. Requests are served once [`RunningServer::run`] is called.
-    pub(crate) async fn start(options: ServeOptions, metrics: &Scope, shutdown: &Shutdown) -> anyhow::Result<Self> {
+    pub(crate) async fn start(mut options: ServeOptions, metrics: &Scope, shutdown: &Shutdown) -> anyhow::Result<Self> {
+        options.http.settings = Arc::new(settings(&options));
         let listen = ListenOptions {
             grace: REQUEST_GRACE,
             allowed_hosts: options.allowed_hosts,

@@ -7,8 +7,8 @@ use clap::Args;
 
 use crate::admin::browser::{AllowedHosts, host_name};
 use crate::app::demo::{self, DemoOptions};
+use crate::app::serve_options::{DEFAULT_DATA, DEFAULT_LISTEN};
 use crate::app::signals;
-use crate::cli::serve::{DEFAULT_DATA, DEFAULT_LISTEN};
 use crate::telemetry::logs::{LogHandle, Settings};
 
 /// Arguments of `alluvium demo`.

@@ -9,7 +9,8 @@ use crate::admin::browser::{AllowedHosts, host_name};
 use crate::app::config::{self, AdminSection, PostgresSection, RuntimeConfigSection, SqlSection};
 use crate::app::limits::parsed;
 use crate::app::overrides::OverridesFile;
-use crate::app::server::{self, ServeOptions};
+use crate::app::serve_options::{DEFAULT_DATA, DEFAULT_LISTEN, ServeOptions};
+use crate::app::server;
 use crate::app::size::bytes;
 use crate::app::storage::StorageSection;
 use crate::app::{maintenance, signals};
@@ -19,11 +20,6 @@ use crate::server::postgres::{PostgresOptions, PostgresTls, PostgresUser};
 use crate::server::{AdminToken, ServerOptions};
 use crate::store::clock::Clock;
 use crate::store::{Limits, TenantLimits};
-
-/// Default address of the server.
-pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:4040";
-/// Default data folder of the server.
-pub(crate) const DEFAULT_DATA: &str = "./alluvium-data";
 
 /// Arguments of `alluvium serve`.
 #[derive(Debug, Args)]

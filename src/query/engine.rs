@@ -21,10 +21,11 @@ use crate::query::flame::Merged;
 use crate::query::session::{Sessions, SqlSession};
 use crate::query::sql::{self, Template};
 use crate::query::{
-    Detail, KeptProfile, ProfilesQuery, QueryError, QueryLimits, SeriesPoints, SeriesQuery, StackQuery, TimeRange,
-    export, flame, kept, series, timeline,
+    Detail, HeatmapLine, HeatmapQuery, Impact, KeptProfile, ProfilesQuery, QueryError, QueryLimits, SeriesPoints,
+    SeriesQuery, StackQuery, TimeRange, export, flame, heatmap, impact, kept, series, timeline,
 };
 use crate::store::snapshot::SnapshotSource;
+use crate::store::stats::Bounds;
 
 /// Answers queries over a source. Clones share caches and limits.
 #[derive(Clone)]
@@ -193,6 +194,12 @@ impl QueryEngine {
         self.limited(timeline::select(self.context(tenant), query)).await
     }
 
+    /// How many profiles or spans have which values, step by step.
+    pub async fn select_heatmap(&self, tenant: &TenantId, query: HeatmapQuery) -> Result<Vec<HeatmapLine>, QueryError> {
+        query.range.check(self.limits().max_query_length)?;
+        self.limited(heatmap::select(self.context(tenant), query)).await
+    }
+
     /// The tree of all stacks of a query.
     pub async fn merge_stacktraces(&self, tenant: &TenantId, query: StackQuery) -> Result<Tree, QueryError> {
         let merged = self.merged(tenant, query)?;
@@ -265,6 +272,17 @@ impl QueryEngine {
             query.range.check(self.limits().max_query_length)?;
         }
         self.limited(kept::find(self.context(tenant), query)).await
+    }
+
+    /// The times of the first and the last profile of the tenant, in microseconds; `None` without profiles.
+    pub(crate) async fn profile_times(&self, tenant: &TenantId) -> Result<Option<Bounds<i64>>, QueryError> {
+        self.limited(impact::profile_times(self.context(tenant))).await
+    }
+
+    /// What a query for stacks would read, as far as that is known without reading it.
+    pub(crate) async fn impact(&self, tenant: &TenantId, query: StackQuery) -> Result<Impact, QueryError> {
+        query.range.check(self.limits().max_query_length)?;
+        self.limited(impact::impact(self.context(tenant), query)).await
     }
 
     /// Runs one read-only SQL query over the tables of the tenant. The time limit covers the stream of the answer to

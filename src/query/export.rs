@@ -3,6 +3,7 @@
 //! In: sums by stack with their frames. Out: the result of the caller's writer. Frames of inlined functions become
 //! lines of one location.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
@@ -14,7 +15,7 @@ use crate::query::blocking;
 use crate::query::context::Context;
 use crate::query::flame::{self, Merged};
 use crate::query::stacks::{Frame, StackTable};
-use crate::query::{QueryError, StackQuery};
+use crate::query::{GoPgo, QueryError, StackQuery};
 
 /// Answers a query with the result of `write`.
 pub(crate) fn merge_profile<T: Send + 'static>(
@@ -54,6 +55,7 @@ fn written<T>(merged: &Merged, query: &StackQuery, period: i64, write: fn(&Profi
         period,
         time_nanos: start,
         duration_nanos: length.saturating_mul(1_000_000),
+        pgo: merged.pgo,
     };
     write(&profile_of(&table, merged.sums.values.iter().copied(), &about))
 }
@@ -64,6 +66,8 @@ pub(crate) struct About<'a> {
     pub(crate) period: i64,
     pub(crate) time_nanos: i64,
     pub(crate) duration_nanos: i64,
+    /// What is kept of the stacks; `None` for all of them.
+    pub(crate) pgo: Option<GoPgo>,
 }
 
 /// Builds a profile from sums by stack.
@@ -91,9 +95,14 @@ pub(crate) fn profile_of<'a>(
         }),
         locations: HashMap::new(),
         stack: Vec::new(),
+        pgo: about.pgo,
+        merged: BTreeMap::new(),
     };
     for (stack, value) in sums.filter(|(_, value)| *value != 0) {
         export.sample(stack, value);
+    }
+    for (stack, value) in std::mem::take(&mut export.merged) {
+        export.builder.sample(stack, [], &[value]);
     }
     export.builder.finish()
 }
@@ -105,39 +114,57 @@ struct Export<'a> {
     locations: HashMap<&'a [u32], u32>,
     /// Locations of the current sample.
     stack: Vec<u32>,
+    pgo: Option<GoPgo>,
+    /// Samples whose stacks may be equal since they are cut, by their locations.
+    merged: BTreeMap<Vec<u32>, i64>,
 }
 
 impl<'a> Export<'a> {
     fn sample(&mut self, stack: StackId, value: i64) {
         let frames = self.table.stack(stack).unwrap_or_default();
+        let frames = self.pgo.map_or(frames, |pgo| pgo.kept(self.table, frames));
+        let has_leaf_lines = self.pgo.is_none_or(|pgo| !pgo.aggregate_callees);
         let mut start = 0;
         self.stack.clear();
-        for (at, index) in frames.iter().enumerate() {
-            let frame = self.table.frame(*index);
-            // An inlined function belongs to the location of the function that it was inlined into, which comes next.
-            let ends = !frame.inlined
-                || frames
-                    .get(at + 1)
-                    .is_none_or(|next| self.table.frame(*next).address != frame.address);
-            if ends {
-                let location = self.location(&frames[start..=at]);
+        for at in 0..frames.len() {
+            if self.table.ends_location(frames, at) {
+                let own = &frames[start..=at];
+                let location = if start > 0 || has_leaf_lines {
+                    self.location(own)
+                } else {
+                    // Equal ones are one location of the profile.
+                    self.build(own, |_| (0, 0))
+                };
                 self.stack.push(location);
                 start = at + 1;
             }
         }
-        self.builder.sample(self.stack.iter().copied(), [], &[value]);
+        if self.pgo.is_none() {
+            self.builder.sample(self.stack.iter().copied(), [], &[value]);
+            return;
+        }
+        let sum = self.merged.entry(self.stack.clone()).or_default();
+        *sum = sum.saturating_add(value);
     }
 
     fn location(&mut self, frames: &'a [u32]) -> u32 {
         if let Some(known) = self.locations.get(frames) {
             return *known;
         }
+        let index = self.build(frames, |frame| (frame.address as u64, frame.line));
+        self.locations.insert(frames, index);
+        index
+    }
+
+    /// The location of frames; `place` tells the address and line of a frame.
+    fn build(&mut self, frames: &'a [u32], place: fn(&Frame) -> (u64, i64)) -> u32 {
         let mut lines = Vec::with_capacity(frames.len());
         let mut address = 0;
         let mut mapping = Location::NO_MAPPING;
         for index in frames {
             let frame = self.table.frame(*index);
-            address = frame.address as u64;
+            let line;
+            (address, line) = place(frame);
             mapping = self.mapping(frame);
             if !frame.function.is_empty() {
                 let function = self.builder.function(Function {
@@ -146,13 +173,10 @@ impl<'a> Export<'a> {
                     file: &frame.file,
                     start_line: 0,
                 });
-                let line = frame.line;
                 lines.push(Line { function, line });
             }
         }
-        let index = self.builder.location(mapping, address, &lines);
-        self.locations.insert(frames, index);
-        index
+        self.builder.location(mapping, address, &lines)
     }
 
     fn mapping(&mut self, frame: &'a Frame) -> u32 {

@@ -13,12 +13,14 @@ use crate::base::BoxFuture;
 use crate::profile::flamegraph::{self, CallGraph, DiffGraph, FlameGraph, FrameId, FrameRef, Tree};
 use crate::profile::{SeriesId, StackId};
 use crate::query::blocking::{self, Cancellation};
+use crate::query::call_site::begins_with;
 use crate::query::context::Context;
+use crate::query::moments::Moment;
 use crate::query::runtime::Runtime;
-use crate::query::stacks::{self, Loaded, StackTable};
+use crate::query::stacks::{self, Loaded};
 use crate::query::sums::{self, Summed, Sums};
-use crate::query::{Detail, QueryError, StackQuery, scan, series, stream};
-use crate::store::schema::column::{PROFILE_ID, SERIES, SPAN_ID, STACK, TIME, TRACE_ID, VALUE};
+use crate::query::{Detail, GoPgo, QueryError, StackQuery, moments, scan, series};
+use crate::store::schema::column::{SERIES, SPAN_ID, STACK, TIME, TRACE_ID, VALUE};
 use crate::store::schema::{self, Table};
 use crate::store::snapshot::ScanFilter;
 
@@ -26,6 +28,8 @@ use crate::store::snapshot::ScanFilter;
 pub(crate) struct Merged {
     pub(crate) sums: Summed,
     pub(crate) stacks: Loaded,
+    /// What is kept of the stacks.
+    pub(crate) pgo: Option<GoPgo>,
     runtime: Arc<Runtime>,
 }
 
@@ -38,8 +42,6 @@ pub(crate) struct HeldTree {
 /// Memory of a flame graph for a node of a path: its position, own value and total for two sides, and its group in a
 /// level.
 const SHOWN_BYTES: usize = 96;
-/// Memory of an entry in the set of moments of profiles, with its share of the empty slots.
-const MOMENT_BYTES: usize = 24;
 /// Name of the frame that replaces a missing stack.
 const LOST: &str = "[stack not found]";
 
@@ -52,7 +54,7 @@ pub(crate) fn merge(context: Arc<Context>, query: StackQuery) -> BoxFuture<'stat
         let moments = if query.profile_ids.is_empty() {
             None
         } else {
-            Some(Arc::new(moments(&context, &filter, &query.profile_ids).await?))
+            Some(Arc::new(moments::by_ids(&context, &filter, &query.profile_ids).await?))
         };
         if let Some(moments) = &moments {
             let wanted: HashSet<SeriesId> = moments.iter().map(|(series, _)| *series).collect();
@@ -64,11 +66,14 @@ pub(crate) fn merge(context: Arc<Context>, query: StackQuery) -> BoxFuture<'stat
         let ids = sums.values.iter().map(|(stack, _)| *stack).collect();
         let stacks = context.frames(time, ids).await?;
         if !query.call_site.is_empty() {
-            below(&stacks.table.read(), &mut sums.values, &query.call_site);
+            let table = stacks.table.read();
+            sums.values
+                .retain(|(stack, _)| begins_with(&table, *stack, &query.call_site));
         }
         Ok(Merged {
             sums,
             stacks,
+            pgo: query.go_pgo,
             runtime: context.runtime.clone(),
         })
     })
@@ -102,20 +107,21 @@ pub(crate) fn graph(
     detail: Detail,
 ) -> BoxFuture<'static, Result<FlameGraph, QueryError>> {
     blocking::run(move |cancellation| match detail {
-        Detail::Names => {
+        Detail::Names if merged.pgo.is_none() => {
             let leaves = leaves(&merged, cancellation)?;
             let table = merged.stacks.table.read();
             Ok(table.paths().flamegraph(&leaves.values, max_nodes))
         }
-        Detail::Files => Ok(tree_by(&merged, detail, cancellation)?.tree.to_flamegraph(max_nodes)),
+        Detail::Names | Detail::Files => Ok(tree_by(&merged, detail, cancellation)?.tree.to_flamegraph(max_nodes)),
     })
 }
 
 /// The difference of merged stacks, with functions identified by name.
 pub(crate) fn diff(left: Merged, right: Merged, max_nodes: usize) -> BoxFuture<'static, Result<DiffGraph, QueryError>> {
     blocking::run(move |cancellation| {
-        if !Arc::ptr_eq(&left.stacks.table, &right.stacks.table) {
-            // The table was replaced between the two queries.
+        // The paths of the table are of whole stacks, and it may have been replaced between the two queries.
+        let are_whole = left.pgo.is_none() && right.pgo.is_none();
+        if !are_whole || !Arc::ptr_eq(&left.stacks.table, &right.stacks.table) {
             let [left, right] = [&left, &right].map(|side| tree_by(side, Detail::Names, cancellation));
             return Ok(flamegraph::diff(&left?.tree, &right?.tree, max_nodes));
         }
@@ -183,6 +189,7 @@ fn tree_by(merged: &Merged, detail: Detail, cancellation: &Cancellation) -> Resu
             lost = lost.saturating_add(*value);
             continue;
         };
+        let frames = merged.pgo.map_or(frames, |pgo| pgo.kept(&table, frames));
         path.clear();
         for index in frames {
             let frame = table.frame(*index);
@@ -197,6 +204,11 @@ fn tree_by(merged: &Merged, detail: Detail, cancellation: &Cancellation) -> Resu
                 })),
             };
             path.push((id, frame.line));
+        }
+        if merged.pgo.is_some_and(|pgo| pgo.aggregate_callees)
+            && let Some((_, line)) = path.first_mut()
+        {
+            *line = 0;
         }
         tree.insert_ids(&path, *value);
         cancellation.check()?;
@@ -219,7 +231,7 @@ fn tree_by(merged: &Merged, detail: Detail, cancellation: &Cancellation) -> Resu
 fn sum_stacks(
     context: &Arc<Context>,
     filter: &ScanFilter,
-    moments: Option<Arc<Moments>>,
+    moments: Option<Arc<HashSet<Moment>>>,
     spans: Option<HashSet<String>>,
     traces: Option<HashSet<String>>,
 ) -> BoxFuture<'static, Result<Summed, QueryError>> {
@@ -255,52 +267,6 @@ fn sum_stacks(
         });
         sums.await?.sorted()
     })
-}
-
-/// Series and time of profiles, which identify their samples.
-type Moments = HashSet<(SeriesId, i64)>;
-
-/// The moments of the profiles with these ids, since samples do not carry the profile id.
-fn moments(
-    context: &Arc<Context>,
-    filter: &ScanFilter,
-    ids: &[String],
-) -> BoxFuture<'static, Result<Moments, QueryError>> {
-    let ids: HashSet<String> = ids.iter().cloned().collect();
-    let context = context.clone();
-    let columns = [SERIES, TIME, PROFILE_ID];
-    let streams = scan::open(&context.runtime, &context.snapshot, Table::Profiles, filter, &columns);
-    Box::pin(async move {
-        let make = || (HashSet::new(), context.runtime.reservation("profiles by id"));
-        let found = stream::fold(streams?, make, move |(found, memory), batch| {
-            let series = schema::integers(batch, SERIES)?;
-            let times = schema::times(batch, TIME)?;
-            let names = schema::texts(batch, PROFILE_ID)?;
-            found.extend(
-                (0..batch.num_rows())
-                    .filter(|row| ids.contains(names.value(*row)))
-                    .map(|row| (SeriesId(series[row]), times[row])),
-            );
-            Ok(memory.try_resize(found.capacity() * MOMENT_BYTES)?)
-        })
-        .await?;
-        Ok(found.into_iter().flat_map(|(found, _)| found).collect())
-    })
-}
-
-/// Keeps only the stacks that begin, at the root, with these functions.
-fn below(table: &StackTable, sums: &mut Vec<(StackId, i64)>, call_site: &[String]) {
-    sums.retain(|(stack, _)| {
-        let Some(frames) = table.stack(*stack) else {
-            return false;
-        };
-        frames.len() >= call_site.len()
-            && frames
-                .iter()
-                .rev()
-                .zip(call_site)
-                .all(|(index, wanted)| table.name(*index).as_ref() == wanted)
-    });
 }
 
 fn id_set(ids: &[String], digits: usize, what: &str) -> Result<Option<HashSet<String>>, QueryError> {

@@ -90,6 +90,14 @@ impl StackTable {
         &self.frames[index as usize]
     }
 
+    /// Whether the frame at a place of a stack is the last of its location: an inlined function belongs to the location
+    /// of the function that it was inlined into, which comes next.
+    pub(crate) fn ends_location(&self, frames: &[u32], at: usize) -> bool {
+        let frame = |at: usize| frames.get(at).map(|index| self.frame(*index));
+        let Some(own) = frame(at) else { return true };
+        !own.inlined || frame(at + 1).is_none_or(|next| next.address != own.address)
+    }
+
     /// Display name of the frame at an index; never empty.
     pub(crate) fn name(&self, index: u32) -> &Arc<str> {
         &self.names[index as usize]

@@ -1,8 +1,7 @@
-//! Time lines: totals of `profiles` aggregated into steps, grouped by labels. No samples are read.
+//! Time lines: totals of `profiles` aggregated into steps, grouped by labels. Samples are read only for values below a
+//! call site, and where spans stand for the points.
 //!
-//! In: [`SeriesQuery`]. Out: points at the right edge of their step: the point at `t` covers the profiles in
-//! `(t - step, t]`. The first point is at the start of the range, so that it includes profiles of one step before the
-//! range, as in Pyroscope.
+//! In: [`SeriesQuery`]. Out: points at the right edge of their step ([`Steps`]), and what stands for them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,10 +9,11 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::base::BoxFuture;
-use crate::profile::{Labels, SeriesId, TimeSpan};
+use crate::profile::{Labels, SeriesId};
 use crate::query::context::Context;
-use crate::query::series::Synthetic;
-use crate::query::{Aggregation, QueryError, SeriesPoints, SeriesQuery, series};
+use crate::query::exemplars::{self, Candidate, prefer};
+use crate::query::steps::{Groups, Steps};
+use crate::query::{Aggregation, ExemplarKind, QueryError, SeriesPoints, SeriesQuery, call_site, series, spans};
 use crate::store::snapshot::ScanFilter;
 
 /// Maximum number of points of an answer: a step of a millisecond over a month must not exhaust the memory.
@@ -25,39 +25,50 @@ struct Cell {
     count: u64,
 }
 
+/// Line and step of a point.
+type Place = (u32, i64);
+
+/// What may stand for points.
+type Best = HashMap<Place, Option<Candidate>>;
+
+/// Memory of an entry, with its share of the empty slots.
+const BEST_BYTES: usize = 128;
+
 pub(crate) fn select(
     context: Arc<Context>,
     query: SeriesQuery,
 ) -> BoxFuture<'static, Result<Vec<SeriesPoints>, QueryError>> {
     Box::pin(async move {
-        let step_ms = query.step * 1000.0;
-        if !step_ms.is_finite() || step_ms < 1.0 {
-            return Err(QueryError::invalid("step must be at least one millisecond"));
-        }
-        let step_us = (step_ms.round() * 1000.0) as i64;
-        let TimeSpan { start, end } = query.range.micros();
-        // Starts after start - step: the left edge does not belong to the first step.
-        let time = TimeSpan::new(start.saturating_sub(step_us).saturating_add(1), end);
-        let needs_labels = !query.matchers.is_empty() || !query.group_by.is_empty();
+        let steps = Steps::new(query.range, query.step)?;
+        let needs_labels =
+            !query.matchers.is_empty() || !query.group_by.is_empty() || query.exemplars != ExemplarKind::None;
         let labels = if needs_labels {
-            context.labels(time).await?
+            context.labels(steps.time()).await?
         } else {
             HashMap::new()
         };
         let labels = Arc::new(labels);
         let filter = ScanFilter {
             tenant: Some(context.tenant.clone()),
-            time: Some(time),
+            time: Some(steps.time()),
             profile_type: Some((&query.profile_type).into()),
             series: series::select(labels.clone(), query.profile_type.clone(), query.matchers.clone()).await?,
             ..ScanFilter::default()
         };
-        let groups = Groups::new(&labels, &query);
-        let chosen = context.totals(filter).await?;
+        let groups = Groups::new(&labels, &query.group_by, &query.profile_type);
+        let mut samples = filter.clone();
+        let mut below = None;
+        if !query.call_site.is_empty() {
+            samples.stacks = Some(call_site::stacks_below(&context, &filter, query.call_site.clone()).await?);
+            below = Some(call_site::values(&context, &samples).await?);
+        }
+        let chosen = context.totals(filter.clone()).await?;
+        let mut best = Best::new();
+        let best_memory = context.runtime.reservation("exemplars of points");
         let mut lines: BTreeMap<u32, BTreeMap<i64, Cell>> = BTreeMap::new();
         let mut points = 0;
         for run in chosen.runs() {
-            let group = groups.by_series.get(&run.series).copied().unwrap_or(0);
+            let group = groups.of(run.series);
             let mut profiles = run.between(chosen.time()).peekable();
             // Lines without points are omitted.
             if profiles.peek().is_none() {
@@ -66,10 +77,22 @@ pub(crate) fn select(
             let line = lines.entry(group).or_default();
             let before = line.len();
             for (time, total) in profiles {
-                let cell = line.entry(steps_after(start, time, step_us)).or_default();
+                let total = below.as_mut().map_or(total, |below| below.take((run.series, time)));
+                let step = steps.of(time);
+                let cell = line.entry(step).or_default();
                 cell.sum = cell.sum.saturating_add(total);
                 cell.count += 1;
+                if query.exemplars == ExemplarKind::Profile {
+                    let candidate = Candidate {
+                        value: total,
+                        time,
+                        series: run.series,
+                        span: None,
+                    };
+                    prefer(best.entry((group, step)).or_default(), candidate);
+                }
             }
+            best_memory.try_resize(best.capacity() * BEST_BYTES)?;
             points += line.len() - before;
             if points > MAX_POINTS {
                 return Err(QueryError::Limit(format!(
@@ -77,86 +100,72 @@ pub(crate) fn select(
                 )));
             }
         }
-        let step_ms = step_us / 1000;
-        let edge = |steps: i64| query.range.start_ms.saturating_add(steps.saturating_mul(step_ms));
-        let mut answer: Vec<SeriesPoints> = lines
+        if query.exemplars == ExemplarKind::Span {
+            let found = spans::sums(&context, &samples).await?;
+            for candidate in found.candidates() {
+                let place = (groups.of(candidate.series), steps.of(candidate.time));
+                prefer(best.entry(place).or_default(), candidate);
+            }
+            best_memory.try_resize(best.capacity() * BEST_BYTES)?;
+        }
+        let mut answer: Vec<(u32, SeriesPoints)> = lines
             .into_iter()
-            .map(|(group, cells)| SeriesPoints {
-                labels: groups.labels[group as usize].clone(),
-                points: cells
-                    .into_iter()
-                    .map(|(steps, cell)| (edge(steps), value(cell, query.aggregation)))
-                    .collect(),
+            .map(|(group, cells)| {
+                let points = cells.into_iter();
+                let line = SeriesPoints {
+                    labels: groups.labels(group),
+                    points: points
+                        .map(|(step, cell)| (steps.edge_ms(step), value(cell, query.aggregation)))
+                        .collect(),
+                    exemplars: BTreeMap::new(),
+                };
+                (group, line)
             })
             .collect();
         if query.limit > 0 && answer.len() > query.limit {
             let total = |line: &SeriesPoints| line.points.iter().map(|(_, value)| value).sum::<f64>();
-            answer.sort_by(|left, right| total(right).total_cmp(&total(left)));
+            answer.sort_by(|(_, left), (_, right)| total(right).total_cmp(&total(left)));
             answer.truncate(query.limit);
         }
+        if query.exemplars != ExemplarKind::None {
+            add_exemplars(&context, &filter, labels, best, steps, &mut answer).await?;
+        }
+        let mut answer: Vec<SeriesPoints> = answer.into_iter().map(|(_, line)| line).collect();
         answer.sort_by(|left, right| left.labels.cmp(&right.labels));
         Ok(answer)
     })
 }
 
-/// Maps series to lines. Line 0 has no labels.
-struct Groups {
-    by_series: HashMap<SeriesId, u32>,
-    labels: Vec<Labels>,
-}
-
-impl Groups {
-    fn new(labels: &HashMap<SeriesId, Labels>, query: &SeriesQuery) -> Self {
-        let mut groups = Self {
-            by_series: HashMap::new(),
-            labels: vec![Labels::default()],
-        };
-        if query.group_by.is_empty() {
-            return groups;
+/// Gives the points of the lines their exemplars.
+async fn add_exemplars(
+    context: &Arc<Context>,
+    filter: &ScanFilter,
+    labels: Arc<HashMap<SeriesId, Labels>>,
+    best: Best,
+    steps: Steps,
+    lines: &mut [(u32, SeriesPoints)],
+) -> Result<(), QueryError> {
+    let index: HashMap<u32, usize> = lines.iter().enumerate().map(|(at, (group, _))| (*group, at)).collect();
+    let mut places = Vec::new();
+    let mut candidates = Vec::new();
+    for ((group, step), candidate) in best {
+        if let (Some(at), Some(candidate)) = (index.get(&group), candidate) {
+            places.push((*at, steps.edge_ms(step)));
+            candidates.push(candidate);
         }
-        let synthetic = query.group_by.iter().any(|name| name.starts_with("__"));
-        let synthetic = synthetic.then(|| Synthetic::of(&query.profile_type));
-        let mut index: HashMap<Labels, u32> = HashMap::from([(Labels::default(), 0)]);
-        for (id, labels) in labels {
-            let wanted = |name: &str| query.group_by.iter().any(|by| by == name);
-            let key = match &synthetic {
-                Some(synthetic) => synthetic.with(labels).filtered(wanted),
-                None => labels.filtered(wanted),
-            };
-            let group = *index.entry(key).or_insert_with_key(|key| {
-                groups.labels.push(key.clone());
-                (groups.labels.len() - 1) as u32
-            });
-            groups.by_series.insert(*id, group);
-        }
-        groups
     }
-}
-
-/// The number of steps from `start` to the right edge of the step that contains `time`.
-fn steps_after(start: i64, time: i64, step: i64) -> i64 {
-    let distance = time.saturating_sub(start);
-    let whole = distance.div_euclid(step);
-    whole + i64::from(distance.rem_euclid(step) != 0)
+    let exemplars = exemplars::of(context, filter, labels, candidates).await?;
+    for ((at, edge), exemplar) in places.into_iter().zip(exemplars) {
+        if let Some((_, line)) = lines.get_mut(at) {
+            line.exemplars.insert(edge, exemplar);
+        }
+    }
+    Ok(())
 }
 
 fn value(cell: Cell, aggregation: Aggregation) -> f64 {
     match aggregation {
         Aggregation::Sum => cell.sum as f64,
         Aggregation::Average => cell.sum as f64 / cell.count.max(1) as f64,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_step_holds_its_right_edge_and_not_its_left() {
-        assert_eq!(steps_after(100, 100, 15), 0);
-        assert_eq!(steps_after(100, 86, 15), 0);
-        assert_eq!(steps_after(100, 101, 15), 1);
-        assert_eq!(steps_after(100, 115, 15), 1);
-        assert_eq!(steps_after(100, 116, 15), 2);
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! The server and the command line create queries; limits come from the configuration.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,9 +29,70 @@ pub enum Aggregation {
     Average,
 }
 
+/// What stands for a point of a time line or a cell of a heatmap.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ExemplarKind {
+    /// Nothing: points have no exemplars.
+    #[default]
+    None,
+    /// The profile with the largest value.
+    Profile,
+    /// The span with the largest value.
+    Span,
+}
+
+/// A profile or span that stands for a point.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exemplar {
+    /// Start of the profile in milliseconds.
+    pub time_ms: i64,
+    /// The value of the profile, or of the span in it.
+    pub value: i64,
+    /// Id of the profile, by which it can be asked for.
+    pub profile_id: Arc<str>,
+    /// 16 hexadecimal digits; empty when the profile as a whole stands for the point.
+    pub span_id: String,
+    /// 32 hexadecimal digits; empty when it is not known.
+    pub trace_id: String,
+    /// All labels of the series.
+    pub labels: Labels,
+}
+
 /// A query for time lines.
 #[derive(Debug, Clone)]
 pub struct SeriesQuery {
+    /// The profile type of the query.
+    pub profile_type: ProfileType,
+    /// Matchers on labels; all must match.
+    pub matchers: Vec<Matcher>,
+    /// Only profiles that start in this range.
+    pub range: TimeRange,
+    /// Only values of stacks that begin with these functions, root first; empty for all.
+    pub call_site: Vec<String>,
+    /// Length of a step in seconds, at least a millisecond.
+    pub step: f64,
+    /// Labels by which profiles are grouped; an empty list gives one series without labels.
+    pub group_by: Vec<String>,
+    /// How profiles in one step are combined.
+    pub aggregation: Aggregation,
+    /// Maximum number of series, those with the largest sum; 0 for all.
+    pub limit: usize,
+    /// What stands for each point.
+    pub exemplars: ExemplarKind,
+}
+
+/// What a heatmap counts, by value and time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeatmapOf {
+    /// Profiles, by their totals.
+    Profiles,
+    /// Spans, by what each took in one profile.
+    Spans,
+}
+
+/// A query for a heatmap of profiles or spans.
+#[derive(Debug, Clone)]
+pub struct HeatmapQuery {
     /// The profile type of the query.
     pub profile_type: ProfileType,
     /// Matchers on labels; all must match.
@@ -41,10 +103,41 @@ pub struct SeriesQuery {
     pub step: f64,
     /// Labels by which profiles are grouped; an empty list gives one series without labels.
     pub group_by: Vec<String>,
-    /// How profiles in one step are combined.
-    pub aggregation: Aggregation,
+    /// What is counted by its value.
+    pub of: HeatmapOf,
+    /// What stands for each cell.
+    pub exemplars: ExemplarKind,
     /// Maximum number of series, those with the largest sum; 0 for all.
     pub limit: usize,
+}
+
+/// One series of a heatmap.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeatmapLine {
+    /// The labels of `group_by` that the series have.
+    pub labels: Labels,
+    /// Ascending by time; steps without values have none.
+    pub slots: Vec<HeatmapSlot>,
+}
+
+/// One step of a series of a heatmap.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeatmapSlot {
+    /// Right edge of the step in milliseconds.
+    pub end_ms: i64,
+    /// Ascending by value; ranges without values have none.
+    pub cells: Vec<HeatmapCell>,
+}
+
+/// A range of values in a step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeatmapCell {
+    /// Smallest value of the range.
+    pub least: i64,
+    /// Number of profiles or spans with a value in the range.
+    pub count: u64,
+    /// What stands for the cell.
+    pub exemplar: Option<Exemplar>,
 }
 
 /// A query for stacks and their values.
@@ -64,6 +157,17 @@ pub struct StackQuery {
     pub span_ids: Vec<String>,
     /// Only samples of one of these traces (32 hexadecimal digits); empty for all.
     pub trace_ids: Vec<String>,
+    /// What is kept of the stacks; `None` for all of them.
+    pub go_pgo: Option<GoPgo>,
+}
+
+/// What Go's compiler wants of stacks for profile-guided optimization.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct GoPgo {
+    /// Number of locations that are kept, counted from the leaf; 0 for all.
+    pub keep_locations: usize,
+    /// True: samples of one function are the same at the leaf, whatever their lines.
+    pub aggregate_callees: bool,
 }
 
 /// A query for stored profiles one by one.
@@ -119,6 +223,8 @@ pub struct SeriesPoints {
     pub labels: Labels,
     /// Right edge of the step in milliseconds, and the value. Steps without profiles have no point.
     pub points: Vec<(i64, f64)>,
+    /// What stands for points, by the right edge of their step.
+    pub exemplars: BTreeMap<i64, Exemplar>,
 }
 
 /// Limits on time, memory and answers of queries.
@@ -217,6 +323,7 @@ impl StackQuery {
             profile_ids: Vec::new(),
             span_ids: Vec::new(),
             trace_ids: Vec::new(),
+            go_pgo: None,
         }
     }
 }

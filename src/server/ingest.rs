@@ -9,8 +9,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, Request, StatusCode};
+use http::{Request, StatusCode};
 
 use crate::profile::{DecodedProfile, SinkError, TenantId};
 use crate::server::ServerState;
@@ -38,7 +39,10 @@ async fn take(state: ServerState, request: Request<Body>) -> Result<(), ConnectE
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default()
         .to_owned();
-    let (profiles, charge) = read(&state, &tenant, &parts.headers, body, content_type, query).await?;
+    let limit = state.options.limits.push();
+    let body = state.intake.read(&parts.headers, body, limit).await?;
+    let body = (body.bytes, body.charge);
+    let (profiles, charge) = read_upload(&state, &tenant, body, content_type, Arc::new(query)).await?;
     let errors = state.append_decoded(tenant, profiles, Box::new(charge)).await?;
     match SinkError::joined(errors) {
         None => Ok(()),
@@ -46,36 +50,36 @@ async fn take(state: ServerState, request: Request<Body>) -> Result<(), ConnectE
     }
 }
 
-/// Reads the profiles of a body from `tenant`, with the charge for their memory.
-pub(super) async fn read(
+/// Reads the profiles of a body from `tenant` in any format, with the charge for their memory.
+pub(super) async fn read_upload(
     state: &ServerState,
     tenant: &TenantId,
-    headers: &HeaderMap,
-    body: Body,
+    body: (Bytes, Charge),
     content_type: String,
-    query: IngestQuery,
+    query: Arc<IngestQuery>,
 ) -> Result<(Vec<DecodedProfile>, Charge), ConnectError> {
     let limits = &state.options.limits;
-    let max_profile = state.store.profile_bytes(tenant).min(limits.unpacked_body_bytes);
-    let body = state.intake.read(headers, body, limits.push()).await?;
-    let work_bytes = ingest::work_bytes(body.bytes.len(), max_profile);
-    let query = Arc::new(query);
+    let max_profile = match state.store.limits(tenant).max_profile_size_bytes {
+        0 => limits.unpacked_body_bytes,
+        limit => limit.min(limits.unpacked_body_bytes),
+    };
+    let work_bytes = ingest::work_bytes(body.0.len(), max_profile);
     let asked = query.clone();
     let take_apart = move |bytes| Upload::new(&asked, &content_type, bytes);
     let opening = Opening::Announced(max_profile);
-    let body = (body.bytes, body.charge);
     let (read, mut charge) = open(state, body, work_bytes, take_apart, &query, opening).await?;
-    let upload = match read {
-        Read::Profiles(profiles) => return Ok((profiles, charge)),
-        Read::LargerThanAnnounced(upload) => upload,
-    };
-    charge.give_back();
-    let opening = Opening::AtMost(max_profile);
-    match open(state, (upload, charge), work_bytes, Ok, &query, opening).await? {
-        (Read::Profiles(profiles), charge) => Ok((profiles, charge)),
-        (Read::LargerThanAnnounced(_), _) => {
-            let message = format!("profile exceeds {max_profile} bytes uncompressed");
-            Err(ConnectError::too_large(message))
+    match read {
+        Read::Profiles(profiles) => Ok((profiles, charge)),
+        Read::LargerThanAnnounced(upload) => {
+            charge.give_back();
+            let opening = Opening::AtMost(max_profile);
+            match open(state, (upload, charge), work_bytes, Ok, &query, opening).await? {
+                (Read::Profiles(profiles), charge) => Ok((profiles, charge)),
+                (Read::LargerThanAnnounced(_), _) => {
+                    let message = format!("profile exceeds {max_profile} bytes uncompressed");
+                    Err(ConnectError::too_large(message))
+                }
+            }
         }
     }
 }

@@ -4,6 +4,8 @@
 //! [`router`] builds the routes, at `/` and under a prefix; `admin::listen` serves them. `docs/http-api.md` describes
 //! every route.
 
+mod about;
+mod adhoc;
 mod body;
 mod budget;
 mod calls;
@@ -12,6 +14,7 @@ mod delete;
 mod error;
 mod grpc;
 mod ingest;
+mod kept;
 mod limits;
 mod metrics;
 mod observe;
@@ -22,20 +25,27 @@ pub mod postgres;
 mod profefe;
 mod push;
 mod querier;
+mod questions;
 mod ready;
 mod render;
 mod routes;
 mod sending;
+mod services;
+mod settings;
 mod sql;
 mod state;
 mod status;
 mod tenant;
+mod timeline_messages;
 mod token;
+mod user_settings;
 mod workers;
 
 pub use limits::ServerLimits;
 pub use metrics::ServerMetrics;
 pub use ready::Readiness;
 pub use routes::router;
+pub use settings::Settings;
+pub(crate) use settings::limit_values;
 pub use state::{ProfileStore, ServerOptions, ServerState};
 pub(crate) use token::AdminToken;

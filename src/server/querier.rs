@@ -1,15 +1,21 @@
 //! `querier.v1.QuerierService`.
 //!
 //! In: messages. Out: queries to the engine, and its answers as messages. Limits on messages (nodes, ids, formats) are
-//! checked here; the engine interprets the queries. Calls that are not listed here answer `unimplemented`.
+//! checked before; the engine interprets the queries. Calls that are not listed here answer `unimplemented`.
+
+use bytes::Bytes;
 
 use crate::profile::flamegraph::dot;
 use crate::profile::pprof::encode;
-use crate::profile::selector::{self, Matcher};
-use crate::profile::{Labels, ProfileType, TenantId};
-use crate::query::{Aggregation, Detail, SeriesQuery, StackQuery, TimeRange};
-use crate::server::{ServerLimits, ServerState};
-use crate::wire::connect::{Code, Codec, ConnectError};
+use crate::profile::{Labels, TenantId};
+use crate::query::{Aggregation, Detail, HeatmapQuery, Impact, Reading, SeriesQuery, StackQuery, TimeRange};
+use crate::server::ServerState;
+use crate::server::questions::{
+    all_matchers, at_most, check_step, exemplar_kind, heatmap_of, hexadecimal, matchers, max_functions, max_nodes,
+    profile_type, series_limit, stack_query, stack_selection, text_query, unimplemented,
+};
+use crate::server::timeline_messages::{heatmap_message, series_message};
+use crate::wire::connect::{Codec, ConnectError};
 use crate::wire::pprof_message::message;
 use crate::wire::proto::google::Profile;
 use crate::wire::proto::querier::{self, ProfileFormat, QuerierService};
@@ -19,16 +25,8 @@ use crate::wire::querier::{detailed_flamegraph_message, diff_message, flamegraph
 use crate::wire::service::{Answer, Call, CallResult};
 use crate::wire::tree_bytes::tree_bytes;
 
-/// Maximum number of characters of a selector in an error.
-const SHOWN_CHARS: usize = 1000;
-/// Maximum number of selectors, ids or names in one list of a request.
-const MAX_LISTED: usize = 1000;
-/// Functions of a call graph when the request does not say.
-const CALL_GRAPH_FUNCTIONS: i64 = 100;
 /// Bytes of work that are more than the thread of a request should do.
 const LARGE_WORK: usize = 1 << 20;
-/// Shortest step of a time line in seconds, since the times of points are in milliseconds.
-const MIN_STEP: f64 = 0.001;
 
 /// Answers calls with the query engine.
 #[derive(Clone)]
@@ -116,13 +114,7 @@ impl QuerierService for Querier {
                 .into())
             }
             ProfileFormat::Tree => {
-                let graph = self
-                    .0
-                    .engine
-                    .flamegraph(tenant, query, max_nodes, Detail::Names)
-                    .await?;
-                let write = move || Ok(tree_bytes(&graph));
-                let tree = self.0.workers.run(LARGE_WORK, write).await?.into();
+                let tree = tree(&self.0, tenant, query, max_nodes).await?;
                 Ok(querier::SelectMergeStacktracesResponse {
                     tree,
                     ..Default::default()
@@ -151,11 +143,11 @@ impl QuerierService for Querier {
     ) -> CallResult<querier::SelectMergeSpanProfileResponse> {
         let (tenant, request) = (&call.tenant, call.request);
         let max_nodes = max_nodes(request.max_nodes, &self.0.options.limits)?;
-        if matches!(
-            request.format(),
-            ProfileFormat::Tree | ProfileFormat::Dot | ProfileFormat::Pprof
-        ) {
-            return Err(unimplemented("formats other than FLAMEGRAPH are"));
+        let format = request.format();
+        if matches!(format, ProfileFormat::Dot | ProfileFormat::Pprof) {
+            return Err(unimplemented(
+                "the answer of this call has no field for the formats DOT and PPROF: they are",
+            ));
         }
         let mut query = stack_query(
             &self.0,
@@ -168,6 +160,14 @@ impl QuerierService for Querier {
         query.span_ids = hexadecimal("span", 16, request.span_selector)?;
         if query.span_ids.is_empty() {
             return Err(ConnectError::invalid("span_selector must name at least one span"));
+        }
+        if format == ProfileFormat::Tree {
+            let tree = tree(&self.0, tenant, query, max_nodes).await?;
+            return Ok(querier::SelectMergeSpanProfileResponse {
+                tree,
+                ..Default::default()
+            }
+            .into());
         }
         Ok(querier::SelectMergeSpanProfileResponse {
             flamegraph: Some(graph(&self.0, tenant, query, max_nodes, Detail::Names).await?),
@@ -187,7 +187,7 @@ impl QuerierService for Querier {
             request.end,
         )
         .await?;
-        query.call_site = call_site(request.stack_trace_selector)?;
+        (query.call_site, query.go_pgo) = stack_selection(request.stack_trace_selector)?;
         at_most("profile ids", request.profile_id_selector.len())?;
         query.profile_ids = request.profile_id_selector;
         query.trace_ids = hexadecimal("trace", 32, request.trace_id_selector)?;
@@ -200,40 +200,55 @@ impl QuerierService for Querier {
         }
     }
 
-    /// `stack_trace_selector` and `exemplar_type` have no effect, as in Pyroscope 2.
+    /// Of `stack_trace_selector` the call site narrows the values; `go_pgo` cuts stacks, of which no values depend.
     async fn select_series(
         &self,
         call: Call<querier::SelectSeriesRequest>,
     ) -> CallResult<querier::SelectSeriesResponse> {
         let (tenant, request) = (&call.tenant, call.request);
-        if !request.step.is_finite() || request.step < MIN_STEP {
-            return Err(ConnectError::invalid(format!(
-                "step must be at least {MIN_STEP} seconds, not {}",
-                request.step
-            )));
-        }
+        check_step(request.step)?;
         at_most("labels to group by", request.group_by.len())?;
         let query = SeriesQuery {
             profile_type: profile_type(&request.profile_type_id)?,
             matchers: matchers(&self.0, request.label_selector.clone()).await?,
             range: TimeRange::new(request.start, request.end),
+            call_site: stack_selection(request.stack_trace_selector.clone())?.0,
             step: request.step,
             aggregation: match request.aggregation() {
                 types::TimeSeriesAggregationType::Sum => Aggregation::Sum,
                 types::TimeSeriesAggregationType::Average => Aggregation::Average,
             },
-            limit: usize::try_from(request.limit.unwrap_or(0))
-                .map_err(|_| ConnectError::invalid("limit must not be negative"))?,
+            limit: series_limit(request.limit)?,
+            exemplars: exemplar_kind(request.exemplar_type()),
             group_by: request.group_by,
         };
         let lines = self.0.engine.select_series(tenant, query).await?;
-        let point = |(timestamp, value)| types::Point { value, timestamp };
-        let series = lines.into_iter().map(|line| types::Series {
-            labels: pairs(&line.labels),
-            points: line.points.into_iter().map(point).collect(),
-        });
-        let series = series.collect();
+        let series = lines.into_iter().map(series_message).collect();
         Ok(querier::SelectSeriesResponse { series }.into())
+    }
+
+    /// Counts profiles or spans. What stands for a cell must be of the same kind.
+    async fn select_heatmap(
+        &self,
+        call: Call<querier::SelectHeatmapRequest>,
+    ) -> CallResult<querier::SelectHeatmapResponse> {
+        let (tenant, request) = (&call.tenant, call.request);
+        check_step(request.step)?;
+        at_most("labels to group by", request.group_by.len())?;
+        let (of, exemplars) = heatmap_of(request.query_type(), exemplar_kind(request.exemplar_type()))?;
+        let query = HeatmapQuery {
+            profile_type: profile_type(&request.profile_type_id)?,
+            matchers: matchers(&self.0, request.label_selector.clone()).await?,
+            range: TimeRange::new(request.start, request.end),
+            step: request.step,
+            of,
+            exemplars,
+            limit: series_limit(request.limit)?,
+            group_by: request.group_by,
+        };
+        let lines = self.0.engine.select_heatmap(tenant, query).await?;
+        let series = lines.into_iter().map(heatmap_message).collect();
+        Ok(querier::SelectHeatmapResponse { series }.into())
     }
 
     /// Both sides have the same type and differ in selector or range. The larger of the two node limits applies.
@@ -258,6 +273,33 @@ impl QuerierService for Querier {
         let flamegraph = Some(diff_message(graph));
         Ok(querier::DiffResponse { flamegraph }.into())
     }
+
+    /// Answered from the statistics of files and from the heads.
+    async fn get_profile_stats(
+        &self,
+        call: Call<types::GetProfileStatsRequest>,
+    ) -> CallResult<types::GetProfileStatsResponse> {
+        let times = self.0.engine.profile_times(&call.tenant).await?;
+        let (oldest, newest) = times.map_or((0, 0), |times| (times.least, times.most));
+        Ok(types::GetProfileStatsResponse {
+            data_ingested: times.is_some(),
+            oldest_profile_time: oldest.div_euclid(1000),
+            newest_profile_time: newest.div_euclid(1000),
+        }
+        .into())
+    }
+
+    /// Answers with what the query would read, without reading it.
+    async fn analyze_query(
+        &self,
+        call: Call<querier::AnalyzeQueryRequest>,
+    ) -> CallResult<querier::AnalyzeQueryResponse> {
+        let (tenant, request) = (&call.tenant, call.request);
+        let range = TimeRange::new(request.start, request.end);
+        let query = text_query(&self.0, "query", &request.query, range).await?;
+        let impact = self.0.engine.impact(tenant, query).await?;
+        Ok(impact_message(&impact).into())
+    }
 }
 
 async fn stacktraces_query(
@@ -278,7 +320,7 @@ async fn stacktraces_query(
         request.end,
     )
     .await?;
-    query.call_site = call_site(request.stack_trace_selector)?;
+    (query.call_site, query.go_pgo) = stack_selection(request.stack_trace_selector)?;
     at_most("profile ids", request.profile_id_selector.len())?;
     query.profile_ids = request.profile_id_selector;
     query.span_ids = hexadecimal("span", 16, request.span_selector)?;
@@ -287,117 +329,6 @@ async fn stacktraces_query(
         return Err(ConnectError::invalid("span and trace selectors cannot be combined"));
     }
     Ok(query)
-}
-
-fn unimplemented(what: &str) -> ConnectError {
-    ConnectError::new(Code::Unimplemented, format!("{what} not implemented by this server"))
-}
-
-pub(super) fn profile_type(id: &str) -> Result<ProfileType, ConnectError> {
-    id.parse()
-        .map_err(|error: crate::profile::profile_type::ProfileTypeError| ConnectError::invalid(error.to_string()))
-}
-
-/// A regular expression counts as this many bytes of work: it takes milliseconds to compile, however short it is.
-const COMPILE_BYTES: usize = 1 << 20;
-
-/// Parses the matchers of one selector in braces.
-pub(super) async fn matchers(state: &ServerState, text: String) -> Result<Vec<Matcher>, ConnectError> {
-    Ok(all_matchers(state, vec![text]).await?.concat())
-}
-
-/// Parses selectors that must all match. The limits of one selector apply to them together.
-async fn all_matchers(state: &ServerState, texts: Vec<String>) -> Result<Vec<Vec<Matcher>>, ConnectError> {
-    at_most("selectors", texts.len())?;
-    let bytes = texts.iter().map(String::len).sum();
-    let cost = if texts.iter().any(|text| text.contains('~')) {
-        COMPILE_BYTES
-    } else {
-        bytes
-    };
-    let read = move || {
-        selector::check_bytes(bytes).map_err(|error| ConnectError::invalid(error.to_string()))?;
-        let mut all = Vec::with_capacity(texts.len());
-        let mut count = 0;
-        for text in texts {
-            let matchers = selector::parse(&text).map_err(|error| {
-                let shown: String = text.chars().take(SHOWN_CHARS).collect();
-                ConnectError::invalid(format!("label selector `{shown}`: {error}"))
-            })?;
-            count += matchers.len();
-            selector::check_count(count).map_err(|error| ConnectError::invalid(error.to_string()))?;
-            all.push(matchers);
-        }
-        Ok(all)
-    };
-    state.workers.run(cost, read).await
-}
-
-/// Refuses lists that are longer than any query needs.
-fn at_most(what: &str, count: usize) -> Result<(), ConnectError> {
-    if count > MAX_LISTED {
-        return Err(ConnectError::invalid(format!(
-            "a question may name {MAX_LISTED} {what}, not {count}"
-        )));
-    }
-    Ok(())
-}
-
-async fn stack_query(
-    state: &ServerState,
-    profile_type_id: &str,
-    selector: String,
-    start: i64,
-    end: i64,
-) -> Result<StackQuery, ConnectError> {
-    let (profile_type, matchers) = (profile_type(profile_type_id)?, matchers(state, selector).await?);
-    Ok(StackQuery::new(profile_type, matchers, TimeRange::new(start, end)))
-}
-
-fn call_site(selector: Option<types::StackTraceSelector>) -> Result<Vec<String>, ConnectError> {
-    let Some(selector) = selector else {
-        return Ok(Vec::new());
-    };
-    if selector.go_pgo.is_some() {
-        return Err(unimplemented("the stack trace selector go_pgo is"));
-    }
-    at_most("call sites", selector.call_site.len())?;
-    Ok(selector.call_site.into_iter().map(|location| location.name).collect())
-}
-
-fn hexadecimal(what: &str, length: usize, ids: Vec<String>) -> Result<Vec<String>, ConnectError> {
-    at_most(&format!("{what} ids"), ids.len())?;
-    for id in &ids {
-        if id.len() != length || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(ConnectError::invalid(format!(
-                "invalid {what} id length or digits: `{id}` must be {length} hexadecimal digits"
-            )));
-        }
-    }
-    Ok(ids.into_iter().map(|id| id.to_ascii_lowercase()).collect())
-}
-
-/// The node limit of a request: the default for `None` and 0, an error (400) above the maximum.
-pub(super) fn max_nodes(asked: Option<i64>, limits: &ServerLimits) -> Result<usize, ConnectError> {
-    let (asked, max) = (asked.unwrap_or(0), limits.max_flamegraph_nodes);
-    if asked < 0 {
-        return Err(ConnectError::invalid(format!(
-            "max flamegraph nodes limit must be set (max allowed {max})"
-        )));
-    }
-    if asked > max {
-        return Err(ConnectError::invalid(format!(
-            "max flamegraph nodes limit {asked} is greater than allowed {max}"
-        )));
-    }
-    let nodes = if asked == 0 { limits.flamegraph_nodes } else { asked };
-    Ok(usize::try_from(nodes).unwrap_or_default())
-}
-
-/// The function limit of a call graph: a hundred for `None` and 0, an error (400) above the maximum of nodes.
-pub(super) fn max_functions(asked: Option<i64>, limits: &ServerLimits) -> Result<usize, ConnectError> {
-    let default = CALL_GRAPH_FUNCTIONS.min(limits.max_flamegraph_nodes);
-    max_nodes(asked.filter(|asked| *asked != 0).or(Some(default)), limits)
 }
 
 /// Converts a flame graph to a message. Without `frame_details` functions are identified by name only.
@@ -413,4 +344,40 @@ async fn graph(
         Detail::Names => flamegraph_message(graph),
         Detail::Files => detailed_flamegraph_message(graph),
     })
+}
+
+/// A flame graph by name as the bytes of a tree.
+async fn tree(
+    state: &ServerState,
+    tenant: &TenantId,
+    query: StackQuery,
+    max_nodes: usize,
+) -> Result<Bytes, ConnectError> {
+    let graph = state.engine.flamegraph(tenant, query, max_nodes, Detail::Names).await?;
+    let write = move || Ok(tree_bytes(&graph));
+    Ok(state.workers.run(LARGE_WORK, write).await?.into())
+}
+
+/// What a query would read, as a message: the tables are one component, the heads another.
+fn impact_message(impact: &Impact) -> querier::AnalyzeQueryResponse {
+    let scope = |name: &str, reading: &Reading| querier::QueryScope {
+        component_type: name.to_owned(),
+        component_count: 1,
+        block_count: reading.blocks,
+        series_count: reading.series,
+        profile_count: reading.profiles,
+        sample_count: reading.samples,
+        index_bytes: reading.index_bytes,
+        profile_bytes: reading.sample_bytes,
+        symbol_bytes: reading.symbol_bytes,
+    };
+    querier::AnalyzeQueryResponse {
+        query_scopes: vec![scope("head", &impact.heads), scope("tables", &impact.files)],
+        query_impact: Some(querier::QueryImpact {
+            total_bytes_in_time_range: impact.files.bytes(),
+            total_queried_series: impact.series,
+            // A profile is in one place only.
+            deduplication_needed: false,
+        }),
+    }
 }

@@ -23,7 +23,7 @@ use crate::server::perform::Bounds;
 use crate::server::push::Pusher;
 use crate::server::querier::Querier;
 use crate::server::sql::sql;
-use crate::server::{grpc, otlp, profefe, render, status};
+use crate::server::{grpc, otlp, profefe, render, services, status};
 use crate::wire::connect::{Code, ConnectError};
 use crate::wire::grpc::Protocol;
 use crate::wire::otlp::HTTP_ROUTE;
@@ -58,11 +58,16 @@ fn table(state: &ServerState) -> Vec<(String, MethodRouter<ServerState>)> {
         (format!("/{SQL_ROUTE}"), post(sql)),
         ("/ready".to_owned(), get(status::ready)),
         ("/api/v1/status/buildinfo".to_owned(), get(status::buildinfo)),
+        ("/api/v1/status/config".to_owned(), get(status::config)),
+        ("/api/v1/status/config/default".to_owned(), get(status::default_config)),
+        ("/api/v1/status/config/diff".to_owned(), get(status::config_difference)),
+        ("/api/v1/tenant_limits".to_owned(), get(status::tenant_limits)),
         ("/flush".to_owned(), post(status::flush)),
         ("/api/v1/admin/delete".to_owned(), post(delete)),
     ];
     table.extend(render::routes());
     table.extend(profefe::routes());
+    table.extend(services::routes(state));
     let mut pushes = Calls::new(Bounds {
         limit: state.options.limits.push(),
         weigh: weight::push,

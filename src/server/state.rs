@@ -14,11 +14,13 @@ use crate::server::metrics::ServerMetrics;
 use crate::server::page::{page, page_with_collector};
 use crate::server::ready::Readiness;
 use crate::server::sending::Answers;
+use crate::server::settings::Settings;
 use crate::server::token::AdminToken;
 use crate::server::workers::Workers;
 use crate::store::maintenance::deletion::Deletion;
 use crate::store::maintenance::{Report, Work};
-use crate::store::{Store, StoreError};
+use crate::store::shelf::Shelf;
+use crate::store::{Limits, Store, StoreError};
 use crate::wire::connect::{Code, ConnectError};
 use crate::wire::service::Memory;
 
@@ -30,13 +32,18 @@ pub trait ProfileStore: Send + Sync + 'static {
     /// Flushes all profiles in memory to files.
     fn flush(&self) -> BoxFuture<'_, Result<(), SinkError>>;
 
-    /// Maximum uncompressed size in bytes of a profile of `tenant`. Only `/ingest` asks; the sink checks it again.
-    fn profile_bytes(&self, _tenant: &TenantId) -> usize {
-        4 << 20
+    /// The limits of the profiles of `tenant` at this moment. The sink checks them.
+    fn limits(&self, _tenant: &TenantId) -> Arc<Limits> {
+        Arc::default()
     }
 
     /// The reason why no profiles are accepted at the moment, if any.
     fn unavailable(&self) -> Option<String> {
+        None
+    }
+
+    /// Where users keep things beside their profiles, if anywhere.
+    fn shelf(&self) -> Option<Shelf> {
         None
     }
 
@@ -64,12 +71,16 @@ impl ProfileStore for Store {
         })
     }
 
-    fn profile_bytes(&self, tenant: &TenantId) -> usize {
-        self.profile_bytes(tenant)
+    fn limits(&self, tenant: &TenantId) -> Arc<Limits> {
+        self.limits(tenant)
     }
 
     fn unavailable(&self) -> Option<String> {
         self.unavailable()
+    }
+
+    fn shelf(&self) -> Option<Shelf> {
+        Some(self.shelf().clone())
     }
 
     fn delete(&self, deletion: Deletion) -> BoxFuture<'_, Result<Report, StoreError>> {
@@ -90,6 +101,8 @@ pub struct ServerOptions {
     pub admin: Vec<AdminToken>,
     /// Sizes and times of the HTTP side.
     pub limits: ServerLimits,
+    /// What the routes of the configuration show.
+    pub settings: Arc<Settings>,
 }
 
 impl Default for ServerOptions {
@@ -100,6 +113,7 @@ impl Default for ServerOptions {
             with_collector: false,
             admin: Vec::new(),
             limits: ServerLimits::default(),
+            settings: Arc::default(),
         }
     }
 }

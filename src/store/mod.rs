@@ -40,6 +40,7 @@ pub(crate) mod repair;
 mod replay;
 pub(crate) mod root;
 pub mod schema;
+pub mod shelf;
 pub mod snapshot;
 pub mod stats;
 mod sync;
@@ -76,6 +77,7 @@ use crate::store::published::Published;
 use crate::store::quota::Quotas;
 use crate::store::root::{At, Root};
 use crate::store::schema::Table;
+use crate::store::shelf::Shelf;
 use crate::store::snapshot::{Snapshot, SnapshotSource};
 use crate::store::wal::Log;
 use crate::telemetry::metrics::Scope;
@@ -102,6 +104,7 @@ pub struct Store {
     maintenance: Arc<Requests>,
     lifecycle: Arc<Lifecycle>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    shelf: Shelf,
     /// Also holds the lock on the folder.
     folder: Folder,
 }
@@ -146,6 +149,7 @@ impl Store {
             }
             _ => Root::Folder(folder.tables.clone()),
         };
+        let shelf = Shelf::new(&config.dir, &root);
         let mut tables = Tables::open(
             &root,
             folder.writer.clone(),
@@ -223,6 +227,7 @@ impl Store {
             maintenance,
             lifecycle,
             threads: Mutex::default(),
+            shelf,
             folder,
         };
         store.spawn("store-apply", move || applier.run(&rx))?;
@@ -296,14 +301,19 @@ impl Store {
         })
     }
 
-    /// Maximum uncompressed size in bytes of a profile of `tenant`.
-    pub(crate) fn profile_bytes(&self, tenant: &TenantId) -> usize {
-        ingest::size_limit(&self.intake.config.limits.of(tenant))
+    /// The limits of `tenant` at this moment.
+    pub(crate) fn limits(&self, tenant: &TenantId) -> Arc<Limits> {
+        self.intake.config.limits.of(tenant)
     }
 
     /// Why the store accepts no profiles at the moment, or `None`; for health checks.
     pub fn unavailable(&self) -> Option<String> {
         self.intake.unavailable().map(|(_, message)| message)
+    }
+
+    /// Where users keep things beside their profiles.
+    pub fn shelf(&self) -> &Shelf {
+        &self.shelf
     }
 
     /// The store as a sink for the profiles of one tenant.

@@ -52,6 +52,11 @@ pub(crate) fn question(_codec: Codec, body: &[u8]) -> Result<usize, ConnectError
     Ok(body.len().saturating_mul(QUESTION_FACTOR))
 }
 
+/// Maximum memory of a request whose fields are single texts, with what is decoded from them, in bytes.
+pub(crate) fn text(_codec: Codec, body: &[u8]) -> Result<usize, ConnectError> {
+    Ok(body.len().saturating_mul(TEXT_COPIES))
+}
+
 /// Counts braces, with which every JSON message begins. Braces in texts only raise the count, and the limits are far
 /// above usual values.
 fn json_push(body: &[u8]) -> Result<usize, ConnectError> {

@@ -168,6 +168,7 @@ impl Accumulator for Sum {
             period: 0,
             time_nanos: 0,
             duration_nanos: 0,
+            pgo: None,
         };
         let bytes = encode(&profile_of(&self.table, sums.into_iter(), &about));
         Ok(ScalarValue::Binary(Some(bytes)))

@@ -4,6 +4,8 @@
 //! it, so that it is found again without a look at all profiles. The bytes themselves are not kept: a profile is given
 //! back as the store has it.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use http::Request;
 use rand::Rng as _;
@@ -12,7 +14,7 @@ use uuid::{Builder, Uuid};
 use crate::profile::SinkError;
 use crate::profile::labels::PROFILE_NAME;
 use crate::server::ServerState;
-use crate::server::ingest::{now_nanos, read};
+use crate::server::ingest::{now_nanos, read_upload};
 use crate::server::tenant::tenant;
 use crate::wire::connect::ConnectError;
 use crate::wire::ingest::IngestQuery;
@@ -40,7 +42,12 @@ pub(super) async fn take(state: &ServerState, request: Request<Body>) -> Result<
         format: "pprof".to_owned(),
     };
     // The content type does not matter: the body of a form would be none of profefe's.
-    let read = read(state, &tenant, &parts.headers, body, String::new(), query).await;
+    let body = state
+        .intake
+        .read(&parts.headers, body, state.options.limits.push())
+        .await?;
+    let body = (body.bytes, body.charge);
+    let read = read_upload(state, &tenant, body, String::new(), Arc::new(query)).await;
     let (mut profiles, charge) = read.map_err(malformed)?;
     let mut answers = Vec::new();
     for profile in &mut profiles {

@@ -5,16 +5,13 @@
 
 use crate::profile::TenantId;
 use crate::profile::flamegraph::CallGraph;
-use crate::query::{Detail, SeriesQuery, StackQuery, TimeRange};
+use crate::query::{Detail, ExemplarKind, SeriesQuery, StackQuery, TimeRange};
 use crate::server::ServerState;
-use crate::server::querier::{matchers, max_functions, max_nodes, profile_type};
+use crate::server::questions::{NAME_LABEL, max_functions, max_nodes, text_query};
 use crate::server::render::parameters::{DiffQuestion, LabelQuestion, RenderQuestion, Side};
 use crate::server::render::timeline::{by_label, of_all, step};
 use crate::wire::connect::ConnectError;
 use crate::wire::flamebearer::FlamebearerProfile;
-
-/// The label for the profile type.
-const NAME_LABEL: &str = "__name__";
 
 /// A call graph and the type of its values.
 pub(super) struct Calls {
@@ -39,10 +36,12 @@ pub(super) async fn flame_graph(
                 profile_type: query.profile_type.clone(),
                 matchers: query.matchers.clone(),
                 range,
+                call_site: Vec::new(),
                 step: step as f64,
                 group_by: group_by.into_iter().cloned().collect(),
                 aggregation,
                 limit: 0,
+                exemplars: ExemplarKind::None,
             };
             state.engine.select_series(tenant, query)
         };
@@ -142,30 +141,6 @@ fn label_range(state: &ServerState, question: &LabelQuestion) -> TimeRange {
     TimeRange::new(question.from_ms.unwrap_or(until.saturating_sub(longest)), until)
 }
 
-/// Parses `TYPE{...}` or its equivalent `{__name__="TYPE", ...}`.
 async fn stack_query(state: &ServerState, side: Side) -> Result<StackQuery, ConnectError> {
-    let Side { parameter, text, range } = side;
-    let named = |mut error: ConnectError| {
-        error.message = format!("{parameter}: {}", error.message);
-        error
-    };
-    let (id, selector) = text.split_at(text.find('{').unwrap_or(text.len()));
-    let mut id = id.trim().to_owned();
-    let selector = if selector.is_empty() { "{}" } else { selector };
-    let mut matchers = matchers(state, selector.to_owned()).await.map_err(named)?;
-    if id.is_empty()
-        && let Some(place) = matchers.iter().position(|matcher| matcher.name() == NAME_LABEL)
-    {
-        let matcher = matchers.remove(place);
-        // Only a matcher that accepts its own value determines the type.
-        if matcher.matches_value(matcher.value()) {
-            matcher.value().clone_into(&mut id);
-        }
-    }
-    if id.is_empty() {
-        let message = format!("{parameter}: there is no profile type before the selector `{text}`");
-        return Err(ConnectError::invalid(message));
-    }
-    let profile_type = profile_type(&id).map_err(named)?;
-    Ok(StackQuery::new(profile_type, matchers, range))
+    text_query(state, side.parameter, &side.text, side.range).await
 }

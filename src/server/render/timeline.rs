@@ -154,6 +154,7 @@ mod tests {
         let series = |pairs: &[(&str, &str)], value| SeriesPoints {
             labels: Labels::from_pairs(pairs.iter().copied()),
             points: vec![(15_000, value)],
+            exemplars: BTreeMap::new(),
         };
         let both = [series(&[], 1.0), series(&[("region", "eu")], 2.0)];
         let lines = by_label(&both, "region", range, 15).unwrap();

@@ -237,6 +237,14 @@ impl Bucket {
         Ok(file)
     }
 
+    /// Writes a small object in the place of one that has the path. Its blocks are not cached: use it for what is read
+    /// by [`Bucket::read`] only.
+    pub(crate) fn put(&self, path: &str, bytes: Vec<u8>) -> io::Result<()> {
+        let location = self.location(path).map_err(io::Error::other)?;
+        let store = self.store.clone();
+        self.run(async move { store.put(&location, bytes.into()).await.map(drop) })
+    }
+
     /// Uploads a local file as a new object and caches its blocks, since it is read soon.
     pub fn upload(&self, path: &str, file: &mut File) -> io::Result<()> {
         let location = self.location(path).map_err(io::Error::other)?;

@@ -49,7 +49,11 @@ fn a_message_is_written_without_the_defaults_of_its_fields() {
 
 #[test]
 fn numbers_with_a_point_enumerations_bytes_and_fields_with_presence_have_their_forms() {
-    let point = |value| Point { value, timestamp: 7 };
+    let point = |value| Point {
+        value,
+        timestamp: 7,
+        ..Point::default()
+    };
     let series = Series {
         labels: Vec::new(),
         points: [1.0, 0.5, 1e300, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0]

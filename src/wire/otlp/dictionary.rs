@@ -194,7 +194,7 @@ impl LinkIds {
         // An id of zeros, or of another length, is none.
         let text = |id: &Bytes, length: usize| {
             let is_id = id.len() == length && id.iter().any(|byte| *byte != 0);
-            is_id.then(|| format!("{id:x}")).unwrap_or_default()
+            if is_id { format!("{id:x}") } else { String::new() }
         };
         Self {
             trace: text(&link.trace_id, 16),

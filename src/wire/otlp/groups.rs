@@ -37,17 +37,16 @@ pub(super) fn by_service<'m>(
         } else {
             None
         };
-        let index = match index_of.get(&service) {
-            Some(index) => *index,
-            None => {
-                budget.take(1, GROUP_BYTES)?;
-                index_of.insert(service, groups.len());
-                groups.push(Group {
-                    service,
-                    samples: Vec::new(),
-                });
-                groups.len() - 1
-            }
+        let index = if let Some(index) = index_of.get(&service) {
+            *index
+        } else {
+            budget.take(1, GROUP_BYTES)?;
+            index_of.insert(service, groups.len());
+            groups.push(Group {
+                service,
+                samples: Vec::new(),
+            });
+            groups.len() - 1
         };
         if let Some(group) = groups.get_mut(index) {
             group.samples.push(sample);

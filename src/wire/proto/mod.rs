@@ -6,6 +6,10 @@
 #![allow(unused_qualifications, reason = "generated")]
 
 #[rustfmt::skip]
+pub mod adhocprofiles;
+#[rustfmt::skip]
+pub mod capabilities;
+#[rustfmt::skip]
 pub mod collector;
 #[rustfmt::skip]
 pub mod google;
@@ -16,4 +20,8 @@ pub mod push;
 #[rustfmt::skip]
 pub mod querier;
 #[rustfmt::skip]
+pub mod settings;
+#[rustfmt::skip]
 pub mod types;
+#[rustfmt::skip]
+pub mod version;

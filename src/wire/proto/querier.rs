@@ -163,6 +163,34 @@ pub struct SelectSeriesResponse {
     pub series: ::prost::alloc::vec::Vec<crate::wire::proto::types::Series>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SelectHeatmapRequest {
+    #[prost(string, tag = "1")]
+    pub profile_type_id: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub label_selector: ::prost::alloc::string::String,
+    #[prost(int64, tag = "3")]
+    pub start: i64,
+    #[prost(int64, tag = "4")]
+    pub end: i64,
+    /// Seconds.
+    #[prost(double, tag = "5")]
+    pub step: f64,
+    #[prost(string, repeated, tag = "6")]
+    pub group_by: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Profiles or spans; must be given.
+    #[prost(enumeration = "HeatmapQueryType", tag = "7")]
+    pub query_type: i32,
+    #[prost(enumeration = "crate::wire::proto::types::ExemplarType", tag = "8")]
+    pub exemplar_type: i32,
+    #[prost(int64, optional, tag = "9")]
+    pub limit: ::core::option::Option<i64>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SelectHeatmapResponse {
+    #[prost(message, repeated, tag = "1")]
+    pub series: ::prost::alloc::vec::Vec<crate::wire::proto::types::HeatmapSeries>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct DiffRequest {
     #[prost(message, optional, tag = "1")]
     pub left: ::core::option::Option<SelectMergeStacktracesRequest>,
@@ -215,6 +243,54 @@ pub struct FlameGraphDiff {
     pub left_ticks: i64,
     #[prost(int64, tag = "6")]
     pub right_ticks: i64,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AnalyzeQueryRequest {
+    #[prost(int64, tag = "2")]
+    pub start: i64,
+    #[prost(int64, tag = "3")]
+    pub end: i64,
+    /// A profile type with a selector in braces behind it.
+    #[prost(string, tag = "4")]
+    pub query: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct AnalyzeQueryResponse {
+    /// What the query would read, place by place.
+    #[prost(message, repeated, tag = "1")]
+    pub query_scopes: ::prost::alloc::vec::Vec<QueryScope>,
+    #[prost(message, optional, tag = "2")]
+    pub query_impact: ::core::option::Option<QueryImpact>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct QueryScope {
+    #[prost(string, tag = "1")]
+    pub component_type: ::prost::alloc::string::String,
+    #[prost(uint64, tag = "2")]
+    pub component_count: u64,
+    #[prost(uint64, tag = "3")]
+    pub block_count: u64,
+    #[prost(uint64, tag = "4")]
+    pub series_count: u64,
+    #[prost(uint64, tag = "5")]
+    pub profile_count: u64,
+    #[prost(uint64, tag = "6")]
+    pub sample_count: u64,
+    #[prost(uint64, tag = "7")]
+    pub index_bytes: u64,
+    #[prost(uint64, tag = "8")]
+    pub profile_bytes: u64,
+    #[prost(uint64, tag = "9")]
+    pub symbol_bytes: u64,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct QueryImpact {
+    #[prost(uint64, tag = "2")]
+    pub total_bytes_in_time_range: u64,
+    #[prost(uint64, tag = "3")]
+    pub total_queried_series: u64,
+    #[prost(bool, tag = "4")]
+    pub deduplication_needed: bool,
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -277,6 +353,35 @@ impl AsyncQueryType {
         }
     }
 }
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum HeatmapQueryType {
+    Unspecified = 0,
+    Individual = 1,
+    Span = 2,
+}
+impl HeatmapQueryType {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "HEATMAP_QUERY_TYPE_UNSPECIFIED",
+            Self::Individual => "HEATMAP_QUERY_TYPE_INDIVIDUAL",
+            Self::Span => "HEATMAP_QUERY_TYPE_SPAN",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "HEATMAP_QUERY_TYPE_UNSPECIFIED" => Some(Self::Unspecified),
+            "HEATMAP_QUERY_TYPE_INDIVIDUAL" => Some(Self::Individual),
+            "HEATMAP_QUERY_TYPE_SPAN" => Some(Self::Span),
+            _ => None,
+        }
+    }
+}
 /// The calls of `querier.v1.QuerierService`.
 pub trait QuerierService: Clone + Send + Sync + 'static {
     fn profile_types(
@@ -333,6 +438,28 @@ pub trait QuerierService: Clone + Send + Sync + 'static {
         &self,
         call: crate::wire::service::Call<DiffRequest>,
     ) -> impl Future<Output = crate::wire::service::CallResult<DiffResponse>> + Send;
+    fn select_heatmap(
+        &self,
+        call: crate::wire::service::Call<SelectHeatmapRequest>,
+    ) -> impl Future<
+        Output = crate::wire::service::CallResult<SelectHeatmapResponse>,
+    > + Send;
+    fn get_profile_stats(
+        &self,
+        call: crate::wire::service::Call<
+            crate::wire::proto::types::GetProfileStatsRequest,
+        >,
+    ) -> impl Future<
+        Output = crate::wire::service::CallResult<
+            crate::wire::proto::types::GetProfileStatsResponse,
+        >,
+    > + Send;
+    fn analyze_query(
+        &self,
+        call: crate::wire::service::Call<AnalyzeQueryRequest>,
+    ) -> impl Future<
+        Output = crate::wire::service::CallResult<AnalyzeQueryResponse>,
+    > + Send;
     fn route(&self, routes: &mut impl crate::wire::service::Routes) {
         let service = self.clone();
         routes
@@ -413,6 +540,33 @@ pub trait QuerierService: Clone + Send + Sync + 'static {
                 move |call| {
                     let service = service.clone();
                     async move { service.diff(call).await }
+                },
+            );
+        let service = self.clone();
+        routes
+            .unary(
+                "querier.v1.QuerierService/SelectHeatmap",
+                move |call| {
+                    let service = service.clone();
+                    async move { service.select_heatmap(call).await }
+                },
+            );
+        let service = self.clone();
+        routes
+            .unary(
+                "querier.v1.QuerierService/GetProfileStats",
+                move |call| {
+                    let service = service.clone();
+                    async move { service.get_profile_stats(call).await }
+                },
+            );
+        let service = self.clone();
+        routes
+            .unary(
+                "querier.v1.QuerierService/AnalyzeQuery",
+                move |call| {
+                    let service = service.clone();
+                    async move { service.analyze_query(call).await }
                 },
             );
     }
@@ -679,6 +833,49 @@ impl crate::wire::json::ToJson for SelectSeriesResponse {
     }
 }
 
+impl crate::wire::json::ToJson for SelectHeatmapRequest {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("profileTypeID", &self.profile_type_id);
+            out.field("labelSelector", &self.label_selector);
+            out.field("start", &self.start);
+            out.field("end", &self.end);
+            out.field("step", &self.step);
+            out.field("groupBy", &self.group_by);
+            out.field("queryType", &Some(self.query_type).filter(|value| *value != 0).map(|value| crate::wire::proto::querier::HeatmapQueryType::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
+            out.field("exemplarType", &Some(self.exemplar_type).filter(|value| *value != 0).map(|value| crate::wire::proto::types::ExemplarType::try_from(value).map(|value| value.as_str_name()).map_err(|_| value)));
+            out.field("limit", &self.limit);
+        });
+    }
+}
+
+impl crate::wire::json::Fields for SelectHeatmapRequest {
+    const NAMES: &'static [[&'static str; 2]] = &[["profileTypeID", "profile_typeID"], ["labelSelector", "label_selector"], ["start", "start"], ["end", "end"], ["step", "step"], ["groupBy", "group_by"], ["queryType", "query_type"], ["exemplarType", "exemplar_type"], ["limit", "limit"]];
+
+    fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
+        match index {
+            0 => map.next_value_seed(crate::wire::json::Field(&mut self.profile_type_id)),
+            1 => map.next_value_seed(crate::wire::json::Field(&mut self.label_selector)),
+            2 => map.next_value_seed(crate::wire::json::Field(&mut self.start)),
+            3 => map.next_value_seed(crate::wire::json::Field(&mut self.end)),
+            4 => map.next_value_seed(crate::wire::json::Field(&mut self.step)),
+            5 => map.next_value_seed(crate::wire::json::Field(&mut self.group_by)),
+            6 => map.next_value_seed(crate::wire::json::Enum(&mut self.query_type, |name| crate::wire::proto::querier::HeatmapQueryType::from_str_name(name).map(Into::into))),
+            7 => map.next_value_seed(crate::wire::json::Enum(&mut self.exemplar_type, |name| crate::wire::proto::types::ExemplarType::from_str_name(name).map(Into::into))),
+            8 => map.next_value_seed(crate::wire::json::Field(&mut self.limit)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl crate::wire::json::ToJson for SelectHeatmapResponse {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("series", &self.series);
+        });
+    }
+}
+
 impl crate::wire::json::ToJson for DiffRequest {
     fn write(&self, out: &mut crate::wire::json::Writer) {
         out.message(|out| {
@@ -739,6 +936,64 @@ impl crate::wire::json::ToJson for FlameGraphDiff {
             out.field("maxSelf", &self.max_self);
             out.field("leftTicks", &self.left_ticks);
             out.field("rightTicks", &self.right_ticks);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for AnalyzeQueryRequest {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("start", &self.start);
+            out.field("end", &self.end);
+            out.field("query", &self.query);
+        });
+    }
+}
+
+impl crate::wire::json::Fields for AnalyzeQueryRequest {
+    const NAMES: &'static [[&'static str; 2]] = &[["start", "start"], ["end", "end"], ["query", "query"]];
+
+    fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, map: &mut A) -> Result<(), A::Error> {
+        match index {
+            0 => map.next_value_seed(crate::wire::json::Field(&mut self.start)),
+            1 => map.next_value_seed(crate::wire::json::Field(&mut self.end)),
+            2 => map.next_value_seed(crate::wire::json::Field(&mut self.query)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl crate::wire::json::ToJson for AnalyzeQueryResponse {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("queryScopes", &self.query_scopes);
+            out.field("queryImpact", &self.query_impact);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for QueryScope {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("componentType", &self.component_type);
+            out.field("componentCount", &self.component_count);
+            out.field("blockCount", &self.block_count);
+            out.field("seriesCount", &self.series_count);
+            out.field("profileCount", &self.profile_count);
+            out.field("sampleCount", &self.sample_count);
+            out.field("indexBytes", &self.index_bytes);
+            out.field("profileBytes", &self.profile_bytes);
+            out.field("symbolBytes", &self.symbol_bytes);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for QueryImpact {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("totalBytesInTimeRange", &self.total_bytes_in_time_range);
+            out.field("totalQueriedSeries", &self.total_queried_series);
+            out.field("deduplicationNeeded", &self.deduplication_needed);
         });
     }
 }

@@ -60,6 +60,18 @@ pub struct LabelValuesResponse {
     #[prost(string, repeated, tag = "1")]
     pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetProfileStatsRequest {}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetProfileStatsResponse {
+    #[prost(bool, tag = "1")]
+    pub data_ingested: bool,
+    /// Unix time in milliseconds of the first and of the last profile; 0 without any.
+    #[prost(int64, tag = "2")]
+    pub oldest_profile_time: i64,
+    #[prost(int64, tag = "3")]
+    pub newest_profile_time: i64,
+}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Series {
     #[prost(message, repeated, tag = "1")]
@@ -67,13 +79,55 @@ pub struct Series {
     #[prost(message, repeated, tag = "2")]
     pub points: ::prost::alloc::vec::Vec<Point>,
 }
-#[derive(Clone, Copy, PartialEq, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Point {
     #[prost(double, tag = "1")]
     pub value: f64,
     /// The right edge of the step, in milliseconds.
     #[prost(int64, tag = "2")]
     pub timestamp: i64,
+    /// What stands for the point, at most one.
+    #[prost(message, repeated, tag = "4")]
+    pub exemplars: ::prost::alloc::vec::Vec<Exemplar>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HeatmapSeries {
+    #[prost(message, repeated, tag = "1")]
+    pub labels: ::prost::alloc::vec::Vec<LabelPair>,
+    #[prost(message, repeated, tag = "2")]
+    pub slots: ::prost::alloc::vec::Vec<HeatmapSlot>,
+}
+/// The values of one step: how many lie in which range of values.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HeatmapSlot {
+    /// The right edge of the step, in milliseconds.
+    #[prost(int64, tag = "1")]
+    pub timestamp: i64,
+    /// The smallest value of each range that counts something.
+    #[prost(double, repeated, tag = "2")]
+    pub y_min: ::prost::alloc::vec::Vec<f64>,
+    /// One number for each of them.
+    #[prost(int32, repeated, tag = "3")]
+    pub counts: ::prost::alloc::vec::Vec<i32>,
+    #[prost(message, repeated, tag = "4")]
+    pub exemplars: ::prost::alloc::vec::Vec<Exemplar>,
+}
+/// A profile, or a span in it.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Exemplar {
+    #[prost(int64, tag = "1")]
+    pub timestamp: i64,
+    #[prost(string, tag = "2")]
+    pub profile_id: ::prost::alloc::string::String,
+    #[prost(string, tag = "3")]
+    pub span_id: ::prost::alloc::string::String,
+    #[prost(int64, tag = "4")]
+    pub value: i64,
+    /// Of the profile's series.
+    #[prost(message, repeated, tag = "5")]
+    pub labels: ::prost::alloc::vec::Vec<LabelPair>,
+    #[prost(string, tag = "6")]
+    pub trace_id: ::prost::alloc::string::String,
 }
 /// Keeps only the stacks that start, at the root, with these functions.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -260,6 +314,32 @@ impl crate::wire::json::ToJson for LabelValuesResponse {
     }
 }
 
+impl crate::wire::json::ToJson for GetProfileStatsRequest {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|_| {});
+    }
+}
+
+impl crate::wire::json::Fields for GetProfileStatsRequest {
+    const NAMES: &'static [[&'static str; 2]] = &[];
+
+    fn read_field<'de, A: serde::de::MapAccess<'de>>(&mut self, index: usize, _: &mut A) -> Result<(), A::Error> {
+        match index {
+            _ => Ok(()),
+        }
+    }
+}
+
+impl crate::wire::json::ToJson for GetProfileStatsResponse {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("dataIngested", &self.data_ingested);
+            out.field("oldestProfileTime", &self.oldest_profile_time);
+            out.field("newestProfileTime", &self.newest_profile_time);
+        });
+    }
+}
+
 impl crate::wire::json::ToJson for Series {
     fn write(&self, out: &mut crate::wire::json::Writer) {
         out.message(|out| {
@@ -274,6 +354,40 @@ impl crate::wire::json::ToJson for Point {
         out.message(|out| {
             out.field("value", &self.value);
             out.field("timestamp", &self.timestamp);
+            out.field("exemplars", &self.exemplars);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for HeatmapSeries {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("labels", &self.labels);
+            out.field("slots", &self.slots);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for HeatmapSlot {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("timestamp", &self.timestamp);
+            out.field("yMin", &self.y_min);
+            out.field("counts", &self.counts);
+            out.field("exemplars", &self.exemplars);
+        });
+    }
+}
+
+impl crate::wire::json::ToJson for Exemplar {
+    fn write(&self, out: &mut crate::wire::json::Writer) {
+        out.message(|out| {
+            out.field("timestamp", &self.timestamp);
+            out.field("profileId", &self.profile_id);
+            out.field("spanId", &self.span_id);
+            out.field("value", &self.value);
+            out.field("labels", &self.labels);
+            out.field("traceId", &self.trace_id);
         });
     }
 }

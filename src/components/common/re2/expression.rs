@@ -21,7 +21,7 @@ pub(crate) struct Expression {
     program: Regex,
 }
 
-/// The groups of a match.
+/// The groups of a match, as texts.
 pub(crate) struct Groups<'t> {
     text: &'t str,
     captures: Captures,

@@ -1,0 +1,328 @@
+//! The calls of `querier.v1` beyond the first ones, over HTTP: pushed into a real store, and asked for before and after
+//! a flush.
+//!
+//! Expected values come from the pushed profiles themselves.
+
+use alluvium::profile::pprof::{self, Builder, Profile, SampleLabel, ValueType};
+use alluvium::profile::{Labels, RawProfile};
+use alluvium::server::ServerOptions;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::http_store::{CPU, Site, now_ms, push_some};
+
+/// The number in a field of an answer; 0 when it is left out.
+fn number(answer: &Value, field: &str) -> i64 {
+    match &answer[field] {
+        Value::Null => 0,
+        Value::String(text) => text.parse().unwrap(),
+        other => other.as_i64().unwrap(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_learns_from_when_until_when_it_has_profiles() {
+    let site = Site::new(ServerOptions::default()).await;
+    assert_eq!(site.ask("GetProfileStats", json!({})).await, (200, json!({})));
+    let pushed = push_some(&site).await;
+    let (start, _) = pushed.range();
+    for _ in 0..2 {
+        let (status, answer) = site.ask("GetProfileStats", json!({})).await;
+        assert_eq!((status, &answer["dataIngested"]), (200, &json!(true)));
+        assert_eq!(number(&answer, "oldestProfileTime"), start + 540_000);
+        assert_eq!(number(&answer, "newestProfileTime"), start + 585_000);
+        site.flush().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_profiles_of_another_tenant_do_not_count() {
+    let options = ServerOptions {
+        multi_tenant: true,
+        ..ServerOptions::default()
+    };
+    let site = Site::new(options).await;
+    let server = &site.server;
+    let push = server.post("/ingest?name=shop").header("x-scope-orgid", "one");
+    assert_eq!(push.body("main;work 3\n").send().await.unwrap().status(), 200);
+    for (tenant, ingested) in [("one", json!(true)), ("two", Value::Null)] {
+        for _ in 0..2 {
+            let call = server
+                .post("/querier.v1.QuerierService/GetProfileStats")
+                .header("content-type", "application/json")
+                .header("x-scope-orgid", tenant);
+            let answer = call.body("{}").send().await.unwrap().text().await.unwrap();
+            let answer: Value = serde_json::from_str(&answer).unwrap();
+            assert_eq!(answer["dataIngested"], ingested, "{tenant}: {answer}");
+            site.flush().await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_question_would_read_is_told_without_reading_it() {
+    let site = Site::new(ServerOptions::default()).await;
+    let pushed = push_some(&site).await;
+    let (start, end) = pushed.range();
+    let ask = |query: &str| json!({"start": start, "end": end, "query": query});
+    let all = ask(&format!("{CPU}{{}}"));
+    let (status, answer) = site.ask("AnalyzeQuery", all.clone()).await;
+    assert_eq!(status, 200, "{answer}");
+    let [head, tables] = [0, 1].map(|at| answer["queryScopes"][at].clone());
+    assert_eq!(
+        (&head["componentType"], number(&head, "blockCount")),
+        (&json!("head"), 1)
+    );
+    assert_eq!((number(&head, "profileCount"), number(&head, "seriesCount")), (4, 3));
+    let rows = number(&head, "sampleCount");
+    assert!(rows > 0, "{head}");
+    assert_eq!(
+        (&tables["componentType"], number(&tables, "blockCount")),
+        (&json!("tables"), 0)
+    );
+    assert_eq!(number(&answer["queryImpact"], "totalBytesInTimeRange"), 0);
+
+    site.flush().await;
+    let (_, answer) = site.ask("AnalyzeQuery", all).await;
+    let [head, tables] = [0, 1].map(|at| answer["queryScopes"][at].clone());
+    assert_eq!((number(&head, "blockCount"), number(&head, "profileCount")), (0, 0));
+    // A day has a file of each table, and a file has both types of a profile.
+    assert!([4, 8].contains(&number(&tables, "blockCount")), "{tables}");
+    assert_eq!(
+        (number(&tables, "profileCount"), number(&tables, "sampleCount")),
+        (8, 2 * rows)
+    );
+    let bytes = ["indexBytes", "profileBytes", "symbolBytes"].map(|field| number(&tables, field));
+    assert!(bytes.iter().all(|bytes| *bytes > 0), "{tables}");
+    let impact = &answer["queryImpact"];
+    assert_eq!(number(impact, "totalBytesInTimeRange"), bytes.iter().sum::<i64>());
+    assert_eq!(number(impact, "totalQueriedSeries"), 3);
+
+    for (query, series) in [("{service_name=\"cart\"}", 1), ("{service_name=\"none\"}", 0)] {
+        let (_, answer) = site.ask("AnalyzeQuery", ask(&format!("{CPU}{query}"))).await;
+        let impact = &answer["queryImpact"];
+        assert_eq!(number(impact, "totalQueriedSeries"), series, "{query}");
+        assert_eq!(number(impact, "totalBytesInTimeRange") > 0, series > 0, "{query}");
+    }
+    for (question, reason) in [
+        (ask(""), "query: there is no profile type"),
+        (ask("{}"), "query: there is no profile type"),
+        (ask(&format!("{CPU}{{")), "label selector"),
+        (json!({"query": format!("{CPU}{{}}")}), "missing time range"),
+    ] {
+        let (status, answer) = site.ask("AnalyzeQuery", question.clone()).await;
+        assert_eq!(status, 400, "{question}");
+        assert!(answer["message"].as_str().unwrap().contains(reason), "{answer}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_point_of_a_time_line_names_a_profile_that_can_be_asked_for() {
+    let site = Site::new(ServerOptions::default()).await;
+    let pushed = push_some(&site).await;
+    let (start, end) = pushed.range();
+    for _ in 0..2 {
+        let ask = json!({
+            "profileTypeID": CPU, "labelSelector": "{}", "start": start, "end": end, "step": 15,
+            "groupBy": ["service_name"], "exemplarType": "EXEMPLAR_TYPE_INDIVIDUAL",
+        });
+        let (status, answer) = site.ask("SelectSeries", ask.clone()).await;
+        assert_eq!(status, 200, "{answer}");
+        let mut total = 0;
+        for line in answer["series"].as_array().unwrap() {
+            for point in line["points"].as_array().unwrap() {
+                let [exemplar] = point["exemplars"].as_array().unwrap().as_slice() else {
+                    panic!("{point}")
+                };
+                assert_eq!(
+                    number(exemplar, "value"),
+                    point["value"].as_f64().unwrap() as i64,
+                    "one profile a step"
+                );
+                assert!(
+                    exemplar["labels"]
+                        .as_array()
+                        .unwrap()
+                        .contains(&json!({"name": "region", "value": "eu"}))
+                );
+                let one = json!({
+                    "profileTypeID": CPU, "labelSelector": "{}", "start": start, "end": end,
+                    "profileIdSelector": [exemplar["profileId"]],
+                });
+                let (_, graph) = site.ask("SelectMergeStacktraces", one).await;
+                assert_eq!(
+                    number(&graph["flamegraph"], "total"),
+                    number(exemplar, "value"),
+                    "{exemplar}"
+                );
+                total += number(exemplar, "value");
+            }
+        }
+        assert_eq!(total, pushed.total());
+
+        let mut plain = ask;
+        plain["exemplarType"] = json!("EXEMPLAR_TYPE_NONE");
+        let (_, answer) = site.ask("SelectSeries", plain).await;
+        assert!(!answer.to_string().contains("exemplars"), "{answer}");
+        site.flush().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_heatmap_counts_every_profile_once() {
+    let site = Site::new(ServerOptions::default()).await;
+    let pushed = push_some(&site).await;
+    let (start, end) = pushed.range();
+    let ask = json!({
+        "profileTypeID": CPU, "labelSelector": "{}", "start": start, "end": end, "step": 15,
+        "queryType": "HEATMAP_QUERY_TYPE_INDIVIDUAL", "exemplarType": "EXEMPLAR_TYPE_INDIVIDUAL", "limit": 10,
+    });
+    for _ in 0..2 {
+        let (status, answer) = site.ask("SelectHeatmap", ask.clone()).await;
+        assert_eq!(status, 200, "{answer}");
+        let slots = answer["series"][0]["slots"].as_array().unwrap();
+        assert_eq!(slots.len(), 4, "{answer}");
+        for slot in slots {
+            assert_eq!(slot["counts"], json!([1]), "{slot}");
+            assert!(
+                slot["yMin"][0].as_f64().unwrap() <= number(&slot["exemplars"][0], "value") as f64,
+                "{slot}"
+            );
+        }
+        site.flush().await;
+    }
+    for (query, exemplar) in [
+        ("HEATMAP_QUERY_TYPE_SPAN", "EXEMPLAR_TYPE_INDIVIDUAL"),
+        ("HEATMAP_QUERY_TYPE_INDIVIDUAL", "EXEMPLAR_TYPE_SPAN"),
+    ] {
+        let mut wrong = ask.clone();
+        wrong["queryType"] = json!(query);
+        wrong["exemplarType"] = json!(exemplar);
+        let (status, answer) = site.ask("SelectHeatmap", wrong).await;
+        assert_eq!(status, 400, "{answer}");
+        assert!(
+            answer["message"]
+                .as_str()
+                .unwrap()
+                .contains("of the kind of query_type"),
+            "{answer}"
+        );
+    }
+}
+
+/// Pushes a profile of `main` that calls `work` (7, in a span) and `idle` (30, in none).
+async fn push_span(site: &Site, time_ms: i64) {
+    let mut builder = Builder::new(Profile {
+        sample_types: vec![ValueType {
+            kind: "cpu",
+            unit: "nanoseconds",
+        }],
+        period_type: ValueType {
+            kind: "cpu",
+            unit: "nanoseconds",
+        },
+        time_nanos: time_ms * 1_000_000,
+        ..Profile::default()
+    });
+    let [main, work, idle] = ["main", "work", "idle"].map(|name| builder.named(name));
+    let ids = [
+        SampleLabel::Text("span_id", "00000000000000ab"),
+        SampleLabel::Text("trace_id", "0000000000000000000000000000cdef"),
+    ];
+    builder.sample([work, main], ids, &[7]);
+    builder.sample([idle, main], [], &[30]);
+    let profile = RawProfile {
+        labels: Labels::from_pairs([("__name__", "process_cpu"), ("service_name", "shop")]),
+        id: "".into(),
+        pprof: pprof::gzip(&pprof::encode(&builder.finish())).into(),
+    };
+    site.server.pusher().push(&[profile]).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_span_is_found_in_every_form() {
+    let site = Site::new(ServerOptions::default()).await;
+    let now = now_ms();
+    push_span(&site, now - 10_000).await;
+    let ask = json!({
+        "profileTypeID": CPU, "labelSelector": "{}", "start": now - 60_000, "end": now, "step": 60,
+        "spanSelector": ["00000000000000ab"], "exemplarType": "EXEMPLAR_TYPE_SPAN",
+        "queryType": "HEATMAP_QUERY_TYPE_SPAN",
+    });
+    let with = |name: &str, value: &str| {
+        let mut changed = ask.clone();
+        changed[name] = json!(value);
+        changed
+    };
+    for _ in 0..2 {
+        for call in ["SelectMergeStacktraces", "SelectMergeSpanProfile"] {
+            let (_, answer) = site.ask(call, ask.clone()).await;
+            assert_eq!(
+                answer["flamegraph"]["names"],
+                json!(["total", "main", "work"]),
+                "{call}"
+            );
+            assert_eq!(number(&answer["flamegraph"], "total"), 7, "{call}");
+        }
+        let (_, answer) = site
+            .ask("SelectMergeSpanProfile", with("format", "PROFILE_FORMAT_TREE"))
+            .await;
+        let tree = STANDARD.decode(answer["tree"].as_str().unwrap()).unwrap();
+        assert!(String::from_utf8_lossy(&tree).contains("work"), "{tree:?}");
+        assert_eq!(answer.get("flamegraph"), None);
+        for format in ["PROFILE_FORMAT_DOT", "PROFILE_FORMAT_PPROF"] {
+            let (status, answer) = site.ask("SelectMergeSpanProfile", with("format", format)).await;
+            assert_eq!((status, &answer["code"]), (501, &json!("unimplemented")), "{format}");
+        }
+        let (_, answer) = site.ask("SelectSeries", ask.clone()).await;
+        let (_, heatmap) = site.ask("SelectHeatmap", ask.clone()).await;
+        let slot = &heatmap["series"][0]["slots"][0];
+        assert_eq!(
+            (&slot["counts"], &slot["yMin"]),
+            (&json!([1]), &json!([7.0])),
+            "{heatmap}"
+        );
+        for exemplar in [&answer["series"][0]["points"][0]["exemplars"][0], &slot["exemplars"][0]] {
+            assert_eq!(exemplar["spanId"], json!("00000000000000ab"), "{exemplar}");
+            assert_eq!(
+                exemplar["traceId"],
+                json!("0000000000000000000000000000cdef"),
+                "{exemplar}"
+            );
+            assert_eq!(number(exemplar, "value"), 7, "{exemplar}");
+        }
+        site.flush().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stack_trace_selectors_narrow_time_lines_and_cut_merged_profiles() {
+    let site = Site::new(ServerOptions::default()).await;
+    let now = now_ms();
+    push_span(&site, now - 10_000).await;
+    let ask = |selector: Value| {
+        json!({
+            "profileTypeID": CPU, "labelSelector": "{}", "start": now - 60_000, "end": now, "step": 60,
+            "stackTraceSelector": selector, "format": "PROFILE_FORMAT_PPROF",
+        })
+    };
+    let below = ask(json!({"callSite": [{"name": "main"}, {"name": "idle"}]}));
+    let (_, answer) = site.ask("SelectSeries", below.clone()).await;
+    assert_eq!(answer["series"][0]["points"][0]["value"], json!(30.0), "{answer}");
+    let (_, answer) = site.ask("SelectMergeProfile", below).await;
+    assert_eq!(answer["sample"][0]["value"], json!(["30"]), "{answer}");
+
+    let ends = ask(json!({"goPgo": {"keepLocations": 1, "aggregateCallees": true}}));
+    let (_, by_format) = site.ask("SelectMergeStacktraces", ends.clone()).await;
+    let (_, by_call) = site.ask("SelectMergeProfile", ends).await;
+    assert_eq!(by_format["pprof"]["profile"], by_call);
+    let samples = by_call["sample"].as_array().unwrap();
+    assert_eq!(samples.len(), 2, "{by_call}");
+    assert!(
+        samples
+            .iter()
+            .all(|sample| sample["locationId"].as_array().unwrap().len() == 1),
+        "{by_call}"
+    );
+}

@@ -1,0 +1,64 @@
+//! Options with which a server is started: all that flags and file may say.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::admin::browser::AllowedHosts;
+use crate::app::overrides::OverridesFile;
+use crate::query::QueryLimits;
+use crate::server::ServerOptions;
+use crate::server::postgres::PostgresOptions;
+use crate::store::TenantLimits;
+use crate::store::bucket::BucketOptions;
+use crate::store::clock::Clock;
+use crate::store::maintenance::MaintenanceConfig;
+
+/// Default address of the server.
+pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:4040";
+/// Default data folder of the server.
+pub(crate) const DEFAULT_DATA: &str = "./alluvium-data";
+
+/// Options with which a server is started.
+#[derive(Debug, Clone)]
+pub(crate) struct ServeOptions {
+    // `host:port`.
+    pub listen: String,
+    /// Host names of the port that browsers may use, besides the names of this machine.
+    pub allowed_hosts: AllowedHosts,
+    pub data: PathBuf,
+    /// Age at which a head is flushed.
+    pub flush_age: Duration,
+    pub limits: TenantLimits,
+    /// The file with limits of single tenants, if there is one.
+    pub overrides: Option<OverridesFile>,
+    /// Merging, retention and deletion of files.
+    pub maintenance: MaintenanceConfig,
+    pub query: QueryLimits,
+    pub http: ServerOptions,
+    /// The PostgreSQL port, if there is one.
+    pub postgres: Option<PostgresOptions>,
+    /// Source of the current time for the store.
+    pub clock: Clock,
+    /// The bucket that holds the tables; `None` for local files.
+    pub bucket: Option<BucketOptions>,
+}
+
+impl ServeOptions {
+    /// A server without any configuration.
+    pub(crate) fn new(listen: &str, data: &Path) -> Self {
+        Self {
+            listen: listen.to_owned(),
+            allowed_hosts: AllowedHosts::default(),
+            data: data.to_owned(),
+            flush_age: Duration::from_mins(5),
+            limits: TenantLimits::default(),
+            overrides: None,
+            maintenance: MaintenanceConfig::default(),
+            query: QueryLimits::default(),
+            http: ServerOptions::default(),
+            postgres: None,
+            clock: Clock::default(),
+            bucket: None,
+        }
+    }
+}
