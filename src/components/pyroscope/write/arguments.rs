@@ -6,21 +6,14 @@ use std::time::Duration;
 
 use crate::components::common::http_client::HttpClientArguments;
 use crate::components::common::http_values::{HttpUrl, PlainHeaders};
+use crate::components::common::outbox::{QueueArguments, Settings};
 use crate::components::pyroscope::write::labels::is_label_name;
-use crate::components::pyroscope::write::queue::Limits;
 use crate::lang::argument_error::ArgumentError;
-use crate::lang::attribute::{ByteSize, FromValue, Interval, Natural, Positive, wrong};
+use crate::lang::attribute::{FromValue, Interval, Natural, wrong};
 use crate::lang::body::arguments;
 use crate::lang::schema::Kind;
 use crate::lang::value::Value;
 use crate::wire::client::ClientOptions;
-
-/// Smallest queue that is accepted, in bytes: below it a single profile may not fit.
-const MIN_QUEUE_BYTES: u64 = 1 << 20;
-/// Bytes that may wait when `max_bytes` is null.
-const DEFAULT_QUEUE_BYTES: u64 = 512 << 20;
-/// Bytes of a batch when `batch_max_bytes` is null.
-const DEFAULT_BATCH_BYTES: u64 = 1 << 20;
 
 arguments! {
     /// Arguments of `pyroscope.write`.
@@ -68,24 +61,6 @@ arguments! {
     }
     shared { client: HttpClientArguments }
     check EndpointArguments::check;
-}
-
-arguments! {
-    /// The body of `endpoint > queue { }`.
-    pub(crate) struct QueueArguments {
-        /// Bytes of profiles in one request; a larger profile goes alone.
-        batch_max_bytes: Option<ByteSize> = "1MiB",
-        /// Profiles in one request.
-        batch_max_profiles: Positive = 256,
-        /// How long a profile may wait for others to share its request.
-        batch_wait: Duration = "200ms",
-        /// Profiles that wait longer are dropped and counted.
-        max_age: Interval = "24h",
-        /// Bytes that may wait; beyond them the oldest profiles are dropped and counted. A number or a text such as
-        /// "512MiB".
-        max_bytes: Option<ByteSize> = "512MiB",
-    }
-    check QueueArguments::check;
 }
 
 arguments! {
@@ -156,32 +131,23 @@ impl EndpointArguments {
         options
     }
 
+    /// Waits, bounds and limits of time.
+    pub(crate) fn settings(&self) -> Settings {
+        Settings {
+            endpoint: self.url.written().clone(),
+            timeout: self.remote_timeout.get(),
+            min_backoff: self.min_backoff_period.get(),
+            max_backoff: self.max_backoff_period.get(),
+            max_retries: self.max_backoff_retries.get(),
+            retries_429: self.retry_on_http_429,
+            queue: self.queue.clone(),
+        }
+    }
+
     fn check(&self) -> Result<(), ArgumentError> {
         if self.min_backoff_period > self.max_backoff_period {
             let message = "min_backoff_period must not be greater than max_backoff_period";
             return Err(ArgumentError::new("min_backoff_period", message));
-        }
-        Ok(())
-    }
-}
-
-impl QueueArguments {
-    /// The bounds of the queue in size and age.
-    pub(crate) fn limits(&self) -> Limits {
-        Limits {
-            max_bytes: self.max_bytes.map_or(DEFAULT_QUEUE_BYTES, ByteSize::get),
-            max_age: self.max_age.get(),
-        }
-    }
-
-    /// Bytes of profiles in one request.
-    pub(crate) fn batch_bytes(&self) -> u64 {
-        self.batch_max_bytes.map_or(DEFAULT_BATCH_BYTES, ByteSize::get)
-    }
-
-    fn check(&self) -> Result<(), ArgumentError> {
-        if self.limits().max_bytes < MIN_QUEUE_BYTES {
-            return Err(ArgumentError::new("max_bytes", "max_bytes must be at least 1MiB"));
         }
         Ok(())
     }

@@ -2,18 +2,18 @@
 //!
 //! In: profiles of a batch. Out: an [`Outcome`] for the batch as a whole. Nothing is retried here.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures::StreamExt as _;
 use futures::stream;
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 
+use crate::base::BoxFuture;
+use crate::components::common::outbox::{Deliver, Failure, FailureKind, Outcome, Sending};
 use crate::components::pyroscope::write::arguments::EndpointArguments;
-use crate::components::pyroscope::write::failure::{Failure, FailureKind};
-use crate::components::pyroscope::write::metrics::EndpointMetrics;
 use crate::components::pyroscope::write::parcel::{self, Content, Parcel};
-use crate::pipeline::component::live::{Entry, LiveHandle, Outcome as LiveOutcome};
+use crate::pipeline::component::live::{Entry, Outcome as LiveOutcome};
 use crate::profile::upload::Upload;
 use crate::profile::{RawProfile, SinkError};
 use crate::wire::call::{CallError, Caller};
@@ -24,33 +24,23 @@ use crate::wire::refusals::{self, Refused};
 /// Concurrent requests of one batch, so that uploads and tenants do not wait for each other's round trips.
 const AT_ONCE: usize = 8;
 
-/// How the requests with a batch ended.
-pub(super) enum Outcome {
-    /// The endpoint took the whole batch.
-    Taken,
-    /// The endpoint names the profiles that it refused; it took the others.
-    Partly(Vec<Refused>, Failure),
-    /// The endpoint took no profile.
-    Failed(Failure),
-}
-
 /// Sends batches to one endpoint.
-pub(super) struct Delivery<'a> {
-    /// Live views of what is sent.
-    pub live: &'a LiveHandle,
-    /// The metrics of this endpoint.
-    pub metrics: &'a EndpointMetrics,
+pub(super) struct Delivery {
     /// The HTTP client for its requests.
-    pub client: &'a HttpClient,
+    pub client: HttpClient,
     /// How the endpoint is configured.
-    pub arguments: &'a EndpointArguments,
-    /// Longest time of a request.
-    pub timeout: Duration,
+    pub arguments: EndpointArguments,
 }
 
-impl Delivery<'_> {
+impl Deliver for Delivery {
+    fn deliver<'a>(&'a self, profiles: &'a [RawProfile], sending: Sending<'a>) -> BoxFuture<'a, Outcome> {
+        Box::pin(self.send_all(profiles, sending))
+    }
+}
+
+impl Delivery {
     /// Sends the profiles, several requests at a time.
-    pub(super) async fn deliver(&self, profiles: &[RawProfile]) -> Outcome {
+    async fn send_all(&self, profiles: &[RawProfile], sending: Sending<'_>) -> Outcome {
         let headers = match self.client.headers().await {
             Ok(headers) => headers,
             Err(error) => return Outcome::Failed(Failure::of_endpoint(error.to_string())),
@@ -60,12 +50,12 @@ impl Delivery<'_> {
         if let [_] = parcels.as_slice()
             && let Some(only) = parcels.pop()
         {
-            return self.send(&only, headers).await;
+            return self.send(&only, headers, sending).await;
         }
         let sent = stream::iter(parcels).map(|parcel| {
             let headers = headers.clone();
             async move {
-                let outcome = self.send(&parcel, headers).await;
+                let outcome = self.send(&parcel, headers, sending).await;
                 (parcel.places, outcome)
             }
         });
@@ -73,10 +63,10 @@ impl Delivery<'_> {
     }
 
     /// Sends one request and judges its answer.
-    async fn send(&self, parcel: &Parcel, headers: HeaderMap) -> Outcome {
+    async fn send(&self, parcel: &Parcel, headers: HeaderMap, sending: Sending<'_>) -> Outcome {
         let mut caller = Caller::new(self.client.client().clone(), self.arguments.url.url().clone())
             .with_headers(headers)
-            .with_timeout(self.timeout);
+            .with_timeout(sending.timeout);
         if let Some(tenant) = &parcel.tenant {
             caller = caller.with_tenant(tenant);
         }
@@ -86,9 +76,9 @@ impl Delivery<'_> {
             Content::Upload(upload, query) => (self.ingest(caller, upload, query).await, upload.body.len()),
         };
         let duration = started.elapsed();
-        self.metrics.latency.observe(duration.as_secs_f64());
+        sending.metrics.latency.observe(duration.as_secs_f64());
         let tell = |outcome: LiveOutcome| {
-            self.live.tell(|| Entry::Write {
+            sending.live.tell(|| Entry::Write {
                 endpoint: self.arguments.url.written().clone(),
                 profiles: parcel.places.len(),
                 bytes,
@@ -98,17 +88,17 @@ impl Delivery<'_> {
         };
         let error = match answer {
             Ok(()) => {
-                self.metrics.request("ok");
+                sending.metrics.request("ok");
                 tell(LiveOutcome::Good("taken"));
                 return Outcome::Taken;
             }
             Err(error) => error,
         };
-        let failure = Failure::of_call(&error, self.arguments);
+        let failure = Failure::of_call(&error, sending.settings);
         if let Content::Push(profiles) = &parcel.content
             && let Some(refused) = refusals::of_error(&error, profiles)
         {
-            self.metrics.request("partial");
+            sending.metrics.request("partial");
             tell(LiveOutcome::Bad("partly refused", failure.message.clone()));
             return Outcome::Partly(refused, failure);
         }
@@ -116,7 +106,7 @@ impl Delivery<'_> {
             FailureKind::Profiles | FailureKind::TooLarge => "refused",
             FailureKind::Server | FailureKind::Endpoint => "failed",
         };
-        self.metrics.request(word);
+        sending.metrics.request(word);
         tell(LiveOutcome::Bad(word, failure.message.clone()));
         Outcome::Failed(failure)
     }

@@ -13,14 +13,13 @@ use parking_lot::Mutex;
 use rand::Rng as _;
 
 use crate::base::Shutdown;
-use crate::components::pyroscope::write::arguments::EndpointArguments;
-use crate::components::pyroscope::write::delivery::{Delivery, Outcome};
-use crate::components::pyroscope::write::failure::{Failure, FailureKind, is_final};
-use crate::components::pyroscope::write::metrics::{DropReason, EndpointMetrics};
-use crate::components::pyroscope::write::queue::{Batch, Queue};
+use crate::components::common::outbox::delivery::{Deliver, Outcome, Sending};
+use crate::components::common::outbox::failure::{Failure, FailureKind, is_final};
+use crate::components::common::outbox::metrics::{DropReason, EndpointMetrics};
+use crate::components::common::outbox::queue::{Batch, Queue};
+use crate::components::common::outbox::settings::Settings;
 use crate::pipeline::component::live::LiveHandle;
 use crate::profile::RawProfile;
-use crate::wire::client::HttpClient;
 use crate::wire::refusals::Refused;
 
 /// Failures in a row after which the endpoint counts as unhealthy.
@@ -56,17 +55,17 @@ impl EndpointState {
 pub(super) struct Sender {
     /// The component, for logs and live views.
     pub live: LiveHandle,
-    /// How the endpoint is configured.
-    pub arguments: EndpointArguments,
+    /// How the endpoint is sent to.
+    pub settings: Settings,
     /// The queue that holds its profiles.
     pub queue: Arc<Queue>,
     /// The metrics of this endpoint.
     pub metrics: EndpointMetrics,
-    /// The HTTP client for its requests.
-    pub client: HttpClient,
+    /// What makes requests to it.
+    pub delivery: Arc<dyn Deliver>,
     /// Its state, for health and debug info.
     pub state: Mutex<EndpointState>,
-    /// Largest batch in bytes: that of the arguments, or less after the endpoint refused one as too large.
+    /// Largest batch in bytes: that of the settings, or less after the endpoint refused one as too large.
     pub batch_bytes: AtomicU64,
     /// When refusals were logged last, and how many came since.
     pub refusals: Mutex<(Option<Instant>, u64)>,
@@ -80,7 +79,7 @@ impl Sender {
     pub(super) async fn run(self: Arc<Self>, stop: Shutdown, shutdown: Shutdown) {
         while self.wait_for_work(&stop).await {
             let is_shorter = tokio::select! {
-                is_shorter = self.send_batch(self.arguments.remote_timeout.get()) => is_shorter,
+                is_shorter = self.send_batch(self.settings.timeout) => is_shorter,
                 // The batch is still in the queue and is sent again later.
                 () = after(&stop, DRAIN) => return,
             };
@@ -109,7 +108,7 @@ impl Sender {
             }
             self.queue.expire();
             let waiting = self.queue.waiting();
-            let queue = &self.arguments.queue;
+            let queue = &self.settings.queue;
             if waiting.profiles > 0 {
                 let max_bytes = self.batch_bytes.load(Ordering::Relaxed);
                 let is_full = waiting.bytes >= max_bytes || waiting.profiles >= queue.batch_max_profiles.get() as u64;
@@ -133,8 +132,8 @@ impl Sender {
 
     /// Waits before the next attempt; false at the shutdown.
     async fn back_off(&self, shutdown: &Shutdown) -> bool {
-        let least = self.arguments.min_backoff_period.get();
-        let most = self.arguments.max_backoff_period.get();
+        let least = self.settings.min_backoff;
+        let most = self.settings.max_backoff;
         let failures = self.state.lock().failures.max(1);
         let doubled = least.saturating_mul(1 << (failures - 1).min(20)).min(most);
         // Half fixed, half random, so that many collectors do not come back at once.
@@ -157,7 +156,7 @@ impl Sender {
     async fn send_batch(&self, timeout: Duration) -> bool {
         let queue = self.queue.clone();
         let max_bytes = self.batch_bytes.load(Ordering::Relaxed);
-        let max_profiles = self.arguments.queue.batch_max_profiles.get();
+        let max_profiles = self.settings.queue.batch_max_profiles.get();
         let Ok(batch) = tokio::task::spawn_blocking(move || queue.take(max_bytes, max_profiles)).await else {
             return false;
         };
@@ -184,7 +183,7 @@ impl Sender {
                     let half = (batch.bytes / 2).max(1);
                     self.batch_bytes.store(half, Ordering::Relaxed);
                     tracing::info!(
-                        component = %self.live.id(), endpoint = %self.arguments.url.written(), bytes = half,
+                        component = %self.live.id(), endpoint = %self.settings.endpoint, bytes = half,
                         "endpoint takes smaller requests only, batches are made smaller"
                     );
                     self.finish(Vec::new()).await;
@@ -218,7 +217,7 @@ impl Sender {
         let mut is_explained = true;
         for Refused { index, error } in refused {
             match error {
-                Some(error) if is_final(error.kind, &self.arguments) => {
+                Some(error) if is_final(error.kind, &self.settings) => {
                     self.reject(std::slice::from_ref(&batch.profiles[index]), &error.message);
                     done.insert(index);
                 }
@@ -302,26 +301,25 @@ impl Sender {
     }
 
     fn is_patience_over(&self) -> bool {
-        let retries = self.arguments.max_backoff_retries.get();
+        let retries = self.settings.max_retries;
         retries > 0 && self.state.lock().failures >= retries
     }
 
     /// Sends profiles, without trying again.
     async fn push(&self, profiles: &[RawProfile], timeout: Duration) -> Outcome {
-        let delivery = Delivery {
+        let sending = Sending {
             live: &self.live,
             metrics: &self.metrics,
-            client: &self.client,
-            arguments: &self.arguments,
+            settings: &self.settings,
             timeout,
         };
-        delivery.deliver(profiles).await
+        self.delivery.deliver(profiles, sending).await
     }
 
     /// Waits as long as the server asked for, within the configured bound.
     async fn honour(&self, failure: &Failure) {
         if let Some(wait) = failure.retry_after {
-            tokio::time::sleep(wait.min(self.arguments.max_backoff_period.get()).min(DRAIN)).await;
+            tokio::time::sleep(wait.min(self.settings.max_backoff).min(DRAIN)).await;
         }
     }
 
@@ -349,7 +347,7 @@ impl Sender {
         };
         if let Some(profile) = profiles.first() {
             tracing::warn!(
-                component = %self.live.id(), endpoint = %self.arguments.url.written(),
+                component = %self.live.id(), endpoint = %self.settings.endpoint,
                 refused, labels = %profile.labels,
                 error = %reason, "endpoint refused profiles, they are dropped"
             );
@@ -367,7 +365,7 @@ impl Sender {
             was_unhealthy
         };
         if was_unhealthy {
-            tracing::info!(component = %self.live.id(), endpoint = %self.arguments.url.written(),
+            tracing::info!(component = %self.live.id(), endpoint = %self.settings.endpoint,
             "endpoint takes profiles again");
             (self.on_health)();
         }
@@ -381,7 +379,7 @@ impl Sender {
             state.failures
         };
         tracing::warn!(
-            component = %self.live.id(), endpoint = %self.arguments.url.written(), failures, error = %failure.message,
+            component = %self.live.id(), endpoint = %self.settings.endpoint, failures, error = %failure.message,
             "cannot send profiles, they stay in the queue"
         );
         if failures >= UNHEALTHY_FAILURES {

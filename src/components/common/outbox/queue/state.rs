@@ -10,10 +10,10 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::base::segment;
-use crate::components::pyroscope::write::metrics::{DropReason, EndpointMetrics};
-use crate::components::pyroscope::write::queue::cursor::Cursor;
-use crate::components::pyroscope::write::queue::files::segment_path;
-use crate::components::pyroscope::write::queue::record;
+use crate::components::common::outbox::metrics::{DropReason, EndpointMetrics};
+use crate::components::common::outbox::queue::cursor::Cursor;
+use crate::components::common::outbox::queue::files::segment_path;
+use crate::components::common::outbox::queue::record;
 
 /// Size at which a segment is closed; disk space is given back in steps of it.
 pub(super) const SEGMENT_BYTES: u64 = 8 << 20;

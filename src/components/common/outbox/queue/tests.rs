@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::components::pyroscope::write::metrics::{EndpointMetrics, WriteMetrics};
-use crate::components::pyroscope::write::queue::state::SEGMENT_BYTES;
-use crate::components::pyroscope::write::queue::{Limits, Queue, now_ms, record};
+use crate::components::common::outbox::metrics::{EndpointMetrics, MetricNames, OutboxMetrics};
+use crate::components::common::outbox::queue::state::SEGMENT_BYTES;
+use crate::components::common::outbox::queue::{Limits, Queue, now_ms, record};
 use crate::profile::{Labels, RawProfile};
 use crate::telemetry::metrics::Scope;
 
@@ -15,8 +15,22 @@ const LIMITS: Limits = Limits {
     max_age: Duration::from_hours(1),
 };
 
+const NAMES: MetricNames = MetricNames {
+    sent_profiles: "test_sent_profiles",
+    sent_bytes: "test_sent_bytes",
+    dropped_profiles: "test_dropped_profiles",
+    dropped_bytes: "test_dropped_bytes",
+    dropped_profiles_by_reason: "test_dropped_profiles_by_reason",
+    retries: "test_retries",
+    requests: "test_requests",
+    latency: "test_latency",
+    queue_profiles: "test_queue_profiles",
+    queue_bytes: "test_queue_bytes",
+    queue_oldest_age: "test_queue_oldest_age_seconds",
+};
+
 fn metrics() -> EndpointMetrics {
-    WriteMetrics::new(&Scope::new()).endpoint("test")
+    OutboxMetrics::new(&Scope::new(), &NAMES).endpoint("test")
 }
 
 fn open(folder: &Path) -> Queue {

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::base::segment;
-use crate::components::pyroscope::write::metrics::{DropReason, EndpointMetrics};
+use crate::components::common::outbox::metrics::{DropReason, EndpointMetrics};
 use crate::profile::RawProfile;
 
 mod cursor;

@@ -1,4 +1,4 @@
-//! Gauges of the queues of `pyroscope.write`, which are looked at when the metrics are read. The names are ours: Alloy
+//! Gauges of the queues of a component, which are looked at when the metrics are read. The names are ours: Alloy
 //! has no queue on disk.
 
 use std::fmt;
@@ -8,7 +8,8 @@ use parking_lot::RwLock;
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
 
-use crate::components::pyroscope::write::queue::{Queue, Waiting};
+use crate::components::common::outbox::metrics::MetricNames;
+use crate::components::common::outbox::queue::{Queue, Waiting};
 use crate::telemetry::metrics::Scope;
 
 /// Queues by URL of their endpoint.
@@ -23,21 +24,17 @@ pub(super) struct QueueGauges {
 
 impl QueueGauges {
     /// Makes the gauges and registers them in `scope`.
-    pub(super) fn new(scope: &Scope) -> Self {
+    pub(super) fn new(scope: &Scope, names: &MetricNames) -> Self {
         let gauges = Self { queues: Arc::default() };
         let rows: [GaugeRow; 3] = [
+            (names.queue_profiles, "Profiles that wait for the endpoint", |waiting| {
+                waiting.profiles as f64
+            }),
+            (names.queue_bytes, "Bytes that wait for the endpoint", |waiting| {
+                waiting.bytes as f64
+            }),
             (
-                "pyroscope_write_queue_profiles",
-                "Profiles that wait for the endpoint",
-                |waiting| waiting.profiles as f64,
-            ),
-            (
-                "pyroscope_write_queue_bytes",
-                "Bytes that wait for the endpoint",
-                |waiting| waiting.bytes as f64,
-            ),
-            (
-                "pyroscope_write_queue_oldest_age_seconds",
+                names.queue_oldest_age,
                 "Age of the oldest profile that waits for the endpoint",
                 |waiting| waiting.oldest_age.as_secs_f64(),
             ),

@@ -1,10 +1,26 @@
-//! Metrics of the requests of `pyroscope.write`, with Alloy's names where Alloy has the metric.
+//! Metrics of the requests to endpoints. With the prefix of `pyroscope.write` they have Alloy's names where Alloy has
+//! the metric.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 
 use crate::telemetry::metrics::Scope;
+
+/// Names of the metrics of a component, written out so that they can be searched for.
+pub(crate) struct MetricNames {
+    pub sent_profiles: &'static str,
+    pub sent_bytes: &'static str,
+    pub dropped_profiles: &'static str,
+    pub dropped_bytes: &'static str,
+    pub dropped_profiles_by_reason: &'static str,
+    pub retries: &'static str,
+    pub requests: &'static str,
+    pub latency: &'static str,
+    pub queue_profiles: &'static str,
+    pub queue_bytes: &'static str,
+    pub queue_oldest_age: &'static str,
+}
 
 type Labels = Vec<(&'static str, String)>;
 
@@ -13,7 +29,7 @@ const LATENCY_SECONDS: [f64; 12] = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 
 
 /// Why a profile did not reach an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum DropReason {
+pub(crate) enum DropReason {
     /// The queue was larger than `max_bytes`; this was its oldest profile.
     QueueSize,
     /// It waited longer than `max_age`.
@@ -44,7 +60,7 @@ impl DropReason {
 
 /// Metrics of the component, by endpoint.
 #[derive(Clone)]
-pub(super) struct WriteMetrics {
+pub(super) struct OutboxMetrics {
     sent_profiles: Family<Labels, Counter>,
     sent_bytes: Family<Labels, Counter>,
     dropped_profiles: Family<Labels, Counter>,
@@ -55,7 +71,7 @@ pub(super) struct WriteMetrics {
     latency: Family<Labels, Histogram, fn() -> Histogram>,
 }
 
-impl Default for WriteMetrics {
+impl Default for OutboxMetrics {
     fn default() -> Self {
         Self {
             sent_profiles: Family::default(),
@@ -70,39 +86,39 @@ impl Default for WriteMetrics {
     }
 }
 
-impl WriteMetrics {
+impl OutboxMetrics {
     /// Makes the handles and registers them in `scope`.
-    pub(super) fn new(scope: &Scope) -> Self {
+    pub(super) fn new(scope: &Scope, names: &MetricNames) -> Self {
         let metrics = Self::default();
         let counters: [(_, _, &Family<Labels, Counter>); 7] = [
             (
-                "pyroscope_write_sent_profiles",
+                names.sent_profiles,
                 "Profiles that the endpoint took",
                 &metrics.sent_profiles,
             ),
             (
-                "pyroscope_write_sent_bytes",
+                names.sent_bytes,
                 "Bytes of profiles that the endpoint took",
                 &metrics.sent_bytes,
             ),
             (
-                "pyroscope_write_dropped_profiles",
+                names.dropped_profiles,
                 "Profiles that did not reach the endpoint",
                 &metrics.dropped_profiles,
             ),
             (
-                "pyroscope_write_dropped_bytes",
+                names.dropped_bytes,
                 "Bytes of profiles that did not reach the endpoint",
                 &metrics.dropped_bytes,
             ),
             (
-                "pyroscope_write_dropped_profiles_by_reason",
+                names.dropped_profiles_by_reason,
                 "Profiles that did not reach the endpoint, by reason",
                 &metrics.dropped_by_reason,
             ),
-            ("pyroscope_write_retries", "Requests sent again", &metrics.retries),
+            (names.retries, "Requests sent again", &metrics.retries),
             (
-                "pyroscope_write_requests",
+                names.requests,
                 "Requests to the endpoint, by outcome",
                 &metrics.requests,
             ),
@@ -111,7 +127,7 @@ impl WriteMetrics {
             scope.register(name, help, family.clone());
         }
         scope.register(
-            "pyroscope_write_latency",
+            names.latency,
             "Seconds that a request to the endpoint took",
             metrics.latency.clone(),
         );
@@ -139,7 +155,7 @@ impl WriteMetrics {
 
 /// Handles for one endpoint.
 #[derive(Clone)]
-pub(super) struct EndpointMetrics {
+pub(crate) struct EndpointMetrics {
     sent_profiles: Counter,
     sent_bytes: Counter,
     dropped_profiles: Counter,
@@ -148,7 +164,7 @@ pub(super) struct EndpointMetrics {
     pub retries: Counter,
     /// Seconds from request to answer.
     pub latency: Histogram,
-    all: WriteMetrics,
+    all: OutboxMetrics,
     endpoint: String,
 }
 
@@ -160,7 +176,7 @@ impl EndpointMetrics {
     }
 
     /// Counts what did not reach the endpoint.
-    pub(super) fn dropped(&self, reason: DropReason, profiles: u64, bytes: u64) {
+    pub(crate) fn dropped(&self, reason: DropReason, profiles: u64, bytes: u64) {
         self.dropped_profiles.inc_by(profiles);
         self.dropped_bytes.inc_by(bytes);
         let labels = vec![
@@ -171,7 +187,7 @@ impl EndpointMetrics {
     }
 
     /// Counts a request: `ok`, `partial`, `refused`, `failed`.
-    pub(super) fn request(&self, outcome: &'static str) {
+    pub(crate) fn request(&self, outcome: &'static str) {
         let labels = vec![("endpoint", self.endpoint.clone()), ("outcome", outcome.to_owned())];
         self.all.requests.get_or_create_owned(&labels).inc();
     }

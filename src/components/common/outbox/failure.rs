@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use crate::components::pyroscope::write::arguments::EndpointArguments;
+use crate::components::common::outbox::settings::Settings;
 use crate::profile::SinkErrorKind;
 use crate::wire::call::CallError;
 use crate::wire::connect::Code;
 
 /// Why a request failed, and what follows from it.
 #[derive(Clone)]
-pub(super) struct Failure {
+pub(crate) struct Failure {
     /// What failed, for logs and health.
     pub message: String,
     /// What it says about trying again.
@@ -20,7 +20,7 @@ pub(super) struct Failure {
 
 /// The cause of a failure. What most calls for a retry comes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum FailureKind {
+pub(crate) enum FailureKind {
     /// The endpoint cannot take anything now: network, timeout, 429, 502, 503, 504, credentials, wrong path.
     Endpoint,
     /// The endpoint failed on this request (500 and the like), perhaps because of the profiles.
@@ -33,7 +33,7 @@ pub(super) enum FailureKind {
 
 impl FailureKind {
     /// The kind of error for a single profile.
-    pub(super) fn of_sink(self) -> SinkErrorKind {
+    pub(crate) fn of_sink(self) -> SinkErrorKind {
         match self {
             Self::Endpoint => SinkErrorKind::Unavailable,
             Self::Server => SinkErrorKind::Internal,
@@ -45,7 +45,7 @@ impl FailureKind {
 
 impl Failure {
     /// The endpoint cannot take anything now, for this reason.
-    pub(super) fn of_endpoint(message: String) -> Self {
+    pub(crate) fn of_endpoint(message: String) -> Self {
         Self {
             message,
             kind: FailureKind::Endpoint,
@@ -54,31 +54,31 @@ impl Failure {
     }
 
     /// Classifies the error of a request to an endpoint.
-    pub(super) fn of_call(error: &CallError, endpoint: &EndpointArguments) -> Self {
+    pub(crate) fn of_call(error: &CallError, settings: &Settings) -> Self {
         Self {
             message: error.to_string(),
-            kind: kind_of(error, endpoint),
+            kind: kind_of(error, settings),
             retry_after: error.retry_after(),
         }
     }
 }
 
 /// True when a profile refused with this kind would be refused again.
-pub(super) fn is_final(kind: SinkErrorKind, endpoint: &EndpointArguments) -> bool {
+pub(crate) fn is_final(kind: SinkErrorKind, settings: &Settings) -> bool {
     match kind {
         SinkErrorKind::Invalid | SinkErrorKind::TooLarge => true,
-        SinkErrorKind::LimitExceeded => !endpoint.retry_on_http_429,
+        SinkErrorKind::LimitExceeded => !settings.retries_429,
         SinkErrorKind::Unavailable | SinkErrorKind::Internal | SinkErrorKind::Gone => false,
     }
 }
 
-fn kind_of(error: &CallError, endpoint: &EndpointArguments) -> FailureKind {
+fn kind_of(error: &CallError, settings: &Settings) -> FailureKind {
     let CallError::Refused { status, code, .. } = error else {
         return FailureKind::Endpoint;
     };
     match (*status, *code) {
         (413, _) => FailureKind::TooLarge,
-        (429, _) | (_, Some(Code::ResourceExhausted)) if !endpoint.retry_on_http_429 => FailureKind::Profiles,
+        (429, _) | (_, Some(Code::ResourceExhausted)) if !settings.retries_429 => FailureKind::Profiles,
         // About the request, not its content: no request would pass, and nothing is wrong with the profiles.
         (300..=399 | 401 | 403 | 404 | 405 | 407 | 408 | 429 | 502 | 503 | 504, _) => FailureKind::Endpoint,
         (

@@ -1,0 +1,386 @@
+//! A durable queue for each endpoint of a component, and what empties it.
+//!
+//! In: profiles, and endpoints with how they are reached. Out: requests by their [`Deliver`]. A producer waits for the
+//! disk only, never for an endpoint. All endpoints get every profile and are sent to independently. `queue` holds the
+//! profiles, `sender` empties it. Nothing here knows a protocol.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use url::Url;
+
+use crate::base::Shutdown;
+use crate::lang::value::{Number, Value};
+use crate::pipeline::component::live::{Entry, ProfileFacts};
+use crate::pipeline::component::{ComponentError, Context, HealthState};
+use crate::profile::{RawProfile, RefusedProfile, SinkError, SinkErrorKind};
+use crate::telemetry::metrics::Scope;
+
+mod arguments;
+mod delivery;
+mod failure;
+mod gauges;
+mod metrics;
+mod queue;
+mod sender;
+mod settings;
+
+use gauges::QueueGauges;
+use metrics::OutboxMetrics;
+use queue::{Queue, record};
+use sender::{EndpointState, Sender};
+
+pub(crate) use arguments::QueueArguments;
+pub(crate) use delivery::{Deliver, Outcome, Sending};
+pub(crate) use failure::{Failure, FailureKind};
+pub(crate) use metrics::{DropReason, MetricNames};
+pub(crate) use settings::Settings;
+
+/// How long an appended profile waits for others before all are synced to the disk.
+const SYNC_EVERY: Duration = Duration::from_millis(100);
+
+/// The endpoints of a component, with their queues.
+pub(crate) struct Outbox {
+    context: Context,
+    metrics: OutboxMetrics,
+    gauges: QueueGauges,
+    endpoints: RwLock<Vec<Endpoint>>,
+    /// Wakes the run loop: the endpoints changed.
+    changed: Notify,
+    /// Held during an update, so that only one runs at a time.
+    updating: Mutex<()>,
+}
+
+/// An endpoint as a component wants it.
+pub(crate) struct Plan {
+    /// Its name, which may be empty; part of the name of its queue's folder.
+    pub name: Arc<str>,
+    /// Its address; with the name it identifies the queue.
+    pub url: Url,
+    /// Waits, bounds and limits of time.
+    pub settings: Settings,
+    /// What makes requests to it.
+    pub delivery: Arc<dyn Deliver>,
+}
+
+#[derive(Clone)]
+struct Endpoint {
+    name: Arc<str>,
+    folder: String,
+    sender: Arc<Sender>,
+}
+
+/// Registers the metrics of an outbox.
+pub(crate) fn register_metrics(scope: &Scope, names: &MetricNames) {
+    drop((OutboxMetrics::new(scope, names), QueueGauges::new(scope, names)));
+}
+
+impl Outbox {
+    /// An outbox without endpoints.
+    pub(crate) fn new(context: Context, names: &MetricNames) -> Self {
+        Self {
+            metrics: OutboxMetrics::new(&context.metrics, names),
+            gauges: QueueGauges::new(&context.metrics, names),
+            context,
+            endpoints: RwLock::default(),
+            changed: Notify::new(),
+            updating: Mutex::default(),
+        }
+    }
+
+    /// Opens the queues of the new endpoints, all or none. Queues of endpoints that stay are kept open.
+    pub(crate) fn set_endpoints(self: &Arc<Self>, plans: Vec<Plan>) -> Result<(), ComponentError> {
+        let _updating = self.updating.lock();
+        let mut endpoints: Vec<Endpoint> = Vec::new();
+        for plan in plans {
+            let taken: BTreeSet<&str> = endpoints.iter().map(|endpoint| endpoint.folder.as_str()).collect();
+            let folder = folder_name(&plan, &taken);
+            endpoints.push(Endpoint {
+                name: plan.name.clone(),
+                sender: Arc::new(self.sender(plan, &folder)?),
+                folder,
+            });
+        }
+        for endpoint in &endpoints {
+            let sender = &endpoint.sender;
+            sender.queue.set_limits(sender.settings.queue.limits());
+        }
+        self.gauges.show(endpoints.iter().map(|endpoint| {
+            let sender = &endpoint.sender;
+            (sender.settings.endpoint.to_string(), Arc::downgrade(&sender.queue))
+        }));
+        *self.endpoints.write() = endpoints;
+        Ok(())
+    }
+
+    /// Tells the run loop that the endpoints changed.
+    pub(crate) fn wake(&self) {
+        self.changed.notify_one();
+    }
+
+    fn sender(self: &Arc<Self>, plan: Plan, folder: &str) -> Result<Sender, ComponentError> {
+        let settings = plan.settings;
+        let metrics = self.metrics.endpoint(&settings.endpoint);
+        let open = {
+            let endpoints = self.endpoints.read();
+            let same = |endpoint: &&Endpoint| endpoint.folder == folder;
+            endpoints.iter().find(same).map(|endpoint| endpoint.sender.clone())
+        };
+        let queue = if let Some(sender) = &open {
+            sender.queue.clone()
+        } else {
+            let path = self.queue_root().join(folder);
+            let opened = Queue::open(&path, settings.queue.limits(), metrics.clone());
+            Arc::new(opened.map_err(|error| {
+                let endpoint = &settings.endpoint;
+                ComponentError(format!("endpoint {endpoint}: cannot open its queue: {error}"))
+            })?)
+        };
+        let weak = Arc::downgrade(self);
+        Ok(Sender {
+            live: self.context.live.clone(),
+            queue,
+            metrics,
+            delivery: plan.delivery,
+            state: Mutex::new(open.map_or_else(EndpointState::default, |sender| sender.state.lock().clone())),
+            batch_bytes: settings.queue.batch_bytes().into(),
+            settings,
+            refusals: Mutex::default(),
+            on_health: Arc::new(move || {
+                if let Some(this) = weak.upgrade() {
+                    this.tell_health();
+                }
+            }),
+        })
+    }
+
+    fn queue_root(&self) -> std::path::PathBuf {
+        self.context.data_path.join("queue")
+    }
+
+    /// Logs the queues of endpoints that are no longer configured. They stay on disk.
+    pub(crate) fn report_orphans(&self) {
+        let Ok(folders) = std::fs::read_dir(self.queue_root()) else {
+            return;
+        };
+        let endpoints = self.endpoints.read();
+        for folder in folders.flatten() {
+            let name = folder.file_name().to_string_lossy().into_owned();
+            if !endpoints.iter().any(|endpoint| endpoint.folder == name) {
+                tracing::warn!(
+                    component = %self.context.id, folder = %folder.path().display(),
+                    "the queue of an endpoint that is not configured any more is left as it is; delete the folder or \
+                     configure the endpoint again"
+                );
+            }
+        }
+    }
+
+    fn tell_health(&self) {
+        let failing: Vec<String> = {
+            let endpoints = self.endpoints.read();
+            let describe = |endpoint: &Endpoint| {
+                let sender = &endpoint.sender;
+                let state = sender.state.lock();
+                let waiting = sender.queue.waiting();
+                state.is_unhealthy().then(|| {
+                    format!(
+                        "endpoint {} failed {} times, {} profiles wait ({} bytes): {}",
+                        sender.settings.endpoint, state.failures, waiting.profiles, waiting.bytes, state.last_error
+                    )
+                })
+            };
+            endpoints.iter().filter_map(describe).collect()
+        };
+        if failing.is_empty() {
+            (self.context.health)(HealthState::Healthy, "all endpoints take profiles".to_owned());
+        } else {
+            (self.context.health)(HealthState::Unhealthy, failing.join("; "));
+        }
+    }
+
+    /// Queues what `prepare` makes of the profiles, for every endpoint. Success means that it is in the queues.
+    pub(crate) async fn append(
+        &self,
+        profiles: Vec<RawProfile>,
+        prepare: impl Fn(RawProfile) -> Result<RawProfile, SinkError>,
+    ) -> Vec<RefusedProfile> {
+        let endpoints = self.endpoints.read().clone();
+        let mut refused = Vec::new();
+        let mut places = Vec::with_capacity(profiles.len());
+        let mut prepared = Vec::with_capacity(profiles.len());
+        for (place, profile) in profiles.into_iter().enumerate() {
+            let bytes = profile.pprof.len() as u64;
+            self.context.live.tell(|| Entry::Profile(ProfileFacts::of(&profile)));
+            match prepare(profile) {
+                Ok(profile) => {
+                    places.push(place);
+                    prepared.push(profile);
+                }
+                Err(error) => {
+                    for endpoint in &endpoints {
+                        endpoint.sender.metrics.dropped(DropReason::InvalidLabels, 1, bytes);
+                    }
+                    refused.push(RefusedProfile::new(place, error));
+                }
+            }
+        }
+        let written = tokio::task::spawn_blocking(move || store(&endpoints, &prepared)).await;
+        let failed = match written {
+            Ok(None) => None,
+            Ok(Some(error)) => Some(error),
+            Err(error) => Some(SinkError::new(
+                SinkErrorKind::Internal,
+                format!("queueing failed: {error}"),
+            )),
+        };
+        if let Some(error) = failed {
+            refused.extend(
+                places
+                    .into_iter()
+                    .map(|place| RefusedProfile::new(place, error.clone())),
+            );
+        }
+        refused
+    }
+
+    /// Empties the queues until the shutdown.
+    pub(crate) async fn run(self: Arc<Self>, shutdown: Shutdown) {
+        self.tell_health();
+        loop {
+            let endpoints = self.endpoints.read().clone();
+            let stop = shutdown.child_token();
+            let mut tasks = JoinSet::new();
+            for endpoint in &endpoints {
+                tasks.spawn(endpoint.sender.clone().run(stop.clone(), shutdown.clone()));
+            }
+            // Not awaited: these tasks end when the set is dropped.
+            let mut syncing = JoinSet::new();
+            for endpoint in &endpoints {
+                syncing.spawn(sync_always(endpoint.sender.clone()));
+            }
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                () = self.changed.notified() => {}
+            }
+            stop.cancel();
+            while tasks.join_next().await.is_some() {}
+            for endpoint in endpoints {
+                let queue = endpoint.sender.queue.clone();
+                let _ = tokio::task::spawn_blocking(move || queue.sync()).await;
+            }
+            if shutdown.is_cancelled() {
+                return;
+            }
+        }
+    }
+
+    /// State of each endpoint, for debug info.
+    pub(crate) fn debug_info(&self) -> Value {
+        let number = |value: u64| Value::Number(Number::Uint(value));
+        let endpoints = self.endpoints.read().clone();
+        let entry = |endpoint: Endpoint| {
+            let sender = &endpoint.sender;
+            let waiting = sender.queue.waiting();
+            let state = sender.state.lock().clone();
+            let (sent, dropped) = sender.metrics.totals();
+            let last_success = state.last_success.map_or(Value::Null, |time| {
+                let time: chrono::DateTime<chrono::Utc> = SystemTime::into(time);
+                Value::string(time.to_rfc3339())
+            });
+            Value::object([
+                ("url", Value::String(sender.settings.endpoint.clone())),
+                ("name", Value::String(endpoint.name.clone())),
+                ("queue_folder", Value::string(endpoint.folder.clone())),
+                ("queued_profiles", number(waiting.profiles)),
+                ("queued_bytes", number(waiting.bytes)),
+                (
+                    "oldest_age",
+                    Value::string(crate::base::duration::format(waiting.oldest_age)),
+                ),
+                ("sent_profiles", number(sent)),
+                ("dropped_profiles", number(dropped)),
+                ("failures", number(state.failures)),
+                ("last_error", Value::string(state.last_error)),
+                ("last_success", last_success),
+            ])
+        };
+        Value::object([("endpoints", Value::array(endpoints.into_iter().map(entry)))])
+    }
+}
+
+/// Syncs appended profiles to the disk in groups. Sleeps while there are none.
+async fn sync_always(sender: Arc<Sender>) {
+    loop {
+        if !sender.queue.is_sync_due() {
+            sender.queue.written().await;
+        }
+        tokio::time::sleep(SYNC_EVERY).await;
+        let queue = sender.queue.clone();
+        if let Ok(Err(error)) = tokio::task::spawn_blocking(move || queue.sync()).await {
+            tracing::error!(
+                component = %sender.live.id(), endpoint = %sender.settings.endpoint, error = %error,
+                "cannot bring the queue to the disk"
+            );
+        }
+    }
+}
+
+/// Appends to all queues and returns the first error. The profiles are encoded once for all.
+fn store(endpoints: &[Endpoint], profiles: &[RawProfile]) -> Option<SinkError> {
+    let encoded = record::encode(profiles, queue::now_ms());
+    let mut first_error = None;
+    for endpoint in endpoints {
+        let sender = &endpoint.sender;
+        if let Err(error) = sender.queue.append(&encoded) {
+            let bytes = profiles.iter().map(|profile| profile.pprof.len() as u64).sum();
+            sender.metrics.dropped(DropReason::Disk, profiles.len() as u64, bytes);
+            let message = format!("cannot queue for endpoint {}: {error}", sender.settings.endpoint);
+            first_error.get_or_insert(SinkError::new(SinkErrorKind::Unavailable, message));
+        }
+    }
+    first_error
+}
+
+/// Folder of an endpoint's queue: readable, and different for different endpoints. It depends on name and URL only, so
+/// that profiles still wait in it after a header or timeout has changed.
+fn folder_name(endpoint: &Plan, taken: &BTreeSet<&str>) -> String {
+    let readable = match endpoint.name.as_ref() {
+        "" => endpoint.url.host_str().unwrap_or("endpoint"),
+        name => name,
+    };
+    let readable: String = readable
+        .chars()
+        .take(40)
+        .map(|character| {
+            if character.is_ascii_alphanumeric() {
+                character
+            } else {
+                '-'
+            }
+        })
+        .collect();
+    let identity = format!("{}\0{}", endpoint.name, endpoint.url);
+    let base = format!("{readable}-{:016x}", xxhash_rust::xxh3::xxh3_64(identity.as_bytes()));
+    // Two endpoints with the same name and URL (for two tenants) are told apart by their order.
+    let mut name = base.clone();
+    let mut number = 2;
+    while taken.contains(name.as_str()) {
+        name = format!("{base}-{number}");
+        number += 1;
+    }
+    name
+}
+
+impl Drop for Outbox {
+    fn drop(&mut self) {
+        for endpoint in self.endpoints.read().iter() {
+            // After a kill, the page cache still has everything; this is for a power failure after a clean end.
+            let _ = endpoint.sender.queue.sync();
+        }
+    }
+}
