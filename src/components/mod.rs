@@ -9,6 +9,7 @@ use crate::components::discovery::{
 };
 use crate::components::import::{file as import_file, git as import_git, http as import_http, string as import_string};
 use crate::components::local::{file as local_file, file_match as local_file_match};
+use crate::components::otelcol::exporter::{otlp as otelcol_exporter_otlp, otlphttp as otelcol_exporter_otlphttp};
 use crate::components::otelcol::receiver::otlp as otelcol_receiver_otlp;
 use crate::components::prometheus::exporter::own as prometheus_exporter_self;
 use crate::components::pyroscope::{
@@ -68,6 +69,8 @@ pub const ALL: &[&dyn AnyDefinition] = &[
     &import_string::DEFINITION,
     &local_file::DEFINITION,
     &local_file_match::DEFINITION,
+    &otelcol_exporter_otlp::DEFINITION,
+    &otelcol_exporter_otlphttp::DEFINITION,
     &otelcol_receiver_otlp::DEFINITION,
     &prometheus_exporter_self::DEFINITION,
     &pyroscope_ebpf::DEFINITION,

@@ -178,9 +178,23 @@ impl Caller {
         read(response).await
     }
 
-    /// Posts `body` to `route` and returns the answer once its headers have arrived, if its status is a success.
-    pub async fn post(&self, route: &str, headers: HeaderMap, body: Bytes) -> Result<reqwest::Response, CallError> {
-        let url = self.url(route);
+    /// Longest time of each call, if there is a limit.
+    pub(crate) fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    /// Posts `body` to `route`, or to the base itself for none, and returns the answer once its headers have arrived,
+    /// whatever its status.
+    pub(crate) async fn send(
+        &self,
+        route: &str,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<reqwest::Response, CallError> {
+        let url = match route {
+            "" => self.base.clone(),
+            route => self.url(route),
+        };
         let mut request = self
             .client
             .post(url.clone())
@@ -190,19 +204,20 @@ impl Caller {
         if let Some(timeout) = self.timeout {
             request = request.timeout(timeout);
         }
-        let response = request.send().await.map_err(|source| CallError::Transport {
+        request.send().await.map_err(|source| CallError::Transport {
             url: url.to_string(),
             source,
-        })?;
+        })
+    }
+
+    /// Posts `body` to `route` and returns the answer once its headers have arrived, if its status is a success.
+    pub async fn post(&self, route: &str, headers: HeaderMap, body: Bytes) -> Result<reqwest::Response, CallError> {
+        let response = self.send(route, headers, body).await?;
         if response.status().is_success() {
             return Ok(response);
         }
-        let status = response.status().as_u16();
-        let retry_after = response
-            .headers()
-            .get(RETRY_AFTER)
-            .and_then(|value| value.to_str().ok()?.parse().ok())
-            .map(Duration::from_secs);
+        let (url, status) = (self.url(route), response.status().as_u16());
+        let retry_after = retry_after(response.headers());
         // If the body cannot be read, the status alone is reported.
         let body = read(response).await.unwrap_or_default();
         let error = ConnectError::from_json(status, &body);
@@ -218,6 +233,12 @@ impl Caller {
             retry_after,
         })
     }
+}
+
+/// How long an answer asks to wait.
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
 }
 
 async fn read(response: reqwest::Response) -> Result<Bytes, CallError> {

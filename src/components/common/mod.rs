@@ -24,6 +24,7 @@ pub(crate) mod json_values;
 pub(crate) mod kubernetes;
 pub(crate) mod listening;
 pub(crate) mod meta_labels;
+pub(crate) mod otlp;
 pub(crate) mod outbox;
 pub(crate) mod paging;
 pub(crate) mod parts;

@@ -57,8 +57,6 @@ pub(crate) const NAMES: &[&str] = &[
     "otelcol.exporter.kafka",
     "otelcol.exporter.loadbalancing",
     "otelcol.exporter.loki",
-    "otelcol.exporter.otlp",
-    "otelcol.exporter.otlphttp",
     "otelcol.exporter.prometheus",
     "otelcol.exporter.splunkhec",
     "otelcol.exporter.syslog",

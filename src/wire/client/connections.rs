@@ -36,6 +36,9 @@ pub(super) fn connections(options: &ClientOptions) -> Result<reqwest::Client, Cl
     if !options.enable_http2 {
         builder = builder.http1_only();
     }
+    if options.only_http2 {
+        builder = builder.http2_prior_knowledge();
+    }
     if let Some(path) = &options.unix_socket {
         builder = builder.unix_socket(path.as_path());
     }

@@ -21,6 +21,8 @@ pub struct ClientOptions {
     pub follow_redirects: bool,
     /// Offer HTTP/2 in TLS handshakes. Plain connections are HTTP/1.1.
     pub enable_http2: bool,
+    /// Speak HTTP/2 only, over plain connections too, as gRPC needs it.
+    pub only_http2: bool,
     /// The proxy that requests go through.
     pub proxy: ProxyOptions,
     /// Certificates, names and versions of TLS.
@@ -40,6 +42,7 @@ impl ClientOptions {
             user_agent,
             follow_redirects: true,
             enable_http2: true,
+            only_http2: false,
             proxy: ProxyOptions::default(),
             tls: TlsOptions::default(),
             credential: Credential::None,

@@ -319,8 +319,12 @@ impl Compression {
 
     /// The compression named by a header value; identity when there is no value.
     pub fn named(value: Option<&HeaderValue>) -> Result<Self, ConnectError> {
-        let value = value.map_or("", |value| value.to_str().unwrap_or("?"));
-        match value.trim().to_ascii_lowercase().as_str() {
+        Self::of_name(value.map_or("", |value| value.to_str().unwrap_or("?")))
+    }
+
+    /// The compression of this name; identity for none.
+    pub(crate) fn of_name(name: &str) -> Result<Self, ConnectError> {
+        match name.trim().to_ascii_lowercase().as_str() {
             "" | "identity" => Ok(Self::Identity),
             "gzip" | "x-gzip" => Ok(Self::Gzip),
             "zstd" => Ok(Self::Zstd),

@@ -1,9 +1,14 @@
-//! Name and types of a profile, by what its values and its period are. The table is Pyroscope's.
+//! Name and types of a profile, by what its values and its period are. The table is Pyroscope's; a profile that was
+//! written here says its name itself.
 
 use crate::profile::pprof::ValueType;
+use crate::wire::otlp::attributes::Value;
 use crate::wire::otlp::dictionary::Dictionary;
 use crate::wire::otlp::error::ExportError;
 use crate::wire::proto::otlp::Profile;
+
+/// Attribute of a profile with the value of its label `__name__`. Ours: OTLP has no name for a profile.
+pub(super) const NAME: &str = "alluvium.profile.name";
 
 /// What a profile measures.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,7 +28,25 @@ impl<'m> Kind<'m> {
     pub(super) fn of(profile: &Profile, dictionary: &Dictionary<'m>) -> Result<Self, ExportError> {
         let sample = dictionary.value_type(profile.sample_type.as_ref())?;
         let period = dictionary.value_type(profile.period_type.as_ref())?;
-        Self::by_types(sample, period, profile.period).ok_or(ExportError::NoSampleType)
+        let kind = Self::by_types(sample, period, profile.period).ok_or(ExportError::NoSampleType)?;
+        for index in &profile.attribute_indices {
+            let attribute = dictionary.attribute(*index)?;
+            if attribute.name == NAME
+                && let Value::Text(name) = attribute.value
+                && !name.is_empty()
+            {
+                return Ok(Self {
+                    name,
+                    sample_type: ValueType {
+                        kind: sample[0],
+                        unit: sample[1],
+                    },
+                    scale: 1,
+                    ..kind
+                });
+            }
+        }
+        Ok(kind)
     }
 
     fn by_types(sample: [&'m str; 2], period: [&'m str; 2], length: i64) -> Option<Self> {

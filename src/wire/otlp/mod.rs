@@ -8,12 +8,14 @@
 mod attributes;
 mod batch;
 mod budget;
+pub(crate) mod client;
 mod columns;
 mod dictionary;
 mod error;
 mod groups;
 mod kind;
 mod weight;
+mod write;
 
 use bytes::Bytes;
 
@@ -22,6 +24,7 @@ use crate::wire::connect::{self, Codec, ConnectError};
 
 pub(crate) use batch::{ExportBatch, ExportOutcome};
 pub use weight::export as weight;
+pub(crate) use write::{Exported, to_request};
 
 /// Route of the call that exports profiles.
 pub(crate) const EXPORT_ROUTE: &str = "opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";

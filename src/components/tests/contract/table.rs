@@ -206,6 +206,24 @@ pub(super) const ROWS: &[Row] = &[
         ("sync_period = \"10ms\"", "sync_period = \"1h\"", ""),
     ),
     row(
+        "otelcol.exporter.otlp",
+        "",
+        (
+            "client {\n endpoint = \"http://{api}\"\n}\ntimeout = \"50ms\"",
+            "client {\n endpoint = \"http://{ok}\"\n}",
+            "client {\n endpoint = \"{api}\"\n tls {\n ca_file = \"{missing}\"\n }\n}",
+        ),
+    ),
+    row(
+        "otelcol.exporter.otlphttp",
+        "",
+        (
+            "client {\n endpoint = \"http://{api}\"\n timeout = \"50ms\"\n}",
+            "client {\n endpoint = \"http://{ok}/b\"\n}",
+            "client {\n endpoint = \"http://{api}\"\n tls {\n ca_file = \"{missing}\"\n }\n}",
+        ),
+    ),
+    row(
         "otelcol.receiver.otlp",
         "output {\n profiles = [sink]\n}",
         (

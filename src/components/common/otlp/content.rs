@@ -1,0 +1,106 @@
+//! Profiles of a queue as the body of an export request.
+//!
+//! In: profiles as they wait, pprof or uploads of `/ingest` in any format that is read. Out: an encoded request, and
+//! the profiles that cannot be in it. Blocks: for threads that may.
+
+use bytes::Bytes;
+use prost::Message as _;
+
+use crate::profile::decoded::Columns;
+use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
+use crate::profile::upload::Upload;
+use crate::profile::{Labels, RawProfile, SinkError, SinkErrorKind, pprof};
+use crate::wire::connect::Compression;
+use crate::wire::ingest::{self, IngestQuery, Opening, ReadError};
+use crate::wire::otlp::{Exported, to_request};
+use crate::wire::refusals::Refused;
+
+/// Largest profile that is opened, in bytes uncompressed.
+const MAX_PROFILE_BYTES: usize = 64 << 20;
+
+/// A request that can be sent.
+pub(super) struct Content {
+    /// The request, encoded as protobuf.
+    pub body: Bytes,
+    /// How many profiles are in it.
+    pub profiles: usize,
+    /// Profiles that cannot be sent, by their places.
+    pub refused: Vec<Refused>,
+}
+
+/// A profile that was read.
+struct Opened {
+    labels: Labels,
+    columns: Columns,
+}
+
+/// Makes the request of a batch.
+pub(super) fn content(profiles: &[RawProfile]) -> Content {
+    let mut refused = Vec::new();
+    let mut opened: Vec<(&RawProfile, Vec<Opened>)> = Vec::new();
+    for (index, profile) in profiles.iter().enumerate() {
+        match open(profile) {
+            Ok(columns) => opened.push((profile, columns)),
+            Err(reason) => refused.push(Refused {
+                index,
+                error: Some(SinkError::new(SinkErrorKind::Invalid, reason)),
+            }),
+        }
+    }
+    let exported: Vec<Exported<'_>> = opened
+        .iter()
+        .flat_map(|(profile, opened)| opened.iter().map(move |opened| (profile, opened)))
+        .map(|(profile, opened)| Exported {
+            labels: &opened.labels,
+            id: &profile.id,
+            profile: opened.columns.get(),
+        })
+        .collect();
+    Content {
+        body: to_request(&exported).encode_to_vec().into(),
+        profiles: opened.len(),
+        refused,
+    }
+}
+
+fn open(profile: &RawProfile) -> Result<Vec<Opened>, String> {
+    if let Some(upload) = Upload::read(&profile.pprof) {
+        return open_upload(&profile.labels, &upload);
+    }
+    let plain = pprof::gunzip(&profile.pprof, MAX_PROFILE_BYTES).map_err(|error| error.to_string())?;
+    let columns = Columns::read(plain, |plain| pprof::decode(plain)).map_err(|error| error.to_string())?;
+    Ok(vec![Opened {
+        labels: profile.labels.clone(),
+        columns,
+    }])
+}
+
+/// Reads an upload as a server does. Rules may have changed its labels since it came: those are taken, but for the name
+/// of the profile, which its content says.
+fn open_upload(labels: &Labels, upload: &Upload) -> Result<Vec<Opened>, String> {
+    let app = labels
+        .get(PROFILE_NAME)
+        .or(labels.get(SERVICE_NAME))
+        .unwrap_or("unknown");
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    query.append_pair("name", app);
+    let query = format!("{}&{}", query.finish(), upload.query);
+    let query = IngestQuery::parse(&query, 0).map_err(|error| error.message)?;
+    let compression = Compression::of_name(&upload.content_encoding).map_err(|error| error.message)?;
+    let body = compression
+        .open(&upload.body, MAX_PROFILE_BYTES)
+        .map_err(|error| error.message)?;
+    let body = body.ok_or_else(|| format!("the upload is larger than {MAX_PROFILE_BYTES} bytes"))?;
+    let read = ingest::Upload::new(&query, &upload.content_type, body.into())
+        .map_err(ReadError::from)
+        .and_then(|upload| upload.read(&query, Opening::AtMost(MAX_PROFILE_BYTES)));
+    let profiles = read.map_err(|error| match error {
+        ReadError::Refused(error) => error.message,
+        ReadError::LargerThanAnnounced => format!("the profile is larger than {MAX_PROFILE_BYTES} bytes"),
+    })?;
+    let opened = profiles.into_iter().map(|profile| Opened {
+        labels: labels.with(PROFILE_NAME, profile.labels.get(PROFILE_NAME).unwrap_or_default()),
+        columns: profile.columns,
+    });
+    Ok(opened.collect())
+}

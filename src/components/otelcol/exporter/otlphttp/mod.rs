@@ -1,0 +1,138 @@
+//! `otelcol.exporter.otlphttp`: sends profiles by HTTP, through a durable queue.
+//!
+//! In: profiles through the exported receiver. Out: export requests in protobuf. What it shares with
+//! `otelcol.exporter.otlp` is in `common::otlp`.
+
+use std::sync::Arc;
+
+use crate::components::common::http_values::{HttpUrl, PlainHeaders};
+use crate::components::common::otlp::{self, ClientTls, Compression, Delivery, RetryOnFailure};
+use crate::components::common::outbox::{MetricNames, Plan, QueueArguments, register_metrics};
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::{Interval, choices};
+use crate::lang::body::arguments;
+use crate::lang::schema::{Attribute, Kind, RECEIVER};
+use crate::pipeline::component::{ComponentError, Definition, Stability};
+use crate::wire::client::{ClientOptions, HttpClient};
+use crate::wire::otlp::HTTP_ROUTE;
+use crate::wire::otlp::client::Transport;
+
+#[cfg(test)]
+mod tests;
+
+arguments! {
+    /// Arguments of `otelcol.exporter.otlphttp`.
+    pub(crate) struct ExporterArguments {
+        /// How requests are encoded: proto.
+        encoding: Encoding = "proto",
+        /// URL of the profiles' route, when it is not that of `client` with /v1development/profiles.
+        profiles_endpoint: Option<HttpUrl>,
+    }
+    blocks {
+        /// The server that profiles are sent to.
+        client: Client,
+        /// Bounds of the queue and of its batches (not in Alloy).
+        queue: QueueArguments,
+        /// Waits between attempts.
+        retry_on_failure: RetryOnFailure,
+    }
+    check ExporterArguments::check;
+}
+
+arguments! {
+    /// The body of `client { }`.
+    pub(crate) struct Client {
+        /// How requests are compressed: gzip or none.
+        compression: Compression = "gzip",
+        /// URL of the server; the path of the route is added to it.
+        endpoint: Option<HttpUrl>,
+        /// Headers to send with every request.
+        headers: PlainHeaders = {},
+        /// Longest time that one request may take.
+        timeout: Interval = "30s",
+    }
+    blocks {
+        /// Certificates of client and server.
+        tls: ClientTls,
+    }
+}
+
+choices! {
+    /// How requests are encoded.
+    pub(crate) enum Encoding {
+        Proto = "proto",
+    }
+}
+
+/// The definition of `otelcol.exporter.otlphttp`.
+pub(crate) const DEFINITION: Definition<ExporterArguments> = Definition {
+    name: "otelcol.exporter.otlphttp",
+    stability: Stability::GenerallyAvailable,
+    exports: &[Attribute::required("input", Kind::Capsule(RECEIVER), "Takes profiles.")],
+    metrics: |scope| register_metrics(scope, &<ExporterArguments as otlp::Exporter>::METRICS),
+    build: Some(otlp::build),
+    doc: "`otelcol.exporter.otlphttp` sends profiles to collectors and servers of OpenTelemetry by HTTP, and keeps \
+        them in a durable queue until they have arrived.",
+};
+
+impl ExporterArguments {
+    fn check(&self) -> Result<(), ArgumentError> {
+        if self.client.endpoint.is_none() && self.profiles_endpoint.is_none() {
+            return Err(ArgumentError::new(
+                "client",
+                "one of client.endpoint and profiles_endpoint must be given",
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl otlp::Exporter for ExporterArguments {
+    const METRICS: MetricNames = MetricNames {
+        sent_profiles: "otelcol_exporter_otlphttp_sent_profiles",
+        sent_bytes: "otelcol_exporter_otlphttp_sent_bytes",
+        dropped_profiles: "otelcol_exporter_otlphttp_dropped_profiles",
+        dropped_bytes: "otelcol_exporter_otlphttp_dropped_bytes",
+        dropped_profiles_by_reason: "otelcol_exporter_otlphttp_dropped_profiles_by_reason",
+        retries: "otelcol_exporter_otlphttp_retries",
+        requests: "otelcol_exporter_otlphttp_requests",
+        latency: "otelcol_exporter_otlphttp_latency",
+        queue_profiles: "otelcol_exporter_otlphttp_queue_profiles",
+        queue_bytes: "otelcol_exporter_otlphttp_queue_bytes",
+        queue_oldest_age: "otelcol_exporter_otlphttp_queue_oldest_age_seconds",
+    };
+
+    fn plan(&self, user_agent: &Arc<str>) -> Result<Plan, ComponentError> {
+        let client = &self.client;
+        let (given, path) = match (&self.profiles_endpoint, &client.endpoint) {
+            (Some(url), _) => (url, None),
+            (None, Some(url)) => (url, Some(HTTP_ROUTE)),
+            (None, None) => return Err(ComponentError("there is no endpoint".to_owned())),
+        };
+        let mut url = given.url().clone();
+        if let Some(path) = path {
+            url.set_path(&format!("{}/{path}", url.path().trim_end_matches('/')));
+        }
+        let options = ClientOptions {
+            headers: client.headers.map().clone(),
+            tls: client.tls.options(),
+            ..ClientOptions::new(user_agent.clone())
+        };
+        let http = HttpClient::new(&options)
+            .map_err(|error| ComponentError(format!("endpoint {}: {error}", given.written())))?;
+        let settings = self
+            .retry_on_failure
+            .settings(given.written().clone(), client.timeout.get(), &self.queue);
+        Ok(Plan {
+            name: "".into(),
+            url: url.clone(),
+            settings,
+            delivery: Arc::new(Delivery {
+                client: http,
+                url,
+                transport: Transport::Http,
+                packing: client.compression.of_client(),
+            }),
+        })
+    }
+}

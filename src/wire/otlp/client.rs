@@ -1,0 +1,173 @@
+//! Sends export requests, by gRPC or by HTTP with protobuf.
+//!
+//! In: an encoded request. Out: the response, or the error of the call. Retries are the caller's.
+
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use bytes::{Bytes, BytesMut};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use http_body_util::BodyExt as _;
+use percent_encoding::percent_decode_str;
+use prost::Message as _;
+
+use crate::profile::pprof;
+use crate::wire::call::{CallError, Caller, retry_after};
+use crate::wire::client::read_beginning;
+use crate::wire::connect::{Code, Codec, ConnectError};
+use crate::wire::grpc::{PREFIX_BYTES, Prefix};
+use crate::wire::grpc_status;
+use crate::wire::otlp::{EXPORT_ROUTE, content_type};
+use crate::wire::proto::otlp::ExportProfilesServiceResponse;
+
+/// Maximum size of an answer in bytes: a count and a text.
+const MAX_ANSWER_BYTES: usize = 1 << 20;
+
+/// Binary headers come with padding and without.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// The protocol of requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Transport {
+    /// gRPC; the caller's URL is the address of the server.
+    Grpc,
+    /// A POST; the caller's URL is that of the route.
+    Http,
+}
+
+/// The compression of requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Packing {
+    None,
+    Gzip,
+}
+
+/// Sends one request and reads its answer.
+pub(crate) async fn export(
+    caller: &Caller,
+    transport: Transport,
+    packing: Packing,
+    body: Bytes,
+) -> Result<ExportProfilesServiceResponse, CallError> {
+    let body = match packing {
+        Packing::None => body,
+        Packing::Gzip => pprof::gzip(&body).into(),
+    };
+    match transport {
+        Transport::Http => by_http(caller, packing, body).await,
+        Transport::Grpc => by_grpc(caller, packing, body).await,
+    }
+}
+
+async fn by_http(caller: &Caller, packing: Packing, body: Bytes) -> Result<ExportProfilesServiceResponse, CallError> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type(Codec::Proto)));
+    if packing == Packing::Gzip {
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    let response = caller.send("", headers, body).await?;
+    let (url, status) = (response.url().to_string(), response.status());
+    let retry_after = retry_after(response.headers());
+    let body = read_beginning(response, MAX_ANSWER_BYTES).await;
+    if status.is_success() {
+        return decode(url, body);
+    }
+    let message = match grpc_status::decode(&body) {
+        Some(error) => error.message,
+        None => String::from_utf8_lossy(&body[..body.len().min(200)]).into_owned(),
+    };
+    Err(CallError::Refused {
+        url,
+        status: status.as_u16(),
+        code: None,
+        message,
+        details: Vec::new(),
+        retry_after,
+    })
+}
+
+async fn by_grpc(caller: &Caller, packing: Packing, body: Bytes) -> Result<ExportProfilesServiceResponse, CallError> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+    headers.insert("te", HeaderValue::from_static("trailers"));
+    if packing == Packing::Gzip {
+        headers.insert("grpc-encoding", HeaderValue::from_static("gzip"));
+    }
+    if let Some(timeout) = caller.timeout() {
+        // At most eight digits.
+        let milliseconds = timeout.as_millis().min(99_999_999);
+        if let Ok(value) = format!("{milliseconds}m").try_into() {
+            headers.insert("grpc-timeout", value);
+        }
+    }
+    let prefix = Prefix {
+        is_compressed: packing == Packing::Gzip,
+        length: body.len() as u32,
+    };
+    let body = [&prefix.to_bytes(), body.as_ref()].concat().into();
+    let response = caller.send(EXPORT_ROUTE, headers, body).await?;
+    let (url, status) = (response.url().to_string(), response.status());
+    let wait = retry_after(response.headers());
+    let response: http::Response<reqwest::Body> = response.into();
+    let (parts, mut body) = response.into_parts();
+    let (mut message, mut trailers) = (BytesMut::new(), HeaderMap::new());
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|source| CallError::Transport {
+            url: url.clone(),
+            source,
+        })?;
+        match frame.into_data() {
+            Ok(data) if message.len() + data.len() <= MAX_ANSWER_BYTES => message.extend_from_slice(&data),
+            Ok(_) => break,
+            Err(frame) => trailers = frame.into_trailers().unwrap_or_default(),
+        }
+    }
+    // A call that failed at once has its status in the headers.
+    let find = |name: &'static str| {
+        let name = HeaderName::from_static(name);
+        let value = trailers.get(&name).or(parts.headers.get(&name))?;
+        value.to_str().ok()
+    };
+    let Some(number) = find("grpc-status").and_then(|number| number.parse().ok()) else {
+        return Err(CallError::Refused {
+            url,
+            status: status.as_u16(),
+            code: None,
+            message: "the answer has no status of gRPC".to_owned(),
+            details: Vec::new(),
+            retry_after: wait,
+        });
+    };
+    if number == 0 {
+        let message = message.freeze();
+        return decode(url, message.slice(PREFIX_BYTES.min(message.len())..));
+    }
+    let code = Code::from_grpc_number(number).unwrap_or(Code::Unknown);
+    let text = find("grpc-message").unwrap_or_default();
+    let details = find("grpc-status-details-bin").and_then(|text| BASE64.decode(text).ok());
+    let details = details.and_then(|details| grpc_status::decode(&details));
+    let mut error = ConnectError::new(code, percent_decode_str(text).decode_utf8_lossy());
+    // Servers in Go say so with the code of a rate limit.
+    if code == Code::ResourceExhausted && error.message.contains("larger than max") {
+        error = ConnectError::too_large(error.message);
+    }
+    Err(CallError::Refused {
+        url,
+        status: error.status,
+        code: Some(error.code),
+        message: error.message,
+        details: details.map(|details| details.details).unwrap_or_default(),
+        retry_after: wait,
+    })
+}
+
+fn decode(url: String, body: Bytes) -> Result<ExportProfilesServiceResponse, CallError> {
+    ExportProfilesServiceResponse::decode(body).map_err(|error| CallError::Answer {
+        url,
+        message: format!("cannot read the body as protobuf: {error}"),
+    })
+}

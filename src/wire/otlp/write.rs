@@ -1,0 +1,507 @@
+//! Profiles as an export request.
+//!
+//! In: labels and decoded profiles. Out: a request whose tables hold everything once, whichever profile refers to it.
+//! Each sample type is a profile of its own, because in OTLP a profile has one. Labels become attributes of the
+//! resource; the name of the profile, for which OTLP has no field, an attribute of the profile. What OTLP has no place
+//! for is left out: comments, the frames that viewers drop, folded locations, private labels.
+
+use std::hash::Hash;
+
+use hashbrown::HashMap;
+use uuid::Uuid;
+
+use crate::profile::Labels;
+use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
+use crate::profile::pprof::{Location, Profile, SampleLabel, Strings, ValueType};
+use crate::wire::otlp::attributes::{BUILD_ID, SERVICE};
+use crate::wire::otlp::columns::{SPAN_ID, TRACE_ID};
+use crate::wire::otlp::kind::NAME;
+use crate::wire::proto::otlp;
+
+/// A profile that is to be exported.
+pub(crate) struct Exported<'a> {
+    /// Labels of the series, `__name__` among them.
+    pub labels: &'a Labels,
+    /// Id that the sender gave.
+    pub id: &'a str,
+    /// Its stacks and values, decoded.
+    pub profile: &'a Profile<'a>,
+}
+
+/// Names and values of the attributes of a resource.
+type Attributes<'a> = Vec<(&'a str, &'a str)>;
+
+/// The request of these profiles.
+pub(crate) fn to_request(profiles: &[Exported<'_>]) -> otlp::ExportProfilesServiceRequest {
+    let mut tables = Tables::default();
+    let mut resources: Vec<(Attributes<'_>, Vec<otlp::Profile>)> = Vec::new();
+    let mut index_of: HashMap<Attributes<'_>, usize> = HashMap::new();
+    for exported in profiles {
+        let attributes = resource(exported.labels);
+        let index = *index_of.entry(attributes.clone()).or_insert_with(|| {
+            resources.push((attributes, Vec::new()));
+            resources.len() - 1
+        });
+        if let Some((_, written)) = resources.get_mut(index) {
+            tables.add(exported, written);
+        }
+    }
+    let resource_profiles = resources
+        .into_iter()
+        .map(|(attributes, profiles)| otlp::ResourceProfiles {
+            resource: Some(otlp::Resource {
+                attributes: attributes.into_iter().map(key_value).collect(),
+            }),
+            scope_profiles: vec![otlp::ScopeProfiles {
+                scope: Some(otlp::InstrumentationScope {
+                    name: "alluvium".to_owned(),
+                    version: env!("CARGO_PKG_VERSION").to_owned(),
+                    attributes: Vec::new(),
+                }),
+                profiles,
+            }],
+        });
+    otlp::ExportProfilesServiceRequest {
+        resource_profiles: resource_profiles.collect(),
+        dictionary: Some(tables.finish()),
+    }
+}
+
+/// The attributes that labels become, sorted by the labels' names.
+fn resource(labels: &Labels) -> Attributes<'_> {
+    let sent = labels.iter().filter(|(name, _)| !name.starts_with("__"));
+    let named = sent.map(|(name, value)| match name {
+        SERVICE_NAME => (SERVICE, value),
+        name => (name, value),
+    });
+    named.collect()
+}
+
+fn key_value((name, value): (&str, &str)) -> otlp::KeyValue {
+    otlp::KeyValue {
+        key: name.to_owned(),
+        value: Some(text(value)),
+        key_strindex: 0,
+    }
+}
+
+fn text(value: &str) -> otlp::AnyValue {
+    otlp::AnyValue {
+        string_value: Some(value.to_owned()),
+        ..otlp::AnyValue::default()
+    }
+}
+
+fn number(value: i64) -> otlp::AnyValue {
+    otlp::AnyValue {
+        int_value: Some(value),
+        ..otlp::AnyValue::default()
+    }
+}
+
+/// Rows by their content, each once. The first one is the empty one, which stands for "none".
+struct Table<Row> {
+    indices: HashMap<Row, i32>,
+    rows: Vec<Row>,
+}
+
+impl<Row: Clone + Default + Eq + Hash> Default for Table<Row> {
+    fn default() -> Self {
+        Self {
+            indices: HashMap::from_iter([(Row::default(), 0)]),
+            rows: vec![Row::default()],
+        }
+    }
+}
+
+impl<Row: Clone + Eq + Hash> Table<Row> {
+    fn index(&mut self, row: Row) -> i32 {
+        let next = self.rows.len() as i32;
+        *self.indices.entry(row).or_insert_with_key(|row| {
+            self.rows.push(row.clone());
+            next
+        })
+    }
+}
+
+/// The value of an attribute.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+enum Content<'a> {
+    #[default]
+    None,
+    Text(&'a str),
+    Number(i64),
+}
+
+/// Start, limit, offset, file, attribute with the build id.
+type MappingRow = (u64, u64, u64, i32, i32);
+/// Mapping, address, function and line of each frame.
+type LocationRow = (i32, u64, Vec<(i32, i64)>);
+/// Name, system name, file, start line.
+type FunctionRow = (i32, i32, i32, i64);
+/// An attribute: key, value, unit.
+type AttributeRow<'a> = (i32, Content<'a>, i32);
+/// A link: the ids of trace and span.
+type LinkRow = (Vec<u8>, Vec<u8>);
+
+/// The dictionary that is being made.
+#[derive(Default)]
+struct Tables<'a> {
+    strings: Strings<'a>,
+    mappings: Table<MappingRow>,
+    locations: Table<LocationRow>,
+    functions: Table<FunctionRow>,
+    attributes: Table<AttributeRow<'a>>,
+    stacks: Table<Vec<i32>>,
+    links: Table<LinkRow>,
+}
+
+impl<'a> Tables<'a> {
+    /// Adds a profile for each sample type.
+    fn add(&mut self, exported: &'a Exported<'_>, out: &mut Vec<otlp::Profile>) {
+        let profile = exported.profile;
+        let locations = self.locations_of(profile);
+        let samples: Vec<otlp::Sample> = (0..profile.sample_count())
+            .map(|sample| self.sample(profile, sample, &locations))
+            .collect();
+        let name = exported.labels.get(PROFILE_NAME).unwrap_or_default();
+        let attribute_indices = vec![self.attribute(NAME, Content::Text(name), "")];
+        let period_type = (profile.period_type != ValueType::default()).then(|| self.value_type(profile.period_type));
+        // Several types of one profile must not have one id.
+        let id = Uuid::parse_str(exported.id)
+            .ok()
+            .filter(|_| profile.sample_types.len() == 1);
+        for (index, kind) in profile.sample_types.iter().enumerate() {
+            let samples = samples.iter().enumerate().map(|(sample, written)| otlp::Sample {
+                values: profile.values_of(sample).get(index).copied().into_iter().collect(),
+                ..written.clone()
+            });
+            out.push(otlp::Profile {
+                sample_type: Some(self.value_type(*kind)),
+                samples: samples.collect(),
+                time_unix_nano: u64::try_from(profile.time_nanos).unwrap_or_default(),
+                duration_nano: u64::try_from(profile.duration_nanos).unwrap_or_default(),
+                period_type,
+                period: profile.period,
+                profile_id: id.map_or_else(Default::default, |id| id.into_bytes().to_vec().into()),
+                attribute_indices: attribute_indices.clone(),
+            });
+        }
+    }
+
+    fn string(&mut self, text: &'a str) -> i32 {
+        self.strings.index(text) as i32
+    }
+
+    fn value_type(&mut self, of: ValueType<'a>) -> otlp::ValueType {
+        otlp::ValueType {
+            type_strindex: self.string(of.kind),
+            unit_strindex: self.string(of.unit),
+        }
+    }
+
+    fn attribute(&mut self, key: &'a str, value: Content<'a>, unit: &'a str) -> i32 {
+        let row = (self.string(key), value, self.string(unit));
+        self.attributes.index(row)
+    }
+
+    /// For each location of a profile, its index in the table.
+    fn locations_of(&mut self, profile: &'a Profile<'_>) -> Vec<i32> {
+        let mut functions = Vec::with_capacity(profile.functions.len());
+        for function in &profile.functions {
+            let row = (
+                self.string(function.name),
+                self.string(function.system_name),
+                self.string(function.file),
+                function.start_line,
+            );
+            functions.push(self.functions.index(row));
+        }
+        let mut mappings = Vec::with_capacity(profile.mappings.len());
+        for mapping in &profile.mappings {
+            let build_id = match mapping.build_id {
+                "" => 0,
+                id => self.attribute(BUILD_ID, Content::Text(id), ""),
+            };
+            let file = self.string(mapping.file);
+            let row = (mapping.start, mapping.limit, mapping.offset, file, build_id);
+            mappings.push(self.mappings.index(row));
+        }
+        let index = |table: &[i32], index: u32| table.get(index as usize).copied().unwrap_or_default();
+        let rows = profile.locations.iter().map(|location| {
+            let mapping = match location.mapping {
+                Location::NO_MAPPING => 0,
+                mapping => index(&mappings, mapping),
+            };
+            let lines = profile.lines_of(location).iter();
+            let lines = lines
+                .map(|line| (index(&functions, line.function), line.line))
+                .collect();
+            (mapping, location.address, lines)
+        });
+        rows.map(|row| self.locations.index(row)).collect()
+    }
+
+    /// A sample without its value.
+    fn sample(&mut self, profile: &'a Profile<'_>, sample: usize, locations: &[i32]) -> otlp::Sample {
+        let stack = profile.stack(sample).iter();
+        let stack = stack.map(|location| locations.get(*location as usize).copied().unwrap_or_default());
+        let stack_index = self.stacks.index(stack.collect());
+        let mut attribute_indices = Vec::new();
+        let mut link = LinkRow::default();
+        for label in profile.labels_of(sample) {
+            match *label {
+                SampleLabel::Text(TRACE_ID, id) if id_of(id, 16).is_some() => {
+                    link.0 = id_of(id, 16).unwrap_or_default();
+                }
+                SampleLabel::Text(SPAN_ID, id) if id_of(id, 8).is_some() => {
+                    link.1 = id_of(id, 8).unwrap_or_default();
+                }
+                SampleLabel::Text(key, value) => attribute_indices.push(self.attribute(key, Content::Text(value), "")),
+                SampleLabel::Number(key, value, unit) => {
+                    attribute_indices.push(self.attribute(key, Content::Number(value), unit));
+                }
+            }
+        }
+        otlp::Sample {
+            stack_index,
+            attribute_indices,
+            link_index: self.links.index(link),
+            ..otlp::Sample::default()
+        }
+    }
+
+    fn finish(self) -> otlp::ProfilesDictionary {
+        let mappings = self.mappings.rows.into_iter();
+        let mapping = |(start, limit, offset, file, build_id): MappingRow| otlp::Mapping {
+            memory_start: start,
+            memory_limit: limit,
+            file_offset: offset,
+            filename_strindex: file,
+            attribute_indices: (build_id != 0).then_some(build_id).into_iter().collect(),
+        };
+        let locations = self.locations.rows.into_iter();
+        let location = |(mapping_index, address, lines): LocationRow| otlp::Location {
+            mapping_index,
+            address,
+            lines: lines
+                .into_iter()
+                .map(|(function_index, line)| otlp::Line { function_index, line })
+                .collect(),
+            attribute_indices: Vec::new(),
+        };
+        let functions = self.functions.rows.into_iter();
+        let function = |(name, system_name, file, start_line): FunctionRow| otlp::Function {
+            name_strindex: name,
+            system_name_strindex: system_name,
+            filename_strindex: file,
+            start_line,
+        };
+        let attributes = self.attributes.rows.into_iter();
+        let attribute = |(key, value, unit): AttributeRow<'_>| otlp::KeyValueAndUnit {
+            key_strindex: key,
+            value: match value {
+                Content::None => None,
+                Content::Text(value) => Some(text(value)),
+                Content::Number(value) => Some(number(value)),
+            },
+            unit_strindex: unit,
+        };
+        let stacks = self.stacks.rows.into_iter();
+        let links = self.links.rows.into_iter();
+        let link = |(trace, span): LinkRow| otlp::Link {
+            trace_id: trace.into(),
+            span_id: span.into(),
+        };
+        otlp::ProfilesDictionary {
+            mapping_table: mappings.map(mapping).collect(),
+            location_table: locations.map(location).collect(),
+            function_table: functions.map(function).collect(),
+            link_table: links.map(link).collect(),
+            string_table: self.strings.into_texts(),
+            attribute_table: attributes.map(attribute).collect(),
+            stack_table: stacks
+                .map(|location_indices| otlp::Stack { location_indices })
+                .collect(),
+        }
+    }
+}
+
+/// The bytes of an id of this length in lower-case hexadecimal; `None` for another text, and for zeros.
+fn id_of(text: &str, length: usize) -> Option<Vec<u8>> {
+    let digit = |byte: &u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
+    let pairs = text.as_bytes().chunks(2).map(|pair| match pair {
+        [high, low] => Some(digit(high)? << 4 | digit(low)?),
+        _ => None,
+    });
+    let id: Vec<u8> = pairs.collect::<Option<_>>()?;
+    (id.len() == length && id.iter().any(|byte| *byte != 0)).then_some(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::profile::pprof::{Builder, Function, Line, Mapping};
+    use crate::wire::otlp::ExportBatch;
+
+    /// Samples of one type as a reader sees them: frames, mapping and address of each location; labels; value.
+    fn seen(profile: &Profile<'_>, kind: usize) -> Vec<String> {
+        let sample = |sample: usize| {
+            let stack = profile.stack(sample).iter().map(|index| {
+                let location = &profile.locations[*index as usize];
+                let mapping = match location.mapping {
+                    Location::NO_MAPPING => Mapping::default(),
+                    index => profile.mappings[index as usize],
+                };
+                let lines = profile.lines_of(location).iter();
+                let lines = lines.map(|line| (profile.functions[line.function as usize], line.line));
+                let place = (
+                    mapping.start,
+                    mapping.limit,
+                    mapping.offset,
+                    mapping.file,
+                    mapping.build_id,
+                );
+                format!("{} {place:?} {:?}", location.address, lines.collect::<Vec<_>>())
+            });
+            let mut labels: Vec<String> = profile
+                .labels_of(sample)
+                .iter()
+                .map(|label| format!("{label:?}"))
+                .collect();
+            labels.sort();
+            format!(
+                "{:?} {labels:?} {}",
+                stack.collect::<Vec<_>>(),
+                profile.values_of(sample)[kind]
+            )
+        };
+        (0..profile.sample_count()).map(sample).collect()
+    }
+
+    fn value_type<'a>(of: &(&'a str, &'a str)) -> ValueType<'a> {
+        ValueType { kind: of.0, unit: of.1 }
+    }
+
+    const TYPES: [(&str, &str); 4] = [
+        ("samples", "count"),
+        ("cpu", "nanoseconds"),
+        ("alloc_space", "bytes"),
+        ("off_cpu", "nanoseconds"),
+    ];
+    const TRACE: &str = "0123456789abcdef0123456789abcdef";
+
+    #[derive(Debug, Clone)]
+    struct Drawn {
+        types: usize,
+        frames: Vec<(usize, i64, u64, bool)>,
+        samples: Vec<(Vec<usize>, usize, i64)>,
+        period: i64,
+    }
+
+    fn drawn() -> impl Strategy<Value = Drawn> {
+        let frame = (0..6usize, 0..50i64, 1..9u64, any::<bool>());
+        let sample = (prop::collection::vec(0..8usize, 0..6), 0..6usize, any::<i64>());
+        (
+            1..TYPES.len() + 1,
+            prop::collection::vec(frame, 8),
+            prop::collection::vec(sample, 1..9),
+            0..1000i64,
+        )
+            .prop_map(|(types, frames, samples, period)| Drawn {
+                types,
+                frames,
+                samples,
+                period,
+            })
+    }
+
+    fn profile(drawn: &Drawn) -> Profile<'static> {
+        let names = ["main", "work", "alloc", "std::vec", "\u{e4}", "a b"];
+        let labels = [
+            SampleLabel::Text("thread.name", "one"),
+            SampleLabel::Number("bytes", -7, "bytes"),
+            SampleLabel::Text(TRACE_ID, TRACE),
+            SampleLabel::Text(SPAN_ID, "00000000000000ff"),
+            SampleLabel::Text(SPAN_ID, "no id"),
+        ];
+        let mut builder = Builder::new(Profile {
+            sample_types: TYPES[..drawn.types].iter().map(value_type).collect(),
+            period_type: value_type(&TYPES[drawn.period as usize % 2]),
+            period: drawn.period,
+            time_nanos: 1_700_000_000_000_000_007,
+            duration_nanos: 15_000_000_000,
+            ..Profile::default()
+        });
+        let mapping = builder.mapping(Mapping {
+            start: 0x1000,
+            limit: 0x2000,
+            offset: 7,
+            file: "/bin/shop",
+            build_id: "00ff",
+            ..Mapping::default()
+        });
+        let frames: Vec<u32> = drawn
+            .frames
+            .iter()
+            .map(|(name, line, address, is_mapped)| {
+                let function = builder.function(Function {
+                    name: names[*name],
+                    system_name: names[name / 2],
+                    file: "shop.rs",
+                    start_line: *line,
+                });
+                let line = Line { function, line: *line };
+                let mapping = if *is_mapped { mapping } else { Location::NO_MAPPING };
+                builder.location(mapping, *address, &[line, line][..=name % 2])
+            })
+            .collect();
+        for (stack, label, value) in &drawn.samples {
+            let values = (0..drawn.types)
+                .map(|kind| value.wrapping_add(kind as i64))
+                .collect::<Vec<_>>();
+            let stack = stack.iter().map(|frame| frames[*frame]);
+            builder.sample(stack, labels.get(*label).copied(), &values);
+        }
+        builder.finish()
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_again(first in drawn(), second in drawn()) {
+            let labels = Labels::from_pairs([
+                ("__name__", "process_cpu"), ("__delta__", "false"), ("service_name", "shop"), ("zone", "eu"),
+            ]);
+            let profiles = [profile(&first), profile(&second)];
+            let exported = profiles.each_ref().map(|profile| Exported {
+                labels: &labels,
+                id: "0190163d-8694-739b-aea5-966c26f8ad91",
+                profile,
+            });
+            let batch = ExportBatch::read(&to_request(&exported), 0).unwrap();
+            let mut read = batch.profiles.iter();
+            for profile in &profiles {
+                for (kind, of) in profile.sample_types.iter().enumerate() {
+                    let found = read.next().unwrap();
+                    let columns = found.columns.get();
+                    prop_assert_eq!(&columns.sample_types, &[*of]);
+                    prop_assert_eq!(
+                        (columns.period_type, columns.period, columns.time_nanos, columns.duration_nanos),
+                        (profile.period_type, profile.period, profile.time_nanos, profile.duration_nanos)
+                    );
+                    prop_assert_eq!(seen(columns, 0), seen(profile, kind));
+                    let expected = labels.with("__otel__", "true");
+                    prop_assert_eq!(&found.labels, &expected);
+                    prop_assert_eq!(found.id.is_empty(), profile.sample_types.len() > 1);
+                }
+            }
+            prop_assert!(read.next().is_none());
+        }
+    }
+}
