@@ -3,8 +3,11 @@
 //!
 //! Requests are made here by hand; expected values follow from them.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use alluvium::base::Shutdown;
+use alluvium::components::ALL;
+use alluvium::pipeline::{Controller, Options};
 use alluvium::profile::pprof;
 use alluvium::server::{ServerLimits, ServerOptions};
 use alluvium::wire::connect::{self, Codec};
@@ -20,6 +23,7 @@ use tonic::{Code, Request};
 
 use crate::grpc::grpc;
 use crate::http_store::{CPU, Site};
+use crate::program::Address;
 
 const EXPORT: &str = "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
 const HTTP: &str = "/v1development/profiles";
@@ -321,4 +325,65 @@ async fn the_tenant_and_the_limits_are_those_of_every_route() {
     let (status, kind, body) = post(&site, HTTP, &[protobuf, tenant], large).await;
     assert_eq!((status, kind.as_str()), (413, "application/x-protobuf"));
     assert!(grpc_status::decode(&body).unwrap().message.contains("2000 bytes"));
+}
+
+/// By HTTP to the first, by gRPC to the second, by HTTP to the server.
+#[tokio::test(flavor = "multi_thread")]
+async fn profiles_go_through_two_collectors_and_keep_their_types_and_totals() {
+    let site = Site::new(ServerOptions::default()).await;
+    let (first, second) = (Address::keep(), Address::keep());
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!(
+        r#"
+otelcol.receiver.otlp "first" {{
+	http {{ endpoint = "{first}" }}
+	output {{ profiles = [otelcol.exporter.otlp.second.input] }}
+}}
+otelcol.exporter.otlp "second" {{
+	client {{ endpoint = "http://{second}" }}
+}}
+otelcol.receiver.otlp "second" {{
+	grpc {{ endpoint = "{second}" }}
+	output {{ profiles = [otelcol.exporter.otlphttp.server.input] }}
+}}
+otelcol.exporter.otlphttp "server" {{
+	client {{ endpoint = "{}/profile" }}
+}}
+"#,
+        site.server.url
+    );
+    let controller = Controller::new(ALL, Options::new(folder.path()));
+    controller.load(vec![("a.alloy".to_owned(), text)]).await.unwrap();
+    let stop = Shutdown::new();
+    let running = tokio::spawn({
+        let stop = stop.clone();
+        async move { controller.run(stop).await }
+    });
+    let client = crate::harness::client();
+    let deadline = Instant::now() + Duration::from_mins(1);
+    let body = request("shop").encode_to_vec();
+    loop {
+        let request = client.post(format!("http://{first}{HTTP}"));
+        let request = request
+            .header("content-type", "application/x-protobuf")
+            .body(body.clone());
+        match request.send().await {
+            Ok(response) => {
+                assert_eq!(response.status(), 200);
+                break;
+            }
+            // The ports open when the components run.
+            Err(error) => assert!(Instant::now() < deadline, "{error}"),
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let expected = [("main".to_owned(), 3 * PERIOD), ("work".to_owned(), 7 * PERIOD)];
+    while times(&site, "{service_name=\"shop\"}").await != expected {
+        assert!(Instant::now() < deadline, "the profiles did not arrive");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let other = times(&site, "{service_name=\"other\"}").await;
+    assert_eq!(other, [("main".to_owned(), 2 * PERIOD)]);
+    stop.cancel();
+    running.await.unwrap();
 }
