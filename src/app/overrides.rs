@@ -154,7 +154,7 @@ mod tests {
         for wrong in [
             "overrides:\n  shop:\n    reject_older_than: soon\n",
             "overridez: {}\n",
-            "\t",
+            "overrides: [",
         ] {
             overrides.see(Ok(wrong.to_owned()));
             assert_eq!((shop(&limits), overrides.successful.get()), (1000, 0), "{wrong}");
