@@ -17,6 +17,7 @@ import pathlib
 import platform
 import re
 import shlex
+import shutil
 import statistics
 import subprocess
 import sys
@@ -87,6 +88,9 @@ def run(name, further=()):
     missing = [word for word in bench.get("needs", ()) if not os.environ.get(word)]
     if missing:
         sys.exit(f"figures: {name} needs {', '.join(missing)} in the environment, see docs/benchmarks.md")
+    missing = [program for program in bench.get("programs", ()) if not shutil.which(program)]
+    if missing:
+        sys.exit(f"figures: {name} needs {', '.join(missing)} on the path, see docs/benchmarks-ebpf.md")
     figures, texts = {}, {}
     started, load = datetime.datetime.now(datetime.timezone.utc), None
     for number in range(1 if further else bench["runs"]):

@@ -1,7 +1,8 @@
 """What there is to measure and how it is shown: data for figures.py.
 
 BENCHES, in the order in which `make bench-all` runs them. `commands` run from the root of the repository; `{folder}` is a new folder, removed after the run.
-`minutes` is what one measurement takes on two cores, all runs together and without building.
+`minutes` is what one measurement takes on two cores, all runs together and without building. `needs` are variables of the environment, `programs` are looked for
+on the path, both before anything is built.
 TABLES, by the name in `<!-- figures: NAME -->`. A column is a title and a pattern in which `*` is the figure of the row; a row is a label, a figure and its target.
 A row is short of its target when the median of a column in `judged` is; without `judged` that is the last column.
 """
@@ -22,11 +23,11 @@ BENCHES = {
     "disk": {"minutes": 15, "runs": 3, "commands": [LOAD + "disk" + AT + " --seconds 180"]},
     "growth": {"minutes": 20, "runs": 1, "commands": [LOAD + "growth" + AT + " --minutes 30 --repeat 101"]},
     "sql": {"minutes": 15, "runs": 1, "commands": [BUILD_SERVER, LOAD + "fill" + AT, "{python} benches/sql_duckdb.py --program {program} --data {folder}/data --runs 11"]},
-    "profiler": {"minutes": 7, "runs": 1, "commands": [BUILD_AGENT, EBPF + "--only collector --hertz 999", EBPF + "--only collector"]},
-    "perf": {"minutes": 4, "runs": 1, "commands": [BUILD_AGENT, EBPF + "--only beside"]},
-    "slowdown": {"minutes": 8, "runs": 1, "commands": [BUILD_AGENT, EBPF + "--only slowdown --pairs 24"]},
-    "mixed": {"minutes": 4, "runs": 1, "commands": [BUILD_AGENT, EBPF + "--only mixed"]},
-    "churn": {"minutes": 10, "runs": 1, "commands": [BUILD_AGENT, EBPF + "--churn 600"]},
+    "profiler": {"minutes": 7, "runs": 1, "programs": ["bpftool", "gcc"], "commands": [BUILD_AGENT, EBPF + "--only collector --hertz 999", EBPF + "--only collector"]},
+    "perf": {"minutes": 4, "runs": 1, "programs": ["gcc", "perf"], "commands": [BUILD_AGENT, EBPF + "--only beside"]},
+    "slowdown": {"minutes": 8, "runs": 1, "programs": ["gcc"], "commands": [BUILD_AGENT, EBPF + "--only slowdown --pairs 24"]},
+    "mixed": {"minutes": 4, "runs": 1, "programs": ["bpftool", "java", "javac", "node"], "commands": [BUILD_AGENT, EBPF + "--only mixed"]},
+    "churn": {"minutes": 10, "runs": 1, "programs": ["bpftool", "gcc"], "commands": [BUILD_AGENT, EBPF + "--churn 600"]},
     "soak": {"minutes": 62, "runs": 1, "commands": [LOAD + "soak" + AT + " --seconds 3600 --minutes 15"]},
     "peer": {"minutes": 90, "runs": 1, "needs": ["PEER"], "commands": [LOAD + "peer" + AT + " --seconds 20 --rounds 3 --peer '{peer}'"]},
     "builds": {"minutes": 90, "runs": 1, "commands": ["python3 benches/builds.py"]},
