@@ -73,8 +73,8 @@ impl<'a> Namer<'a> {
         self.cache.resolve_kernel(addresses);
     }
 
-    /// Looks up unknown functions of binaries in some stacks, all of one binary at once, since the lines of a binary
-    /// can be read only now and then.
+    /// Looks up the unknown functions of some stacks. All addresses of a binary are looked up together, since reading
+    /// its line numbers is expensive.
     pub(crate) fn learn<'s>(&mut self, stacks: impl Iterator<Item = &'s Stacks>, places: &Places) {
         let mut by_file: BTreeMap<FileId, HashSet<u64>> = BTreeMap::new();
         for frame in stacks
