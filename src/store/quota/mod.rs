@@ -51,14 +51,19 @@ impl Quotas {
     }
 
     /// Refuses what comes from a tenant that has used up its rate. It is cheap, and meant for profiles that are not
-    /// decoded yet.
+    /// decoded yet: a tenant of which nothing was taken costs no memory.
     pub(super) fn check_rate(&self, tenant: &TenantId, limits: &Limits) -> Result<(), Rejection> {
         if limits.ingestion_rate_bytes == 0 {
             return Ok(());
         }
         let now = self.clock.running();
-        let mut tenants = self.tenants.lock();
-        tenants.of(tenant, limits, now).check_rate(limits, now)
+        match self.tenants.lock().usage.get_mut(tenant) {
+            Some(usage) => {
+                usage.last = now;
+                usage.check_rate(limits, now)
+            }
+            None => Ok(()),
+        }
     }
 
     /// Counts a profile, or refuses it and counts nothing.
@@ -113,4 +118,23 @@ fn too_many_series(active: usize, limit: usize) -> Rejection {
          (max_global_series_per_tenant): send fewer labels, or fewer values of them"
     );
     Rejection::new("series_limit", SinkErrorKind::LimitExceeded, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenant_of_which_nothing_was_taken_is_not_remembered() {
+        let quotas = Quotas::new(Clock::default());
+        let limits = Limits {
+            ingestion_rate_bytes: 1,
+            ..Limits::default()
+        };
+        for tenant in 0..10 {
+            let tenant: TenantId = format!("made-up-{tenant}").parse().unwrap();
+            assert!(quotas.check_rate(&tenant, &limits).is_ok());
+        }
+        assert_eq!(quotas.tenants.lock().usage.len(), 0);
+    }
 }

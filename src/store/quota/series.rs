@@ -26,11 +26,13 @@ impl ActiveSeries {
         now: Duration,
         limit: usize,
     ) -> Result<(), usize> {
-        let new = ids.clone().filter(|id| !self.last.contains_key(id)).count();
-        if new > 0 && self.last.len() + new > limit {
+        let has_room = |active: &HashMap<SeriesId, Duration>| {
+            let new = ids.clone().filter(|id| !active.contains_key(id)).count();
+            new == 0 || active.len() + new <= limit
+        };
+        if !has_room(&self.last) {
             self.search(now);
-            let new = ids.clone().filter(|id| !self.last.contains_key(id)).count();
-            if self.last.len() + new > limit {
+            if !has_room(&self.last) {
                 return Err(self.last.len());
             }
         }
