@@ -5,6 +5,8 @@ mod arguments;
 mod content;
 mod delivery;
 mod exporter;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub(crate) use arguments::{ClientTls, Compression, RetryOnFailure};
 pub(crate) use delivery::Delivery;

@@ -1,0 +1,134 @@
+//! An endpoint that takes exported profiles, and what every exporter must do with it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use http::HeaderMap;
+use parking_lot::Mutex;
+use prost::Message as _;
+
+use crate::components::common::testing::{Body, Recorder, Running, eventually};
+use crate::lang::body::FromBody;
+use crate::lang::value::Value;
+use crate::pipeline::component::Definition;
+use crate::profile::pprof::{self, Builder, Profile, ValueType};
+use crate::profile::sink::Receiver;
+use crate::profile::upload::Upload;
+use crate::profile::{Labels, RawProfile};
+use crate::wire::otlp::ExportBatch;
+use crate::wire::proto::otlp::ExportProfilesServiceRequest;
+
+/// An endpoint, and what came to it. Its transport is the test's.
+#[derive(Default)]
+pub(crate) struct Endpoint {
+    is_down: AtomicBool,
+    came: Mutex<Vec<(HeaderMap, ExportProfilesServiceRequest)>>,
+}
+
+impl Endpoint {
+    /// True while requests are to be refused.
+    pub(crate) fn is_down(&self) -> bool {
+        self.is_down.load(Ordering::Relaxed)
+    }
+
+    /// Takes a request whose message is compressed by gzip.
+    pub(crate) fn take(&self, headers: HeaderMap, message: &Bytes) {
+        let message = pprof::gunzip(message, 1 << 20).unwrap();
+        let request = ExportProfilesServiceRequest::decode(message).unwrap();
+        self.came.lock().push((headers, request));
+    }
+
+    /// Name, service and values of the profiles that came.
+    fn profiles(&self) -> Vec<(String, String, Vec<i64>)> {
+        let came = self.came.lock();
+        let batches = came.iter().map(|(_, request)| ExportBatch::read(request, 0).unwrap());
+        let profiles = batches.flat_map(|batch| batch.profiles);
+        let shown = profiles.map(|profile| {
+            let label = |name| profile.labels.get(name).unwrap_or_default().to_owned();
+            let values = profile.columns.get().values.clone();
+            (label("__name__"), label("service_name"), values)
+        });
+        shown.collect()
+    }
+}
+
+/// Runs an exporter to an endpoint that is away at first: all that can be sent arrives, with its names, once the
+/// endpoint is back. Returns the headers of the first request.
+pub(crate) async fn profiles_arrive_after_a_failure<A: FromBody + Send + Sync>(
+    definition: &Definition<A>,
+    url: &str,
+    endpoint: &Endpoint,
+) -> HeaderMap {
+    endpoint.is_down.store(true, Ordering::Relaxed);
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new(&format!("{}.test", definition.name), folder.path());
+    let running = Running::start(definition, &recorder, &body(url));
+    let input: Receiver = match recorder.export("input") {
+        Value::Capsule(capsule) => capsule.downcast::<Receiver>().unwrap(),
+        other => panic!("{other:?}"),
+    };
+    let mut text = Upload::head("format=groups&from=1700000000&until=1700000010", "", "");
+    text.extend_from_slice(b"main;work 3\n");
+    let upload = RawProfile {
+        labels: Labels::from_pairs([("__name__", "shop.cpu"), ("service_name", "shop.cpu")]),
+        id: "".into(),
+        pprof: text.into(),
+    };
+    let broken = RawProfile {
+        pprof: Bytes::from_static(b"broken"),
+        ..profile("broken", 1)
+    };
+    let refused = input
+        .append(vec![profile("one", 1), broken, profile("two", 2), upload])
+        .await;
+    assert!(refused.is_empty(), "{refused:?}");
+    eventually("a failure", || recorder.health().1.contains("failed")).await;
+    endpoint.is_down.store(false, Ordering::Relaxed);
+    eventually("all profiles", || endpoint.profiles().len() >= 5).await;
+    let mut profiles = endpoint.profiles();
+    profiles.sort();
+    let cpu = |service: &str, values| ("process_cpu".to_owned(), service.to_owned(), values);
+    assert_eq!(
+        profiles,
+        [
+            cpu("one", vec![1]),
+            cpu("one", vec![10]),
+            cpu("shop.cpu", vec![30_000_000]),
+            cpu("two", vec![2]),
+            cpu("two", vec![20]),
+        ]
+    );
+    let headers = endpoint.came.lock()[0].0.clone();
+    running.stop().await;
+    headers
+}
+
+/// Arguments of an exporter to `url` that tries again at once.
+pub(crate) fn body(url: &str) -> Body {
+    let client = Body::new()
+        .text("endpoint", url)
+        .with("headers", Value::object([("X-Scope-OrgID", Value::string("team"))]));
+    let retry = Body::new().text("initial_interval", "5ms").text("max_interval", "20ms");
+    Body::new()
+        .block("client", client)
+        .block("retry_on_failure", retry)
+        .block("queue", Body::new().text("batch_wait", "10ms"))
+}
+
+fn profile(service: &str, value: i64) -> RawProfile {
+    let kind = |kind, unit| ValueType { kind, unit };
+    let mut builder = Builder::new(Profile {
+        sample_types: vec![kind("samples", "count"), kind("cpu", "nanoseconds")],
+        period_type: kind("cpu", "nanoseconds"),
+        period: 10,
+        time_nanos: 1,
+        ..Profile::default()
+    });
+    let frame = builder.named("main");
+    builder.sample([frame], [], &[value, 10 * value]);
+    RawProfile {
+        labels: Labels::from_pairs([("__name__", "process_cpu"), ("service_name", service)]),
+        id: "".into(),
+        pprof: pprof::gzip(&pprof::encode(&builder.finish())).into(),
+    }
+}
