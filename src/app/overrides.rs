@@ -2,7 +2,7 @@
 //! server runs.
 //!
 //! In: the file, read every few seconds. Out: the limits in force. At a start a wrong file is an error. Later it is
-//! logged once and counted, and what was in force stays in force.
+//! logged once, a metric shows it, and what was in force stays in force.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -21,7 +21,7 @@ pub(crate) const DEFAULT_DATA: &str = "./alluvium-data";
 /// Options with which a server is started.
 #[derive(Debug, Clone)]
 pub(crate) struct ServeOptions {
-    // `host:port`.
+    /// Address of the port for everything, `host:port`.
     pub listen: String,
     /// Host names of the port that browsers may use, besides the names of this machine.
     pub allowed_hosts: AllowedHosts,
