@@ -284,6 +284,9 @@ impl CallHeaders {
     }
 }
 
+/// What errors offer: the names of Connect and of OTLP.
+const CONTENT_TYPES: &str = "application/proto, application/x-protobuf or application/json";
+
 fn codec(headers: &HeaderMap) -> Result<Codec, ConnectError> {
     let value = headers
         .get(CONTENT_TYPE)
@@ -301,13 +304,11 @@ fn codec(headers: &HeaderMap) -> Result<Codec, ConnectError> {
     match kind.trim().to_ascii_lowercase().as_str() {
         "application/proto" | "application/protobuf" | "application/x-protobuf" => Ok(Codec::Proto),
         "application/json" => Ok(Codec::Json),
-        "" => unsupported("the request has no content type: application/proto or application/json".to_owned()),
+        "" => unsupported(format!("the request has no content type: {CONTENT_TYPES}")),
         kind if kind.starts_with("application/connect+") => unsupported(format!(
-            "content type `{kind}` is that of a stream, this call is unary: application/proto or application/json"
+            "content type `{kind}` is that of a stream, this call is unary: {CONTENT_TYPES}"
         )),
-        kind => unsupported(format!(
-            "content type `{kind}` is not supported: application/proto or application/json"
-        )),
+        kind => unsupported(format!("content type `{kind}` is not supported: {CONTENT_TYPES}")),
     }
 }
 
