@@ -38,6 +38,8 @@ mod http_listen;
 #[cfg(feature = "server")]
 mod http_matrix;
 #[cfg(feature = "server")]
+mod http_openapi;
+#[cfg(feature = "server")]
 mod http_profefe;
 #[cfg(feature = "server")]
 mod http_queries;
