@@ -86,6 +86,8 @@ mod query;
 #[cfg(feature = "server")]
 mod readers;
 #[cfg(feature = "server")]
+mod sdks;
+#[cfg(feature = "server")]
 mod seaweed;
 #[cfg(feature = "server")]
 mod shares;
