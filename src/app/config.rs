@@ -100,6 +100,12 @@ pub(crate) struct MaintenanceSection {
     pub tenant_retention: std::collections::BTreeMap<String, TenantRetention>,
     /// `retention_period` of single profile types; wins over that of the tenant.
     pub type_retention: std::collections::BTreeMap<String, String>,
+    /// Size of the tables above which the oldest profiles go, in bytes or with a unit.
+    pub retention_size: Option<String>,
+    /// The same for the tables of single tenants.
+    pub tenant_retention_size: std::collections::BTreeMap<String, String>,
+    /// Free space on the disk of the data folder below which the oldest profiles go.
+    pub min_free_space: Option<String>,
     /// Age after which samples are summed over five minutes.
     pub downsample_5m_after: Option<String>,
     /// Age after which samples are summed over an hour.

@@ -11,24 +11,38 @@ use anyhow::{Context as _, ensure};
 
 use crate::app::config::{MaintenanceSection, TenantRetention};
 use crate::app::limits::LimitsSection;
+use crate::app::size::bytes;
 use crate::base::duration;
 use crate::profile::TenantId;
-use crate::store::maintenance::{Downsampling, MaintenanceConfig};
+use crate::store::maintenance::{Downsampling, FreeFloor, MaintenanceConfig, SpaceLimits};
 
 /// Shortest time between rounds of maintenance.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
 /// Smallest merge target; with smaller files a day has more files than merging saves.
 const SMALLEST_TARGET_BYTES: u64 = 64 << 10;
 
+/// What flags say about maintenance.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct MaintenanceFlags<'a> {
+    /// `--retention`
+    pub retention: Option<&'a str>,
+    /// `--retention-size`
+    pub retention_size: Option<&'a str>,
+    /// `--min-free-space`
+    pub min_free_space: Option<&'a str>,
+    /// `--compaction`
+    pub compaction: Option<bool>,
+}
+
 /// Settings of maintenance; flags win over the file.
 pub(crate) fn settings(
     file: &MaintenanceSection,
     limits: &LimitsSection,
-    retention: Option<&str>,
-    compaction: Option<bool>,
+    flags: MaintenanceFlags<'_>,
 ) -> anyhow::Result<MaintenanceConfig> {
     let mut config = MaintenanceConfig::default();
-    config.compaction = compaction.or(file.compaction).unwrap_or(config.compaction);
+    config.compaction = flags.compaction.or(file.compaction).unwrap_or(config.compaction);
+    config.space = space(file, flags)?;
     let intervals = [
         ("maintenance.interval", &file.interval, &mut config.interval),
         (
@@ -72,7 +86,7 @@ pub(crate) fn settings(
             let text = limits.compactor_blocks_retention_period.as_ref()?;
             Some(("limits.compactor_blocks_retention_period", text))
         });
-    if let Some(text) = retention {
+    if let Some(text) = flags.retention {
         aging.retention = parsed("--retention", text)?;
     } else if let Some((name, text)) = of_limits {
         aging.retention = parsed(name, text)?;
@@ -120,6 +134,34 @@ pub(crate) fn settings(
     Ok(config)
 }
 
+/// Retention by size; 0 means none.
+fn space(file: &MaintenanceSection, flags: MaintenanceFlags<'_>) -> anyhow::Result<SpaceLimits> {
+    let size = |name: &str, text: &str| anyhow::Ok(Some(bytes(name, text)? as u64).filter(|bytes| *bytes > 0));
+    let of = |flag: (&str, Option<&str>), key: (&str, &Option<String>)| match (flag, key) {
+        ((name, Some(text)), _) => size(name, text),
+        (_, (name, Some(text))) => size(name, text),
+        _ => Ok(None),
+    };
+    let mut space = SpaceLimits {
+        whole: of(
+            ("--retention-size", flags.retention_size),
+            ("maintenance.retention_size", &file.retention_size),
+        )?,
+        ..SpaceLimits::default()
+    };
+    for (tenant, text) in &file.tenant_retention_size {
+        let name = format!("maintenance.tenant_retention_size.{tenant}");
+        let tenant: TenantId = tenant.parse().with_context(|| name.clone())?;
+        space.tenants.extend(size(&name, text)?.map(|bytes| (tenant, bytes)));
+    }
+    let floor = of(
+        ("--min-free-space", flags.min_free_space),
+        ("maintenance.min_free_space", &file.min_free_space),
+    )?;
+    space.floor = floor.map(FreeFloor::of_disk);
+    Ok(space)
+}
+
 /// Retention periods by profile type. A key is a full profile type (five parts) or its first part.
 fn by_type(name: &str, texts: &BTreeMap<String, String>) -> anyhow::Result<BTreeMap<String, Duration>> {
     let mut periods = BTreeMap::new();
@@ -149,7 +191,7 @@ mod tests {
 
     fn of(text: &str) -> anyhow::Result<MaintenanceConfig> {
         let file = config::parse(text)?;
-        settings(&file.maintenance, &file.limits, None, None)
+        settings(&file.maintenance, &file.limits, MaintenanceFlags::default())
     }
 
     #[test]
@@ -216,8 +258,38 @@ maintenance:
         let both = format!("{older}  retention_period: 6d\n");
         assert_eq!(of(&both).unwrap().aging.retention, 6 * DAY);
         let file = config::parse(&both).unwrap();
-        let flags = settings(&file.maintenance, &file.limits, Some("1d"), Some(false)).unwrap();
+        let flags = MaintenanceFlags {
+            retention: Some("1d"),
+            compaction: Some(false),
+            ..MaintenanceFlags::default()
+        };
+        let flags = settings(&file.maintenance, &file.limits, flags).unwrap();
         assert_eq!((flags.aging.retention, flags.compaction), (DAY, false));
+    }
+
+    #[test]
+    fn sizes_arrive_and_flags_win() {
+        let text = "\
+maintenance:
+  retention_size: 50GiB
+  min_free_space: 1GiB
+  tenant_retention_size:
+    one: 2GiB
+    two: 0
+";
+        let space = of(text).unwrap().space;
+        assert_eq!((space.whole, space.floor.unwrap().bytes), (Some(50 << 30), 1 << 30));
+        assert_eq!(space.tenants, BTreeMap::from([(tenant_id("one"), 2 << 30)]));
+        let file = config::parse(text).unwrap();
+        let flags = MaintenanceFlags {
+            retention_size: Some("1MB"),
+            min_free_space: Some("0"),
+            ..MaintenanceFlags::default()
+        };
+        let space = settings(&file.maintenance, &file.limits, flags).unwrap().space;
+        assert!(space.whole == Some(1_000_000) && space.floor.is_none());
+        let space = of("").unwrap().space;
+        assert!(space.whole.is_none() && space.floor.is_none() && space.tenants.is_empty());
     }
 
     #[test]
@@ -241,6 +313,9 @@ maintenance:
             ("type_retention: {'a:b': 1d}", "`a:b` is no profile type"),
             ("type_retention: {'': 1d}", "is no profile type"),
             ("type_retention: {memory: x}", "maintenance.type_retention.memory"),
+            ("retention_size: much", "maintenance.retention_size"),
+            ("min_free_space: 5 apples", "maintenance.min_free_space"),
+            ("tenant_retention_size: {a: x}", "maintenance.tenant_retention_size.a"),
             ("downsample_5m_after: x", "maintenance.downsample_5m_after"),
             (
                 "downsample_5m_after: 2d\n  downsample_1h_after: 1d",

@@ -31,7 +31,12 @@ fn values(options: &ServeOptions) -> BTreeMap<&'static str, Value> {
     let time = |length: Duration| Value::from(duration::format(length));
     let size = |bytes: usize| Value::from(format!("{bytes}B"));
     let (limits, query, http) = (options.limits.general(), &options.query, &options.http);
-    let (maintenance, aging) = (&options.maintenance, &options.maintenance.aging);
+    let (maintenance, aging, space) = (
+        &options.maintenance,
+        &options.maintenance.aging,
+        &options.maintenance.space,
+    );
+    let bytes = |bytes: Option<u64>| Value::from(format!("{}B", bytes.unwrap_or(0)));
     let types = aging.types.iter();
     let types: BTreeMap<&str, Value> = types.map(|(kind, period)| (kind.as_str(), time(*period))).collect();
     let (host, port) = options.listen.rsplit_once(':').unwrap_or((&options.listen, ""));
@@ -70,6 +75,11 @@ fn values(options: &ServeOptions) -> BTreeMap<&'static str, Value> {
         ("maintenance.cpu_share", json!(maintenance.cpu_share)),
         ("maintenance.target_file_size", json!(maintenance.policy.target_bytes)),
         ("maintenance.type_retention", json!(types)),
+        ("maintenance.retention_size", bytes(space.whole)),
+        (
+            "maintenance.min_free_space",
+            bytes(space.floor.map(|floor| floor.bytes)),
+        ),
         ("maintenance.downsample_5m_after", downsample(300)),
         ("maintenance.downsample_1h_after", downsample(3600)),
         ("sql.timeout", time(query.timeout)),

@@ -8,12 +8,13 @@ use clap::Args;
 use crate::admin::browser::{AllowedHosts, host_name};
 use crate::app::config::{self, AdminSection, PostgresSection, RuntimeConfigSection, SqlSection};
 use crate::app::limits::parsed;
+use crate::app::maintenance::{self, MaintenanceFlags};
 use crate::app::overrides::OverridesFile;
 use crate::app::serve_options::{DEFAULT_DATA, DEFAULT_LISTEN, ServeOptions};
 use crate::app::server;
+use crate::app::signals;
 use crate::app::size::bytes;
 use crate::app::storage::StorageSection;
-use crate::app::{maintenance, signals};
 use crate::profile::{TenantError, TenantId};
 use crate::query::QueryLimits;
 use crate::server::postgres::{PostgresOptions, PostgresTls, PostgresUser};
@@ -64,6 +65,20 @@ pub struct ServeArgs {
         help = "Profiles are kept so long; 0 for ever [default: 0]"
     )]
     pub retention: Option<String>,
+    /// The oldest profiles go when the tables take more than this.
+    #[arg(
+        long = "retention-size",
+        value_name = "SIZE",
+        help = "The oldest profiles go when the tables take more than this, such as 50GiB; 0 for never [default: 0]"
+    )]
+    pub retention_size: Option<String>,
+    /// The oldest profiles go when less than this is free on the disk of the data folder.
+    #[arg(
+        long = "min-free-space",
+        value_name = "SIZE",
+        help = "The oldest profiles go when less than this is free on the disk of the data; 0 for never [default: 0]"
+    )]
+    pub min_free_space: Option<String>,
     /// Merge small files into large ones in the background.
     #[arg(
         long,
@@ -155,8 +170,12 @@ fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
         maintenance: maintenance::settings(
             &file.maintenance,
             &file.limits,
-            args.retention.as_deref(),
-            args.compaction,
+            MaintenanceFlags {
+                retention: args.retention.as_deref(),
+                retention_size: args.retention_size.as_deref(),
+                min_free_space: args.min_free_space.as_deref(),
+                compaction: args.compaction,
+            },
         )?,
         query,
         http,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::store::maintenance::aging::Aging;
 use crate::store::maintenance::plan::Policy;
+use crate::store::maintenance::space::SpaceLimits;
 
 /// Settings of maintenance: what is done, when, and how fast.
 #[derive(Debug, Clone)]
@@ -20,6 +21,8 @@ pub struct MaintenanceConfig {
     pub deletion_delay: Duration,
     /// Retention and downsampling. Off.
     pub aging: Aging,
+    /// Retention by size. Off.
+    pub space: SpaceLimits,
     /// Interval between searches for files to delete, 10 minutes.
     pub vacuum_interval: Duration,
 }
@@ -33,6 +36,7 @@ impl Default for MaintenanceConfig {
             cpu_share: 0.5,
             deletion_delay: Duration::from_hours(1),
             aging: Aging::default(),
+            space: SpaceLimits::default(),
             vacuum_interval: Duration::from_mins(10),
         }
     }

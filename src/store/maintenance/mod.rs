@@ -20,8 +20,10 @@ mod profiles;
 mod report;
 mod requests;
 pub(crate) mod rewrite;
+mod room;
 mod runner;
 mod samples;
+mod space;
 pub(crate) mod vacuum;
 mod vacuum_job;
 mod watch;
@@ -34,6 +36,7 @@ pub(crate) use report::Report;
 pub(crate) use requests::Requests;
 pub use requests::Work;
 pub(crate) use runner::Maintainer;
+pub use space::{FreeFloor, SpaceLimits};
 
 #[cfg(test)]
 mod clock_tests;

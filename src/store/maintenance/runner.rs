@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use crate::store::StoreError;
 use crate::store::config::StoreConfig;
-use crate::store::delta::Operation;
 use crate::store::flushes::Flushes;
 use crate::store::lifecycle::Lifecycle;
-use crate::store::maintenance::exchange::{Exchange, Exchanger};
+use crate::store::maintenance::exchange::Exchanger;
 use crate::store::maintenance::jobs::Jobs;
 use crate::store::maintenance::report::Report;
 use crate::store::maintenance::requests::{Requests, Work};
+use crate::store::maintenance::room::Room;
 use crate::store::maintenance::vacuum_job::Vacuum;
 use crate::store::maintenance::watch::Watch;
 use crate::store::maintenance::worker::{Worker, worse};
@@ -30,6 +30,7 @@ pub(crate) struct Maintainer {
     next_vacuum: Instant,
     jobs: Jobs,
     vacuum: Vacuum,
+    room: Room,
     watch: Watch,
 }
 
@@ -57,6 +58,7 @@ impl Maintainer {
             flushes,
             jobs: Jobs::default(),
             vacuum: Vacuum::default(),
+            room: Room::default(),
         })
     }
 
@@ -124,6 +126,9 @@ impl Maintainer {
         if may_delete {
             retired = self.retire(cpu_share, &mut report);
         }
+        let relieved = self
+            .room
+            .keep(&mut self.worker, &mut self.vacuum, may_delete, &mut report);
         let mut merged = Ok(());
         if config.compaction && deleted.is_ok() {
             merged = (self.jobs).compact(&mut self.worker, &config.merging(), cpu_share, &mut report);
@@ -133,7 +138,7 @@ impl Maintainer {
             self.next_vacuum = Instant::now() + config.vacuum_interval;
             vacuumed = (self.vacuum).run(&mut self.worker, config.deletion_delay, &mut report);
         }
-        worse(worse(worse(deleted, retired), merged), vacuumed).map(|()| report)
+        worse(worse(worse(worse(deleted, retired), relieved), merged), vacuumed).map(|()| report)
     }
 
     /// Applies retention and downsampling.
@@ -142,20 +147,7 @@ impl Maintainer {
         let config = worker.config.clone();
         let config = &config.maintenance;
         let expired = aging::expired(&worker.published.files(), worker.now_us(), &config.aging);
-        for (table, removed) in expired.files {
-            let start = Instant::now();
-            let exchange = Exchange {
-                table,
-                removed,
-                added: Vec::new(),
-                operation: Operation::Delete,
-            };
-            let result = worker
-                .begin("retention")
-                .and_then(|()| worker.tables.exchange(std::slice::from_ref(&exchange)));
-            worker.counted("retention", result)?;
-            worker.count(&exchange, "retention", start, report);
-        }
+        worker.remove(expired.files, "retention", report)?;
         let mut splits = expired.splits;
         splits.retain(|job| job.inputs.iter().all(|file| jobs.is_readable(file)));
         let split = jobs.run(worker, splits, cpu_share, report);

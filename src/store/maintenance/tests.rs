@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use arrow::array::{Array, AsArray};
@@ -415,6 +415,58 @@ async fn a_retention_takes_old_days_with_their_names_and_leaves_the_others() {
     let left = store.snapshot();
     assert_eq!((count(&left, Table::Samples), count(&left, Table::Stacks)), (2, 3));
     store.maintain(Work::Vacuum(Duration::ZERO)).await.unwrap();
+    assert_eq!(files_on_disk(dir.path()), left.files.len());
+}
+
+#[tokio::test]
+async fn tables_that_are_too_large_lose_their_oldest_profiles() {
+    let dir = scratch();
+    let mut config = config(dir.path());
+    config.maintenance.compaction = false;
+    // Of eight hours; the newest one stays whatever the size.
+    config.maintenance.space.whole = Some(1);
+    let store = open(config);
+    fill(&store, "t", 8, 1, 3600).await;
+    let before = store.snapshot();
+    assert_eq!(
+        (count(&before, Table::Samples), count(&before, Table::Profiles)),
+        (8, 8)
+    );
+    store.maintain(Work::Due).await.unwrap();
+    let left = store.snapshot();
+    assert_eq!((count(&left, Table::Samples), count(&left, Table::Profiles)), (2, 2));
+    // Names of the day may be needed by a late profile.
+    assert_eq!(count(&left, Table::Stacks), count(&before, Table::Stacks));
+    let report = store.maintain(Work::Due).await.unwrap();
+    assert_eq!(report.jobs, 0, "{report:?}");
+}
+
+/// Bytes that the disk of a test has free.
+static FREE: AtomicU64 = AtomicU64::new(0);
+
+#[tokio::test]
+async fn a_disk_that_is_nearly_full_is_relieved_of_the_oldest_profiles_once() {
+    let dir = scratch();
+    let mut config = config(dir.path());
+    config.maintenance.compaction = false;
+    config.maintenance.deletion_delay = Duration::ZERO;
+    config.maintenance.space.floor = Some(FreeFloor {
+        bytes: 1000,
+        measure: |_| Ok(FREE.load(Ordering::Relaxed)),
+    });
+    let store = open(config);
+    FREE.store(1000, Ordering::Relaxed);
+    fill(&store, "t", 8, 1, 3600).await;
+    let all = store.snapshot();
+    store.maintain(Work::Due).await.unwrap();
+    assert_eq!(store.snapshot().files.len(), all.files.len());
+    FREE.store(999, Ordering::Relaxed);
+    store.maintain(Work::Due).await.unwrap();
+    let left = store.snapshot();
+    assert_eq!((count(&left, Table::Samples), count(&left, Table::Profiles)), (7, 7));
+    // What was removed is deleted in the next round, and until that has helped nothing else goes.
+    store.maintain(Work::Due).await.unwrap();
+    assert_eq!(store.snapshot().files.len(), left.files.len());
     assert_eq!(files_on_disk(dir.path()), left.files.len());
 }
 

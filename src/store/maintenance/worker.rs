@@ -1,11 +1,12 @@
 //! Runs one job: rewrites files, exchanges and counts them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::store::StoreError;
 use crate::store::config::StoreConfig;
-use crate::store::delta::NewFile;
+use crate::store::delta::{NewFile, Operation};
 use crate::store::fault::Place;
 use crate::store::files::{MERGED, SETTLED};
 use crate::store::lifecycle::Lifecycle;
@@ -15,6 +16,7 @@ use crate::store::maintenance::rewrite::{self, Environment, Job};
 use crate::store::metrics::{JobLabel, Metrics};
 use crate::store::published::Published;
 use crate::store::schema::Table;
+use crate::store::snapshot::FileEntry;
 
 /// Length of a stretch of work between waits.
 const STRETCH: Duration = Duration::from_millis(20);
@@ -49,6 +51,30 @@ impl Worker {
             .map_err(|error| self.tables.explained(job.table, error));
         let exchange = self.counted(job.reason, result)?;
         self.count(&exchange, job.reason, start, report);
+        Ok(())
+    }
+
+    /// Takes files out of their tables.
+    pub(super) fn remove(
+        &mut self,
+        files: BTreeMap<Table, Vec<FileEntry>>,
+        reason: &'static str,
+        report: &mut Report,
+    ) -> Result<(), StoreError> {
+        for (table, removed) in files {
+            let start = Instant::now();
+            let exchange = Exchange {
+                table,
+                removed,
+                added: Vec::new(),
+                operation: Operation::Delete,
+            };
+            let result = self
+                .begin(reason)
+                .and_then(|()| self.tables.exchange(std::slice::from_ref(&exchange)));
+            self.counted(reason, result)?;
+            self.count(&exchange, reason, start, report);
+        }
         Ok(())
     }
 
