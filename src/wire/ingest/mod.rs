@@ -8,6 +8,7 @@ mod format;
 mod jfr;
 mod meaning;
 mod nodes;
+mod perf_script;
 mod pprof;
 mod query;
 mod speedscope;
@@ -27,12 +28,13 @@ pub(crate) use format::{Opening, ReadError};
 pub(crate) use query::IngestQuery;
 
 /// The supported formats. For a body without a format, the first one that detects it is used.
-static FORMATS: [&Format; 7] = [
+static FORMATS: [&Format; 8] = [
     &pprof::PPROF,
     &jfr::JFR,
     &trie::TRIE,
     &tree::TREE,
     &speedscope::SPEEDSCOPE,
+    &perf_script::PERF_SCRIPT,
     &text::LINES,
     &text::GROUPS,
 ];

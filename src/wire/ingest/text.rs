@@ -3,6 +3,7 @@
 //!
 //! The application's name determines the type of the values ([`Meaning`]).
 
+use bytes::Bytes;
 use hashbrown::HashMap;
 
 use crate::profile::DecodedProfile;
@@ -81,10 +82,30 @@ fn read(
     opening: Opening,
     counts: Counts,
 ) -> Result<Vec<DecodedProfile>, ReadError> {
-    let body = payload.content.clone();
-    if body.len() > opening.limit() {
+    if payload.content.len() > opening.limit() {
         return Err(too_large(opening.limit()).into());
     }
+    read_stacks(payload.content.clone(), query, counts)
+}
+
+/// Memory in bytes of a text with this many stacks and frames in another form, and of its folded form, which is no
+/// longer. Too many of either are refused.
+pub(super) fn folded_memory(text_bytes: usize, stacks: usize, frames: usize) -> Result<usize, ConnectError> {
+    for (found, what, limit) in [(stacks, "stacks", MAX_STACKS), (frames, "frames", MAX_FRAMES)] {
+        if found > limit {
+            let reason = TooMany { found, what, limit };
+            return Err(ConnectError::too_large(reason.to_string()));
+        }
+    }
+    Ok(text_bytes + cost(text_bytes, stacks, frames, frames))
+}
+
+/// Reads stacks that were brought into the folded form.
+pub(super) fn read_folded(text: String, query: &IngestQuery) -> Result<Vec<DecodedProfile>, ReadError> {
+    read_stacks(text.into(), query, Counts::Given)
+}
+
+fn read_stacks(body: Bytes, query: &IngestQuery, counts: Counts) -> Result<Vec<DecodedProfile>, ReadError> {
     let meaning = Meaning::of(&query.app, query)?;
     let columns = Columns::read(body, |body| {
         let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
@@ -112,8 +133,13 @@ fn weight(text: &[u8], counts: Counts) -> Result<usize, TooMany> {
         Counts::Given => 3,
         Counts::One => 2,
     };
-    let names = frames.min(text.len() / shortest + 1).min(MAX_NAMES);
-    Ok(2 * text.len() + stacks * STACK_BYTES + frames * FRAME_BYTES + names * NAME_BYTES)
+    let names = frames.min(text.len() / shortest + 1);
+    Ok(cost(text.len(), stacks, frames, names))
+}
+
+/// Memory in bytes of a profile of folded stacks with at most this many of each.
+fn cost(text_bytes: usize, stacks: usize, frames: usize, names: usize) -> usize {
+    2 * text_bytes + stacks * STACK_BYTES + frames * FRAME_BYTES + names.min(MAX_NAMES) * NAME_BYTES
 }
 
 /// The profile of the lines of `text`. Equal stacks are one sample.
