@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::harness::{Nowhere, TestServer};
-use crate::http_store::{Site, now_ms};
+use crate::http_store::{CPU, SAMPLES, Site, now_ms, push_some};
 
 /// Status and JSON of a call.
 async fn call(server: &TestServer, route: &str, tenant: &str, question: &Value) -> (u16, Value) {
@@ -301,4 +301,58 @@ async fn the_oldest_uploaded_profiles_make_room() {
         100
     );
     assert_eq!(ask("Get", json!({"id": first})).await.0, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_is_looked_at_and_compared_without_being_kept() {
+    let site = Site::new(ServerOptions::default()).await;
+    let look = async |query: &str, body: &'static [u8]| {
+        let request = site.server.post(&format!("/api/v1/adhoc?{query}"));
+        let response = request.body(body).send().await.unwrap();
+        let status = response.status().as_u16();
+        let answer: Value = serde_json::from_str(&response.text().await.unwrap()).unwrap();
+        (status, answer)
+    };
+    let (status, cpu) = look("", include_bytes!("fixtures/pprof/go-cpu.pb.gz")).await;
+    assert_eq!(status, 200, "{cpu}");
+    assert_eq!(cpu["profileType"], CPU);
+    assert_eq!(cpu["profileTypes"], json!([SAMPLES, CPU]));
+    let graph = &cpu["flamegraph"];
+    assert_eq!(graph["names"][0], "total");
+    assert_eq!(
+        graph["files"].as_array().unwrap().len(),
+        graph["names"].as_array().unwrap().len()
+    );
+
+    let script = b"shop 7 [000] 10.500000: cycles: \n\t401136 work+0x16 (/opt/shop)\n\t401200 main+0x1 (/opt/shop)\n\n";
+    let (status, text) = look("", script).await;
+    assert_eq!(status, 200, "{text}");
+    assert_eq!(text["flamegraph"]["names"], json!(["total", "shop", "main", "work"]));
+
+    let pushed = push_some(&site).await;
+    let (from, until) = pushed.range();
+    let compared = format!("type=cpu&baseline=%7B%7D&from={from}&until={until}");
+    let (status, both) = look(&compared, include_bytes!("fixtures/pprof/go-cpu.pb.gz")).await;
+    assert_eq!(status, 200, "{both}");
+    assert_eq!(both["difference"]["leftTicks"], json!(pushed.total().to_string()));
+    assert_eq!(both["difference"]["rightTicks"], graph["total"]);
+
+    for (query, body, status) in [
+        ("", &b""[..], 400),
+        ("", b"what is this\n", 400),
+        ("", b"\x00\x01\x02\xff", 400),
+        ("type=heap", script, 400),
+        ("maxNodes=-1", script, 400),
+        ("id=..%2F..%2FVERSION", b"", 404),
+    ] {
+        let (got, answer) = look(query, body).await;
+        assert_eq!(got, status, "{query}: {answer}");
+    }
+    let route = "/adhocprofiles.v1.AdHocProfileService/List";
+    assert_eq!(call(&site.server, route, "one", &json!({})).await, (200, json!({})));
+
+    let route = "/adhocprofiles.v1.AdHocProfileService/Upload";
+    let (_, kept) = call(&site.server, route, "one", &file("text", b"main;work 3\n")).await;
+    let (status, again) = look(&format!("id={}", kept["id"].as_str().unwrap()), b"").await;
+    assert_eq!((status, &again["flamegraph"]["total"]), (200, &json!("3")), "{again}");
 }

@@ -23,7 +23,7 @@ use crate::server::perform::Bounds;
 use crate::server::push::Pusher;
 use crate::server::querier::Querier;
 use crate::server::sql::sql;
-use crate::server::{grpc, otlp, profefe, render, services, status};
+use crate::server::{adhoc, grpc, otlp, profefe, render, services, status};
 use crate::wire::connect::{Code, ConnectError};
 use crate::wire::grpc::Protocol;
 use crate::wire::otlp::HTTP_ROUTE;
@@ -64,6 +64,7 @@ fn table(state: &ServerState) -> Vec<(String, MethodRouter<ServerState>)> {
         ("/api/v1/tenant_limits".to_owned(), get(status::tenant_limits)),
         ("/flush".to_owned(), post(status::flush)),
         ("/api/v1/admin/delete".to_owned(), post(delete)),
+        ("/api/v1/adhoc".to_owned(), post(adhoc::look)),
     ];
     table.extend(render::routes());
     table.extend(profefe::routes());

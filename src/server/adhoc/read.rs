@@ -22,7 +22,7 @@ const MAX_FRAMES: usize = 1 << 20;
 /// Memory of a tree for each of them, in bytes.
 const FRAME_BYTES: usize = 128;
 /// Bytes of work that are more than the thread of a request should do.
-const LARGE_WORK: usize = 1 << 20;
+pub(super) const LARGE_WORK: usize = 1 << 20;
 /// Sample types that are shown when none is asked for, the most telling first.
 const PREFERRED: [&str; 2] = ["cpu", "inuse_space"];
 
@@ -33,7 +33,11 @@ pub(super) struct Opened {
 }
 
 /// Reads a file. A text counts as it stands; profiles without a time have the current one.
-pub(super) async fn open(state: &ServerState, tenant: &TenantId, file: Bytes) -> Result<Opened, ConnectError> {
+pub(super) async fn open(
+    state: &ServerState,
+    tenant: &TenantId,
+    (file, charge): (Bytes, Charge),
+) -> Result<Opened, ConnectError> {
     // Without a sample rate each line of a text would count as 10 ms.
     let is_text = !pprof::is_gzip(&file) && std::str::from_utf8(&file).is_ok();
     let query = if is_text {
@@ -42,8 +46,7 @@ pub(super) async fn open(state: &ServerState, tenant: &TenantId, file: Bytes) ->
         "name=adhoc"
     };
     let query = IngestQuery::parse(query, now_nanos())?;
-    let body = (file, Charge::default());
-    let (profiles, charge) = read_upload(state, tenant, body, String::new(), Arc::new(query)).await?;
+    let (profiles, charge) = read_upload(state, tenant, (file, charge), String::new(), Arc::new(query)).await?;
     Ok(Opened { profiles, charge })
 }
 
@@ -61,8 +64,13 @@ impl Opened {
         types
     }
 
-    /// The tree of a type, by name.
-    pub(super) async fn tree(self, state: &ServerState, chosen: ProfileType) -> Result<(Tree, Charge), ConnectError> {
+    /// Adds the stacks of a type to an empty tree.
+    pub(super) async fn tree(
+        self,
+        state: &ServerState,
+        chosen: ProfileType,
+        mut tree: Tree,
+    ) -> Result<(Tree, Charge), ConnectError> {
         let weigh = move |profiles: Vec<DecodedProfile>| {
             let places = places(&profiles, &chosen);
             let columns = places.iter().map(|(at, _)| profiles[*at].columns.get());
@@ -74,8 +82,7 @@ impl Opened {
             }
             Ok(((profiles, places), frames * FRAME_BYTES))
         };
-        let make = |(profiles, places): (Vec<DecodedProfile>, Vec<(usize, usize)>)| {
-            let mut tree = Tree::by_name();
+        let make = move |(profiles, places): (Vec<DecodedProfile>, Vec<(usize, usize)>)| {
             for (at, index) in places {
                 tree.insert_profile(profiles[at].columns.get(), index);
             }
