@@ -40,7 +40,7 @@ fn around_now() -> (i64, i64) {
 }
 
 /// Prometheus, busy scraping itself, with its block and mutex profiles on.
-fn prometheus(folder: &Path, address: &str) -> Program {
+pub(crate) fn prometheus(folder: &Path, address: &str) -> Program {
     let config = folder.join("prometheus.yml");
     let text = format!(
         "scrape_configs:\n- job_name: self\n  scrape_interval: 200ms\n  scrape_timeout: 200ms\n  static_configs:\

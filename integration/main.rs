@@ -80,6 +80,8 @@ mod private_files;
 mod program;
 #[cfg(feature = "server")]
 mod program_use;
+#[cfg(feature = "server")]
+mod prometheus;
 mod protos;
 #[cfg(feature = "server")]
 mod query;

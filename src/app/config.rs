@@ -34,6 +34,8 @@ pub(crate) struct ServerFile {
     pub sql: SqlSection,
     /// `postgres:` the port for PostgreSQL clients.
     pub postgres: PostgresSection,
+    /// `prometheus:` the server of metrics beside profiles.
+    pub prometheus: PrometheusSection,
     /// `admin:` tokens for deletion over HTTP.
     pub admin: AdminSection,
     /// `multitenancy_enabled:` whether `X-Scope-OrgID` names the tenant.
@@ -167,6 +169,14 @@ pub(crate) struct SqlSection {
     pub max_concurrent_queries: Option<usize>,
 }
 
+/// The server whose metrics are shown beside profiles. Pyroscope has no such keys.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct PrometheusSection {
+    /// `http://HOST:PORT`, perhaps with a path, user and password.
+    pub url: Option<String>,
+}
+
 /// The port for PostgreSQL clients. Pyroscope has no such keys.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -263,7 +273,7 @@ pub(crate) fn parse(text: &str) -> anyhow::Result<ServerFile> {
         if !WITHOUT_MEANING.contains(&key.as_str()) {
             bail!(
                 "unknown key `{key}`; valid are server, api, pyroscopedb, storage, limits, runtime_config, \
-                 maintenance, sql, postgres, admin and multitenancy_enabled \
+                 maintenance, sql, postgres, prometheus, admin and multitenancy_enabled \
                  (other keys of Pyroscope are ignored with a warning)"
             );
         }

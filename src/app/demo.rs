@@ -21,8 +21,8 @@ use crate::base::Shutdown;
 use crate::base::file::replace;
 use crate::base::net::hostname;
 use crate::pipeline::Controller;
-use crate::server::ServerOptions;
 use crate::server::postgres::PostgresOptions;
+use crate::server::{Prometheus, ServerOptions};
 use crate::telemetry::logs::{LogHandle, Settings};
 
 /// Options with which a demo is started.
@@ -38,6 +38,8 @@ pub(crate) struct DemoOptions {
     pub targets: Vec<String>,
     /// `host:port` for PostgreSQL clients, if any.
     pub postgres: Option<String>,
+    /// The server of metrics beside profiles, if there is one.
+    pub prometheus: Option<Prometheus>,
     /// Do not profile the other processes of this machine.
     pub only_self: bool,
 }
@@ -57,6 +59,7 @@ pub(crate) async fn run(
         allowed_hosts: options.allowed_hosts.clone(),
         http: ServerOptions {
             with_collector: true,
+            prometheus: options.prometheus.clone(),
             ..ServerOptions::default()
         },
         postgres: options.postgres.as_deref().map(PostgresOptions::new),

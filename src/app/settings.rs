@@ -95,6 +95,9 @@ fn values(options: &ServeOptions) -> BTreeMap<&'static str, Value> {
         values.insert("postgres.max_connections", json!(postgres.max_connections));
         values.insert("postgres.idle_timeout", time(postgres.idle_timeout));
     }
+    if let Some(prometheus) = &http.prometheus {
+        values.insert("prometheus.url", json!(prometheus.address()));
+    }
     add_bucket(&mut values, options.bucket.as_ref());
     values
 }
@@ -123,7 +126,7 @@ mod tests {
     use crate::app::config;
     use crate::profile::TenantId;
     use crate::server::postgres::{PostgresOptions, PostgresUser};
-    use crate::server::{AdminToken, ServerOptions};
+    use crate::server::{AdminToken, Prometheus, ServerOptions};
 
     #[test]
     fn what_is_shown_is_a_configuration_without_secrets() {
@@ -138,6 +141,7 @@ mod tests {
             ..PostgresOptions::new("127.0.0.1:5433")
         });
         options.http = ServerOptions {
+            prometheus: Some(Prometheus::new("http://ada:hidden-password@metrics:9090").unwrap()),
             admin: vec![AdminToken::new("desk", "hidden-token-of-the-desk", vec![TenantId::anonymous()]).unwrap()],
             ..ServerOptions::default()
         };
@@ -179,6 +183,7 @@ mod tests {
                 "postgres.idle_timeout",
                 "postgres.listen",
                 "postgres.max_connections",
+                "prometheus.url",
                 "pyroscopedb.data_path",
                 "server.http_listen_address",
                 "server.http_listen_port",

@@ -9,6 +9,7 @@ use crate::admin::browser::{AllowedHosts, host_name};
 use crate::app::demo::{self, DemoOptions};
 use crate::app::serve_options::{DEFAULT_DATA, DEFAULT_LISTEN};
 use crate::app::signals;
+use crate::cli::serve::prometheus;
 use crate::telemetry::logs::{LogHandle, Settings};
 
 /// Arguments of `alluvium demo`.
@@ -30,6 +31,14 @@ pub struct DemoArgs {
     /// Address and port for PostgreSQL clients (psql, drivers); without it there is no such port.
     #[arg(long = "postgres.listen", value_name = "ADDR", env = "ALLUVIUM_POSTGRES_LISTEN")]
     pub postgres_listen: Option<String>,
+    /// A server of metrics (Prometheus, or one that answers as it does) to show beside profiles.
+    #[arg(
+        long = "prometheus-url",
+        value_name = "URL",
+        env = "ALLUVIUM_PROMETHEUS_URL",
+        hide_env_values = true
+    )]
+    pub prometheus_url: Option<String>,
     /// Do not profile the other processes of this machine, which is done when the kernel permits it.
     #[arg(long)]
     pub only_self: bool,
@@ -43,6 +52,7 @@ pub(crate) async fn run(args: DemoArgs, logs: LogHandle, flags: Settings) -> any
         data: args.data,
         targets: args.targets,
         postgres: args.postgres_listen,
+        prometheus: prometheus(args.prometheus_url)?,
         only_self: args.only_self,
     };
     demo::run(options, logs, flags, signals::shutdown_signal()?).await

@@ -18,7 +18,7 @@ use crate::app::storage::StorageSection;
 use crate::profile::{TenantError, TenantId};
 use crate::query::QueryLimits;
 use crate::server::postgres::{PostgresOptions, PostgresTls, PostgresUser};
-use crate::server::{AdminToken, ServerOptions};
+use crate::server::{AdminToken, Prometheus, ServerOptions};
 use crate::store::clock::Clock;
 use crate::store::{Limits, TenantLimits};
 
@@ -91,6 +91,14 @@ pub struct ServeArgs {
     /// Address and port for PostgreSQL clients (psql, drivers); without it there is no such port.
     #[arg(long = "postgres.listen", value_name = "ADDR", env = "ALLUVIUM_POSTGRES_LISTEN")]
     pub postgres_listen: Option<String>,
+    /// A server of metrics (Prometheus, or one that answers as it does) to show beside profiles.
+    #[arg(
+        long = "prometheus-url",
+        value_name = "URL",
+        env = "ALLUVIUM_PROMETHEUS_URL",
+        hide_env_values = true
+    )]
+    pub prometheus_url: Option<String>,
     /// File with limits of single tenants, read again when it changes.
     #[arg(long = "runtime-config.file", value_name = "FILE")]
     pub overrides: Option<PathBuf>,
@@ -136,6 +144,7 @@ fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
     let bucket = args.storage.over(file.storage).bucket()?;
     let mut http = ServerOptions {
         multi_tenant: args.multi_tenant.or(file.multitenancy_enabled).unwrap_or(false),
+        prometheus: prometheus(args.prometheus_url.or(file.prometheus.url))?,
         admin: admin_tokens(file.admin)?,
         ..ServerOptions::default()
     };
@@ -196,6 +205,15 @@ fn overrides(flag: Option<PathBuf>, file: RuntimeConfigSection) -> anyhow::Resul
     }
     let path = flag.or(file.file);
     Ok(path.map(|path| OverridesFile { path, period }))
+}
+
+/// The server of metrics at an address.
+pub(super) fn prometheus(address: Option<String>) -> anyhow::Result<Option<Prometheus>> {
+    // The address may hold a password: the error does not name it.
+    address
+        .map(|address| Prometheus::new(&address))
+        .transpose()
+        .context("--prometheus-url")
 }
 
 /// Tokens for deletion over HTTP.

@@ -23,6 +23,7 @@ mod page;
 mod perform;
 pub mod postgres;
 mod profefe;
+mod prometheus;
 mod push;
 mod querier;
 mod questions;
@@ -43,6 +44,7 @@ mod workers;
 
 pub use limits::ServerLimits;
 pub use metrics::ServerMetrics;
+pub use prometheus::{Prometheus, PrometheusError};
 pub use ready::Readiness;
 pub use routes::router;
 pub use settings::Settings;

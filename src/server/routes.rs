@@ -23,7 +23,7 @@ use crate::server::perform::Bounds;
 use crate::server::push::Pusher;
 use crate::server::querier::Querier;
 use crate::server::sql::sql;
-use crate::server::{adhoc, grpc, otlp, profefe, render, services, status};
+use crate::server::{adhoc, grpc, otlp, profefe, prometheus, render, services, status};
 use crate::wire::connect::{Code, ConnectError};
 use crate::wire::grpc::Protocol;
 use crate::wire::otlp::HTTP_ROUTE;
@@ -65,6 +65,7 @@ fn table(state: &ServerState) -> Vec<(String, MethodRouter<ServerState>)> {
         ("/flush".to_owned(), post(status::flush)),
         ("/api/v1/admin/delete".to_owned(), post(delete)),
         ("/api/v1/adhoc".to_owned(), post(adhoc::look)),
+        (prometheus::PATH.to_owned(), get(prometheus::query_range)),
     ];
     table.extend(render::routes());
     table.extend(profefe::routes());

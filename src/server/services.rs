@@ -23,8 +23,11 @@ pub(super) fn routes(state: &ServerState) -> Vec<(String, MethodRouter<ServerSta
         limit: state.options.limits.question(),
         weigh: weight::question,
     });
-    Version::route(&About, &mut calls);
-    FeatureFlagsService::route(&About, &mut calls);
+    let about = About {
+        has_prometheus: state.options.prometheus.is_some(),
+    };
+    Version::route(&about, &mut calls);
+    FeatureFlagsService::route(&about, &mut calls);
     UserSettings(state.clone()).route(&mut Admitted {
         engine: state.engine.clone(),
         routes: &mut calls,

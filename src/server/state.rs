@@ -12,6 +12,7 @@ use crate::server::body::Intake;
 use crate::server::limits::ServerLimits;
 use crate::server::metrics::ServerMetrics;
 use crate::server::page::{page, page_with_collector};
+use crate::server::prometheus::Prometheus;
 use crate::server::ready::Readiness;
 use crate::server::sending::Answers;
 use crate::server::settings::Settings;
@@ -97,6 +98,8 @@ pub struct ServerOptions {
     pub multi_tenant: bool,
     /// True when a collector runs in this process and its routes are served beside these: the page then shows it.
     pub with_collector: bool,
+    /// The server whose metrics are shown beside profiles, if there is one.
+    pub prometheus: Option<Prometheus>,
     /// Tokens that allow deletion; without any the route is off.
     pub admin: Vec<AdminToken>,
     /// Sizes and times of the HTTP side.
@@ -111,6 +114,7 @@ impl Default for ServerOptions {
             prefix: "/profile".to_owned(),
             multi_tenant: false,
             with_collector: false,
+            prometheus: None,
             admin: Vec::new(),
             limits: ServerLimits::default(),
             settings: Arc::default(),

@@ -1,0 +1,170 @@
+//! A client of a server that answers as Prometheus does.
+//!
+//! In: a question. Out: that server's answer as it came, or why there is none.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use tokio::sync::Semaphore;
+use url::Url;
+
+use crate::profile::TenantId;
+use crate::server::prometheus::question::Question;
+use crate::wire::call::TENANT_HEADER;
+use crate::wire::client::{ClientOptions, Credential, HttpClient, Secret, error_chain, read_body};
+use crate::wire::connect::{Code, ConnectError};
+
+/// Maximum size of an answer in bytes.
+const MAX_ANSWER_BYTES: usize = 8 << 20;
+/// Time for an answer, that to read it included.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(15);
+/// Answers that are waited for at one time; others wait in turn for as long as an answer may take.
+const PLACES: usize = 4;
+/// Maximum number of characters of that server's error in ours.
+const SHOWN_CHARS: usize = 1000;
+
+/// A server that answers queries as Prometheus does. Clones share their connections.
+#[derive(Debug, Clone)]
+pub struct Prometheus {
+    client: HttpClient,
+    /// Address without user and password.
+    base: Url,
+    places: Arc<Semaphore>,
+}
+
+/// Why an address cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PrometheusError {
+    /// It is no address of a server.
+    #[error("the address of Prometheus must be http://HOST or https://HOST, perhaps with a path")]
+    Address,
+    /// The HTTP client could not be made.
+    #[error("cannot make a client for Prometheus: {0}")]
+    Client(String),
+}
+
+impl Prometheus {
+    /// The server at `address`, whose path is the prefix of its routes. User and password in it become basic
+    /// authentication.
+    ///
+    /// # Errors
+    /// [`PrometheusError`] when the address is none of HTTP.
+    pub fn new(address: &str) -> Result<Self, PrometheusError> {
+        let mut base = Url::parse(address).map_err(|_| PrometheusError::Address)?;
+        if !matches!(base.scheme(), "http" | "https") || !base.has_host() || base.query().is_some() {
+            return Err(PrometheusError::Address);
+        }
+        let mut options = ClientOptions::new(concat!("alluvium/", env!("CARGO_PKG_VERSION")).into());
+        options.follow_redirects = false;
+        options.proxy.from_environment = true;
+        if !base.username().is_empty() {
+            options.credential = Credential::Basic {
+                username: decoded(base.username()).into(),
+                password: Secret::Text(decoded(base.password().unwrap_or_default()).into()),
+            };
+            base.set_username("").map_err(|()| PrometheusError::Address)?;
+            base.set_password(None).map_err(|()| PrometheusError::Address)?;
+        }
+        let client = HttpClient::new(&options).map_err(|error| PrometheusError::Client(error.to_string()))?;
+        Ok(Self {
+            client,
+            base,
+            places: Arc::new(Semaphore::new(PLACES)),
+        })
+    }
+
+    /// Its address, without user and password.
+    pub(crate) fn address(&self) -> &str {
+        self.base.as_str()
+    }
+
+    /// The answer to a question, within [`TIMEOUT`].
+    pub(super) async fn ask(&self, question: &Question, tenant: Option<&TenantId>) -> Result<Bytes, ConnectError> {
+        let answer = async {
+            let place = self.places.acquire().await;
+            let _place = place.map_err(|error| unavailable(error.to_string()))?;
+            self.send(question, tenant).await
+        };
+        tokio::time::timeout(TIMEOUT, answer).await.unwrap_or_else(|_| {
+            let message = format!("Prometheus did not answer within {} s", TIMEOUT.as_secs());
+            Err(ConnectError::new(Code::DeadlineExceeded, message))
+        })
+    }
+
+    async fn send(&self, question: &Question, tenant: Option<&TenantId>) -> Result<Bytes, ConnectError> {
+        let mut request = self.client.get(question.url(&self.base)).await.map_err(|error| {
+            tracing::warn!(error = %error, "cannot make a request to Prometheus");
+            unavailable("a request to Prometheus could not be made".to_owned())
+        })?;
+        if let Some(tenant) = tenant {
+            request = request.header(TENANT_HEADER, tenant.as_str());
+        }
+        let response = request.send().await.map_err(|error| {
+            let error = error.without_url();
+            unavailable(format!("Prometheus cannot be asked: {}", error_chain(&error)))
+        })?;
+        let status = response.status().as_u16();
+        let body = read_body(response, MAX_ANSWER_BYTES).await.map_err(|error| {
+            ConnectError::new(
+                Code::ResourceExhausted,
+                format!("the answer of Prometheus cannot be read: {error}; ask for fewer lines or a longer step"),
+            )
+        })?;
+        match status {
+            200 => Ok(body),
+            400 | 422 => Err(ConnectError::invalid(refusal(&body))),
+            status => Err(unavailable(format!("Prometheus answered with status {status}"))),
+        }
+    }
+}
+
+/// An error of Prometheus.
+#[derive(Deserialize)]
+struct Refusal {
+    error: String,
+}
+
+/// What Prometheus says against a query.
+fn refusal(body: &[u8]) -> String {
+    let error = serde_json::from_slice(body).map_or_else(|_| "no reason".to_owned(), |Refusal { error }| error);
+    let shown: String = error.chars().take(SHOWN_CHARS).collect();
+    format!("Prometheus refused the query: {shown}")
+}
+
+fn unavailable(message: String) -> ConnectError {
+    ConnectError::new(Code::Unavailable, message)
+}
+
+/// A user or password of a URL without its percent signs.
+fn decoded(text: &str) -> String {
+    // A `+` is no blank in this part of a URL.
+    let text = text.replace('+', "%2B");
+    url::form_urlencoded::parse(text.as_bytes())
+        .map(|(name, _)| name.into_owned())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_one_of_http_and_shown_without_its_password() {
+        let found = Prometheus::new("http://ada:p%40ss+1@metrics:9090/prefix/").unwrap();
+        assert_eq!(found.address(), "http://metrics:9090/prefix/");
+        assert!(!format!("{found:?}").contains("ss+1"));
+        assert_eq!(decoded("p%40ss+1"), "p@ss+1");
+        for wrong in ["metrics:9090", "file:///etc/passwd", "http://", "", "http://host/?a=b"] {
+            assert!(Prometheus::new(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_reason_of_a_refusal_is_passed_on() {
+        let said = refusal(b"{\"status\":\"error\",\"errorType\":\"bad_data\",\"error\":\"parse error\"}");
+        assert_eq!(said, "Prometheus refused the query: parse error");
+        assert_eq!(refusal(b"<html>"), "Prometheus refused the query: no reason");
+    }
+}

@@ -1,0 +1,109 @@
+//! What is asked of Prometheus: a query, a range and a step.
+//!
+//! In: the query part of a URL. Out: a question within limits, and its URL on a server; or 400 with the reason.
+
+use url::Url;
+
+use crate::wire::connect::ConnectError;
+
+/// Maximum length of a query in bytes.
+const MAX_QUERY_BYTES: usize = 4 << 10;
+/// Maximum number of steps of a range, that of Prometheus.
+const MAX_STEPS: f64 = 11_000.0;
+
+/// What is asked of Prometheus.
+#[derive(Debug, PartialEq)]
+pub(super) struct Question {
+    query: String,
+    /// In Unix seconds, as `end`.
+    start: f64,
+    end: f64,
+    /// Seconds between points.
+    step: f64,
+}
+
+impl Question {
+    /// Reads the parameters `query`, `start`, `end` and `step`; all others are left out.
+    pub(super) fn parse(query: &str) -> Result<Self, ConnectError> {
+        let pairs: Vec<(String, String)> = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+        let get = |name: &str| {
+            let found = pairs.iter().find(|(key, _)| key == name);
+            found.map_or("", |(_, value)| value.as_str())
+        };
+        let number = |name: &str| {
+            let text = get(name);
+            let number = text.parse().ok().filter(|number: &f64| number.is_finite());
+            number.ok_or_else(|| ConnectError::invalid(format!("{name}: `{text}` is not a number of seconds")))
+        };
+        let question = Self {
+            query: get("query").trim().to_owned(),
+            start: number("start")?,
+            end: number("end")?,
+            step: number("step")?,
+        };
+        if question.query.is_empty() || question.query.len() > MAX_QUERY_BYTES {
+            return Err(ConnectError::invalid(format!(
+                "query: 1 to {MAX_QUERY_BYTES} bytes are allowed, not {}",
+                question.query.len()
+            )));
+        }
+        if question.step <= 0.0 || question.end < question.start {
+            return Err(ConnectError::invalid(
+                "step must be more than 0, and end not before start",
+            ));
+        }
+        let steps = (question.end - question.start) / question.step;
+        if steps > MAX_STEPS {
+            return Err(ConnectError::invalid(format!(
+                "the range has {steps:.0} steps, the limit is {MAX_STEPS}"
+            )));
+        }
+        Ok(question)
+    }
+
+    /// The address of the question on the server at `base`.
+    pub(super) fn url(&self, base: &Url) -> Url {
+        let mut url = base.clone();
+        url.set_path(&format!("{}/api/v1/query_range", base.path().trim_end_matches('/')));
+        url.query_pairs_mut()
+            .append_pair("query", &self.query)
+            .append_pair("start", &self.start.to_string())
+            .append_pair("end", &self.end.to_string())
+            .append_pair("step", &self.step.to_string());
+        url
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_becomes_one_of_prometheus_and_nothing_else_is_passed_on() {
+        let asked = "query=up%7Bjob%3D%22a%26b%22%7D&start=1700000000&end=1700003600.5&step=15&match=secret&time=1";
+        let question = Question::parse(asked).unwrap();
+        let base = Url::parse("http://metrics:9090/prefix/").unwrap();
+        assert_eq!(
+            question.url(&base).as_str(),
+            "http://metrics:9090/prefix/api/v1/query_range?query=up%7Bjob%3D%22a%26b%22%7D&start=1700000000&\
+             end=1700003600.5&step=15"
+        );
+    }
+
+    #[test]
+    fn questions_are_limited() {
+        let long = "a".repeat(MAX_QUERY_BYTES + 1);
+        for wrong in [
+            "query=&start=1&end=2&step=1".to_owned(),
+            format!("query={long}&start=1&end=2&step=1"),
+            "query=up&start=1&end=2".to_owned(),
+            "query=up&start=1&end=2&step=0".to_owned(),
+            "query=up&start=1&end=2&step=NaN".to_owned(),
+            "query=up&start=2&end=1&step=1".to_owned(),
+            "query=up&start=0&end=11001&step=1".to_owned(),
+        ] {
+            assert_eq!(Question::parse(&wrong).unwrap_err().status, 400, "{wrong}");
+        }
+        assert!(Question::parse("query=up&start=0&end=11000&step=1").is_ok());
+    }
+}
