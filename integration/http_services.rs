@@ -356,3 +356,49 @@ async fn a_file_is_looked_at_and_compared_without_being_kept() {
     let (status, again) = look(&format!("id={}", kept["id"].as_str().unwrap()), b"").await;
     assert_eq!((status, &again["flamegraph"]["total"]), (200, &json!("3")), "{again}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_server_says_what_a_tenant_has_in_files_and_who_sent_it() {
+    let site = Site::new(ServerOptions::default()).await;
+    let told = async |part: &str| {
+        let (status, text) = site.server.get(&format!("/api/v1/status/{part}")).await;
+        assert_eq!(status, 200, "{text}");
+        serde_json::from_str::<Value>(&text).unwrap()
+    };
+    let nothing = |table| json!({"table": table, "files": 0, "bytes": 0, "rows": 0});
+    let empty = ["profiles", "samples", "series", "stacks"].map(nothing);
+    assert_eq!(told("storage").await, json!({"tables": empty, "days": []}));
+    assert_eq!(told("senders").await, json!({"senders": []}));
+
+    let sent = site
+        .server
+        .post("/ingest?name=shop&format=pprof")
+        .header("user-agent", "shop-agent/1.2")
+        .body("no profile, and listed all the same");
+    assert_eq!(sent.send().await.unwrap().status(), 400);
+    let pushed = push_some(&site).await;
+    site.flush().await;
+    let storage = told("storage").await;
+    let table = |name: &str| {
+        let tables = storage["tables"].as_array().unwrap();
+        tables.iter().find(|table| table["table"] == name).unwrap().clone()
+    };
+    assert_eq!(table("profiles")["rows"], 4 * 2, "four profiles of two types");
+    assert!(table("samples")["bytes"].as_u64().unwrap() > 0 && pushed.total() > 0);
+    let days = storage["days"].as_array().unwrap();
+    let bytes = |rows: &[Value]| -> u64 { rows.iter().map(|row| row["bytes"].as_u64().unwrap()).sum() };
+    assert_eq!(bytes(days), bytes(storage["tables"].as_array().unwrap()));
+
+    let senders = told("senders").await;
+    let senders = senders["senders"].as_array().unwrap();
+    let own = senders
+        .iter()
+        .find(|sender| sender["agent"] == "shop-agent/1.2")
+        .unwrap();
+    assert_eq!(
+        (&own["address"], &own["requests"], &own["failed"], &own["lastStatus"]),
+        (&json!("127.0.0.1"), &json!(1), &json!(1), &json!(400))
+    );
+    assert_eq!(own["bytes"], 35);
+    assert_eq!(senders.len(), 2, "{senders:?}");
+}

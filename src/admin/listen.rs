@@ -90,6 +90,10 @@ impl Default for ListenOptions {
     }
 }
 
+/// The address of the other end of a request's connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CameFrom(pub SocketAddr);
+
 pub struct Listener {
     tcp: TcpListener,
     local: SocketAddr,
@@ -179,8 +183,8 @@ impl Listener {
                 accepted = next => accepted,
             };
             let Some((accepted, slot)) = accepted else { break };
-            let stream = match accepted {
-                Ok((stream, _)) => stream,
+            let (stream, peer) = match accepted {
+                Ok(accepted) => accepted,
                 Err(error) => {
                     tracing::warn!(error = %error, "cannot accept a connection");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -190,6 +194,7 @@ impl Listener {
             let arrived = ArrivedAt(stream.local_addr().unwrap_or(self.local));
             let service = router.clone().map_request(move |mut request: http::Request<_>| {
                 request.extensions_mut().insert(arrived);
+                request.extensions_mut().insert(CameFrom(peer));
                 request
             });
             let service = TowerToHyperService::new(service);

@@ -110,6 +110,11 @@ impl Contexts {
         })
     }
 
+    /// The snapshot of this moment.
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        self.source.snapshot()
+    }
+
     /// The context of a new query of a tenant, over the current data.
     pub(crate) fn of(&self, tenant: &TenantId, purpose: Purpose) -> Arc<Context> {
         let snapshot = self.source.snapshot();

@@ -18,6 +18,7 @@ use crate::query::answer::{Deadline, SqlResult};
 use crate::query::cache::LOOK_INTERVAL;
 use crate::query::context::{Context, Contexts, Purpose};
 use crate::query::flame::Merged;
+use crate::query::holdings::{Holdings, holdings};
 use crate::query::session::{Sessions, SqlSession};
 use crate::query::sql::{self, Template};
 use crate::query::{
@@ -277,6 +278,11 @@ impl QueryEngine {
     /// The times of the first and the last profile of the tenant, in microseconds; `None` without profiles.
     pub(crate) async fn profile_times(&self, tenant: &TenantId) -> Result<Option<Bounds<i64>>, QueryError> {
         self.limited(impact::profile_times(self.context(tenant))).await
+    }
+
+    /// The files of a tenant by table and by day.
+    pub(crate) fn holdings(&self, tenant: &TenantId) -> Holdings {
+        holdings(&self.shared.contexts.snapshot(), tenant)
     }
 
     /// What a query for stacks would read, as far as that is known without reading it.

@@ -28,6 +28,7 @@ mod functions;
 mod guard;
 mod heads;
 mod heatmap;
+mod holdings;
 mod impact;
 mod kept;
 mod labels;
@@ -55,6 +56,7 @@ pub use answer::until;
 pub(crate) use answer::{Deadline, SqlResult};
 pub use engine::QueryEngine;
 pub use error::QueryError;
+pub(crate) use holdings::Holding;
 pub(crate) use impact::{Impact, Reading};
 pub(crate) use session::{Prepared, SqlSession, SqlValue};
 pub use types::{

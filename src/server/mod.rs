@@ -30,6 +30,7 @@ mod questions;
 mod ready;
 mod render;
 mod routes;
+mod senders;
 mod sending;
 mod services;
 mod settings;

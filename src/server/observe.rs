@@ -1,4 +1,5 @@
-//! Observes requests: metrics by route and status, a log line for each at debug level, and the handling of panics.
+//! Observes requests: metrics by route and status, who sends profiles, a log line for each at debug level, and the
+//! handling of panics.
 //!
 //! In: every request. Out: counters and histograms in the given scope. Routes are labelled by their template, never by
 //! the path of the request.
@@ -14,8 +15,11 @@ use futures::FutureExt;
 use http::Request;
 use prometheus_client::metrics::gauge::Gauge;
 
+use crate::admin::listen::CameFrom;
 use crate::server::ServerState;
 use crate::server::metrics::{RouteLabels, TimeLabels};
+use crate::server::senders::Sending;
+use crate::server::tenant::tenant;
 use crate::wire::connect::{Code, ConnectError};
 
 /// The HTTP status that corresponds to the outcome of a call, for protocols that have statuses of their own.
@@ -43,6 +47,13 @@ pub(crate) async fn observe(State(state): State<ServerState>, request: Request<B
     let started = Instant::now();
     let route = route(&request, &state.options.prefix);
     let method = request.method().clone();
+    let address = request.extensions().get::<CameFrom>().map(|CameFrom(peer)| peer.ip());
+    let sending = Sending::of(
+        (&method, &route),
+        request.headers(),
+        || tenant(request.headers(), &state.options).ok(),
+        address,
+    );
     let _in_flight = InFlight::new(&state.metrics.in_flight);
     let response = AssertUnwindSafe(next.run(request))
         .catch_unwind()
@@ -57,6 +68,11 @@ pub(crate) async fn observe(State(state): State<ServerState>, request: Request<B
         Some(CallStatus(status)) => *status,
         None => response.status().as_u16(),
     };
+    if let Some(sending) = sending {
+        state
+            .senders
+            .answered(sending, status, chrono::Utc::now().timestamp_millis());
+    }
     tracing::debug!(
         method = method.as_str(),
         route,

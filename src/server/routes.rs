@@ -61,6 +61,8 @@ fn table(state: &ServerState) -> Vec<(String, MethodRouter<ServerState>)> {
         ("/api/v1/status/config".to_owned(), get(status::config)),
         ("/api/v1/status/config/default".to_owned(), get(status::default_config)),
         ("/api/v1/status/config/diff".to_owned(), get(status::config_difference)),
+        ("/api/v1/status/storage".to_owned(), get(status::storage)),
+        ("/api/v1/status/senders".to_owned(), get(status::senders)),
         ("/api/v1/tenant_limits".to_owned(), get(status::tenant_limits)),
         ("/flush".to_owned(), post(status::flush)),
         ("/api/v1/admin/delete".to_owned(), post(delete)),

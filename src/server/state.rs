@@ -14,6 +14,7 @@ use crate::server::metrics::ServerMetrics;
 use crate::server::page::{page, page_with_collector};
 use crate::server::prometheus::Prometheus;
 use crate::server::ready::Readiness;
+use crate::server::senders::Senders;
 use crate::server::sending::Answers;
 use crate::server::settings::Settings;
 use crate::server::token::AdminToken;
@@ -142,6 +143,8 @@ pub struct Inner {
     /// Memory of answers that are being sent. Counted separately from requests: a client that does not read its answer
     /// must not block ingestion.
     pub(crate) answers: Answers,
+    /// Who sends profiles here.
+    pub(crate) senders: Senders,
     pub(crate) page: crate::admin::page::Page,
 }
 
@@ -164,6 +167,7 @@ impl ServerState {
             intake: Intake::new(&options.limits, workers.clone()),
             workers,
             answers: Answers::new(options.limits.answers_bytes),
+            senders: Senders::default(),
             page: if options.with_collector {
                 page_with_collector()
             } else {

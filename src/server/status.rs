@@ -1,13 +1,15 @@
-//! Routes about the server itself: readiness, build information, configuration, flush.
+//! Routes about the server itself: readiness, build information, configuration, what is stored, who sends, flush.
 //!
 //! In: plain GETs and one POST. Out: text or JSON.
 
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use chrono::{NaiveDate, TimeDelta};
 use http::{HeaderMap, StatusCode};
 use serde_json::json;
 
+use crate::query::Holding;
 use crate::server::ServerState;
 use crate::server::tenant::tenant;
 use crate::wire::connect::ConnectError;
@@ -59,6 +61,36 @@ pub(super) async fn tenant_limits(State(state): State<ServerState>, headers: Hea
             let own = state.store.limits(&tenant);
             Json(state.options.settings.limits(&tenant, &own)).into_response()
         }
+        Err(error) => error.into_response(),
+    }
+}
+
+/// `GET /api/v1/status/storage`: the files of the tenant by table and by day, the oldest day first.
+pub(super) async fn storage(State(state): State<ServerState>, headers: HeaderMap) -> Response {
+    let found = match tenant(&headers, &state.options) {
+        Ok(tenant) => state.engine.holdings(&tenant),
+        Err(error) => return error.into_response(),
+    };
+    let row = |key: &str, name: String, held: &Holding| {
+        let Holding { files, bytes, rows } = held;
+        json!({ key: name, "files": files, "bytes": bytes, "rows": rows })
+    };
+    let tables = found
+        .tables
+        .iter()
+        .map(|(name, held)| row("table", (*name).to_owned(), held));
+    let date = |day: i32| NaiveDate::default() + TimeDelta::days(day.into());
+    let days = found
+        .days
+        .iter()
+        .map(|(day, held)| row("day", date(*day).to_string(), held));
+    Json(json!({ "tables": tables.collect::<Vec<_>>(), "days": days.collect::<Vec<_>>() })).into_response()
+}
+
+/// `GET /api/v1/status/senders`: who has sent profiles to the tenant since the start, the last seen first.
+pub(super) async fn senders(State(state): State<ServerState>, headers: HeaderMap) -> Response {
+    match tenant(&headers, &state.options) {
+        Ok(tenant) => Json(json!({ "senders": state.senders.of(&tenant) })).into_response(),
         Err(error) => error.into_response(),
     }
 }
