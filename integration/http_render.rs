@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alluvium::admin::listen::ListenOptions;
+use alluvium::profile::pprof;
 use alluvium::query::{QueryEngine, QueryError, QueryLimits};
 use alluvium::server::ServerOptions;
 use alluvium::wire::querier::Selection;
@@ -161,6 +162,24 @@ async fn groups_have_a_time_line_for_each_value_of_the_first_label() {
     assert_eq!(answer["timeline"]["durationDelta"], json!(3600));
     let mean = sum(&answer["timeline"]["samples"]);
     assert!(mean > 0 && mean < pushed.total(), "{mean} of {}", pushed.total());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_merged_profile_is_there_as_pprof_for_whoever_can_only_get() {
+    let site = Site::new(ServerOptions::default()).await;
+    let pushed = push_some(&site).await;
+    let texts = Texts::of(&pushed, CART);
+    let url = path("/pyroscope/render", &texts.parameters(&[("format", "pprof")]));
+    let request = site.server.client.get(format!("{}{url}", site.server.url));
+    let response = request.send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.headers()["content-type"], "application/x-pprof");
+    let plain = pprof::gunzip(&response.bytes().await.unwrap(), 1 << 24).unwrap();
+    let profile = pprof::decode(&plain).unwrap();
+    let sum: i64 = (0..profile.sample_count())
+        .map(|sample| profile.values_of(sample)[0])
+        .sum();
+    assert_eq!(sum, pushed.totals["cart"]);
 }
 
 /// An attribute of a line of a graph for Graphviz.

@@ -19,6 +19,15 @@ use crate::base::encoding;
 const CONTENT_SECURITY_POLICY: &str =
     "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'";
 
+/// Folder of speedscope, a page of its own.
+const SPEEDSCOPE: &str = "speedscope/";
+
+/// The same for speedscope, which adds the rules of its styles to a style element that it makes. The hash is that of
+/// the empty text: the element may be made, and a style with any text is refused as on our page.
+const SPEEDSCOPE_POLICY: &str = "default-src 'self'; \
+    style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='; \
+    base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'";
+
 /// Shown when the program was built without the page.
 const NO_PAGE: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Alluvium</title>\
 <h1>Alluvium is running</h1><p>This program was built without its page. In the source tree run \
@@ -174,14 +183,16 @@ fn with_headers(path: &str, mut response: Response) -> Response {
     } else {
         "no-cache"
     };
+    let policy = if path.starts_with(SPEEDSCOPE) {
+        SPEEDSCOPE_POLICY
+    } else {
+        CONTENT_SECURITY_POLICY
+    };
     for (name, value) in [
         (CONTENT_TYPE, content_type(path)),
         (CACHE_CONTROL, cache),
         (VARY, "accept-encoding"),
-        (
-            HeaderName::from_static("content-security-policy"),
-            CONTENT_SECURITY_POLICY,
-        ),
+        (HeaderName::from_static("content-security-policy"), policy),
         (HeaderName::from_static("x-content-type-options"), "nosniff"),
         (HeaderName::from_static("referrer-policy"), "no-referrer"),
     ] {
@@ -215,4 +226,18 @@ fn is_text(path: &str) -> bool {
         extension(path),
         "html" | "js" | "mjs" | "css" | "json" | "map" | "svg" | "txt" | "wasm"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_page_may_hold_styles_or_scripts_of_its_own() {
+        for (path, styles) in [("index.html", "default-src"), ("speedscope/index.html", "style-src")] {
+            let response = with_headers(path, Response::default());
+            let policy = response.headers()["content-security-policy"].to_str().unwrap();
+            assert!(policy.contains(styles) && !policy.contains("unsafe"), "{policy}");
+        }
+    }
 }

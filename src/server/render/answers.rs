@@ -5,6 +5,7 @@
 
 use crate::profile::TenantId;
 use crate::profile::flamegraph::CallGraph;
+use crate::profile::pprof::encode;
 use crate::query::{Detail, ExemplarKind, SeriesQuery, StackQuery, TimeRange};
 use crate::server::ServerState;
 use crate::server::questions::{NAME_LABEL, max_functions, max_nodes, text_query};
@@ -58,6 +59,19 @@ pub(super) async fn flame_graph(
         profile.timeline = Some(of_all(&all, range, step));
         profile.groups = groups;
         Ok(profile)
+    };
+    state.engine.admitted(Box::pin(work)).await
+}
+
+/// The merged profile of a request as pprof.
+pub(super) async fn merged(
+    state: &ServerState,
+    tenant: &TenantId,
+    question: RenderQuestion,
+) -> Result<Vec<u8>, ConnectError> {
+    let work = async {
+        let query = stack_query(state, question.side).await?;
+        Ok(state.engine.merge_profile(tenant, query, encode).await?)
     };
     state.engine.admitted(Box::pin(work)).await
 }

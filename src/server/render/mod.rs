@@ -16,6 +16,7 @@ use http::{HeaderMap, HeaderValue, Method};
 use serde::Serialize;
 
 use crate::profile::flamegraph::dot;
+use crate::profile::pprof::gzip;
 use crate::server::ServerState;
 use crate::server::ingest::now_nanos;
 use crate::server::render::parameters::{DiffQuestion, LabelQuestion, RenderFormat, RenderQuestion};
@@ -25,6 +26,9 @@ use crate::wire::connect::{Code, ConnectError, accepts};
 
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
+const PPROF: &str = "application/x-pprof";
+/// Bytes of work that are more than the thread of a request should do.
+const LARGE_WORK: usize = 1 << 20;
 
 /// Approximate size of the text of a box or an arrow besides its name, in bytes.
 const DRAWN_BYTES: usize = 128;
@@ -51,6 +55,12 @@ async fn render(State(state): State<ServerState>, headers: HeaderMap, RawQuery(q
                 let profile = answers::flame_graph(&state, &tenant, question).await?;
                 let bytes = profile.bytes();
                 written(&state, &headers, JSON, bytes, move || json(&profile)).await
+            }
+            RenderFormat::Pprof => {
+                let profile = answers::merged(&state, &tenant, question).await?;
+                let pack = move || Ok(Written::plain(gzip(&profile).into()));
+                let written = state.workers.run(LARGE_WORK, pack).await?;
+                respond(&state.answers, state.engine.limits().timeout, PPROF, written)
             }
             RenderFormat::Dot => {
                 let calls = answers::call_graph(&state, &tenant, question).await?;

@@ -26,6 +26,8 @@ pub(super) enum RenderFormat {
     Json,
     /// A call graph as text for Graphviz.
     Dot,
+    /// The merged profile, gzip-compressed.
+    Pprof,
 }
 
 /// A request to `/pyroscope/render`.
@@ -75,6 +77,7 @@ impl RenderQuestion {
             },
             format: match read.get("format") {
                 "dot" => RenderFormat::Dot,
+                "pprof" => RenderFormat::Pprof,
                 _ => RenderFormat::Json,
             },
         })
