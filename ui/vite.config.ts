@@ -35,3 +35,5 @@ export default defineConfig(({ mode }) => ({
   },
   test: { include: ['test/unit/**/*.test.ts'], environment: 'node', env: { TZ: 'Asia/Kolkata' } },
 }));
+      '/api/v1': process.env.BACKEND ?? 'http://127.0.0.1:4040',
+      '/adhocprofiles.v1.AdHocProfileService': process.env.BACKEND ?? 'http://127.0.0.1:4040',

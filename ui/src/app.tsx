@@ -1,22 +1,36 @@
 // The frame around the views: rail, theme, keys that work everywhere, and the short messages at the bottom.
 
-import { createEffect, createMemo, createSignal, ErrorBoundary, lazy, Show, Suspense } from 'solid-js';
+import { createEffect, createMemo, createSignal, ErrorBoundary, lazy, Show, Suspense, type Component } from 'solid-js';
 import { Dynamic } from 'solid-js/web';
 import { Help, type KeyHelp } from './components/Help.tsx';
 import { Failure, Notice } from './components/Notice.tsx';
 import { Rail } from './components/Rail.tsx';
+import type { TourProps } from './components/Tour.tsx';
+import { createDrop } from './lib/dropped.ts';
 import { createKeys } from './lib/keys.ts';
-import { nextTheme, theme } from './lib/preferences.ts';
+import { nextTheme, setToured, theme, toured } from './lib/preferences.ts';
 import { decode } from './lib/schema.ts';
 import { toast } from './lib/toast.ts';
-import { follow, here, HOME, hrefTo, query } from './router.ts';
+import { follow, here, HOME, hrefTo, query, visit } from './router.ts';
 import type { Route } from './routes.ts';
-import { PIPELINE } from './urls.ts';
+import { ADDRESSES, ADHOC, PIPELINE } from './urls.ts';
 
 const EVERYWHERE: readonly KeyHelp[] = [['Light, dark, as the system', ['t']], ['This list', ['?']]];
 
-export function App(props: { routes: readonly Route[] }) {
+export interface AppProps {
+  routes: readonly Route[];
+  /** Of the server's page, which takes files, too. */
+  tour?: () => Promise<{ default: Component<TourProps> }>;
+}
+
+export function App(props: AppProps) {
   const [help, setHelp] = createSignal(false);
+  const [touring, setTouring] = createSignal(false);
+  const Tour = props.tour && lazy(props.tour);
+  const tour = (): void => {
+    setToured();
+    setTouring(true);
+  };
   const views = new Map(props.routes.map(({ address, view }) => [address, lazy(view)]));
   const route = createMemo(() => props.routes.find(({ address }) => address === here()));
 
@@ -29,6 +43,7 @@ export function App(props: { routes: readonly Route[] }) {
     const what = here() === PIPELINE ? sel : service;
     document.title = [what, here() === HOME && here() !== PIPELINE ? '' : route()?.label, 'Alluvium'].filter(Boolean).join(' – ');
   });
+  if (Tour) createDrop(() => visit(ADHOC));
   createKeys(() => ({ '?': () => setHelp(true), t: nextTheme }));
 
   return (
@@ -37,7 +52,7 @@ export function App(props: { routes: readonly Route[] }) {
         event.preventDefault();
         document.getElementById('main')?.focus();
       }}>Skip to the content</a>
-      <Rail home={hrefTo(HOME)} links={props.routes.map(({ address, label, icon }) => ({ label, icon, get href() { return hrefTo(address); }, get current() { return here() === address; } }))} onFollow={follow} onHelp={() => setHelp(true)} />
+      <Rail home={hrefTo(HOME)} links={props.routes.map(({ address, label, icon }) => ({ label, icon, get href() { return hrefTo(address); }, get current() { return here() === address; } }))} onFollow={follow} onHelp={() => setHelp(true)} unseen={Tour !== undefined && !toured()} />
       <ErrorBoundary fallback={(error: unknown, reset) => (
         <main class="view" id="main"><div class="fill"><Failure what="The page has a fault" error={error instanceof Error ? error : new Error(String(error))} retry={reset} /></div></main>
       )}>
@@ -55,7 +70,17 @@ export function App(props: { routes: readonly Route[] }) {
           {(shown) => <Suspense fallback={<main class="view" id="main" tabindex="-1" />}><Dynamic component={views.get(shown().address)} /></Suspense>}
         </Show>
       </ErrorBoundary>
-      <Show when={help()}><Help keys={[...(route()?.keys ?? []), ...EVERYWHERE]} onClose={() => setHelp(false)} /></Show>
+      <Show when={help()}><Help keys={[...(route()?.keys ?? []), ...EVERYWHERE]} onTour={Tour && tour} onClose={() => setHelp(false)} /></Show>
+      <Show when={touring() && Tour}>
+        <Suspense><Dynamic component={Tour} href={(path) => hrefTo(ADDRESSES.find((address) => address.path === path) ?? HOME)} onFollow={follow} onClose={() => setTouring(false)} /></Suspense>
+      </Show>
+      <Show when={Tour && !toured() && here() === HOME}>
+        <aside class="offer" aria-label="Tour">
+          <span>New here?</span>
+          <button type="button" class="button primary" onClick={tour}>A tour in five steps</button>
+          <button type="button" class="button plain" onClick={setToured}>No</button>
+        </aside>
+      </Show>
       <div class="toasts" role="status" aria-live="polite"><Show when={toast()}><div class="toast">{toast()}</div></Show></div>
     </div>
   );

@@ -5,4 +5,4 @@ import './style/page.css';
 import { App } from './app.tsx';
 import { serverRoutes } from './routes.ts';
 
-render(() => <App routes={serverRoutes()} />, document.getElementById('app')!);
+render(() => <App routes={serverRoutes()} tour={() => import('./components/Tour.tsx')} />, document.getElementById('app')!);

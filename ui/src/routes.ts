@@ -5,7 +5,7 @@ import type { Component } from 'solid-js';
 import type { KeyHelp } from './components/Help.tsx';
 import type { IconName } from './components/Icon.tsx';
 import { HAS_COLLECTOR } from './lib/base.ts';
-import { COMPARE, LABELS, PIPELINE, PROFILE, SAMPLES, SERVICES, SQL, STATUS, type Address } from './urls.ts';
+import { ADHOC, COMPARE, LABELS, PIPELINE, PROFILE, SAMPLES, SEND, SERVICES, SQL, STATUS, type Address } from './urls.ts';
 
 export interface Route {
   address: Address;
@@ -101,6 +101,20 @@ export const serverRoutes = (): readonly Route[] => [
     icon: 'sql',
     keys: [['Run', ['Ctrl Enter']], ['Complete', ['Ctrl Space', 'Tab']], ['Cancel', ['Esc']]],
     view: () => import('./views/Sql.tsx'),
+  },
+  {
+    address: ADHOC,
+    label: 'File',
+    icon: 'file',
+    keys: [['Open a file', ['o']], ...FLAME_KEYS, ...TIME_KEYS],
+    view: () => import('./views/Adhoc.tsx'),
+  },
+  {
+    address: SEND,
+    label: 'Send profiles here',
+    icon: 'send',
+    keys: [['Choose a way', ['↑', '↓']]],
+    view: () => import('./views/Send.tsx'),
   },
   {
     address: STATUS,

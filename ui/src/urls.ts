@@ -66,6 +66,15 @@ export const SAMPLES = address('samples', [], { ...SELECTION, ...RANGE, profile:
 /** `query` is the statement, `show` how its rows are shown. */
 export const SQL = address('sql', [], { query: text(), show: oneOf('table', 'line', 'bar', 'flame'), ...FLAME });
 
+/**
+ * A file that is not kept is in no URL: `id` is one that the server keeps. `of` is its profile type; `compare` holds it
+ * against the stored profiles of the selection and the range.
+ */
+export const ADHOC = address('file', [], { id: text(), of: text(), compare: oneOf('no', 'stored'), service: text(), q: text(), ...RANGE, ...FLAME });
+
+/** `way` is how one sends, by the word of `lib/send.ts`. */
+export const SEND = address('send', [], { way: text() });
+
 export const STATUS = address('status', [], { refresh: interval });
 
 /** `module` is the one whose graph is shown, empty for the root; `sel` a component, `tab` a part of its panel. */
@@ -73,7 +82,7 @@ const PIPELINE_KEYS = { sel: text(), view: oneOf('both', 'table'), filter: text(
 
 /** The views of each program. */
 export const VIEWS: Record<Program, readonly Address[]> = {
-  server: [SERVICES, PROFILE, COMPARE, LABELS, SAMPLES, SQL, STATUS, address('pipeline', ['graph'], PIPELINE_KEYS)],
+  server: [SERVICES, PROFILE, COMPARE, LABELS, SAMPLES, SQL, ADHOC, SEND, STATUS, address('pipeline', ['graph'], PIPELINE_KEYS)],
   collector: [address('graph', ['', 'pipeline'], PIPELINE_KEYS)],
 };
 

@@ -601,12 +601,16 @@ async function notFound(request, response) {
 
 /**
  * Starts the stand-in on a free port of 127.0.0.1. While it runs, `mode` may be changed, methods put into `fails`, `nodes` made
- * small (what a flame graph has at most, unless more detail is asked for), the present set, and a method held back by `hold`.
+ * small (what a flame graph has at most, unless more detail is asked for), the present set, a method held back by `hold`, and
+ * answers of other routes put into `routes`: from path to what is given the URL and the body, and gives status and JSON, or text.
+/** What the page asks of other services. */
+const ROUTES = [['/capabilities.v1.FeatureFlagsService/GetFeatureFlags', () => [200, { featureFlags: [] }]]];
+
  */
 export async function startMock({ mode = 'normal', port = 0 } = {}) {
   const now = () => mock.now ?? Date.now();
   const held = new Map();
-  const mock = { mode, now: undefined, nodes: Infinity, fails: new Set(), calls: [], url: '', close: () => {} };
+  const mock = { mode, now: undefined, nodes: Infinity, fails: new Set(), routes: new Map(ROUTES), calls: [], url: '', close: () => {} };
   /** Holds back the answers of a method; gives what lets them go. */
   mock.hold = (method) => {
     let release;
@@ -621,13 +625,16 @@ export async function startMock({ mode = 'normal', port = 0 } = {}) {
     for (const { release } of held.values()) release();
     held.clear();
   };
+    mock.routes = new Map(ROUTES);
   /** What was asked of a method since `from`. */
   mock.asked = (method, from = 0) => mock.calls.slice(from).filter((call) => call.method === method).map(({ request }) => request);
   const server = createServer(async (request, response) => {
-    let { pathname } = new URL(request.url, 'http://mock');
+    const url = new URL(request.url, 'http://mock');
+    let { pathname } = url;
     if (pathname.startsWith('/profile/')) pathname = pathname.slice('/profile'.length);
     const method = /^\/querier\.v1\.QuerierService\/(\w+)$/.exec(pathname)?.[1];
-    if (!method) {
+    const route = mock.routes.get(pathname);
+    if (!method && !route) {
       await servePage(pathname, response, () => notFound(request, response));
       return;
     }
@@ -636,11 +643,12 @@ export async function startMock({ mode = 'normal', port = 0 } = {}) {
     const body = Buffer.concat(chunks);
     const answer = (status, value) => {
       response.writeHead(status, { 'content-type': 'application/json' });
-      response.end(JSON.stringify(value));
+      response.end(typeof value === 'string' ? value : JSON.stringify(value));
     };
     try {
       const binary = request.headers['content-type'] === 'application/proto';
       const asked = binary ? readMergeRequest(body) : JSON.parse(body.toString() || '{}');
+    if (route) return answer(...(await route(url, body)));
       mock.calls.push({ method, request: asked });
       await held.get(method)?.gate;
       if (mock.mode === 'slow') await new Promise((resolve) => setTimeout(resolve, 1500));

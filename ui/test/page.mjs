@@ -69,8 +69,10 @@ export async function typesOf(service) {
 }
 
 /** A fresh context whose every error and foreign request is remembered. */
-export async function open(path = '', { allowErrors = false, ...options } = {}) {
+/** `tour`: as somebody who has not been here before. */
+export async function open(path = '', { allowErrors = false, tour = false, ...options } = {}) {
   const context = await browser.newContext({ viewport: WIDE, colorScheme: 'light', acceptDownloads: true, ...options });
+  if (!tour) await context.addInitScript(() => location.protocol.startsWith('http') && localStorage.setItem('alluvium.tour', 'seen'));
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE_MS);
   const troubles = [];
@@ -131,6 +133,16 @@ export async function image(page, name, size) {
   await other.waitForTimeout(800);
   await other.screenshot({ path: new URL(`${name}.png`, IMAGES).pathname });
   await other.close();
+}
+
+/** Writes a picture of the page as it is, where its address alone would not show it. */
+export async function imageAsIs(page, name, size) {
+  if (process.env.UPDATE_IMAGES !== '1') return;
+  const before = page.viewportSize();
+  await page.setViewportSize(size);
+  await page.waitForTimeout(800);
+  await page.screenshot({ path: new URL(`${name}.png`, IMAGES).pathname });
+  await page.setViewportSize(before);
 }
 
 export async function accessible(page, what) {

@@ -11,6 +11,8 @@ export interface AbsentProps {
   service: string;
   /** Where all services are. */
   home: string;
+  /** Where it is told how to send. */
+  send: string;
   onFollow: (event: MouseEvent & { currentTarget: HTMLAnchorElement }) => void;
   onService: (service: string) => void;
   onRange: (range: { from: string; until: string }) => void;
@@ -31,7 +33,7 @@ export function Absent(props: AbsentProps) {
   return (
     <Switch>
       <Match when={absence.error()}>{(error) => <Failure what="The store could not be asked what it holds" error={error()} retry={absence.retry} />}</Match>
-      <Match when={is('nothing stored')}><NothingStored onRefresh={props.onRefresh} /></Match>
+      <Match when={is('nothing stored')}><NothingStored send={props.send} onFollow={props.onFollow} onRefresh={props.onRefresh} /></Match>
       <Match when={is('nothing in range')}><NothingInRange nearest={nearest()} onRange={props.onRange} /></Match>
       <Match when={is('service elsewhere')}><NothingInRange nearest={nearest()} what={`${props.service} has no profiles in this range`} onRange={props.onRange} /></Match>
       <Match when={is('no such service')}>

@@ -1,11 +1,12 @@
 // One side of a comparison: its filters, its range, and its chart, in which another range is dragged.
 
 import { Show, type JSX } from 'solid-js';
-import { formatRange, formatSpan, formatValue } from '../lib/format.ts';
+import { formatRange, formatSpan, type Unit } from '../lib/format.ts';
 import type { Matcher } from '../lib/selector.ts';
 import { meanOf } from '../lib/series.ts';
 import type { Range } from '../lib/time.ts';
 import type { Side } from '../models/compare.ts';
+import { Amount } from './Amount.tsx';
 import { Chart } from './Chart.tsx';
 import { Filters } from './Filters.tsx';
 
@@ -22,11 +23,11 @@ export interface CompareSideProps {
 
 export function CompareSide(props: CompareSideProps) {
   const { selection, range, window, chart } = props.side;
-  const mean = (): string | null => {
+  const mean = (): { value: number; unit: Unit } | null => {
     const data = chart.data();
     const { start, end } = range();
     const points = data?.lines[0]?.points.filter(([ms]) => ms > start && ms - data.step * 1000 < end) ?? [];
-    return data && points.length > 0 ? formatValue(meanOf(points), data.query.type.chartUnit) : null;
+    return data && points.length > 0 ? { value: meanOf(points), unit: data.query.type.chartUnit } : null;
   };
   return (
     <section class="panel side" aria-label={props.name}>
@@ -38,7 +39,7 @@ export function CompareSide(props: CompareSideProps) {
       <div class="facts side-facts">
         <span>{formatRange(range())}</span>
         <span>{formatSpan(range().end - range().start)}</span>
-        <Show when={mean()}>{(text) => <span>mean <b>{text()}</b></span>}</Show>
+        <Show when={mean()}>{(found) => <span>mean <Amount value={found().value} unit={found().unit} /></span>}</Show>
       </div>
       <Show when={chart.error()}>
         {(error) => <div class="banner" role="alert"><span>The chart could not be read: {error().message}</span><button type="button" class="button" onClick={chart.retry}>Try again</button></div>}

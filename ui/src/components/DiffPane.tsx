@@ -1,7 +1,7 @@
 // The flame graph of a difference with its table: frames in the colour of their change, both sides of each told, by share or
 // by value a second.
 
-import { createMemo, For, type JSX } from 'solid-js';
+import { createMemo, For, Show, type JSX } from 'solid-js';
 import { diffColour, diffScale } from '../flame/diff-colours.ts';
 import { pairAt, signOf, type Measure, type Pair, type Sides } from '../flame/diff.ts';
 import type { Paint } from '../flame/draw.ts';
@@ -19,7 +19,8 @@ export type DiffBy = 'share' | 'rate';
 export interface DiffPaneProps extends Omit<FlamePaneProps, 'look' | 'tools' | 'legend'> {
   sides: Sides;
   by: DiffBy;
-  onBy: (by: DiffBy) => void;
+  /** Left out where only shares can be compared. */
+  onBy?: (by: DiffBy) => void;
   share: Measure;
   /** Null while it is not known how long, or how often, the values were counted. */
   rate: Measure | null;
@@ -72,7 +73,7 @@ export function DiffPane(props: DiffPaneProps) {
       <Radios label="Colours of the difference" value={contrast()} choices={PALETTES} onChoose={setContrast} />
     </div>
   );
-  return <FlamePane {...props} look={look} tools={<Radios label="Compared by" value={props.by} choices={WAYS} onChoose={props.onBy} />} legend={legend()} />;
+  return <FlamePane {...props} look={look} tools={<Show when={props.onBy}>{(onBy) => <Radios label="Compared by" value={props.by} choices={WAYS} onChoose={onBy()} />}</Show>} legend={legend()} />;
 }
 
 function Values(props: { flame: Flame; sides: Sides; node: number; share: Measure; rate: Measure | null; amount: (value: number) => string }) {

@@ -1,13 +1,20 @@
-// All keys, on `?`, and the switch for those that are single letters.
+// All keys, on `?`, the switch for those that are single letters, and the way to the tour.
 
-import { For, onMount } from 'solid-js';
+import { For, onMount, Show } from 'solid-js';
 import { setSingleKeys, singleKeys } from '../lib/preferences.ts';
 import { Icon } from './Icon.tsx';
 
 /** What is done, and by which keys. */
 export type KeyHelp = readonly [what: string, keys: readonly string[]];
 
-export function Help(props: { keys: readonly KeyHelp[]; onClose: () => void }) {
+export interface HelpProps {
+  keys: readonly KeyHelp[];
+  /** Where there is a tour. */
+  onTour?: (() => void) | undefined;
+  onClose: () => void;
+}
+
+export function Help(props: HelpProps) {
   let dialog!: HTMLDialogElement;
   onMount(() => dialog.showModal());
   return (
@@ -16,6 +23,16 @@ export function Help(props: { keys: readonly KeyHelp[]; onClose: () => void }) {
         <h2 id="help-title">Keys</h2>
         <button type="button" class="button plain square" aria-label="Close" onClick={() => dialog.close()}><Icon name="close" /></button>
       </header>
+      <Show when={props.onTour}>
+        {(onTour) => (
+          <div class="keys-switch">
+            <button type="button" class="button" onClick={() => {
+              dialog.close();
+              onTour()();
+            }}><Icon name="compass" />A tour in five steps</button>
+          </div>
+        )}
+      </Show>
       <label class="checkbox keys-switch">
         <input type="checkbox" checked={singleKeys()} onChange={(event) => setSingleKeys(event.currentTarget.checked)} />
         Single letters and signs are keys

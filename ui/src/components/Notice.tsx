@@ -1,9 +1,10 @@
 // Empty and error states: what is the matter and what to do about it.
 
-import { createSignal, onCleanup, Show, type JSX } from 'solid-js';
+import { createSignal, For, onCleanup, Show, type JSX } from 'solid-js';
 import { ApiError } from '../lib/api.ts';
 import { BASE } from '../lib/base.ts';
 import { copyText } from '../lib/clipboard.ts';
+import { firstCommands, serverAddress } from '../lib/commands.ts';
 import { Icon, type IconName } from './Icon.tsx';
 
 export function Notice(props: { icon: IconName; title: string; error?: boolean; children?: JSX.Element; actions?: JSX.Element }) {
@@ -67,17 +68,29 @@ export function Command(props: { text: string }) {
   );
 }
 
-/** Nothing was ever stored: the one command that would store something. */
-export function NothingStored(props: { onRefresh: () => void }) {
+export interface NothingStoredProps {
+  /** Where it is told how programs send, and the way there. */
+  send: string;
+  onFollow: (event: MouseEvent & { currentTarget: HTMLAnchorElement }) => void;
+  onRefresh: () => void;
+}
+
+/** Nothing was ever stored: the commands that would store something. */
+export function NothingStored(props: NothingStoredProps) {
   // Whoever runs the command should see the page come alive by itself.
   const timer = setInterval(() => document.visibilityState === 'visible' && props.onRefresh(), 3000);
   onCleanup(() => clearInterval(timer));
   return (
-    <Notice icon="empty" title="Nothing is stored yet">
-      <p>As soon as a profile arrives it shows up here. Send one:</p>
-      <Command text={`curl --data-binary @cpu.pprof '${location.origin}${BASE}ingest?name=my-service&format=pprof'`} />
-      <p>Or start a demo instead of this server: it profiles itself and, where it may, this host.</p>
-      <Command text="alluvium demo" />
+    <Notice icon="empty" title="Nothing is stored yet" actions={<a class="button primary" href={props.send} onClick={(event) => props.onFollow(event)}><Icon name="send" />From Go, Java, Python, ...: send profiles here</a>}>
+      <p>As soon as a profile arrives it shows up here. Any of these makes one arrive:</p>
+      <For each={firstCommands(serverAddress(location.origin, BASE))}>
+        {({ title, text }) => (
+          <>
+            <p>{title}</p>
+            <Command text={text} />
+          </>
+        )}
+      </For>
     </Notice>
   );
 }

@@ -14,7 +14,7 @@ export interface RailLink {
 
 type Click = MouseEvent & { currentTarget: HTMLAnchorElement };
 
-export function Rail(props: { home: string; links: readonly RailLink[]; onFollow: (event: Click) => void; onHelp: () => void }) {
+export function Rail(props: { home: string; links: readonly RailLink[]; onFollow: (event: Click) => void; onHelp: () => void; unseen?: boolean }) {
   const themeIcon = (): IconName => ({ system: 'system', light: 'sun', dark: 'moon' } as const)[theme()];
   return (
     <nav class="rail" aria-label="Views">
@@ -34,7 +34,7 @@ export function Rail(props: { home: string; links: readonly RailLink[]; onFollow
         <Icon name={themeIcon()} />
         <span class="tip" aria-hidden="true">Theme: {theme()}</span>
       </button>
-      <button type="button" class="rail-item" aria-label="Keys" onClick={() => props.onHelp()}>
+      <button type="button" class="rail-item" classList={{ unseen: props.unseen ?? false }} aria-label="Keys" onClick={() => props.onHelp()}>
         <Icon name="help" />
         <span class="tip" aria-hidden="true">Keys ?</span>
       </button>

@@ -1,8 +1,9 @@
 // One service: its share of the fleet, its CPU beside its memory, each a link to its profiles.
 
 import { For, Show } from 'solid-js';
-import { formatShare, formatValue, type Unit } from '../lib/format.ts';
+import { formatShare, type Unit } from '../lib/format.ts';
 import type { Fleet, Measure, Resource, Service } from '../models/fleet.ts';
+import { Amount } from './Amount.tsx';
 import { Spark } from './Spark.tsx';
 
 type Click = MouseEvent & { currentTarget: HTMLAnchorElement };
@@ -28,7 +29,7 @@ export function ServiceCard(props: ServiceCardProps) {
   const measured = (): boolean => props.service.cpu !== null || props.service.memory !== null;
   const line = (label: string, unit: Unit, measure: Measure, style: string) => (
     <a class="measure" href={props.href(measure.type)} onClick={(event) => props.onFollow(event)}>
-      <span class="label"><span>{label}</span><b>{formatValue(measure.mean, unit)}</b></span>
+      <span class="label"><span>{label}</span><Amount value={measure.mean} unit={unit} /></span>
       <Spark class={style} points={measure.points} range={props.fleet.range} step={measure.step} label={`${label} of ${props.service.name} over time`} />
     </a>
   );

@@ -4,6 +4,7 @@ import { createSignal, onCleanup, onMount, Show } from 'solid-js';
 import { shortName } from '../flame/packages.ts';
 import { formatShare, formatValue } from '../lib/format.ts';
 import { createTop, type Breakdown, type LabelValue } from '../models/labels.ts';
+import { Amount } from './Amount.tsx';
 import { Spark } from './Spark.tsx';
 
 export interface ValueCardProps {
@@ -38,17 +39,17 @@ export function ValueCard(props: ValueCardProps) {
     <li class="card" ref={card}>
       <header>
         <h2 title={props.value.value}><a href={props.href} onClick={(event) => props.onFollow(event)}>{name()}</a></h2>
-        <span class="share">{formatShare(props.value.share)}</span>
+        <span class="share" title="Share of all that is selected">{formatShare(props.value.share)}</span>
       </header>
       <div class="meter" aria-hidden="true"><i style={{ width: `${props.value.share * 100}%` }} /></div>
       <div class="measure">
-        <span class="label"><span>mean <b>{mean()}</b></span></span>
+        <span class="label"><span>mean <Amount value={props.value.mean} unit={props.of.query.type.chartUnit} /></span></span>
         <Spark points={props.value.points} range={props.of.query.range} step={props.of.step} label={`${name()} over time, mean ${mean()}`} />
       </div>
       <p class="top-function">
         <Show when={!top.error()} fallback={<span class="bad">{top.error()?.message}</span>}>
           <Show when={top.data()} fallback={<span class="muted">{top.pending() || !seen() ? '…' : 'No function has a value of its own'}</span>}>
-            {(found) => <><span class="text" title={found().name}>{shortName(found().name)}</span><b>{formatShare(found().share)}</b></>}
+            {(found) => <><span class="text" title={found().name}>{shortName(found().name)}</span><b title="Share of this value that the function takes itself">{formatShare(found().share)}</b></>}
           </Show>
         </Show>
       </p>

@@ -6,6 +6,19 @@ import { inZone } from './zone.ts';
 
 export type Unit = 'ns' | 'bytes' | 'count' | 'cores' | 'bytes/s' | 'count/s' | 's/s';
 
+/** What a unit means, said where one points at a value. */
+const UNITS: Record<Unit, string> = {
+  ns: 'Time: ns, µs, ms, s, min, h (1 s = 1000 ms = 1,000,000 µs)',
+  bytes: 'Bytes in powers of two: 1 KiB = 1024 B, 1 MiB = 1024 KiB, 1 GiB = 1024 MiB',
+  count: 'A number of things: 1 K = 1000, 1 M = 1,000,000',
+  cores: 'CPU time a second: 1 core is one processor that is busy all the time, 1 mcore a thousandth of it',
+  'bytes/s': 'Bytes a second, in powers of two: 1 MiB/s = 1,048,576 bytes in each second',
+  'count/s': 'Things a second: 1 K/s = 1000 in each second',
+  's/s': 'Seconds that threads spent on it in each second of the clock: 1 s/s is one thread all the time',
+};
+
+export const explainUnit = (unit: Unit): string => UNITS[unit];
+
 /** Three significant digits, without trailing zeros after the point. */
 function digits(value: number): string {
   const size = Math.abs(value);

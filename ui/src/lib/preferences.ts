@@ -32,6 +32,15 @@ export function setSingleKeys(on: boolean): void {
 
 /** The colours of more and of less: red and green, or two that everyone can tell apart. */
 export type Contrast = 'red-green' | 'orange-blue';
+/** Somebody has seen the tour, or does not want to. */
+const [toured, setTouredSignal] = createSignal(recall('tour') === 'seen');
+export { toured };
+
+export function setToured(): void {
+  remember('tour', 'seen');
+  setTouredSignal(true);
+}
+
 const [contrast, setContrastSignal] = createSignal<Contrast>(recall('contrast') === 'orange-blue' ? 'orange-blue' : 'red-green');
 export { contrast };
 

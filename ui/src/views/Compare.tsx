@@ -25,7 +25,7 @@ import { createDefaults } from '../models/catalogue.ts';
 import { createCompare, type With } from '../models/compare.ts';
 import { createRange } from '../models/range.ts';
 import { createUrl, follow, hrefTo } from '../router.ts';
-import { COMPARE, SERVICES } from '../urls.ts';
+import { COMPARE, SEND, SERVICES } from '../urls.ts';
 
 const WAYS: readonly { value: With; label: string }[] = [
   { value: 'halves', label: 'the first half of the range' },
@@ -111,7 +111,7 @@ export default function Compare() {
           {(error) => <div class="fill"><Failure what="The services could not be read" error={error()} retry={catalogue.services.retry} /></div>}
         </Match>
         <Match when={catalogue.missing()}>
-          <div class="fill"><Absent catalogue={catalogue} service={at.service()} home={hrefTo(SERVICES)} onFollow={follow} onService={(service) => go({ service, type: '', focus: '', sel: '' })} onRange={go} onRefresh={time.refresh} /></div>
+          <div class="fill"><Absent catalogue={catalogue} service={at.service()} home={hrefTo(SERVICES)} send={hrefTo(SEND)} onFollow={follow} onService={(service) => go({ service, type: '', focus: '', sel: '' })} onRange={go} onRefresh={time.refresh} /></div>
         </Match>
         <Match when={true}>
           <div class="sides">

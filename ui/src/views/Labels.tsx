@@ -18,7 +18,7 @@ import { createBreakdown } from '../models/labels.ts';
 import { createRange } from '../models/range.ts';
 import { createSelection } from '../models/selection.ts';
 import { createUrl, follow, hrefTo, visit } from '../router.ts';
-import { COMPARE, LABELS, PROFILE, SERVICES } from '../urls.ts';
+import { COMPARE, LABELS, PROFILE, SEND, SERVICES } from '../urls.ts';
 
 /** Cards that are made; more are found by typing. */
 const SHOWN = 120;
@@ -90,7 +90,7 @@ export default function Labels() {
         <Switch>
           <Match when={!catalogue.services.data() && catalogue.services.error()}>{(error) => <Failure what="The services could not be read" error={error()} retry={catalogue.services.retry} />}</Match>
           <Match when={catalogue.missing()}>
-            <Absent catalogue={catalogue} service={at.service()} home={hrefTo(SERVICES)} onFollow={follow} onService={(service) => go({ service, type: '', label: '' })} onRange={go} onRefresh={time.refresh} />
+            <Absent catalogue={catalogue} service={at.service()} home={hrefTo(SERVICES)} send={hrefTo(SEND)} onFollow={follow} onService={(service) => go({ service, type: '', label: '' })} onRange={go} onRefresh={time.refresh} />
           </Match>
           <Match when={!breakdown.data() && (breakdown.error() ?? catalogue.labels.error())}>{(error) => <Failure what="The label could not be broken down" error={error()} retry={breakdown.error() ? breakdown.retry : catalogue.labels.retry} />}</Match>
           <Match when={catalogue.labels.data()?.length === 0 && at.label() === ''}><Notice icon="labels" title={`${at.service()} has no labels but its name`} /></Match>

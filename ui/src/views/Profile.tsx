@@ -23,7 +23,7 @@ import { createDefaults } from '../models/catalogue.ts';
 import { createProfile, type ProfileModel } from '../models/profile.ts';
 import { createRange } from '../models/range.ts';
 import { createUrl, follow, hrefTo, visit, type Url } from '../router.ts';
-import { COMPARE, PROFILE, SERVICES } from '../urls.ts';
+import { COMPARE, PROFILE, SEND, SERVICES } from '../urls.ts';
 
 type ProfileUrl = Url<typeof PROFILE.keys>;
 
@@ -79,7 +79,7 @@ export default function Profile() {
           {(error) => <div class="fill"><Failure what="The services could not be read" error={error()} retry={all.retry} /></div>}
         </Match>
         <Match when={missing()}>
-          <div class="fill"><Absent catalogue={data.catalogue} service={at.service()} home={hrefTo(SERVICES)} onFollow={follow} onService={(service) => go({ service, type: '', focus: '', sel: '' })} onRange={go} onRefresh={time.refresh} /></div>
+          <div class="fill"><Absent catalogue={data.catalogue} service={at.service()} home={hrefTo(SERVICES)} send={hrefTo(SEND)} onFollow={follow} onService={(service) => go({ service, type: '', focus: '', sel: '' })} onRange={go} onRefresh={time.refresh} /></div>
         </Match>
         <Match when={typeMissing()}>
           {(type) => (

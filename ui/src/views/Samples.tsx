@@ -2,6 +2,7 @@
 
 import { createMemo, For, Match, Show, Switch } from 'solid-js';
 import { Absent } from '../components/Absent.tsx';
+import { Amount } from '../components/Amount.tsx';
 import { DotChart } from '../components/DotChart.tsx';
 import { MergedPane } from '../components/MergedPane.tsx';
 import { Failure, Notice } from '../components/Notice.tsx';
@@ -21,7 +22,7 @@ import { createRange } from '../models/range.ts';
 import { createOpened, createSamples, questionOf, type Sample } from '../models/samples.ts';
 import { createSelection } from '../models/selection.ts';
 import { createUrl, follow, hrefTo, type Url } from '../router.ts';
-import { SAMPLES, SERVICES } from '../urls.ts';
+import { SAMPLES, SEND, SERVICES } from '../urls.ts';
 
 export default function Samples() {
   const url = createUrl(SAMPLES);
@@ -58,7 +59,7 @@ export default function Samples() {
       <Switch>
         <Match when={!catalogue.services.data() && catalogue.services.error()}>{(error) => <div class="fill"><Failure what="The services could not be read" error={error()} retry={catalogue.services.retry} /></div>}</Match>
         <Match when={catalogue.missing()}>
-          <div class="fill"><Absent catalogue={catalogue} service={at.service()} home={hrefTo(SERVICES)} onFollow={follow} onService={(service) => go({ ...close, service, type: '' })} onRange={go} onRefresh={time.refresh} /></div>
+          <div class="fill"><Absent catalogue={catalogue} service={at.service()} home={hrefTo(SERVICES)} send={hrefTo(SEND)} onFollow={follow} onService={(service) => go({ ...close, service, type: '' })} onRange={go} onRefresh={time.refresh} /></div>
         </Match>
         <Match when={!samples.data() && samples.error()}>{(error) => <div class="fill"><Failure what="The profiles could not be listed" error={error()} retry={samples.retry} /></div>}</Match>
         <Match when={!samples.data()}><div class="fill" aria-busy="true" /></Match>
@@ -69,7 +70,7 @@ export default function Samples() {
               <section class="panel" aria-label="Profiles over time">
                 <div class="panel-head">
                   <h2>{found().type.label}</h2>
-                  <div class="facts"><span><b>{formatWhole(found().count)}</b> profiles</span><span>largest <b>{formatValue(found().most, found().type.unit)}</b></span></div>
+                  <div class="facts"><span><b>{formatWhole(found().count)}</b> profiles</span><span>largest <Amount value={found().most} unit={found().type.unit} /></span></div>
                 </div>
                 <div classList={{ stale: samples.pending() }}><DotChart data={found()} opened={at.profile()} onOpen={open} onZoom={(range) => go(absolute(range))} /></div>
               </section>
@@ -117,9 +118,9 @@ export default function Samples() {
                 <div class="panel-head">
                   <h2>{formatMoment(found().time, true)}</h2>
                   <div class="facts">
-                    <span>value <b>{amount(found().total)}</b></span>
+                    <span>value <Amount value={found().total} unit={selection.type()?.unit ?? 'count'} /></span>
                     <span><b>{formatWhole(found().count)}</b> stacks</span>
-                    <Show when={found().duration > 0}><span>over <b>{formatValue(found().duration, 'ns')}</b></span></Show>
+                    <Show when={found().duration > 0}><span>over <Amount value={found().duration} unit="ns" /></span></Show>
                     <Show when={found().id}>{(id) => <span>id <b>{id()}</b></span>}</Show>
                   </div>
                   <span class="spring" />

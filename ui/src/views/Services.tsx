@@ -1,18 +1,18 @@
 // The Services view: which services there are, what each takes of the fleet's CPU and memory, and how that went.
 
 import { createEffect, createMemo, For, Match, on, Show, Switch } from 'solid-js';
+import { Amount } from '../components/Amount.tsx';
 import { Icon } from '../components/Icon.tsx';
 import { Failure, Notice, NothingStored } from '../components/Notice.tsx';
 import { NothingInRange } from '../components/NothingInRange.tsx';
 import { ServiceCard } from '../components/ServiceCard.tsx';
 import { TimeControls } from '../components/TimeControls.tsx';
-import { formatValue } from '../lib/format.ts';
 import { createKeys } from '../lib/keys.ts';
 import { filterItems } from '../lib/suggest.ts';
 import { createFleet, type Fleet, type Resource, type Service } from '../models/fleet.ts';
 import { createRange } from '../models/range.ts';
 import { createUrl, follow, hrefTo, visit } from '../router.ts';
-import { PROFILE, SERVICES } from '../urls.ts';
+import { PROFILE, SEND, SERVICES } from '../urls.ts';
 
 const ORDERS = [['cpu', 'CPU'], ['memory', 'Memory'], ['name', 'Name']] as const;
 
@@ -54,8 +54,8 @@ export default function Services() {
           {(found) => (
             <div class="facts wide-only">
               <span><b>{found().services.length}</b> {found().services.length === 1 ? 'service' : 'services'}</span>
-              <Show when={found().cpu.sum > 0}><span><b>{formatValue(found().cpu.mean, 'cores')}</b> of CPU</span></Show>
-              <Show when={found().memory.sum > 0}><span><b>{formatValue(found().memory.mean, 'bytes')}</b> in use</span></Show>
+              <Show when={found().cpu.sum > 0}><span><Amount value={found().cpu.mean} unit="cores" /> of CPU</span></Show>
+              <Show when={found().memory.sum > 0}><span><Amount value={found().memory.mean} unit="bytes" /> in use</span></Show>
             </div>
           )}
         </Show>
@@ -84,7 +84,7 @@ export default function Services() {
           <Match when={data()?.services.length === 0}>
             <Switch>
               <Match when={empty.error()}>{(error) => <Failure what="The store could not be asked what it holds" error={error()} retry={empty.retry} />}</Match>
-              <Match when={empty.data()?.stored === false}><NothingStored onRefresh={time.refresh} /></Match>
+              <Match when={empty.data()?.stored === false}><NothingStored send={hrefTo(SEND)} onFollow={follow} onRefresh={time.refresh} /></Match>
               <Match when={empty.data()}>{(found) => <NothingInRange nearest={found().nearest} onRange={go} />}</Match>
             </Switch>
           </Match>

@@ -1,0 +1,86 @@
+// Files that are looked at and not kept, and those that somebody kept on purpose: the server reads them.
+
+import { ApiError, send, type FlameGraphMessage } from './api.ts';
+import type { Range } from './time.ts';
+
+/** What is asked of a file. */
+export interface FileQuestion {
+  /** Null for one that the server keeps, whose id is then given. */
+  file: Blob | null;
+  id: string;
+  /** Profile type; empty for the most telling one. */
+  type: string;
+  /** The stored profiles that it is compared with. */
+  baseline: { selector: string; range: Range } | null;
+}
+
+export interface FileAnswer {
+  profileTypes: string[];
+  profileType: string;
+  /** One of both: of the file alone, or of stored profiles and the file. */
+  flamegraph?: FlameGraphMessage;
+  difference?: FlameGraphMessage;
+}
+
+export interface KeptFile {
+  id: string;
+  name: string;
+  /** Milliseconds. */
+  uploaded: number;
+}
+
+const SERVICE = 'adhocprofiles.v1.AdHocProfileService';
+/** A file is asked for once, in as much detail as one can zoom to. */
+const NODES = 65_536;
+
+/** The parameters of a question. */
+export function parametersOf({ id, type, baseline }: FileQuestion, nodes: number | null): string {
+  const params = new URLSearchParams();
+  if (nodes !== null) params.set('maxNodes', String(nodes));
+  if (id !== '') params.set('id', id);
+  if (type !== '') params.set('type', type);
+  if (baseline) {
+    params.set('baseline', baseline.selector);
+    params.set('from', String(Math.floor(baseline.range.start)));
+    params.set('until', String(Math.ceil(baseline.range.end)));
+  }
+  return params.toString();
+}
+
+export async function lookAt(question: FileQuestion, signal?: AbortSignal): Promise<FileAnswer> {
+  const ask = async (nodes: number | null): Promise<FileAnswer> => {
+    const init = { method: 'POST', headers: { 'content-type': 'application/octet-stream' }, body: question.file };
+    return (await send(`api/v1/adhoc?${parametersOf(question, nodes)}`, init, signal)).json() as Promise<FileAnswer>;
+  };
+  return ask(NODES).catch((error: unknown) => {
+    // A server that does not give so many nodes at once gives what it gives.
+    if (error instanceof ApiError && /nodes limit/.test(error.message)) return ask(null);
+    throw error;
+  });
+}
+
+async function call<T>(method: string, request: object, signal?: AbortSignal): Promise<T> {
+  const init = { method: 'POST', headers: { 'content-type': 'application/json', 'connect-protocol-version': '1' }, body: JSON.stringify(request) };
+  return (await send(`${SERVICE}/${method}`, init, signal)).json() as Promise<T>;
+}
+
+/** Keeps a file on the server; its id. */
+export async function keepFile(file: File): Promise<string> {
+  const answer = await call<{ id?: string }>('Upload', { name: file.name, profile: await base64(file), maxNodes: '1' });
+  return answer.id ?? '';
+}
+
+/** The files that the server keeps, the newest first. */
+export async function keptFiles(signal?: AbortSignal): Promise<KeptFile[]> {
+  const { profiles = [] } = await call<{ profiles?: { id?: string; name?: string; uploadedAt?: string | number }[] }>('List', {}, signal);
+  return profiles.map(({ id = '', name = '', uploadedAt = 0 }) => ({ id, name, uploaded: Number(uploadedAt) }));
+}
+
+function base64(file: Blob): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.addEventListener('load', () => resolve(String(reader.result).replace(/^[^,]*,/, '')));
+    reader.addEventListener('error', () => reject(new Error(`the file could not be read: ${reader.error?.message ?? ''}`)));
+    reader.readAsDataURL(file);
+  });
+}

@@ -1,0 +1,61 @@
+// What the File view shows: a file's profile types and the flame graph of one, or its difference to stored profiles.
+
+import { createMemo, type Accessor } from 'solid-js';
+import { byShare, layoutDiff, type Measure, type Sides } from '../flame/diff.ts';
+import { layout, type Flame } from '../flame/layout.ts';
+import { keptFiles, lookAt, type FileQuestion, type KeptFile } from '../lib/adhoc.ts';
+import { createLoader, type Loader } from '../lib/loader.ts';
+import { profileType, type ProfileType } from '../lib/profile-types.ts';
+import { createFlame, type FlameAnswer, type FlameSource } from './flame.ts';
+
+export interface Look {
+  /** Of the file. */
+  types: readonly ProfileType[];
+  type: ProfileType;
+  flame: Flame;
+  /** Stored profiles and the file, of a comparison. */
+  sides?: Sides;
+}
+
+export interface AdhocText {
+  /** Id of a file that the server keeps. */
+  id: Accessor<string>;
+  /** Profile type of the file. */
+  of: Accessor<string>;
+  /** Path of the zoomed frame. */
+  focus: Accessor<string>;
+}
+
+export interface AdhocModel {
+  look: Loader<Look>;
+  /** The flame graph of the file alone. */
+  flame: Loader<FlameAnswer>;
+  share: Accessor<Measure>;
+}
+
+const NOTHING = { total: new Float64Array(), self: new Float64Array(), sum: 0 };
+
+/** `baseline` is what it is compared with, null for nothing. */
+export function createAdhoc(text: AdhocText, file: Accessor<File | null>, baseline: Accessor<FileQuestion['baseline']>): AdhocModel {
+  const question = createMemo<FileQuestion | null>(() => {
+    const dropped = text.id() === '' ? file() : null;
+    return dropped === null && text.id() === '' ? null : { file: dropped, id: text.id(), type: text.of(), baseline: baseline() };
+  });
+  const look = createLoader(question, async (asked, signal): Promise<Look> => {
+    const { profileTypes, profileType: shown, flamegraph, difference } = await lookAt(asked, signal);
+    const known = { types: profileTypes.map(profileType), type: profileType(shown) };
+    return difference ? { ...known, ...layoutDiff(difference) } : { ...known, flame: layout(flamegraph ?? { names: [], levels: [] }) };
+  });
+  const source = createMemo<FlameSource | null>(() => {
+    const found = look.data();
+    return found && !found.sides ? { kind: 'file', name: file()?.name ?? text.id(), flame: found.flame } : null;
+  });
+  const flame = createFlame(source, text.focus);
+  return { look, flame, share: createMemo(() => byShare(look.data()?.sides ?? { left: NOTHING, right: NOTHING })) };
+}
+
+/** What the server keeps, asked for while `wanted` is not null. */
+export const createKept = (wanted: Accessor<number | null>): Loader<KeptFile[]> => createLoader(wanted, (_, signal) => keptFiles(signal));
+
+/** The name that an id ends in. */
+export const nameOfId = (id: string): string => id.replace(/^[0-9A-Z]{26}-/, '');

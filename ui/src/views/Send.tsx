@@ -1,0 +1,59 @@
+// How profiles come here: per language and tool, with the address of this server in each text.
+
+import { createMemo, For, Show } from 'solid-js';
+import { Command } from '../components/Notice.tsx';
+import { BASE } from '../lib/base.ts';
+import { serverAddress } from '../lib/commands.ts';
+import { waysTo, type Way } from '../lib/send.ts';
+import { createUrl } from '../router.ts';
+import { SEND } from '../urls.ts';
+
+const GROUPS = ['Programs', 'Machines', 'By hand'] as const;
+
+export default function Send() {
+  const { at, go } = createUrl(SEND);
+  const server = serverAddress(location.origin, BASE);
+  const ways = waysTo(server);
+  const way = createMemo((): Way => ways.find(({ key }) => key === at.way()) ?? ways[0]!);
+  let list!: HTMLDivElement;
+  const choose = (key: string): void => go({ way: key === ways[0]!.key ? '' : key }, { replace: true });
+  const keys = (event: KeyboardEvent): void => {
+    const now = ways.indexOf(way());
+    const to = { ArrowDown: now + 1, ArrowRight: now + 1, ArrowUp: now - 1, ArrowLeft: now - 1, Home: 0, End: ways.length - 1 }[event.key];
+    const next = to === undefined ? undefined : ways[(to + ways.length) % ways.length];
+    if (!next) return;
+    event.preventDefault();
+    choose(next.key);
+    queueMicrotask(() => list.querySelector<HTMLElement>('[aria-selected="true"]')?.focus());
+  };
+  return (
+    <main class="view" id="main" tabindex="-1">
+      <div class="bar">
+        <h1>Send profiles here</h1>
+        <span class="facts">to <b>{server}</b></span>
+      </div>
+      <div class="content send">
+        <div class="ways" role="tablist" aria-label="Ways to send" aria-orientation="vertical" ref={list} onKeyDown={keys}>
+          <For each={GROUPS}>
+            {(group) => (
+              <>
+                <div class="group-name" role="presentation">{group}</div>
+                <For each={ways.filter((other) => other.group === group)}>
+                  {({ key, label }) => <button type="button" role="tab" id={`way-${key}`} aria-selected={way().key === key} aria-controls="way" tabindex={way().key === key ? 0 : -1} onClick={() => choose(key)}>{label}</button>}
+                </For>
+              </>
+            )}
+          </For>
+        </div>
+        <section class="way" id="way" role="tabpanel" aria-labelledby={`way-${way().key}`} tabindex="0">
+          <h2>{way().label}</h2>
+          <p>{way().what}</p>
+          <ol>
+            <For each={way().steps}>{({ title, text }) => <li><h3>{title}</h3><Command text={text} /></li>}</For>
+          </ol>
+          <Show when={way().group !== 'By hand'}><p class="muted">What arrives shows up under Services within a minute. Where a server has several tenants, send the header X-Scope-OrgID, too.</p></Show>
+        </section>
+      </div>
+    </main>
+  );
+}
