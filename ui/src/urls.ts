@@ -2,7 +2,7 @@
 // 404 for all others.
 
 import { below, PROGRAM, type Program } from './lib/base.ts';
-import { interval, oneOf, other, span, text, type Schema } from './lib/schema.ts';
+import { interval, oneOf, other, span, spanId, text, type Schema } from './lib/schema.ts';
 import { DEFAULT_UNTIL } from './lib/time.ts';
 
 /** A view's address: its path below the base, other paths that lead to it, and the keys of its URL. */
@@ -36,8 +36,8 @@ export const FLAME = {
 
 export const SERVICES = address('', ['index.html'], { ...RANGE, filter: text(), sort: oneOf('cpu', 'memory', 'name') });
 
-/** `by` is the label that splits the chart. */
-export const PROFILE = address('profile', [], { ...SELECTION, ...RANGE, by: text(), chart: oneOf('line', 'table'), ...FLAME });
+/** `by` is the label that splits the chart; `span` is that during which the stacks were taken. */
+export const PROFILE = address('profile', [], { ...SELECTION, ...RANGE, by: text(), chart: oneOf('line', 'table'), span: spanId, ...FLAME });
 
 /**
  * Selection and range are the comparison's. `with` says what it is compared with: the first half of the range, which leaves
@@ -60,8 +60,8 @@ export const COMPARE = address('compare', [], {
 /** `label` is what is broken down, `filter` narrows its values. */
 export const LABELS = address('labels', [], { ...SELECTION, ...RANGE, label: text(), filter: text() });
 
-/** `profile` is the one that is open, `time~series`; `sort` the table's. */
-export const SAMPLES = address('samples', [], { ...SELECTION, ...RANGE, profile: text(), ...FLAME });
+/** `profile` is the one that is open, `time~series`; `span` that of it which is shown alone; `sort` the table's. */
+export const SAMPLES = address('samples', [], { ...SELECTION, ...RANGE, profile: text(), span: spanId, ...FLAME });
 
 /** `query` is the statement, `show` how its rows are shown. */
 export const SQL = address('sql', [], { query: text(), show: oneOf('table', 'line', 'bar', 'flame'), ...FLAME });

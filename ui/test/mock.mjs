@@ -574,8 +574,11 @@ function readMergeRequest(bytes) {
   return out;
 }
 
-const MEDIA = { '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml' };
+const MEDIA = { '.woff2': 'font/woff2', '.html': 'text/html; charset=utf-8', '.js': 'text/javascript', '.css': 'text/css', '.svg': 'image/svg+xml' };
 export const CSP = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'";
+
+/** That of speedscope, whose rules go into a style element that is empty as it comes. */
+const SPEEDSCOPE_CSP = `${CSP}; style-src 'self' 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='`;
 
 /** A view or a file of the page; `missing` answers when it is neither. */
 export async function servePage(path, response, missing) {
@@ -584,7 +587,7 @@ export async function servePage(path, response, missing) {
   try {
     if (name.includes('..')) throw new Error('no');
     const body = await readFile(new URL(name, DIST));
-    response.writeHead(200, { 'content-type': MEDIA[extname(name)] ?? 'application/octet-stream', 'content-security-policy': CSP, 'x-content-type-options': 'nosniff' });
+    response.writeHead(200, { 'content-type': MEDIA[extname(name)] ?? 'application/octet-stream', 'content-security-policy': path.startsWith('/speedscope/') ? SPEEDSCOPE_CSP : CSP, 'x-content-type-options': 'nosniff' });
     response.end(body);
   } catch {
     await missing();
@@ -599,13 +602,13 @@ async function notFound(request, response) {
   response.end(body);
 }
 
+/** What the page asks of other services. */
+const ROUTES = [['/capabilities.v1.FeatureFlagsService/GetFeatureFlags', () => [200, { featureFlags: [] }]]];
+
 /**
  * Starts the stand-in on a free port of 127.0.0.1. While it runs, `mode` may be changed, methods put into `fails`, `nodes` made
  * small (what a flame graph has at most, unless more detail is asked for), the present set, a method held back by `hold`, and
  * answers of other routes put into `routes`: from path to what is given the URL and the body, and gives status and JSON, or text.
-/** What the page asks of other services. */
-const ROUTES = [['/capabilities.v1.FeatureFlagsService/GetFeatureFlags', () => [200, { featureFlags: [] }]]];
-
  */
 export async function startMock({ mode = 'normal', port = 0 } = {}) {
   const now = () => mock.now ?? Date.now();
@@ -622,10 +625,10 @@ export async function startMock({ mode = 'normal', port = 0 } = {}) {
   mock.reset = () => {
     Object.assign(mock, { mode, now: undefined, nodes: Infinity });
     mock.fails.clear();
+    mock.routes = new Map(ROUTES);
     for (const { release } of held.values()) release();
     held.clear();
   };
-    mock.routes = new Map(ROUTES);
   /** What was asked of a method since `from`. */
   mock.asked = (method, from = 0) => mock.calls.slice(from).filter((call) => call.method === method).map(({ request }) => request);
   const server = createServer(async (request, response) => {
@@ -645,10 +648,10 @@ export async function startMock({ mode = 'normal', port = 0 } = {}) {
       response.writeHead(status, { 'content-type': 'application/json' });
       response.end(typeof value === 'string' ? value : JSON.stringify(value));
     };
+    if (route) return answer(...(await route(url, body)));
     try {
       const binary = request.headers['content-type'] === 'application/proto';
       const asked = binary ? readMergeRequest(body) : JSON.parse(body.toString() || '{}');
-    if (route) return answer(...(await route(url, body)));
       mock.calls.push({ method, request: asked });
       await held.get(method)?.gate;
       if (mock.mode === 'slow') await new Promise((resolve) => setTimeout(resolve, 1500));

@@ -7,7 +7,7 @@ import { mergedPprof } from '../lib/api.ts';
 import { collapsed, readStacks, type Stack } from '../lib/pprof-read.ts';
 import { gzip, saveFile } from '../lib/pprof.ts';
 import { dark } from '../lib/preferences.ts';
-import { speedscope } from '../lib/speedscope.ts';
+import { speedscope, speedscopeLink } from '../lib/speedscope.ts';
 import { say } from '../lib/toast.ts';
 import type { Query } from '../models/selection.ts';
 import { Icon } from './Icon.tsx';
@@ -55,7 +55,8 @@ export function Download(props: DownloadProps) {
   const stacks = ({ name, query }: DownloadProps['queries'][number]): Action[] => [
     { label: name === '' ? 'pprof' : `${name}, pprof`, hint: '.pb.gz', run: save(query, name.toLowerCase(), '.pb.gz', async () => gzip(await merged(query))) },
     { label: name === '' ? 'Collapsed stacks' : `${name}, collapsed stacks`, hint: '.txt', run: save(query, name.toLowerCase(), '.txt', async () => new Blob([collapsed(await read(query))], { type: 'text/plain' })) },
-    { label: name === '' ? 'speedscope' : `${name}, speedscope`, hint: '.json', run: save(query, name.toLowerCase(), '.speedscope.json', async () => new Blob([speedscope(await read(query), `${props.service} ${query.type.label}`, query.type.unit)], { type: 'application/json' })) },
+    ...(name === '' ? [{ label: 'Open in speedscope', hint: 'new tab', run: () => void window.open(speedscopeLink(query.type.id, query.selector, query.range, `${props.service} ${query.type.label}`), '_blank', 'noopener') }] : []),
+    { label: name === '' ? 'speedscope file' : `${name}, speedscope`, hint: '.json', run: save(query, name.toLowerCase(), '.speedscope.json', async () => new Blob([speedscope(await read(query), `${props.service} ${query.type.label}`, query.type.unit)], { type: 'application/json' })) },
   ];
   const pictures = (query: Query): Action[] => {
     const of = props.queries.length > 1 ? 'diff' : '';

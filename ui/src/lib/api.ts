@@ -161,6 +161,8 @@ export interface FlameQuery {
   callSite?: readonly string[];
   /** Only the profiles of these ids. */
   profiles?: readonly string[];
+  /** Only what was taken during these spans, 16 hexadecimal digits each. */
+  spans?: readonly string[];
   /** Without files, binaries and lines: functions of one name are one. */
   plain?: boolean;
 }
@@ -172,6 +174,7 @@ const stacktracesRequest = (query: FlameQuery): object => ({
   maxNodes: String(query.maxNodes),
   ...(query.callSite?.length ? { stackTraceSelector: { callSite: query.callSite.map((name) => ({ name })) } } : {}),
   ...(query.profiles?.length ? { profileIdSelector: query.profiles } : {}),
+  ...(query.spans?.length ? { spanSelector: query.spans } : {}),
 });
 
 export async function mergeStacktraces(query: FlameQuery, signal?: AbortSignal): Promise<FlameGraphMessage> {

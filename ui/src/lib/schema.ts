@@ -50,6 +50,12 @@ export const other: Key<string | null> = {
   write: (value) => (value === null ? '' : value === '' ? '{}' : value),
 };
 
+/** The id of a span, 16 hexadecimal digits; empty when there is none. */
+export const spanId: Key<string> = {
+  read: (written) => (/^[0-9a-f]{16}$/i.test(written) ? written.toLowerCase() : ''),
+  write: (value) => value,
+};
+
 /** Two moments in milliseconds, `1700000000000~1700003600000`; null when there is none. */
 export const span: Key<Range | null> = {
   read: (written) => {

@@ -1,7 +1,10 @@
-// Stacks in the file format of speedscope: frames once, each stack as their indices with its value.
+// Stacks in the file format of speedscope: frames once, each stack as their indices with its value. And the speedscope that is
+// served beside this page.
 
+import { BASE } from './base.ts';
 import type { Stack } from './pprof-read.ts';
 import type { ProfileType } from './profile-types.ts';
+import type { Range } from './time.ts';
 
 const UNITS: Record<ProfileType['unit'], string> = { ns: 'nanoseconds', bytes: 'bytes', count: 'none' };
 
@@ -24,4 +27,10 @@ export function speedscope(stacks: readonly Stack[], name: string, unit: Profile
     shared: { frames },
     profiles: [{ type: 'sampled', name, unit: UNITS[unit], startValue: 0, endValue: weights.reduce((sum, weight) => sum + weight, 0), samples, weights }],
   });
+}
+
+/** Where speedscope shows all stacks of a question, which it asks for itself. */
+export function speedscopeLink(type: string, selector: string, range: Range, title: string): string {
+  const params = new URLSearchParams({ query: `${type}${selector}`, from: String(Math.floor(range.start)), until: String(Math.ceil(range.end)), format: 'pprof' });
+  return `${BASE}speedscope/index.html#profileURL=${encodeURIComponent(`${BASE}pyroscope/render?${params}`)}&title=${encodeURIComponent(title)}`;
 }

@@ -10,8 +10,8 @@ import type { Query } from './selection.ts';
 
 /** Where a flame graph comes from: all profiles of a question, one of them, the difference of two questions, or what a person brought along. */
 export type FlameSource =
-  | { kind: 'merged'; query: Query }
-  | { kind: 'single'; query: Query; profile: string }
+  | { kind: 'merged'; query: Query; spans?: readonly string[] }
+  | { kind: 'single'; query: Query; profile: string; spans?: readonly string[] }
   | { kind: 'diff'; left: Query; right: Query }
   | { kind: 'file'; name: string; flame: Flame };
 
@@ -79,9 +79,9 @@ async function read(source: FlameSource, maxNodes: number, below: readonly strin
   const ask = ({ type, selector, range }: Query): FlameQuery => ({ type: type.id, selector, range, maxNodes, callSite: below });
   switch (source.kind) {
     case 'merged':
-      return { flame: layout(await mergeStacktraces(ask(source.query), signal)) };
+      return { flame: layout(await mergeStacktraces({ ...ask(source.query), spans: source.spans ?? [] }, signal)) };
     case 'single':
-      return { flame: layout(await mergeStacktraces({ ...ask(source.query), profiles: [source.profile] }, signal)) };
+      return { flame: layout(await mergeStacktraces({ ...ask(source.query), profiles: [source.profile], spans: source.spans ?? [] }, signal)) };
     case 'diff':
       return layoutDiff(await diffStacktraces(ask(source.left), ask(source.right), signal));
     case 'file':

@@ -15,6 +15,8 @@ export interface ProfileText extends SelectionText {
   by: Accessor<string>;
   /** Path of the zoomed frame. */
   focus: Accessor<string>;
+  /** The span whose stacks are shown; empty for all. */
+  span: Accessor<string>;
 }
 
 export type ProfileModel = ReturnType<typeof createProfile>;
@@ -26,7 +28,7 @@ export function createProfile(text: ProfileText, time: RangeModel) {
   const chart = createChart(query, text.by, time.young);
   const source = createMemo<FlameSource | null>(() => {
     const wanted = query();
-    return wanted && { kind: 'merged', query: wanted };
+    return wanted && { kind: 'merged', query: wanted, ...(text.span() !== '' ? { spans: [text.span()] } : {}) };
   });
   const flame = createFlame(source, text.focus);
   /** The question that the flame graph answers, which may be the one before the last. */

@@ -99,6 +99,31 @@ WHERE p.profile_type = ${quoted(of.id)} AND p.series = ${series} AND ${during({ 
   });
 }
 
+/** What a profile has of one span. */
+export interface SpanShare {
+  /** 16 hexadecimal digits. */
+  span: string;
+  /** 32 of them; empty when it is not known. */
+  trace: string;
+  value: number;
+}
+
+const MOST_SPANS = 50;
+
+/** The spans during which a profile was taken, those with the largest values first. */
+export function createSpans(sample: Accessor<Sample | null | undefined>, type: Accessor<ProfileType | null>): Loader<readonly SpanShare[]> {
+  const wanted = createMemo(() => {
+    const [of, found] = [type(), sample()];
+    return of && found ? { of, found } : null;
+  });
+  return createLoader(wanted, async ({ of, found: { time, series } }, signal) => {
+    const rows = await sql(`SELECT span_id, max(trace_id) AS trace_id, sum(value) AS value FROM samples
+WHERE profile_type = ${quoted(of.id)} AND series = ${series} AND ${during({ start: time, end: time + 1 })} AND span_id IS NOT NULL AND span_id <> ''
+GROUP BY 1 ORDER BY 3 DESC LIMIT ${MOST_SPANS}`, signal);
+    return rows.map((row) => ({ span: String(row.span_id), trace: String(row.trace_id ?? ''), value: number(row.value) }));
+  });
+}
+
 /** The question that this profile alone answers: its millisecond and all of its labels. */
 export function questionOf({ time, labels }: Sample, type: ProfileType): Query {
   const matchers = Object.entries(labels).map(([name, value]): Matcher => ({ name, op: '=', value }));

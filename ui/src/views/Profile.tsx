@@ -79,6 +79,9 @@ export default function Profile() {
           {(error) => <div class="fill"><Failure what="The services could not be read" error={error()} retry={all.retry} /></div>}
         </Match>
         <Match when={missing()}>
+      <Show when={at.span()}>
+        {(span) => <div class="banner plain" role="status"><span>Only stacks of the span <code>{span()}</code>; the chart is of all.</span><button type="button" class="button" onClick={() => go({ span: '', focus: '' })}>All stacks</button></div>}
+      </Show>
           <div class="fill"><Absent catalogue={data.catalogue} service={at.service()} home={hrefTo(SERVICES)} send={hrefTo(SEND)} onFollow={follow} onService={(service) => go({ service, type: '', focus: '', sel: '' })} onRange={go} onRefresh={time.refresh} /></div>
         </Match>
         <Match when={typeMissing()}>

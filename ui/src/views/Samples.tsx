@@ -14,12 +14,13 @@ import { formatMoment, formatValue, formatWhole } from '../lib/format.ts';
 import { createKeys } from '../lib/keys.ts';
 import { gzip, saveFile } from '../lib/pprof.ts';
 import { printMatchers } from '../lib/selector.ts';
+import { speedscopeLink } from '../lib/speedscope.ts';
 import { absolute } from '../lib/time.ts';
 import { say } from '../lib/toast.ts';
 import { createCatalogue, createDefaults } from '../models/catalogue.ts';
 import { createFlame, type FlameSource } from '../models/flame.ts';
 import { createRange } from '../models/range.ts';
-import { createOpened, createSamples, questionOf, type Sample } from '../models/samples.ts';
+import { createOpened, createSamples, createSpans, questionOf, type Sample } from '../models/samples.ts';
 import { createSelection } from '../models/selection.ts';
 import { createUrl, follow, hrefTo, type Url } from '../router.ts';
 import { SAMPLES, SEND, SERVICES } from '../urls.ts';
@@ -32,7 +33,7 @@ export default function Samples() {
   const catalogue = createCatalogue(selection);
   const samples = createSamples(selection.query);
   createDefaults(catalogue, at, go);
-  const close = { profile: '', focus: '', sel: '', search: '' };
+  const close = { profile: '', span: '', focus: '', sel: '', search: '' };
   const open = (sample: Sample): void => go({ ...close, profile: sample.key });
 
   return (
@@ -91,11 +92,19 @@ export default function Samples() {
       const type = selection.type();
       if (!found || !type) return null;
       const query = questionOf(found, type);
-      return found.id === '' ? { kind: 'merged', query } : { kind: 'single', query, profile: found.id };
+      const only = at.span() !== '' ? { spans: [at.span()] } : {};
+      return found.id === '' ? { kind: 'merged', query, ...only } : { kind: 'single', query, profile: found.id, ...only };
     });
+    const spans = createSpans(sample.data, selection.type);
     const flame = createFlame(source, at.focus);
     const amount = (value: number): string => formatValue(value, selection.type()?.unit ?? 'count');
     createKeys(() => ({ Escape: () => at.focus() === '' && at.search() === '' && at.sel() === '' && props.onClose() }));
+    const speedscopeOf = (found: Sample): string => {
+      const type = selection.type();
+      if (!type) return '';
+      const { selector, range } = questionOf(found, type);
+      return speedscopeLink(type.id, selector, range, `${at.service()} ${type.label}, ${formatMoment(found.time, true)}`);
+    };
     const download = (found: Sample): void => {
       const type = selection.type();
       if (!type) return;
@@ -124,9 +133,19 @@ export default function Samples() {
                     <Show when={found().id}>{(id) => <span>id <b>{id()}</b></span>}</Show>
                   </div>
                   <span class="spring" />
+                  <a class="button" target="_blank" rel="noopener" href={speedscopeOf(found())}>Open in speedscope</a>
                   <button type="button" class="button" onClick={() => download(found())}>Download pprof</button>
                   <button type="button" class="button" onClick={() => props.onClose()}>All profiles</button>
                 </div>
+                <Show when={spans.data()?.length || at.span() !== ''}>
+                  <div class="span-list" role="group" aria-label="Spans">
+                    <span class="muted">spans</span>
+                    <button type="button" class="button" aria-pressed={at.span() === ''} onClick={() => go({ span: '', focus: '' })}>All stacks</button>
+                    <For each={spans.data() ?? []}>
+                      {({ span, trace, value }) => <button type="button" class="button" aria-pressed={at.span() === span} title={trace === '' ? span : `span ${span}\ntrace ${trace}`} onClick={() => go({ span, focus: '' })}><code>{span.slice(0, 8)}</code> {amount(value)}</button>}
+                    </For>
+                  </div>
+                </Show>
                 <ul class="label-list" aria-label="Labels">
                   <For each={Object.entries(found().labels).sort()}>{([name, value]) => <li><span class="muted">{name}</span> {value}</li>}</For>
                 </ul>
