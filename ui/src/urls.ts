@@ -36,8 +36,8 @@ export const FLAME = {
 
 export const SERVICES = address('', ['index.html'], { ...RANGE, filter: text(), sort: oneOf('cpu', 'memory', 'name') });
 
-/** `by` is the label that splits the chart; `span` is that during which the stacks were taken. */
-export const PROFILE = address('profile', [], { ...SELECTION, ...RANGE, by: text(), chart: oneOf('line', 'table'), span: spanId, ...FLAME });
+/** `by` is the label that splits the chart; `metric` is shown above it; `span` is that during which the stacks were taken. */
+export const PROFILE = address('profile', [], { ...SELECTION, ...RANGE, by: text(), chart: oneOf('line', 'table'), metric: text(), span: spanId, ...FLAME });
 
 /**
  * Selection and range are the comparison's. `with` says what it is compared with: the first half of the range, which leaves

@@ -13,6 +13,8 @@ import { inZone, zone } from '../lib/zone.ts';
 import { Icon, type IconName } from './Icon.tsx';
 
 const POWERS_OF_TWO = Array.from({ length: 60 }, (_, exponent) => 2 ** exponent);
+/** The pointer moves so far at least in a drag. */
+const DRAG_PX = 4;
 /** Of the bar with the selected range. */
 const BAR_WIDTH = 400;
 
@@ -32,6 +34,8 @@ export interface ChartProps {
   marked?: Range | undefined;
   /** What can be done with a chosen range, the first by Enter. A single one is done at once, by who drags. */
   actions: readonly RangeAction[];
+  /** A click on a time, or Enter at one, means it; in milliseconds. */
+  onPoint?: (time: number) => void;
 }
 
 export interface RangeAction {
@@ -63,6 +67,10 @@ export function Chart(props: ChartProps) {
     clear();
     props.actions[0]?.run(range);
   };
+  const pick = (index: number | undefined): void => {
+    const time = times()[index ?? -1];
+    if (time != null) props.onPoint?.(time * 1000);
+  };
   /** Paints the selected range where it now is. */
   const mark = (): void => {
     const range = selection() ?? props.marked;
@@ -85,9 +93,13 @@ export function Chart(props: ChartProps) {
       },
       pointed: (at) => setHover((before) => at ?? (before?.keyboard ? before : undefined)),
     }), data() as uPlot.AlignedData, host);
-    plot.over.addEventListener('pointerdown', () => {
+    let from = 0;
+    plot.over.addEventListener('pointerdown', ({ clientX }) => {
       pressed = true;
+      from = clientX;
     });
+    // A drag ends in a click, too.
+    plot.over.addEventListener('click', ({ clientX }) => Math.abs(clientX - from) < DRAG_PX && pick(hover()?.index));
     mark();
   };
   const renew = (): void => {
@@ -138,6 +150,7 @@ export function Chart(props: ChartProps) {
       } else clear();
       point(index);
     } else if (event.key === 'Enter' && selection()) act(selection()!);
+    else if (event.key === 'Enter' && props.onPoint && hover()) pick(hover()?.index);
     else if (event.key === 'Escape' && (selection() || hover())) {
       clear();
       setHover(undefined);
@@ -185,7 +198,7 @@ export function Chart(props: ChartProps) {
         tabindex="0"
         role="application"
         aria-roledescription="time chart"
-        aria-label={`${props.title} over time, ${props.lines.length === 1 ? 'one line' : `${props.lines.length} lines`}. Arrow keys move through time, with Shift they select a range, Enter takes it, Escape clears.`}
+        aria-label={`${props.title} over time, ${props.lines.length === 1 ? 'one line' : `${props.lines.length} lines`}. Arrow keys move through time, with Shift they select a range, Enter takes it, Escape clears.${props.onPoint ? ' Enter without a range opens the time.' : ''}`}
         onKeyDown={keys}
         onBlur={() => hover()?.keyboard && setHover(undefined)}
       />
@@ -247,7 +260,7 @@ function options(host: HTMLElement, props: ChartProps, told: Told): uPlot.Option
     height: Math.max(80, host.clientHeight),
     legend: { show: false },
     padding: [8, 24, 0, 0],
-    cursor: { y: false, drag: { x: true, y: false, setScale: false, dist: 4 }, points: { size: 6 } },
+    cursor: { y: false, drag: { x: true, y: false, setScale: false, dist: DRAG_PX }, points: { size: 6 } },
     tzDate: (seconds) => (zone() === 'utc' ? uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC') : new Date(seconds * 1000)),
     scales: { x: { time: true, range: () => [props.range.start / 1000, props.range.end / 1000] }, y: { range: (_, __, max) => [0, Math.max(max, props.top ?? 0) * 1.08 || 1] } },
     axes: [
@@ -293,7 +306,7 @@ function options(host: HTMLElement, props: ChartProps, told: Told): uPlot.Option
     hooks: {
       setSelect: [
         (self) => {
-          if (self.select.width < 4) return told.selected(null);
+          if (self.select.width < DRAG_PX) return told.selected(null);
           const start = self.posToVal(self.select.left, 'x') * 1000;
           const end = self.posToVal(self.select.left + self.select.width, 'x') * 1000;
           told.selected({ start: Math.round(start), end: Math.round(Math.max(end, start + 1000)) });

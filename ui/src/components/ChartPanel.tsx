@@ -1,11 +1,12 @@
 // A chart with its head: what it shows, its mean and largest value, the label that splits it, and the same as a table.
 // Lines are drawn over the range that they are of: where a newer one could not be had, the panel says so.
 
-import { For, Show } from 'solid-js';
-import { formatRange, formatValue, type Unit } from '../lib/format.ts';
+import { For, Show, type JSX } from 'solid-js';
+import { formatRange, type Unit } from '../lib/format.ts';
 import type { Loader } from '../lib/loader.ts';
 import { cssColour } from '../lib/series.ts';
 import type { ChartData } from '../models/chart.ts';
+import { Amount } from './Amount.tsx';
 import { Chart, type RangeAction } from './Chart.tsx';
 import { ChartTable } from './ChartTable.tsx';
 import { Icon } from './Icon.tsx';
@@ -23,6 +24,8 @@ export interface ChartPanelProps {
   note?: string | undefined;
   onBy: (label: string) => void;
   onTable: (table: boolean) => void;
+  /** Further tools in its head. */
+  tools?: JSX.Element;
   /** What can be done with a range that is chosen. */
   actions: readonly RangeAction[];
   /** Narrows to one value of the label. */
@@ -40,12 +43,13 @@ export function ChartPanel(props: ChartPanelProps) {
         <h2>{title()}</h2>
         <Show when={data()?.lines.length}>
           <div class="facts">
-            <span>mean <b>{formatValue(data()?.mean ?? 0, unit())}</b></span>
-            <span>max <b>{formatValue(data()?.max ?? 0, unit())}</b></span>
+            <span>mean <Amount value={data()?.mean ?? 0} unit={unit()} /></span>
+            <span>max <Amount value={data()?.max ?? 0} unit={unit()} /></span>
             <Show when={props.note}><span>{props.note}</span></Show>
           </div>
         </Show>
         <span class="spring" />
+        {props.tools}
         <Picker label="Split by" placeholder="Find a label" value={props.by} shown={props.by || 'no label'} choices={labels()} loading={props.labels.pending()} error={props.labels.error()} onPick={(by) => props.onBy(by)} />
         <button type="button" class="button square" aria-label="Chart as a table" title="Chart as a table" aria-pressed={props.table} onClick={() => props.onTable(!props.table)}><Icon name="table" /></button>
       </div>

@@ -1,11 +1,12 @@
 // The Profile view: which service, which profile, which filters, when; the time chart, and below it flame graph and table.
 
-import { createMemo, For, Match, Show, Switch } from 'solid-js';
+import { createMemo, createSignal, For, Match, Show, Switch } from 'solid-js';
 import { Absent } from '../components/Absent.tsx';
 import { ChartPanel } from '../components/ChartPanel.tsx';
 import { Download, type Drawing } from '../components/Download.tsx';
 import { Filters } from '../components/Filters.tsx';
 import { MergedPane } from '../components/MergedPane.tsx';
+import { MetricPanel } from '../components/MetricPanel.tsx';
 import { Failure, Notice } from '../components/Notice.tsx';
 import { NothingInRange } from '../components/NothingInRange.tsx';
 import { Pickers } from '../components/Pickers.tsx';
@@ -20,6 +21,7 @@ import { profileType } from '../lib/profile-types.ts';
 import { printMatcher, printMatchers } from '../lib/selector.ts';
 import { absolute } from '../lib/time.ts';
 import { createDefaults } from '../models/catalogue.ts';
+import { createMetric } from '../models/metric.ts';
 import { createProfile, type ProfileModel } from '../models/profile.ts';
 import { createRange } from '../models/range.ts';
 import { createUrl, follow, hrefTo, visit, type Url } from '../router.ts';
@@ -34,6 +36,9 @@ export default function Profile() {
   const data = createProfile(at, time);
   const { services: all, types, missing } = data.catalogue;
 
+  /** The same time as the profile's chart, which may begin later than what is asked for. */
+  const metric = createMetric(at.metric, time.range);
+  const [adding, setAdding] = createSignal(false);
   createDefaults(data.catalogue, at, go);
 
   const busy = (): boolean => all.pending() || data.chart.pending() || data.flame.pending();
@@ -74,14 +79,14 @@ export default function Profile() {
       <Show when={data.matchers().error}>
         <div class="banner" role="alert"><span>The filters in the link cannot be read: {data.matchers().error}</span><button type="button" class="button" onClick={() => go({ q: '' })}>Remove them</button></div>
       </Show>
+      <Show when={at.span()}>
+        {(span) => <div class="banner plain" role="status"><span>Only stacks of the span <code>{span()}</code>; the chart is of all.</span><button type="button" class="button" onClick={() => go({ span: '', focus: '' })}>All stacks</button></div>}
+      </Show>
       <Switch>
         <Match when={!all.data() && all.error()}>
           {(error) => <div class="fill"><Failure what="The services could not be read" error={error()} retry={all.retry} /></div>}
         </Match>
         <Match when={missing()}>
-      <Show when={at.span()}>
-        {(span) => <div class="banner plain" role="status"><span>Only stacks of the span <code>{span()}</code>; the chart is of all.</span><button type="button" class="button" onClick={() => go({ span: '', focus: '' })}>All stacks</button></div>}
-      </Show>
           <div class="fill"><Absent catalogue={data.catalogue} service={at.service()} home={hrefTo(SERVICES)} send={hrefTo(SEND)} onFollow={follow} onService={(service) => go({ service, type: '', focus: '', sel: '' })} onRange={go} onRefresh={time.refresh} /></div>
         </Match>
         <Match when={typeMissing()}>
@@ -97,7 +102,21 @@ export default function Profile() {
           <div class="fill"><NothingMatches data={data} url={url} /></div>
         </Match>
         <Match when={true}>
+          <Show when={metric.available.data() && (at.metric() !== '' || adding())}>
+            <MetricPanel
+              metric={metric}
+              query={at.metric()}
+              range={data.chart.data()?.range ?? time.range()}
+              onQuery={(query) => go({ metric: query })}
+              onRange={(range) => go(absolute(range))}
+              onClose={() => {
+                setAdding(false);
+                go({ metric: '' });
+              }}
+            />
+          </Show>
           <ChartPanel
+            tools={<Show when={metric.available.data() && at.metric() === '' && !adding()}><button type="button" class="button" title="Show a metric above, over the same time" onClick={() => setAdding(true)}>Metric</button></Show>}
             title={data.type()?.chartTitle ?? ''}
             chart={data.chart}
             labels={data.catalogue.labels}

@@ -1,0 +1,51 @@
+// Metrics from the server that ours is told to ask: whether there is one, and lines over a range.
+
+import { send, type Labels } from './api.ts';
+import { stepFor, type Range } from './time.ts';
+
+export interface MetricLine {
+  labels: Labels;
+  /** Milliseconds and the value, by time; what is no number is left out. */
+  points: [number, number][];
+}
+
+interface Answer {
+  data?: { resultType?: string; result?: { metric?: Labels; values?: [number, string][] }[] };
+}
+
+/** Points over the width of the chart. */
+const POINTS = 180;
+
+let asked: Promise<boolean> | undefined;
+
+/** Asked once: it is a matter of the server's configuration. */
+export function hasPrometheus(): Promise<boolean> {
+  asked ??= send('capabilities.v1.FeatureFlagsService/GetFeatureFlags', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' })
+    .then((answer) => answer.json() as Promise<{ featureFlags?: { name?: string; enabled?: boolean }[] }>)
+    .then(({ featureFlags = [] }) => featureFlags.some(({ name, enabled }) => name === 'alluviumPrometheus' && enabled === true))
+    // Another server does not know the question.
+    .catch(() => false);
+  return asked;
+}
+
+/** The lines of a query, and the seconds between their points. */
+export async function metricLines(query: string, range: Range, signal?: AbortSignal): Promise<{ lines: MetricLine[]; step: number }> {
+  const step = stepFor(range, POINTS);
+  const whole = (ms: number): number => Math.floor(ms / 1000 / step) * step;
+  const params = new URLSearchParams({ query, start: String(whole(range.start)), end: String(whole(range.end)), step: String(step) });
+  const answer = (await (await send(`api/v1/prometheus/query_range?${params}`, {}, signal)).json()) as Answer;
+  return { lines: readLines(answer), step };
+}
+
+export function readLines({ data }: Answer): MetricLine[] {
+  return (data?.result ?? []).map(({ metric = {}, values = [] }) => ({
+    labels: metric,
+    points: values.map(([seconds, value]): [number, number] => [seconds * 1000, Number(value)]).filter(([, value]) => Number.isFinite(value)),
+  })).filter(({ points }) => points.length > 0);
+}
+
+/** What a line is called: its name and labels, as in PromQL. */
+export function lineName({ __name__: name = '', ...labels }: Labels): string {
+  const inner = Object.entries(labels).sort().map(([label, value]) => `${label}=${JSON.stringify(value)}`).join(', ');
+  return `${name}${inner === '' ? '' : `{${inner}}`}` || 'value';
+}
