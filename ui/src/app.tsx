@@ -7,8 +7,10 @@ import { Failure, Notice } from './components/Notice.tsx';
 import { Rail } from './components/Rail.tsx';
 import type { TourProps } from './components/Tour.tsx';
 import { createDrop } from './lib/dropped.ts';
+import { formatMoment } from './lib/format.ts';
 import { createKeys } from './lib/keys.ts';
 import { nextTheme, setToured, theme, toured } from './lib/preferences.ts';
+import { printing } from './lib/printing.ts';
 import { decode } from './lib/schema.ts';
 import { toast } from './lib/toast.ts';
 import { follow, here, HOME, hrefTo, query, visit } from './router.ts';
@@ -81,6 +83,7 @@ export function App(props: AppProps) {
           <button type="button" class="button plain" onClick={setToured}>No</button>
         </aside>
       </Show>
+      <p class="printed" aria-hidden="true">{printing() ? `${document.title} · ${formatMoment(Date.now())} · ${location.href}` : ''}</p>
       <div class="toasts" role="status" aria-live="polite"><Show when={toast()}><div class="toast">{toast()}</div></Show></div>
     </div>
   );

@@ -2,10 +2,13 @@
 // walked through by arrows, and read as a grid.
 
 import { createEffect, createMemo, createSignal, For, on, onCleanup, onMount, Show, type Accessor, type JSX } from 'solid-js';
+import { printing } from '../lib/printing.ts';
 import { Icon } from './Icon.tsx';
 
 /** Rows above and below what is in view. */
 const SPARE = 6;
+/** Rows that are printed at most: some pages. */
+const PRINTED = 200;
 
 export interface Column<R> {
   /** How it is called by `sort`. */
@@ -57,8 +60,9 @@ export function Grid<R>(props: GridProps<R>) {
   const [height, setHeight] = createSignal(400);
   const [cursor, setCursor] = createSignal(0);
 
-  const first = createMemo(() => Math.max(0, Math.floor(scroll() / props.height) - SPARE));
-  const last = createMemo(() => Math.min(props.rows.length, first() + Math.ceil(height() / props.height) + 2 * SPARE));
+  const count = (): number => (printing() ? Math.min(PRINTED, props.rows.length) : props.rows.length);
+  const first = createMemo(() => (printing() ? 0 : Math.max(0, Math.floor(scroll() / props.height) - SPARE)));
+  const last = createMemo(() => (printing() ? count() : Math.min(props.rows.length, first() + Math.ceil(height() / props.height) + 2 * SPARE)));
   // Rows are known by their place, so that they outlive new values.
   const visible = createMemo(() => Array.from({ length: Math.max(0, last() - first()) }, (_, at) => first() + at));
 
@@ -126,7 +130,7 @@ export function Grid<R>(props: GridProps<R>) {
         </div>
       </div>
       <div class="grid-body" role="rowgroup" ref={body} tabindex={props.rows.length === 0 ? 0 : -1} onScroll={() => setScroll(body.scrollTop)} onKeyDown={keys} onPointerLeave={() => props.onHover?.(null)}>
-        <div role="presentation" style={{ height: `${props.rows.length * props.height}px` }} />
+        <div role="presentation" style={{ height: `${count() * props.height}px` }} />
         <For each={visible()}>
           {(index) => {
             // For a moment after the table has become shorter, a row that is about to go has no value.

@@ -3,6 +3,7 @@
 import { createSignal, For, Show } from 'solid-js';
 import { formatRange } from '../lib/format.ts';
 import { createKeys } from '../lib/keys.ts';
+import { printing } from '../lib/printing.ts';
 import { isRelative, PRESETS, shiftRange, widenRange, type Range } from '../lib/time.ts';
 import { fromInput, setZone, toInput, zone, zoneName, type Zone } from '../lib/zone.ts';
 import { Icon } from './Icon.tsx';
@@ -35,7 +36,8 @@ export function rangeName(from: string, until: string, range: Range): string {
 }
 
 export function TimeControls(props: TimeControlsProps) {
-  const name = (): string => props.name ?? rangeName(props.from, props.until, props.range);
+  // On paper `Last hour` is no time.
+  const name = (): string => (printing() ? formatRange(props.range) : (props.name ?? rangeName(props.from, props.until, props.range)));
   const present = (): boolean => props.until === 'now';
   const earlier = (): void => props.onRange(shiftRange(props.range, -1, Date.now()));
   const later = (): void => {

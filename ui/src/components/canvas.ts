@@ -1,7 +1,8 @@
 // A canvas that fills its box: as sharp as the screen, drawn anew only when something that it shows has changed, and at
 // most once a frame.
 
-import { createEffect, createSignal, onCleanup, onMount, type Accessor } from 'solid-js';
+import { createEffect, createSignal, on, onCleanup, onMount, type Accessor } from 'solid-js';
+import { printing } from '../lib/printing.ts';
 
 export interface Size {
   width: number;
@@ -48,6 +49,8 @@ export function createCanvas(parts: CanvasParts): Accessor<Size> {
       parts.watch();
       requested ||= requestAnimationFrame(paint);
     });
+    // No frame comes between the beginning of printing and the paper.
+    createEffect(on(printing, paint, { defer: true }));
     onCleanup(() => {
       observer.disconnect();
       cancelAnimationFrame(requested);

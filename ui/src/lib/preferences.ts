@@ -1,6 +1,7 @@
 // What this browser remembers: the theme, and whether single keys do something. Never anything that a link should carry.
 
 import { createSignal, type Accessor } from 'solid-js';
+import { printing } from './printing.ts';
 import { recall, remember } from './stored.ts';
 
 export type Theme = 'system' | 'light' | 'dark';
@@ -13,7 +14,8 @@ const [systemDark, setSystemDark] = createSignal(system.matches);
 system.addEventListener('change', () => setSystemDark(system.matches));
 
 export { theme };
-export const dark: Accessor<boolean> = () => (theme() === 'system' ? systemDark() : theme() === 'dark');
+/** On paper everything is light. */
+export const dark: Accessor<boolean> = () => !printing() && (theme() === 'system' ? systemDark() : theme() === 'dark');
 
 export function nextTheme(): void {
   const next = THEMES[(THEMES.indexOf(theme()) + 1) % THEMES.length] ?? 'system';
@@ -30,8 +32,6 @@ export function setSingleKeys(on: boolean): void {
   setSingleKeysSignal(on);
 }
 
-/** The colours of more and of less: red and green, or two that everyone can tell apart. */
-export type Contrast = 'red-green' | 'orange-blue';
 /** Somebody has seen the tour, or does not want to. */
 const [toured, setTouredSignal] = createSignal(recall('tour') === 'seen');
 export { toured };
@@ -41,6 +41,8 @@ export function setToured(): void {
   setTouredSignal(true);
 }
 
+/** The colours of more and of less: red and green, or two that everyone can tell apart. */
+export type Contrast = 'red-green' | 'orange-blue';
 const [contrast, setContrastSignal] = createSignal<Contrast>(recall('contrast') === 'orange-blue' ? 'orange-blue' : 'red-green');
 export { contrast };
 
