@@ -23,7 +23,51 @@ export interface Intake {
   last: number;
 }
 
+/** Files of a table or of a day. */
+export interface Held {
+  name: string;
+  files: number;
+  bytes: number;
+  rows: number;
+}
+
+export interface Storage {
+  tables: readonly Held[];
+  /** By day of the profiles, the oldest first. */
+  days: readonly Held[];
+}
+
+/** Who sends profiles here. */
+export interface Sender {
+  /** What it calls itself. */
+  agent: string;
+  address: string;
+  first: number;
+  last: number;
+  requests: number;
+  failed: number;
+  bytes: number;
+  lastStatus: number;
+}
+
+/** A series with much in it. */
+export interface BigSeries {
+  labels: Readonly<Record<string, string>>;
+  type: string;
+  profiles: number;
+  stacks: number;
+}
+
+/** Names and values, as the server writes them. */
+export type Settings = readonly (readonly [name: string, value: string])[];
+
 export interface StatusModel {
+  storage: Loader<Storage>;
+  senders: Loader<readonly Sender[]>;
+  series: Loader<readonly BigSeries[]>;
+  limits: Loader<Settings>;
+  /** The configuration in force, and what of it differs from a server without any; as YAML. */
+  config: Loader<{ whole: string; differs: string }>;
   health: Loader<Health>;
   metrics: Loader<readonly Sample[]>;
   services: Loader<readonly Intake[]>;
@@ -55,10 +99,51 @@ export function createStatus(tick: Accessor<number>): StatusModel {
       });
       return readMetrics(await answer.text());
     }),
+    storage: createLoader(tick, async (_, signal) => readStorage(await json('api/v1/status/storage', signal))),
+    senders: createLoader(tick, async (_, signal) => readSenders(await json('api/v1/status/senders', signal))),
+    series: createLoader(tick, async (_, signal) => (await sql(BIGGEST, signal)).map((row) => ({
+      labels: Object.fromEntries(Object.entries((row.labels ?? {}) as Record<string, unknown>).map(([name, value]) => [name, String(value)])),
+      type: String(row.profile_type), profiles: Number(row.profiles), stacks: Number(row.stacks),
+    }))),
+    limits: createLoader(tick, async (_, signal) => readSettings(await json('api/v1/tenant_limits', signal))),
+    config: createLoader(tick, async (_, signal) => {
+      const [whole, differs] = await Promise.all(['', '/diff'].map((part) => send(`api/v1/status/config${part}`, {}, signal).then((answer) => answer.text())));
+      return { whole: whole ?? '', differs: differs ?? '' };
+    }),
     services: createLoader(tick, (_, signal) => intake('s.service_name', signal)),
     types: createLoader(tick, (_, signal) => intake('p.profile_type', signal)),
   };
 }
+
+const json = (path: string, signal: AbortSignal): Promise<unknown> => send(path, {}, signal).then((answer) => answer.json() as Promise<unknown>);
+
+type Rows = readonly Readonly<Record<string, unknown>>[];
+
+export function readStorage(answer: unknown): Storage {
+  const { tables = [], days = [] } = answer as { tables?: Rows; days?: Rows };
+  const held = (rows: Rows, name: string): Held[] => rows.map((row) => ({ name: String(row[name]), files: Number(row.files), bytes: Number(row.bytes), rows: Number(row.rows) }));
+  return { tables: held(tables, 'table'), days: held(days, 'day') };
+}
+
+export const readSenders = (answer: unknown): Sender[] => ((answer as { senders?: Rows }).senders ?? []).map((row) => ({
+  agent: String(row.agent ?? ''), address: String(row.address ?? ''),
+  first: Number(row.firstSeen), last: Number(row.lastSeen),
+  requests: Number(row.requests), failed: Number(row.failed), bytes: Number(row.bytes), lastStatus: Number(row.lastStatus),
+}));
+
+export const readSettings = (answer: unknown): Settings => Object.entries(answer as Record<string, unknown>).map(([name, value]) => [name, typeof value === 'object' ? JSON.stringify(value) : String(value)] as const);
+
+/** How many bytes a day were added over the last days that are whole, without the newest, which still grows. */
+export function growth({ days }: Storage): number | null {
+  const whole = days.slice(0, -1).slice(-7);
+  return whole.length === 0 ? null : whole.reduce((sum, { bytes }) => sum + bytes, 0) / whole.length;
+}
+
+/** The series of the last day with the most stacks. */
+const BIGGEST = `SELECT s.labels, p.profile_type, count(*) AS profiles, sum(p.sample_count) AS stacks
+FROM profiles p JOIN series s ON p.series = s.series
+WHERE p.time > now() - interval '1 day'
+GROUP BY 1, 2 ORDER BY 4 DESC LIMIT 20`;
 
 async function intake(by: string, signal: AbortSignal): Promise<Intake[]> {
   const rows = await sql(`SELECT ${by} AS name, count(*) AS profiles, sum(p.sample_count) AS stacks, count(DISTINCT p.series) AS series, min(p.time) AS first, max(p.time) AS last

@@ -4,6 +4,7 @@ import { createSignal, For, Match, onCleanup, Show, Switch, type JSX } from 'sol
 import { Grid, type Column } from '../components/Grid.tsx';
 import { Icon } from '../components/Icon.tsx';
 import { Failure } from '../components/Notice.tsx';
+import { BiggestSeries, Configuration, Limits, Maintenance, Refusals, Senders, StorageTables } from '../components/StatusTables.tsx';
 import { formatMoment, formatValue, formatWhole, type Unit } from '../lib/format.ts';
 import { createKeys } from '../lib/keys.ts';
 import type { Loader } from '../lib/loader.ts';
@@ -13,9 +14,15 @@ import { createStatus, type Intake } from '../models/status.ts';
 
 type Facts = readonly (readonly [label: string, name: string, unit: Unit | 's', why: string])[];
 
+const MEMORY: Facts = [
+  ['Of the process', 'process_resident_memory_bytes', 'bytes', 'As the system counts it'],
+  ['Allocated', 'alluvium_allocator_allocated_bytes', 'bytes', 'By all parts of the program together'],
+  ['Held by the allocator', 'alluvium_allocator_resident_bytes', 'bytes', 'What is allocated, and what waits to be used again'],
+  ['Profiles not yet in files', 'alluvium_store_head_bytes', 'bytes', 'They are in the log, too'],
+  ['Cache of the bucket', 'alluvium_store_object_cache_bytes', 'bytes', 'Parts of files of the bucket, on disk'],
+];
 const STORE: Facts = [
   ['Files', 'alluvium_store_files', 'count', 'Parquet files that count'],
-  ['In memory', 'alluvium_store_head_bytes', 'bytes', 'Profiles that are in the log and not yet in files'],
   ['Profiles taken', 'alluvium_store_appended_profiles_total', 'count', 'Since the start of the server'],
   ['Samples taken', 'alluvium_store_appended_samples_total', 'count', 'Since the start of the server'],
   ['Bytes taken', 'alluvium_store_appended_bytes_total', 'bytes', 'Of profiles, since the start of the server'],
@@ -29,9 +36,6 @@ const STORE: Facts = [
   ['Maintenance waiting', 'alluvium_store_jobs_waiting', 'count', 'Jobs that have not begun'],
 ];
 const PROCESS: Facts = [
-  ['Memory allocated', 'alluvium_allocator_allocated_bytes', 'bytes', 'By the program'],
-  ['Memory resident', 'alluvium_allocator_resident_bytes', 'bytes', 'Held by the allocator'],
-  ['Memory of the process', 'process_resident_memory_bytes', 'bytes', 'As the system counts it'],
   ['CPU time', 'process_cpu_seconds_total', 's', 'Since the start of the server'],
   ['Open files', 'process_open_fds', 'count', ''],
   ['Open files, at most', 'process_max_fds', 'count', ''],
@@ -67,10 +71,18 @@ export default function Status() {
       <div class="progress" data-on={busy()} />
       <div class="content status" aria-busy={busy()} tabindex="0" role="region" aria-label="Status of the server">
         <Part title="Server" of={data.health}>{() => <Facts of={PROCESS} samples={metrics()} />}</Part>
+        <Part title="Memory" of={data.metrics}>{() => <Facts of={MEMORY} samples={metrics()} />}</Part>
+        <Part title="Storage of this tenant" of={data.storage}>{(storage) => <StorageTables storage={storage} />}</Part>
         <Part title="Store" of={data.metrics}>{() => <Facts of={STORE} samples={metrics()} />}</Part>
+        <Part title="Maintenance, since the start" of={data.metrics}>{(samples) => <Maintenance samples={samples} />}</Part>
+        <Part title="Who sends profiles here, since the start" of={data.senders}>{(rows) => <Senders rows={rows} />}</Part>
+        <Part title="What was refused, since the start" of={data.metrics}>{(samples) => <Refusals samples={samples} />}</Part>
         <Part title="Services, last 24 hours" of={data.services}>{(rows) => <Intakes label="Services of the last day" head="Service" rows={rows} />}</Part>
         <Part title="Profile types, last 24 hours" of={data.types}>{(rows) => <Intakes label="Profile types of the last day" head="Type" rows={rows} />}</Part>
+        <Part title="Biggest series, last 24 hours" of={data.series}>{(rows) => <BiggestSeries rows={rows} />}</Part>
         <Part title="Requests, since the start" of={data.metrics}>{(samples) => <Requests samples={samples} />}</Part>
+        <Part title="Limits of this tenant" of={data.limits}>{(rows) => <Limits rows={rows} />}</Part>
+        <Part title="Configuration in force, without secrets" of={data.config}>{(config) => <Configuration {...config} />}</Part>
         <Part title="All metrics" of={data.metrics}>
           {(samples) => (
             <>

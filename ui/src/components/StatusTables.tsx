@@ -1,0 +1,123 @@
+// The tables of the Status view: what is stored, what maintenance does, who sends, what is refused, limits, configuration.
+
+import { createSignal, For, Show, type Accessor, type JSX } from 'solid-js';
+import { explainUnit, formatMoment, formatValue, formatWhole, type Unit } from '../lib/format.ts';
+import { metric, valuesOf, type Sample } from '../lib/metrics.ts';
+import { profileType } from '../lib/profile-types.ts';
+import { growth, type BigSeries, type Held, type Sender, type Settings, type Storage } from '../models/status.ts';
+import { Grid, type Column } from './Grid.tsx';
+import { Spark } from './Spark.tsx';
+
+const DAY_MS = 86_400_000;
+const ROW_PX = 24;
+/** Rows that are seen without scrolling. */
+const MOST_SEEN = 12;
+
+/** A column of numbers, with their unit where one points at them. */
+function amounts<R>(key: string, label: string, value: (row: R) => number, unit: Unit = 'count'): Column<R> {
+  return { key, label, fixed: true, class: 'number', title: () => explainUnit(unit), cell: (row: Accessor<R>) => <span classList={{ zero: value(row()) === 0 }}>{unit === 'count' ? formatWhole(value(row())) : formatValue(value(row()), unit)}</span> };
+}
+
+const texts = <R,>(key: string, label: string, value: (row: R) => string): Column<R> => ({ key, label, fixed: true, class: 'ellipsis', title: value, cell: (row: Accessor<R>) => value(row()) });
+
+function Rows<R>(props: { label: string; class: string; columns: readonly Column<R>[]; rows: readonly R[]; none: string }): JSX.Element {
+  return <div class="status-grid" style={{ height: `${Math.min(MOST_SEEN, Math.max(1, props.rows.length)) * ROW_PX + 46}px` }}><Grid label={props.label} class={props.class} columns={props.columns} rows={props.rows} height={ROW_PX} none={props.none} /></div>;
+}
+
+export function StorageTables(props: { storage: Storage }) {
+  const sum = (): Held => props.storage.tables.reduce((all, { files, bytes, rows }) => ({ name: 'All tables', files: all.files + files, bytes: all.bytes + bytes, rows: all.rows + rows }), { name: 'All tables', files: 0, bytes: 0, rows: 0 });
+  const points = (): [number, number][] => props.storage.days.map(({ name, bytes }) => [Date.parse(name), bytes]);
+  const columns: Column<Held>[] = [texts('name', 'Table', ({ name }) => name), amounts('files', 'Files', ({ files }) => files), amounts('bytes', 'Size', ({ bytes }) => bytes, 'bytes'), amounts('rows', 'Rows', ({ rows }) => rows)];
+  return (
+    <>
+      <Rows label="Tables of this tenant" class="storage-grid" columns={columns} rows={[...props.storage.tables, sum()]} none="Nothing is in files yet" />
+      <Show when={points().length > 1}>
+        <figure class="growth">
+          <figcaption>Files by the day of their profiles{growth(props.storage) === null ? '' : `, ${formatValue(growth(props.storage) ?? 0, 'bytes')} a day`}</figcaption>
+          <Spark points={points()} range={{ start: points()[0]![0], end: points().at(-1)![0] }} step={DAY_MS / 1000} label={`Size of files by day, from ${props.storage.days[0]?.name} to ${props.storage.days.at(-1)?.name}`} />
+        </figure>
+      </Show>
+    </>
+  );
+}
+
+interface Job {
+  job: string;
+  done: number;
+  failed: number;
+  read: number;
+  written: number;
+  mean: number;
+}
+
+export function Maintenance(props: { samples: readonly Sample[] }) {
+  const of = (name: string, job: string): number => metric(props.samples, `alluvium_store_job${name}`, { job }) ?? 0;
+  const rows = (): Job[] => [...new Set([...valuesOf(props.samples, 'alluvium_store_jobs_total', 'job'), ...valuesOf(props.samples, 'alluvium_store_job_failures_total', 'job')])].map((job) => ({
+    job, done: of('s_total', job), failed: of('_failures_total', job), read: of('_read_bytes_total', job), written: of('_written_bytes_total', job),
+    mean: of('_seconds_count', job) > 0 ? (of('_seconds_sum', job) / of('_seconds_count', job)) * 1e9 : 0,
+  }));
+  const waiting = (): number => metric(props.samples, 'alluvium_store_jobs_waiting') ?? 0;
+  const columns: Column<Job>[] = [
+    texts('job', 'Work', ({ job }) => job), amounts('done', 'Done', ({ done }) => done), amounts('failed', 'Failed', ({ failed }) => failed),
+    amounts('read', 'Replaced', ({ read }) => read, 'bytes'), amounts('written', 'Written', ({ written }) => written, 'bytes'), amounts('mean', 'Mean time', ({ mean }) => mean, 'ns'),
+  ];
+  return (
+    <>
+      <p class="status-note">{waiting() === 0 ? 'Nothing is waiting to be done.' : `${formatWhole(waiting())} ${waiting() === 1 ? 'job is' : 'jobs are'} waiting or being done.`}</p>
+      <Rows label="Maintenance by work" class="job-grid" columns={columns} rows={rows()} none="Nothing was to do yet" />
+    </>
+  );
+}
+
+export function Senders(props: { rows: readonly Sender[] }) {
+  const columns: Column<Sender>[] = [
+    texts('agent', 'Program', ({ agent }) => agent || '(says nothing of itself)'), texts('address', 'From', ({ address }) => address || '–'),
+    amounts('requests', 'Requests', ({ requests }) => requests), amounts('failed', 'Refused, failed', ({ failed }) => failed),
+    amounts('bytes', 'Sent', ({ bytes }) => bytes, 'bytes'),
+    { key: 'status', label: 'Last answer', fixed: true, class: 'number', cell: (row) => <span classList={{ bad: row().lastStatus >= 400 }}>{row().lastStatus}</span> },
+    { key: 'last', label: 'Last seen', fixed: true, class: 'number', title: ({ first }) => `First seen ${formatMoment(first, true)}`, cell: (row) => formatMoment(row().last, true) },
+  ];
+  return <Rows label="Who sends profiles here" class="sender-grid" columns={columns} rows={props.rows} none="Nobody has sent anything since the start" />;
+}
+
+interface Refusal {
+  what: string;
+  reason: string;
+  count: number;
+}
+
+const REFUSED = [['Profiles refused', 'alluvium_store_rejected_profiles_total'], ['Values left out', 'alluvium_store_dropped_values_total']] as const;
+
+export function Refusals(props: { samples: readonly Sample[] }) {
+  const rows = (): Refusal[] => REFUSED.flatMap(([what, name]) => valuesOf(props.samples, name, 'reason').map((reason) => ({ what, reason, count: metric(props.samples, name, { reason }) ?? 0 }))).filter(({ count }) => count > 0);
+  const columns: Column<Refusal>[] = [texts('what', 'What', ({ what }) => what), texts('reason', 'Reason', ({ reason }) => reason), amounts('count', 'Number', ({ count }) => count)];
+  return <Rows label="What was refused, by reason" class="refusal-grid" columns={columns} rows={rows()} none="Nothing was refused" />;
+}
+
+const labelsOf = ({ labels }: BigSeries): string => Object.entries(labels).sort().map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(', ');
+
+export function BiggestSeries(props: { rows: readonly BigSeries[] }) {
+  const columns: Column<BigSeries>[] = [
+    texts('labels', 'Series', labelsOf), texts('type', 'Type', ({ type }) => profileType(type).label),
+    amounts('profiles', 'Profiles', ({ profiles }) => profiles), amounts('stacks', 'Stacks', ({ stacks }) => stacks),
+  ];
+  return <Rows label="Biggest series of the last day" class="series-grid" columns={columns} rows={props.rows} none="Nothing came in" />;
+}
+
+export function Limits(props: { rows: Settings }) {
+  const columns: Column<Settings[number]>[] = [texts('name', 'Limit', ([name]) => name), { key: 'value', label: 'Value', fixed: true, class: 'number', title: () => '0 means no limit', cell: (row) => row()[1] }];
+  return <Rows label="Limits of this tenant" class="limit-grid" columns={columns} rows={props.rows} none="There are no limits" />;
+}
+
+export function Configuration(props: { whole: string; differs: string }) {
+  const [all, setAll] = createSignal(false);
+  const text = (): string => (all() ? props.whole : props.differs).trim();
+  return (
+    <>
+      <div class="group" role="group" aria-label="Shown configuration">
+        <For each={[false, true]}>{(whole) => <button type="button" class="button" aria-pressed={all() === whole} onClick={() => setAll(whole)}>{whole ? 'All of it' : 'What differs from the default'}</button>}</For>
+      </div>
+      <pre class="config" tabindex="0">{text() === '' || text() === '{}' ? 'Nothing differs from the default.' : text()}</pre>
+    </>
+  );
+}

@@ -1,0 +1,23 @@
+import { describe, expect, it } from 'vitest';
+import { growth, readSenders, readSettings, readStorage } from '../../src/models/status.ts';
+
+describe('what the server says of itself', () => {
+  it('has tables, days and their growth, without the day that still grows', () => {
+    const row = (key: string, name: string, bytes: number) => ({ [key]: name, files: 1, bytes, rows: 10 });
+    const storage = readStorage({ tables: [row('table', 'profiles', 5)], days: [row('day', '2026-11-21', 100), row('day', '2026-11-22', 300), row('day', '2026-11-23', 9)] });
+    expect(storage.tables).toEqual([{ name: 'profiles', files: 1, bytes: 5, rows: 10 }]);
+    expect(growth(storage)).toBe(200);
+    expect(growth({ tables: [], days: storage.days.slice(2) })).toBeNull();
+    expect(readStorage({})).toEqual({ tables: [], days: [] });
+  });
+
+  it('has senders, of which some say nothing of themselves', () => {
+    const [one] = readSenders({ senders: [{ agent: 'alluvium/1', address: null, firstSeen: 1, lastSeen: 2, requests: 3, failed: 1, bytes: 4, lastStatus: 429 }] });
+    expect(one).toEqual({ agent: 'alluvium/1', address: '', first: 1, last: 2, requests: 3, failed: 1, bytes: 4, lastStatus: 429 });
+    expect(readSenders({})).toEqual([]);
+  });
+
+  it('has settings of any shape', () => {
+    expect(readSettings({ a: 1, b: '1h', c: { d: true } })).toEqual([['a', '1'], ['b', '1h'], ['c', '{"d":true}']]);
+  });
+});
