@@ -8,13 +8,12 @@ import { createCatalogue } from './catalogue.ts';
 import { createChart, type ChartData } from './chart.ts';
 import { createFlame, type FlameSource } from './flame.ts';
 import type { RangeModel } from './range.ts';
+import { needsWhole, type ShownText } from './recipe.ts';
 import { createSelection, sameQuery, type Query, type SelectionText } from './selection.ts';
 
-export interface ProfileText extends SelectionText {
+export interface ProfileText extends SelectionText, ShownText {
   /** Label that splits the chart. */
   by: Accessor<string>;
-  /** Path of the zoomed frame. */
-  focus: Accessor<string>;
 }
 
 export type ProfileModel = ReturnType<typeof createProfile>;
@@ -28,7 +27,7 @@ export function createProfile(text: ProfileText, time: RangeModel) {
     const wanted = query();
     return wanted && { kind: 'merged', query: wanted };
   });
-  const flame = createFlame(source, text.focus);
+  const flame = createFlame(source, text.focus, needsWhole(text));
   /** The question that the flame graph answers, which may be the one before the last. */
   const drawn = createMemo((): Query | null => {
     const from = flame.data()?.source;

@@ -14,6 +14,7 @@ import { TimeControls } from '../components/TimeControls.tsx';
 import { colourNames, DARK, LIGHT, packagePaint } from '../flame/colours.ts';
 import { findPath } from '../flame/layout.ts';
 import { still } from '../flame/png.ts';
+import { shapeTree } from '../flame/tree.ts';
 import { formatRange, formatShare } from '../lib/format.ts';
 import { dark } from '../lib/preferences.ts';
 import { profileType } from '../lib/profile-types.ts';
@@ -22,6 +23,7 @@ import { absolute } from '../lib/time.ts';
 import { createDefaults } from '../models/catalogue.ts';
 import { createProfile, type ProfileModel } from '../models/profile.ts';
 import { createRange } from '../models/range.ts';
+import { readRecipe } from '../models/recipe.ts';
 import { createUrl, follow, hrefTo, visit, type Url } from '../router.ts';
 import { COMPARE, PROFILE, SERVICES } from '../urls.ts';
 
@@ -43,13 +45,14 @@ export default function Profile() {
   });
 
   const drawing = (): Drawing | null => {
-    const flame = data.flame.data()?.flame;
-    if (!flame) return null;
+    const whole = data.flame.data()?.flame;
+    if (!whole) return null;
+    const { flame } = shapeTree({ flame: whole, sides: null, reads: 'callees' }, readRecipe(at)).shown;
     const paint = packagePaint(flame, colourNames(flame.names, flame.mappings, flame.files, dark() ? DARK : LIGHT));
     return {
       ...still(flame, Math.max(0, findPath(flame, at.focus())), at.orient() === 'flame', paint),
       title: `${at.service()}, ${data.type()?.label ?? ''}, ${formatRange(time.range())}`,
-      values: (node) => `total ${data.amount()(flame.total[node] ?? 0)}, ${formatShare((flame.total[node] ?? 0) / flame.sum)}, self ${data.amount()(flame.self[node] ?? 0)}`,
+      values: (node) => `total ${data.amount()(flame.total[node] ?? 0)}, ${formatShare((flame.total[node] ?? 0) / flame.sum)}${at.invert() ? '' : `, self ${data.amount()(flame.self[node] ?? 0)}`}`,
     };
   };
 

@@ -18,6 +18,7 @@ import { say } from '../lib/toast.ts';
 import { createCatalogue, createDefaults } from '../models/catalogue.ts';
 import { createFlame, type FlameSource } from '../models/flame.ts';
 import { createRange } from '../models/range.ts';
+import { needsWhole } from '../models/recipe.ts';
 import { createOpened, createSamples, questionOf, type Sample } from '../models/samples.ts';
 import { createSelection } from '../models/selection.ts';
 import { createUrl, follow, hrefTo, type Url } from '../router.ts';
@@ -92,9 +93,10 @@ export default function Samples() {
       const query = questionOf(found, type);
       return found.id === '' ? { kind: 'merged', query } : { kind: 'single', query, profile: found.id };
     });
-    const flame = createFlame(source, at.focus);
+    const flame = createFlame(source, at.focus, needsWhole(at));
     const amount = (value: number): string => formatValue(value, selection.type()?.unit ?? 'count');
-    createKeys(() => ({ Escape: () => at.focus() === '' && at.search() === '' && at.sel() === '' && props.onClose() }));
+    // As long as there is something to take back in the flame graph, Escape is its key.
+    createKeys(() => (at.focus() === '' && at.search() === '' && at.sel() === '' && at.pane() === 'flame' ? { Escape: () => props.onClose() } : {}));
     const download = (found: Sample): void => {
       const type = selection.type();
       if (!type) return;

@@ -1,0 +1,48 @@
+// The pictures beside the flame graph, each of one function or of all; each is loaded when it is opened.
+
+import { Match, Switch, type Component } from 'solid-js';
+import { Dynamic } from 'solid-js/web';
+import type { Tree } from '../flame/tree.ts';
+import { createLoader } from '../lib/loader.ts';
+import type { Values } from '../lib/schema.ts';
+import type { FLAME } from '../urls.ts';
+import type { FlameLook } from './FlameLook.ts';
+import { Failure } from './Notice.tsx';
+import type { Radio } from './Radios.tsx';
+
+export type Pane = Values<typeof FLAME>['pane'];
+
+export interface PartProps {
+  /** From the root to the leaves. */
+  tree: Tree;
+  /** What it is of. */
+  of: string;
+  look: FlameLook;
+  /** The function that is looked at, -1 when there is none. */
+  name: number;
+  /** Pointed at here or elsewhere, -1 for none. */
+  hovered: number;
+  /** Goes on to another function. */
+  onWalk: (name: string) => void;
+  onHover: (name: number) => void;
+  onMenu: (name: number, x: number, y: number) => void;
+}
+
+export const PANES: readonly Radio<Pane>[] = [
+  { value: 'flame', label: 'Flame graph', text: 'Flame', hint: '4' },
+  { value: 'callers', label: 'Callers and callees of a function', text: 'Callers', hint: '5' },
+];
+
+const PARTS: Record<Exclude<Pane, 'flame'>, () => Promise<Component<PartProps>>> = {
+  callers: async () => (await import('./Sandwich.tsx')).Sandwich,
+};
+
+export function Part(props: PartProps & { pane: Exclude<Pane, 'flame'> }) {
+  const part = createLoader(() => props.pane, async (pane) => ({ component: await PARTS[pane]() }));
+  return (
+    <Switch fallback={<div class="fill" aria-busy="true" />}>
+      <Match when={part.error()}>{(error) => <div class="fill"><Failure what="This part of the page could not be loaded" error={error()} retry={part.retry} /></div>}</Match>
+      <Match when={part.data()}>{(found) => <Dynamic component={found().component} {...props} />}</Match>
+    </Switch>
+  );
+}
