@@ -38,6 +38,11 @@ const FLAME_KEYS: readonly KeyHelp[] = [
   ['Flame graph, callers and callees', ['4', '5']],
 ];
 
+/** Of what has one value a frame. */
+const PART_KEYS: readonly KeyHelp[] = [
+  ['Peek', ['6']],
+];
+
 const CHART_KEYS: readonly KeyHelp[] = [
   ['Move through the chart', ['←', '→']],
   ['Select a range of the chart, take it', ['⇧←', '⇧→', 'Enter']],
@@ -76,6 +81,7 @@ export const serverRoutes = (): readonly Route[] => [
     keys: [
       ['Pick service, profile type', ['s', 'p']],
       ...FLAME_KEYS,
+      ...PART_KEYS,
       ...CHART_KEYS,
       ...TIME_KEYS,
     ],

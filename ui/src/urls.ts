@@ -34,7 +34,7 @@ export const FLAME = {
   filter: text(),
   sort: text(),
   orient: oneOf('icicle', 'flame'),
-  pane: oneOf('flame', 'callers'),
+  pane: oneOf('flame', 'callers', 'peek'),
   only: list,
   without: list,
   hide: list,

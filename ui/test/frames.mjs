@@ -1,5 +1,5 @@
 // What is done with frames in Chromium, against the stand-in: callers and callees, which frames are shown and from which
-// end. By mouse and by keyboard alone; each is in the link, and Back takes it back.
+// end, peek. By mouse and by keyboard alone; each is in the link, and Back takes it back.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -218,6 +218,42 @@ describe('which frames are shown', () => {
   });
 });
 
+describe('peek', () => {
+  it('tells the calls of a function in numbers, and goes on by keys', async () => {
+    const range = still();
+    const { page, param, done } = await open(checkout({ ...range, sel: MALLOC }));
+    await drawn(page);
+    await page.keyboard.press('6');
+    const callers = page.getByRole('grid', { name: 'Callers' });
+    await callers.waitFor();
+    assert.equal(param('pane'), 'peek');
+    const { self, sum } = await valuesOf(MALLOC, range);
+    assert.ok(Math.abs(share(await page.locator('.peek .facts').textContent()) - (self / sum) * 100) < 0.1);
+    // Everyone who calls it calls all of it.
+    const shares = await callers.locator('.grid-body .grid-row').evaluateAll((rows) => rows.map((row) => Number.parseFloat(row.children[2].textContent)));
+    assert.ok(Math.abs(shares.reduce((all, one) => all + one, 0) - 100) < 1, shares.join());
+    await accessible(page, 'peek');
+    await callers.locator('.grid-body .grid-row').first().focus();
+    const caller = await callers.locator('.grid-body .name-cell').first().getAttribute('title');
+    await page.keyboard.press('Enter');
+    await page.waitForFunction((name) => document.querySelector('.peek h2')?.textContent === name, caller);
+    await page.goBack();
+    await page.waitForFunction((name) => document.querySelector('.peek h2')?.textContent === name, MALLOC);
+    await done();
+  });
+
+  it('begins with the function that has most of its own', async () => {
+    const { page, done } = await open(checkout({ pane: 'peek' }));
+    const first = page.locator('.table-part .grid-body .name-cell').first();
+    await first.waitFor();
+    await page.locator('.peek h2').waitFor();
+    assert.equal(await page.locator('.peek h2').textContent(), await first.getAttribute('title'));
+    await page.goto(`${mock.url}${checkout({ pane: 'peek', sel: 'nosuch' })}`);
+    await page.getByRole('heading', { name: 'The function is not in this profile' }).waitFor();
+    await done();
+  });
+});
+
 describe('names', () => {
   // Markup, a name of ten thousand characters, one from right to left, control characters.
   const NAMES = ['total', '<img src=x onerror=alert(1)>', 'x'.repeat(10_000), 'דוגמה.שלום', 'a\u0000b\u001b[31m\u202ec;d\\e\nf'];
@@ -234,9 +270,9 @@ describe('names', () => {
     const { page, context, param, done } = await open('about:blank');
     await context.route('**/SelectMergeStacktraces', (route) => route.fulfill({ json: { flamegraph } }));
     for (const name of NAMES.slice(1)) {
-      for (const pane of ['callers']) {
+      for (const pane of ['callers', 'peek']) {
         await page.goto(`${mock.url}${checkout({ pane, sel: name })}`);
-        await page.locator('.sandwich').first().waitFor();
+        await page.locator('.sandwich, .peek').first().waitFor();
         await page.locator('.table-part .grid-body .grid-row').first().waitFor();
         // The rule of a very long name makes a link that is too long for some servers; here it needs none.
         await page.keyboard.press('o');
@@ -258,9 +294,9 @@ describe('names', () => {
 
 describe('every picture', () => {
   it('can be read in the dark, and on 390 pixels', async () => {
-    for (const pane of ['callers']) {
+    for (const pane of ['callers', 'peek']) {
       const { page, done } = await open(checkout({ pane, sel: MALLOC, only: `=${MALLOC}`, fold: 'kernel' }), { viewport: { width: 390, height: 844 }, colorScheme: 'dark' });
-      await page.locator('#flame-callees canvas[data-nodes]').first().waitFor();
+      await page.locator('#flame-callees canvas[data-nodes], .peek h2').first().waitFor();
       await accessible(page, `${pane}, dark and narrow`);
       assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= 390), `${pane} is wider than the screen`);
       await done();

@@ -164,6 +164,7 @@ export function FlamePane(props: FlamePaneProps) {
     3: show('table'),
     4: open('flame'),
     5: open('callers'),
+    6: open('peek'),
     c: about(deeds.walk),
     o: about((name) => rule(RULES.only(exactly(name)))),
     x: about((name) => rule(RULES.hide(exactly(name)))),

@@ -31,10 +31,12 @@ export interface PartProps {
 export const PANES: readonly Radio<Pane>[] = [
   { value: 'flame', label: 'Flame graph', text: 'Flame', hint: '4' },
   { value: 'callers', label: 'Callers and callees of a function', text: 'Callers', hint: '5' },
+  { value: 'peek', label: 'Peek: calls of a function in numbers', text: 'Peek', hint: '6' },
 ];
 
 const PARTS: Record<Exclude<Pane, 'flame'>, () => Promise<Component<PartProps>>> = {
   callers: async () => (await import('./Sandwich.tsx')).Sandwich,
+  peek: async () => (await import('./PeekTables.tsx')).PeekTables,
 };
 
 export function Part(props: PartProps & { pane: Exclude<Pane, 'flame'> }) {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { layoutDiff } from '../../src/flame/diff.ts';
 import { invert } from '../../src/flame/invert.ts';
 import { emptyFlame, findPath, pathText, type Flame } from '../../src/flame/layout.ts';
+import { peek } from '../../src/flame/peek.ts';
 import { PRESETS, presetOfNames } from '../../src/flame/presets.ts';
 import { isPlain, PLAIN, type Recipe } from '../../src/flame/recipe.ts';
 import { calleesOf, callersOf } from '../../src/flame/sandwich.ts';
@@ -189,6 +190,24 @@ describe('the function with most of its own', () => {
   it('is none that stands for what was folded, and not the root', () => {
     expect(flame.names[hottest(flame)]).toBe('idle');
     expect(hottest(emptyFlame([], [], [], 0, 0))).toBe(-1);
+  });
+});
+
+describe('peek', () => {
+  it('tells callers, callees and own values', () => {
+    const found = peek(flame, nameOf('json.Marshal'));
+    expect([found.self, found.total, found.root]).toEqual([8, 18, 0]);
+    expect(found.callers.map(({ name, value, total }) => [flame.names[name], value, total])).toEqual([['serve', 15, 25], ['db.Query', 3, 10]]);
+    expect(found.callees.map(({ name, value, self }) => [flame.names[name], value, self])).toEqual([['runtime.mallocgc', 10, 9]]);
+    expect(peek(flame, nameOf('main')).root).toBe(45);
+  });
+
+  it('counts a call once a stack', () => {
+    const deep = flameOf('a;b;a;b 6\nb 1');
+    const found = peek(deep, deep.names.indexOf('b'));
+    expect(found.callers.map(({ name, value }) => [deep.names[name], value])).toEqual([['a', 6]]);
+    expect(found.callees.map(({ name, value }) => [deep.names[name], value])).toEqual([['a', 6]]);
+    expect([found.total, found.root]).toEqual([7, 1]);
   });
 });
 
