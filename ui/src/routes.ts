@@ -40,7 +40,8 @@ const FLAME_KEYS: readonly KeyHelp[] = [
 
 /** Of what has one value a frame. */
 const PART_KEYS: readonly KeyHelp[] = [
-  ['Peek', ['6']],
+  ['Peek, call graph', ['6', '7']],
+  ['Zoom the call graph', ['+', '-']],
 ];
 
 const CHART_KEYS: readonly KeyHelp[] = [

@@ -24,7 +24,7 @@ const SELECTION = { service: text(), type: text(), q: text() };
  * What a flame graph with its table shows. `focus` is the path hash of the zoomed frame, `sel` a function's name, `orient`
  * where the root is, `filter` and `sort` are the table's. `view` says whether picture and table are shown, `pane` which
  * picture: all but the flame graph itself are of the function that is selected. `only` to `invert` say what is done to the
- * graph before it is shown (`flame/recipe.ts`).
+ * graph before it is shown (`flame/recipe.ts`), `nodes` how many the call graph has.
  */
 export const FLAME = {
   focus: text(),
@@ -34,7 +34,7 @@ export const FLAME = {
   filter: text(),
   sort: text(),
   orient: oneOf('icicle', 'flame'),
-  pane: oneOf('flame', 'callers', 'peek'),
+  pane: oneOf('flame', 'callers', 'peek', 'graph'),
   only: list,
   without: list,
   hide: list,
@@ -42,6 +42,7 @@ export const FLAME = {
   fold: list,
   recursion: flag,
   invert: flag,
+  nodes: oneOf('80', '30', '200'),
 };
 
 export const SERVICES = address('', ['index.html'], { ...RANGE, filter: text(), sort: oneOf('cpu', 'memory', 'name') });

@@ -1,5 +1,5 @@
 // What is done with frames in Chromium, against the stand-in: callers and callees, which frames are shown and from which
-// end, peek. By mouse and by keyboard alone; each is in the link, and Back takes it back.
+// end, peek, call graph. By mouse and by keyboard alone; each is in the link, and Back takes it back.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -254,6 +254,53 @@ describe('peek', () => {
   });
 });
 
+describe('the call graph', () => {
+  it('is laid out beside the page, says what it leaves out, and is walked by arrows', async () => {
+    const { page, param, done } = await open(checkout());
+    await drawn(page);
+    await page.keyboard.press('7');
+    const nodes = page.locator('.call-node');
+    await nodes.first().waitFor();
+    assert.ok(page.workers().length === 1, 'a worker runs');
+    assert.equal(await nodes.count(), 80);
+    assert.match(await page.locator('.call-graph .facts').textContent(), /^80 functions, \d+ calls; left out: \d+ functions/);
+    await accessible(page, 'the call graph');
+    await page.getByRole('radio', { name: 'The 30 largest functions' }).click();
+    await page.waitForFunction(() => document.querySelectorAll('.call-node').length === 30);
+    assert.equal(param('nodes'), '30');
+    await page.locator('#call-graph').focus();
+    await page.keyboard.press('Home');
+    await page.keyboard.press('ArrowDown');
+    const spoken = page.locator('.call-graph [aria-live]');
+    await page.waitForFunction(() => /: self .*, total .*%/.test(document.querySelector('.call-graph [aria-live]')?.textContent ?? ''));
+    const name = (await spoken.textContent()).split(': self')[0];
+    const width = await page.locator('.graph-scroll svg').getAttribute('width');
+    await page.keyboard.press('+');
+    assert.ok(Number(await page.locator('.graph-scroll svg').getAttribute('width')) > Number(width));
+    await page.keyboard.press('Enter');
+    await page.locator('.call-node.selected').waitFor();
+    assert.equal(param('sel'), name);
+    // New values move nothing.
+    const there = () => page.locator('#call-graph').evaluate((box) => [box.scrollLeft, box.scrollTop, box.querySelector('svg').getAttribute('width')].map(Number));
+    const before = await there();
+    await page.keyboard.press('r');
+    await page.waitForFunction(() => document.querySelector('.progress')?.dataset.on === 'false');
+    await page.waitForTimeout(300);
+    const after = await there();
+    assert.deepEqual(after.slice(0, 2), before.slice(0, 2));
+    assert.ok(Math.abs(after[2] - before[2]) < before[2] * 0.1, 'the scale stays');
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download the drawing' }).click()]);
+    const drawing = await readFile(await download.path(), 'utf8');
+    assert.equal(drawing.match(/<rect /g).length, 31);
+    assert.equal(await page.evaluate((xml) => new DOMParser().parseFromString(xml, 'image/svg+xml').querySelector('parsererror')?.textContent ?? '', drawing), '');
+    await page.locator('#call-graph').focus();
+    await page.keyboard.press('Shift+F10');
+    await page.getByRole('menuitem', { name: /^Hide it/ }).click();
+    await page.waitForFunction(() => document.querySelectorAll('.rules .chip').length === 1);
+    await done();
+  });
+});
+
 describe('names', () => {
   // Markup, a name of ten thousand characters, one from right to left, control characters.
   const NAMES = ['total', '<img src=x onerror=alert(1)>', 'x'.repeat(10_000), 'דוגמה.שלום', 'a\u0000b\u001b[31m\u202ec;d\\e\nf'];
@@ -270,9 +317,9 @@ describe('names', () => {
     const { page, context, param, done } = await open('about:blank');
     await context.route('**/SelectMergeStacktraces', (route) => route.fulfill({ json: { flamegraph } }));
     for (const name of NAMES.slice(1)) {
-      for (const pane of ['callers', 'peek']) {
+      for (const pane of ['callers', 'peek', 'graph']) {
         await page.goto(`${mock.url}${checkout({ pane, sel: name })}`);
-        await page.locator('.sandwich, .peek').first().waitFor();
+        await page.locator('.sandwich, .peek, .call-node').first().waitFor();
         await page.locator('.table-part .grid-body .grid-row').first().waitFor();
         // The rule of a very long name makes a link that is too long for some servers; here it needs none.
         await page.keyboard.press('o');
@@ -294,9 +341,9 @@ describe('names', () => {
 
 describe('every picture', () => {
   it('can be read in the dark, and on 390 pixels', async () => {
-    for (const pane of ['callers', 'peek']) {
+    for (const pane of ['callers', 'peek', 'graph']) {
       const { page, done } = await open(checkout({ pane, sel: MALLOC, only: `=${MALLOC}`, fold: 'kernel' }), { viewport: { width: 390, height: 844 }, colorScheme: 'dark' });
-      await page.locator('#flame-callees canvas[data-nodes], .peek h2').first().waitFor();
+      await page.locator('#flame-callees canvas[data-nodes], .peek h2, .call-node').first().waitFor();
       await accessible(page, `${pane}, dark and narrow`);
       assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= 390), `${pane} is wider than the screen`);
       await done();
@@ -331,6 +378,8 @@ describe('200,000 nodes', () => {
     }
     await page.waitForTimeout(200);
     t.diagnostic(`tasks of the page longer than 50 ms: ${(await page.evaluate(() => globalThis.long)).join(', ')}`);
+    await page.keyboard.press('7');
+    await page.locator('.call-node').first().waitFor();
     await done();
   });
 });

@@ -165,6 +165,7 @@ export function FlamePane(props: FlamePaneProps) {
     4: open('flame'),
     5: open('callers'),
     6: open('peek'),
+    7: open('graph'),
     c: about(deeds.walk),
     o: about((name) => rule(RULES.only(exactly(name)))),
     x: about((name) => rule(RULES.hide(exactly(name)))),
@@ -236,7 +237,7 @@ export function FlamePane(props: FlamePaneProps) {
                 />
               }>
                 {(part) => (
-                  <Show when={looked() >= 0} fallback={<div class="fill"><Notice icon="empty" title="The function is not in this profile" actions={<button type="button" class="button" onClick={() => props.onChange({ sel: '' })}>Take the largest</button>}><p>{at.sel()}</p></Notice></div>}>
+                  <Show when={looked() >= 0 || part() === 'graph'} fallback={<div class="fill"><Notice icon="empty" title="The function is not in this profile" actions={<button type="button" class="button" onClick={() => props.onChange({ sel: '' })}>Take the largest</button>}><p>{at.sel()}</p></Notice></div>}>
                     <Part
                       pane={part()}
                       tree={shaped().calls}
@@ -244,6 +245,8 @@ export function FlamePane(props: FlamePaneProps) {
                       look={props.look}
                       name={looked()}
                       hovered={hovered()}
+                      nodes={at.nodes()}
+                      onNodes={(nodes) => props.onChange({ nodes }, { replace: true })}
                       onWalk={walk}
                       onHover={setHovered}
                       onMenu={(name, x, y) => openMenu(name, widest(flame(), name), x, y)}

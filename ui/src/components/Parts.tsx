@@ -22,6 +22,9 @@ export interface PartProps {
   name: number;
   /** Pointed at here or elsewhere, -1 for none. */
   hovered: number;
+  /** How many nodes the call graph has. */
+  nodes: Values<typeof FLAME>['nodes'];
+  onNodes: (nodes: Values<typeof FLAME>['nodes']) => void;
   /** Goes on to another function. */
   onWalk: (name: string) => void;
   onHover: (name: number) => void;
@@ -32,11 +35,13 @@ export const PANES: readonly Radio<Pane>[] = [
   { value: 'flame', label: 'Flame graph', text: 'Flame', hint: '4' },
   { value: 'callers', label: 'Callers and callees of a function', text: 'Callers', hint: '5' },
   { value: 'peek', label: 'Peek: calls of a function in numbers', text: 'Peek', hint: '6' },
+  { value: 'graph', label: 'Call graph', text: 'Graph', hint: '7' },
 ];
 
 const PARTS: Record<Exclude<Pane, 'flame'>, () => Promise<Component<PartProps>>> = {
   callers: async () => (await import('./Sandwich.tsx')).Sandwich,
   peek: async () => (await import('./PeekTables.tsx')).PeekTables,
+  graph: async () => (await import('./CallGraph.tsx')).CallGraph,
 };
 
 export function Part(props: PartProps & { pane: Exclude<Pane, 'flame'> }) {

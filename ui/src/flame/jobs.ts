@@ -1,9 +1,14 @@
 // What is done beside the page, in a worker, because it takes more than a frame of the screen.
 
+import { callGraph, type CallGraph } from './call-graph.ts';
+import { placeGraph, type Box, type GraphPlaces, type Line } from './graph-layout.ts';
+import type { Flame } from './layout.ts';
 import type { Recipe } from './recipe.ts';
 import { sandwichOf, shapeTree, type Sandwich, type Shaped, type Tree } from './tree.ts';
 
 export const JOBS = {
+  graph: ({ flame, most }: { flame: Flame; most: number }): CallGraph => callGraph(flame, most),
+  places: ({ boxes, lines }: { boxes: Box[]; lines: Line[] }): GraphPlaces => placeGraph(boxes, lines),
   sandwich: ({ tree, name }: { tree: Tree; name: number }): Sandwich => sandwichOf(tree, name),
   shape: ({ tree, recipe }: { tree: Tree; recipe: Recipe }): Shaped => shapeTree(tree, recipe),
 };
