@@ -40,7 +40,7 @@ const FLAME_KEYS: readonly KeyHelp[] = [
 
 /** Of what has one value a frame. */
 const PART_KEYS: readonly KeyHelp[] = [
-  ['Peek, call graph', ['6', '7']],
+  ['Peek, call graph, lines', ['6', '7', '8']],
   ['Zoom the call graph', ['+', '-']],
 ];
 

@@ -34,7 +34,7 @@ export const FLAME = {
   filter: text(),
   sort: text(),
   orient: oneOf('icicle', 'flame'),
-  pane: oneOf('flame', 'callers', 'peek', 'graph'),
+  pane: oneOf('flame', 'callers', 'peek', 'graph', 'list'),
   only: list,
   without: list,
   hide: list,

@@ -1,5 +1,5 @@
 // What is done with frames in Chromium, against the stand-in: callers and callees, which frames are shown and from which
-// end, peek, call graph. By mouse and by keyboard alone; each is in the link, and Back takes it back.
+// end, peek, call graph, lines. By mouse and by keyboard alone; each is in the link, and Back takes it back.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -301,6 +301,44 @@ describe('the call graph', () => {
   });
 });
 
+describe('the lines of a function', () => {
+  it('have what the stacks say, and add up to the function', async () => {
+    const range = still();
+    const { page, param, done } = await open(checkout({ ...range, sel: MALLOC }));
+    await drawn(page);
+    await page.keyboard.press('8');
+    const lines = page.getByRole('grid', { name: `Lines of ${MALLOC}` });
+    await lines.waitFor();
+    assert.equal(param('pane'), 'list');
+    assert.match(await page.locator('.line-list .facts').textContent(), /^runtime\/malloc\.go/);
+    const rows = await lines.locator('.grid-body .grid-row').evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent)));
+    assert.ok(rows.length > 1 && rows.every(([line]) => /^10\d\d$/.test(line)), JSON.stringify(rows));
+    const { self, sum } = await valuesOf(MALLOC, range);
+    const shares = rows.reduce((all, row) => all + Number.parseFloat(row[2]), 0);
+    assert.ok(Math.abs(shares - (self / sum) * 100) < 0.1, `${shares}% of ${(self / sum) * 100}%`);
+    await accessible(page, 'the lines of a function');
+    // Another function is of the same answer.
+    const from = mock.calls.length;
+    await page.locator('.table-part .grid-body .grid-row').first().click();
+    await page.waitForFunction((name) => document.querySelector('.line-list h2')?.textContent !== name, MALLOC);
+    assert.equal(mock.asked('SelectMergeProfile', from).length, 0);
+    await page.getByRole('button', { name: 'Frames', exact: true }).click();
+    await page.getByRole('menuitemcheckbox', { name: /^Inverted/ }).click();
+    await page.getByText('Lines are of all stacks').waitFor();
+    await done();
+  });
+
+  it('that cannot be read are said so, and asked for again', async () => {
+    mock.fails.add('SelectMergeProfile');
+    const { page, done } = await open(checkout({ pane: 'list', sel: MALLOC }), { allowErrors: true });
+    await page.getByText('The lines could not be read').waitFor();
+    mock.fails.clear();
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('grid', { name: `Lines of ${MALLOC}` }).waitFor();
+    await done();
+  });
+});
+
 describe('names', () => {
   // Markup, a name of ten thousand characters, one from right to left, control characters.
   const NAMES = ['total', '<img src=x onerror=alert(1)>', 'x'.repeat(10_000), 'דוגמה.שלום', 'a\u0000b\u001b[31m\u202ec;d\\e\nf'];
@@ -317,9 +355,9 @@ describe('names', () => {
     const { page, context, param, done } = await open('about:blank');
     await context.route('**/SelectMergeStacktraces', (route) => route.fulfill({ json: { flamegraph } }));
     for (const name of NAMES.slice(1)) {
-      for (const pane of ['callers', 'peek', 'graph']) {
+      for (const pane of ['callers', 'peek', 'graph', 'list']) {
         await page.goto(`${mock.url}${checkout({ pane, sel: name })}`);
-        await page.locator('.sandwich, .peek, .call-node').first().waitFor();
+        await page.locator('.sandwich, .peek, .call-node, .line-list').first().waitFor();
         await page.locator('.table-part .grid-body .grid-row').first().waitFor();
         // The rule of a very long name makes a link that is too long for some servers; here it needs none.
         await page.keyboard.press('o');
@@ -341,9 +379,9 @@ describe('names', () => {
 
 describe('every picture', () => {
   it('can be read in the dark, and on 390 pixels', async () => {
-    for (const pane of ['callers', 'peek', 'graph']) {
+    for (const pane of ['callers', 'peek', 'graph', 'list']) {
       const { page, done } = await open(checkout({ pane, sel: MALLOC, only: `=${MALLOC}`, fold: 'kernel' }), { viewport: { width: 390, height: 844 }, colorScheme: 'dark' });
-      await page.locator('#flame-callees canvas[data-nodes], .peek h2, .call-node').first().waitFor();
+      await page.locator('#flame-callees canvas[data-nodes], .peek h2, .call-node, .line-list h2').first().waitFor();
       await accessible(page, `${pane}, dark and narrow`);
       assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= 390), `${pane} is wider than the screen`);
       await done();

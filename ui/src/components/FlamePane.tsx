@@ -10,6 +10,7 @@ import type { Tree } from '../flame/tree.ts';
 import { createKeys } from '../lib/keys.ts';
 import type { Change, Reader, Values } from '../lib/schema.ts';
 import { createShape, readRecipe } from '../models/recipe.ts';
+import type { Query } from '../models/selection.ts';
 import type { FLAME } from '../urls.ts';
 import { Crumbs } from './Crumbs.tsx';
 import { FlameGraph } from './FlameGraph.tsx';
@@ -39,6 +40,8 @@ export interface FlamePaneProps {
   /** What it is of: when that changes, one begins at the root again. */
   of: string;
   look: FlameLook;
+  /** The question whose stacks tell the lines of functions, where there is one. */
+  stacks?: Query | null;
   /** More tools, and what stands between them and the flame graph. */
   tools?: JSX.Element;
   legend?: JSX.Element;
@@ -63,7 +66,7 @@ export function FlamePane(props: FlamePaneProps) {
   const flame = (): Flame => shown().flame;
   const focus = createMemo(() => Math.max(0, findPath(flame(), at.focus())));
   const selected = createMemo(() => (at.sel() === '' ? -1 : flame().names.indexOf(at.sel())));
-  const panes = createMemo(() => PANES.filter(({ value }) => value === 'flame' || value === 'callers' || props.look.amount !== null));
+  const panes = createMemo(() => PANES.filter(({ value }) => value === 'flame' || value === 'callers' || (props.look.amount !== null && (value !== 'list' || props.stacks))));
   const pane = createMemo<Pane>(() => (panes().some(({ value }) => value === at.pane()) ? at.pane() : 'flame'));
 
   // Where a frame has gone by what is done to the graph, its function is still what one looks at.
@@ -166,6 +169,7 @@ export function FlamePane(props: FlamePaneProps) {
     5: open('callers'),
     6: open('peek'),
     7: open('graph'),
+    8: open('list'),
     c: about(deeds.walk),
     o: about((name) => rule(RULES.only(exactly(name)))),
     x: about((name) => rule(RULES.hide(exactly(name)))),
@@ -242,9 +246,11 @@ export function FlamePane(props: FlamePaneProps) {
                       pane={part()}
                       tree={shaped().calls}
                       of={props.of}
+                      recipe={recipe()}
                       look={props.look}
                       name={looked()}
                       hovered={hovered()}
+                      stacks={props.stacks ?? null}
                       nodes={at.nodes()}
                       onNodes={(nodes) => props.onChange({ nodes }, { replace: true })}
                       onWalk={walk}

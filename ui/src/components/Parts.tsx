@@ -2,9 +2,11 @@
 
 import { Match, Switch, type Component } from 'solid-js';
 import { Dynamic } from 'solid-js/web';
+import type { Recipe } from '../flame/recipe.ts';
 import type { Tree } from '../flame/tree.ts';
 import { createLoader } from '../lib/loader.ts';
 import type { Values } from '../lib/schema.ts';
+import type { Query } from '../models/selection.ts';
 import type { FLAME } from '../urls.ts';
 import type { FlameLook } from './FlameLook.ts';
 import { Failure } from './Notice.tsx';
@@ -17,11 +19,15 @@ export interface PartProps {
   tree: Tree;
   /** What it is of. */
   of: string;
+  /** What was done to it before. */
+  recipe: Recipe;
   look: FlameLook;
   /** The function that is looked at, -1 when there is none. */
   name: number;
   /** Pointed at here or elsewhere, -1 for none. */
   hovered: number;
+  /** The question whose stacks tell the lines of functions. */
+  stacks: Query | null;
   /** How many nodes the call graph has. */
   nodes: Values<typeof FLAME>['nodes'];
   onNodes: (nodes: Values<typeof FLAME>['nodes']) => void;
@@ -36,12 +42,14 @@ export const PANES: readonly Radio<Pane>[] = [
   { value: 'callers', label: 'Callers and callees of a function', text: 'Callers', hint: '5' },
   { value: 'peek', label: 'Peek: calls of a function in numbers', text: 'Peek', hint: '6' },
   { value: 'graph', label: 'Call graph', text: 'Graph', hint: '7' },
+  { value: 'list', label: 'Values of a function by line', text: 'List', hint: '8' },
 ];
 
 const PARTS: Record<Exclude<Pane, 'flame'>, () => Promise<Component<PartProps>>> = {
   callers: async () => (await import('./Sandwich.tsx')).Sandwich,
   peek: async () => (await import('./PeekTables.tsx')).PeekTables,
   graph: async () => (await import('./CallGraph.tsx')).CallGraph,
+  list: async () => (await import('./LineList.tsx')).LineList,
 };
 
 export function Part(props: PartProps & { pane: Exclude<Pane, 'flame'> }) {

@@ -1,5 +1,6 @@
 // What is done beside the page, in a worker, because it takes more than a frame of the screen.
 
+import { readLines, type FunctionLines } from '../lib/pprof-lines.ts';
 import { callGraph, type CallGraph } from './call-graph.ts';
 import { placeGraph, type Box, type GraphPlaces, type Line } from './graph-layout.ts';
 import type { Flame } from './layout.ts';
@@ -9,6 +10,7 @@ import { sandwichOf, shapeTree, type Sandwich, type Shaped, type Tree } from './
 export const JOBS = {
   graph: ({ flame, most }: { flame: Flame; most: number }): CallGraph => callGraph(flame, most),
   places: ({ boxes, lines }: { boxes: Box[]; lines: Line[] }): GraphPlaces => placeGraph(boxes, lines),
+  lines: (profile: ArrayBuffer): FunctionLines[] => readLines(new Uint8Array(profile)),
   sandwich: ({ tree, name }: { tree: Tree; name: number }): Sandwich => sandwichOf(tree, name),
   shape: ({ tree, recipe }: { tree: Tree; recipe: Recipe }): Shaped => shapeTree(tree, recipe),
 };

@@ -71,5 +71,5 @@ export function createProfile(text: ProfileText, time: RangeModel) {
   const nothingMatches = createMemo<Query | null>(() => (blank()?.zero ? null : (blank()?.query ?? null)));
   const nearest = createLoader(nothingMatches, (wanted, signal) => nearestRange(wanted.type.id, wanted.selector, wanted.range, Date.now(), signal));
 
-  return { ...selection, catalogue, chart, flame, amount, onlyShares, nothingMatches, onlyZeros: () => blank()?.zero ?? false, nearest };
+  return { ...selection, catalogue, chart, flame, drawn, amount, onlyShares, nothingMatches, onlyZeros: () => blank()?.zero ?? false, nearest };
 }

@@ -144,7 +144,7 @@ function Flames(props: { data: ProfileModel; url: ProfileUrl }) {
             <Show when={answer().gone && at.focus() !== ''}>
               <div class="banner" role="status"><span>The frame that was zoomed to is not in this range. All frames are shown.</span><button type="button" class="button" onClick={() => go({ focus: '' }, { replace: true })}>Forget it</button></div>
             </Show>
-            <MergedPane flame={answer().flame} of={`${at.type()} ${at.service()} ${at.q()}`} amount={props.data.amount()} stale={flame.pending()} at={at} onChange={go} />
+            <MergedPane flame={answer().flame} of={`${at.type()} ${at.service()} ${at.q()}`} amount={props.data.amount()} stacks={props.data.drawn()} stale={flame.pending()} at={at} onChange={go} />
           </>
         )}
       </Match>

@@ -94,6 +94,10 @@ export default function Samples() {
       return found.id === '' ? { kind: 'merged', query } : { kind: 'single', query, profile: found.id };
     });
     const flame = createFlame(source, at.focus, needsWhole(at));
+    const stacks = createMemo(() => {
+      const from = flame.data()?.source;
+      return from && 'query' in from ? from.query : null;
+    });
     const amount = (value: number): string => formatValue(value, selection.type()?.unit ?? 'count');
     // As long as there is something to take back in the flame graph, Escape is its key.
     createKeys(() => (at.focus() === '' && at.search() === '' && at.sel() === '' && at.pane() === 'flame' ? { Escape: () => props.onClose() } : {}));
@@ -133,7 +137,7 @@ export default function Samples() {
                 </ul>
               </section>
               <Show when={flame.data()} fallback={<div class="fill" aria-busy="true" />}>
-                {(answer) => <MergedPane flame={answer().flame} of={at.profile()} amount={amount} stale={flame.pending()} at={at} onChange={go} />}
+                {(answer) => <MergedPane flame={answer().flame} of={at.profile()} amount={amount} stacks={stacks()} stale={flame.pending()} at={at} onChange={go} />}
               </Show>
             </>
           )}
