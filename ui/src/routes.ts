@@ -27,8 +27,21 @@ const FLAME_KEYS: readonly KeyHelp[] = [
   ['Move between frames or rows', ['←', '↑', '↓', '→']],
   ['Zoom to the row of the table', ['z']],
   ['Menu of a frame or row', ['right click', '⇧F10']],
-  ['Both, flame graph, table', ['1', '2', '3']],
+  ['Both, picture, table', ['1', '2', '3']],
+  ['Callers and callees of a frame', ['c', 'double click']],
+  ['Only stacks with it; hide it', ['o', 'x']],
+  ['The same, with all that is searched', ['O', 'X']],
+  ['Only its package', ['k']],
+  ['Inverted; recursion as one frame', ['i', 'g']],
   ['Root on top or at the bottom', ['f']],
+  ['All frames as they came', ['0']],
+  ['Flame graph, callers and callees', ['4', '5']],
+];
+
+/** Of what has one value a frame. */
+const PART_KEYS: readonly KeyHelp[] = [
+  ['Peek, call graph, lines', ['6', '7', '8']],
+  ['Zoom the call graph', ['+', '-']],
 ];
 
 const CHART_KEYS: readonly KeyHelp[] = [
@@ -69,6 +82,7 @@ export const serverRoutes = (): readonly Route[] => [
     keys: [
       ['Pick service, profile type', ['s', 'p']],
       ...FLAME_KEYS,
+      ...PART_KEYS,
       ...CHART_KEYS,
       ...TIME_KEYS,
     ],

@@ -2,7 +2,7 @@
 // 404 for all others.
 
 import { below, PROGRAM, type Program } from './lib/base.ts';
-import { interval, oneOf, other, span, spanId, text, type Schema } from './lib/schema.ts';
+import { flag, interval, list, oneOf, other, span, spanId, text, type Schema } from './lib/schema.ts';
 import { DEFAULT_UNTIL } from './lib/time.ts';
 
 /** A view's address: its path below the base, other paths that lead to it, and the keys of its URL. */
@@ -22,7 +22,9 @@ const SELECTION = { service: text(), type: text(), q: text() };
 
 /**
  * What a flame graph with its table shows. `focus` is the path hash of the zoomed frame, `sel` a function's name, `orient`
- * where the root is, `filter` and `sort` are the table's.
+ * where the root is, `filter` and `sort` are the table's. `view` says whether picture and table are shown, `pane` which
+ * picture: all but the flame graph itself are of the function that is selected. `only` to `invert` say what is done to the
+ * graph before it is shown (`flame/recipe.ts`), `nodes` how many the call graph has.
  */
 export const FLAME = {
   focus: text(),
@@ -32,6 +34,15 @@ export const FLAME = {
   filter: text(),
   sort: text(),
   orient: oneOf('icicle', 'flame'),
+  pane: oneOf('flame', 'callers', 'peek', 'graph', 'list'),
+  only: list,
+  without: list,
+  hide: list,
+  package: text(),
+  fold: list,
+  recursion: flag,
+  invert: flag,
+  nodes: oneOf('80', '30', '200'),
 };
 
 export const SERVICES = address('', ['index.html'], { ...RANGE, filter: text(), sort: oneOf('cpu', 'memory', 'name') });

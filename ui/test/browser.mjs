@@ -113,7 +113,7 @@ describe('the profile view', () => {
     const over = await tip.boundingBox();
     assert.ok(at.x < over.x || at.x > over.x + over.width || at.y < over.y || at.y > over.y + over.height);
     await page.mouse.click(at.x, at.y, { button: 'right' });
-    assert.deepEqual(await page.getByRole('menuitem').allTextContents(), ['FocusEnter', 'Show in table', 'Search for this', 'Copy name', 'Copy file:line']);
+    assert.deepEqual(await page.getByRole('menuitem').allTextContents(), ['ZoomEnter', 'Callers and calleesc', 'Show in table', 'Search for this', 'Only stacks with ito', 'No stacks with it', 'Hide itx', 'Only its packagek', 'Copy name', 'Copy file:line']);
     await page.getByRole('menuitem', { name: 'Show in table' }).click();
     assert.ok(param('sel'));
     await page.locator('.grid-row[aria-selected=true]').waitFor();
@@ -222,7 +222,7 @@ describe('the profile view', () => {
     const name = await page.locator('.grid-body .grid-row .text').first().textContent();
     await page.locator('#search').fill(name);
     await page.waitForFunction(() => location.search.includes('search='));
-    await page.getByRole('button', { name: 'Flame graph', exact: true }).click();
+    await page.getByRole('button', { name: 'Picture alone' }).click();
     await page.getByRole('button', { name: 'Share' }).click();
     const link = await page.locator('#share-link').inputValue();
     assert.match(link, /from=\d{13}/, 'a relative range is pinned');

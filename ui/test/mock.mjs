@@ -531,21 +531,36 @@ const varint = (value) => (value < 128 ? [value] : [(value % 128) + 128, ...vari
 const bytesField = (number, bytes) => [...varint(number * 8 + 2), ...varint(bytes.length), ...bytes];
 const intField = (number, value) => [...varint(number * 8), ...varint(value)];
 
-/** A tree as pprof: every stack with a value of its own. A location is a function. */
+/** A tree as pprof: every stack with a value of its own. A function has some lines, by who calls it. */
 function pprof(tree) {
   const strings = [''];
-  const ids = new Map();
+  const texts = new Map([['', 0]]);
+  const text = (value) => {
+    if (!texts.has(value)) texts.set(value, strings.push(value) - 1);
+    return texts.get(value);
+  };
+  const functions = new Map();
+  const locations = new Map();
   const out = [];
+  const locationOf = (at, caller) => {
+    if (!functions.has(at.name)) {
+      functions.set(at.name, functions.size + 1);
+      out.push(...bytesField(5, [...intField(1, functions.size), ...intField(2, text(at.name)), ...intField(4, text(at.file ?? ''))]));
+    }
+    const line = at.line > 0 ? at.line + (seedOf(caller.name) % 4) : 0;
+    const key = `${functions.get(at.name)} ${line}`;
+    if (!locations.has(key)) {
+      locations.set(key, locations.size + 1);
+      out.push(...bytesField(4, [...intField(1, locations.size), ...bytesField(4, [...intField(1, functions.get(at.name)), ...intField(2, line)])]));
+    }
+    return locations.get(key);
+  };
   const walk = (at, stack) => {
     if (at.self >= 1) out.push(...bytesField(2, [...bytesField(1, stack.flatMap(varint)), ...bytesField(2, varint(Math.round(at.self)))]));
-    for (const next of at.children.values()) {
-      if (!ids.has(next.name)) ids.set(next.name, strings.push(next.name) - 1);
-      walk(next, [ids.get(next.name), ...stack]);
-    }
+    for (const next of at.children.values()) walk(next, [locationOf(next, at), ...stack]);
   };
   walk(tree, []);
-  for (const id of ids.values()) out.push(...bytesField(4, [...intField(1, id), ...bytesField(4, intField(1, id))]), ...bytesField(5, [...intField(1, id), ...intField(2, id)]));
-  return Buffer.from([...out, ...strings.flatMap((text) => bytesField(6, Buffer.from(text)))]);
+  return Buffer.from([...out, ...strings.flatMap((value) => bytesField(6, Buffer.from(value)))]);
 }
 
 /** The message that the page writes by hand: profile_typeID = 1, label_selector = 2, start = 3, end = 4. */

@@ -6,6 +6,7 @@ import { diffColour, diffScale } from '../flame/diff-colours.ts';
 import { pairAt, signOf, type Measure, type Pair, type Sides } from '../flame/diff.ts';
 import type { Paint } from '../flame/draw.ts';
 import type { Flame } from '../flame/layout.ts';
+import type { Tree } from '../flame/tree.ts';
 import { formatPair, formatShare, formatSigned } from '../lib/format.ts';
 import { contrast, dark, setContrast, type Contrast } from '../lib/preferences.ts';
 import type { Changes } from '../models/changes.ts';
@@ -16,7 +17,8 @@ import { Radios, type Radio } from './Radios.tsx';
 
 export type DiffBy = 'share' | 'rate';
 
-export interface DiffPaneProps extends Omit<FlamePaneProps, 'look' | 'tools' | 'legend'> {
+export interface DiffPaneProps extends Omit<FlamePaneProps, 'look' | 'tools' | 'legend' | 'tree'> {
+  flame: Flame;
   sides: Sides;
   by: DiffBy;
   /** Left out where only shares can be compared. */
@@ -48,20 +50,21 @@ export function diffPaint(sides: Sides, measure: Measure, palette: Contrast, nig
 export function DiffPane(props: DiffPaneProps) {
   const measure = (): Measure => (props.by === 'rate' && props.rate) || props.share;
   const scale = createMemo(() => diffScale(contrast(), dark()));
-  const paint = createMemo(() => diffPaint(props.sides, measure(), contrast(), dark()));
-  const sum = (nodes: readonly number[]): Pair => nodes.reduce((all, node) => {
-    const pair = pairAt(props.sides, node);
+  const tree = createMemo<Tree>(() => ({ flame: props.flame, sides: props.sides, reads: 'callees' }));
+  const sidesOf = (of: Tree): Sides => of.sides ?? props.sides;
+  const sum = (of: Tree, nodes: readonly number[]): Pair => nodes.reduce((all, node) => {
+    const pair = pairAt(sidesOf(of), node);
     return { left: all.left + pair.left, right: all.right + pair.right };
   }, { left: 0, right: 0 });
   const rates = (pair: Pair): string => (props.rate ? formatPair(props.rate(pair), props.amount) : '–');
   const look: FlameLook = {
-    get paint() {
-      return paint();
-    },
-    values: (node) => <Values flame={props.flame} sides={props.sides} node={node} share={props.share} rate={props.rate} amount={props.amount} />,
-    spoken: (node) => `${formatPair(props.share(pairAt(props.sides, node)), formatShare)}, ${rates(pairAt(props.sides, node))}`,
-    sum: (nodes) => ({ share: formatPair(props.share(sum(nodes)), formatShare), value: rates(sum(nodes)) }),
-    table: (state) => <DiffTable {...state} flame={props.flame} sides={props.sides} share={props.share} rate={props.rate} amount={props.amount} colour={(pair) => diffColour(scale(), measure()(pair))} changes={props.changes} />,
+    paint: (of) => diffPaint(sidesOf(of), measure(), contrast(), dark()),
+    values: (of, node) => <Values tree={of} sides={sidesOf(of)} node={node} share={props.share} rate={props.rate} amount={props.amount} />,
+    spoken: (of, node) => `${formatPair(props.share(pairAt(sidesOf(of), node)), formatShare)}, ${rates(pairAt(sidesOf(of), node))}`,
+    sum: (of, nodes) => ({ share: formatPair(props.share(sum(of, nodes)), formatShare), value: rates(sum(of, nodes)) }),
+    table: (state) => <DiffTable {...state} flame={state.tree.flame} sides={sidesOf(state.tree)} share={props.share} rate={props.rate} amount={props.amount} colour={(pair) => diffColour(scale(), measure()(pair))} changes={props.changes} />,
+    amount: null,
+    swatch: () => '',
   };
   const legend = (): JSX.Element => (
     <div class="diff-legend" role="group" aria-label="Colours">
@@ -73,10 +76,10 @@ export function DiffPane(props: DiffPaneProps) {
       <Radios label="Colours of the difference" value={contrast()} choices={PALETTES} onChoose={setContrast} />
     </div>
   );
-  return <FlamePane {...props} look={look} tools={<Show when={props.onBy}>{(onBy) => <Radios label="Compared by" value={props.by} choices={WAYS} onChoose={onBy()} />}</Show>} legend={legend()} />;
+  return <FlamePane {...props} tree={tree()} look={look} tools={<Show when={props.onBy}>{(onBy) => <Radios label="Compared by" value={props.by} choices={WAYS} onChoose={onBy()} />}</Show>} legend={legend()} />;
 }
 
-function Values(props: { flame: Flame; sides: Sides; node: number; share: Measure; rate: Measure | null; amount: (value: number) => string }) {
+function Values(props: { tree: Tree; sides: Sides; node: number; share: Measure; rate: Measure | null; amount: (value: number) => string }) {
   const own = (): Pair => ({ left: props.sides.left.self[props.node] ?? 0, right: props.sides.right.self[props.node] ?? 0 });
   const row = (label: string, pair: Pair) => {
     const { left, right } = props.share(pair);
@@ -98,8 +101,8 @@ function Values(props: { flame: Flame; sides: Sides; node: number; share: Measur
       <table class="tip-table number">
         <thead><tr><th /><th scope="col" colspan="3">share before, after, points</th><th scope="col" colspan="2">value before, after</th></tr></thead>
         <tbody>
-          {row('Total', pairAt(props.sides, props.node))}
-          {row('Self', own())}
+          {row(props.tree.reads === 'callers of leaves' ? 'Self' : 'Total', pairAt(props.sides, props.node))}
+          {props.tree.reads === 'callees' ? row('Self', own()) : ''}
         </tbody>
       </table>
       <div class="where">{sign()}</div>

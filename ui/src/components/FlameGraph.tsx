@@ -5,13 +5,17 @@ import { createEffect, createMemo, createSignal, on, onCleanup, Show } from 'sol
 import { INK } from '../flame/colours.ts';
 import { draw, FONT_SIZE, levelAt, ROW, rowTop, TextMeasure, type Picture } from '../flame/draw.ts';
 import { children, findPath, nodeAt, pathText, type Flame } from '../flame/layout.ts';
+import type { Tree } from '../flame/tree.ts';
 import { dark } from '../lib/preferences.ts';
 import { createCanvas } from './canvas.ts';
 import type { FlameLook } from './FlameLook.ts';
 import { FrameTip } from './FrameTip.tsx';
 
 export interface FlameGraphProps {
-  flame: Flame;
+  tree: Tree;
+  /** Of the element, and what it is called by those who hear it. */
+  id: string;
+  label: string;
   /** What it is of: when that changes, one begins at the root again; new values of the same leave everything in place. */
   of: string;
   look: FlameLook;
@@ -25,6 +29,8 @@ export interface FlameGraphProps {
   selected: number;
   hovered: number;
   onFocus: (node: number) => void;
+  /** A double click on a frame of that name. */
+  onOpen?: (name: string) => void;
   onHover: (name: number) => void;
   onMenu: (node: number, x: number, y: number) => void;
 }
@@ -39,28 +45,32 @@ export function FlameGraph(props: FlameGraphProps) {
   const [hover, setHover] = createSignal<{ node: number; x: number; y: number; keyboard: boolean }>();
   const [view, setView] = createSignal({ from: 0, to: 1 });
   let drawn: Flame | undefined;
+  /** The name of the frame that was clicked last: where it was, another may be by the second click. */
+  let pressed = '';
+  const flame = (): Flame => props.tree.flame;
 
   const target = createMemo(() => {
-    const from = props.flame.start[props.focus] ?? 0;
-    return { from, to: from + (props.flame.total[props.focus] ?? props.flame.sum) };
+    const from = flame().start[props.focus] ?? 0;
+    return { from, to: from + (flame().total[props.focus] ?? flame().sum) };
   });
+  const colours = createMemo(() => props.look.paint(props.tree));
   const paint = (context: CanvasRenderingContext2D): void => {
     text ??= new TextMeasure(context, `${FONT_SIZE}px ${getComputedStyle(box).fontFamily}`);
     const begin = performance.now();
     const rectangles = draw(context, { ...picture(), text });
-    if (drawn !== props.flame) {
-      drawn = props.flame;
+    if (drawn !== flame()) {
+      drawn = flame();
       const end = performance.now();
-      performance.measure('flame:first-draw', { start: props.flame.born, end, detail: { nodes: props.flame.count, rectangles, drawMs: end - begin } });
-      canvas.dataset.nodes = String(props.flame.count);
+      performance.measure('flame:first-draw', { start: flame().born, end, detail: { nodes: flame().count, rectangles, drawMs: end - begin } });
+      canvas.dataset.nodes = String(flame().count);
     } else {
       canvas.dataset.drawMs = (performance.now() - begin).toFixed(2);
     }
   };
   const size = createCanvas({ box: () => box, canvas: () => canvas, paint, watch: () => void picture() });
-  const content = (): number => Math.max(size().height, props.flame.depth * ROW);
+  const content = (): number => Math.max(size().height, flame().depth * ROW);
   const picture = (): Omit<Picture, 'text'> => ({
-    flame: props.flame,
+    flame: flame(),
     from: view().from,
     to: view().to,
     width: size().width,
@@ -68,10 +78,10 @@ export function FlameGraph(props: FlameGraphProps) {
     scroll: scroll(),
     flip: props.flip,
     focus: props.focus,
-    paint: props.look.paint,
+    paint: colours(),
     matched: props.matched,
     hoverNode: hover()?.node ?? -1,
-    hoverName: hover() ? (props.flame.name[hover()?.node ?? -1] ?? -1) : props.hovered,
+    hoverName: hover() ? (flame().name[hover()?.node ?? -1] ?? -1) : props.hovered,
     selectedName: props.selected,
     currentNode: props.current,
     ink: INK[dark() ? 'dark' : 'light'],
@@ -79,7 +89,7 @@ export function FlameGraph(props: FlameGraphProps) {
 
   // Zooming glides, so that one sees where one goes; a new graph appears at once, and only a zoom under way goes on in it.
   let gliding = 0;
-  createEffect(on([target, () => props.flame], ([goal, flame], before) => {
+  createEffect(on([target, () => flame()], ([goal, flame], before) => {
     const under = gliding !== 0;
     cancelAnimationFrame(gliding);
     gliding = 0;
@@ -96,10 +106,13 @@ export function FlameGraph(props: FlameGraphProps) {
     };
     gliding = requestAnimationFrame(step);
   }));
-  onCleanup(() => cancelAnimationFrame(gliding));
+  onCleanup(() => {
+    cancelAnimationFrame(gliding);
+    props.onHover(-1);
+  });
 
   // With new values the pointer is over whatever is now there; the keyboard's cursor stays on its frame.
-  createEffect(on(() => props.flame, (flame, before) => {
+  createEffect(on(() => flame(), (flame, before) => {
     const at = hover();
     if (!at || !before) return;
     const node = at.keyboard ? findPath(flame, pathText(before, at.node)) : nodeUnder({ clientX: at.x, clientY: at.y });
@@ -114,12 +127,12 @@ export function FlameGraph(props: FlameGraphProps) {
   // The frame that is zoomed or stepped to comes into view, once: by its path, since its number changes with every answer.
   const shown = createMemo(() => {
     const node = props.current >= 0 ? props.current : props.focus;
-    return node > 0 ? pathText(props.flame, node) : '';
+    return node > 0 ? pathText(flame(), node) : '';
   });
   createEffect(on([shown, size], ([path, { height }]) => {
-    const node = findPath(props.flame, path);
+    const node = findPath(flame(), path);
     if (path === '' || node < 0 || height === 0) return;
-    const top = rowTop(props.flame.level[node] ?? 0, { flame: props.flame, flip: props.flip, scroll: 0, height });
+    const top = rowTop(flame().level[node] ?? 0, { flame: flame(), flip: props.flip, scroll: 0, height });
     if (top < box.scrollTop) box.scrollTop = Math.max(0, top - ROW);
     else if (top + ROW > box.scrollTop + box.clientHeight) box.scrollTop = top - box.clientHeight / 2;
   }));
@@ -128,13 +141,13 @@ export function FlameGraph(props: FlameGraphProps) {
     const at = canvas.getBoundingClientRect();
     const now = picture();
     const x = now.from + ((event.clientX - at.left) / now.width) * (now.to - now.from);
-    return nodeAt(props.flame, levelAt(event.clientY - at.top, now), x);
+    return nodeAt(flame(), levelAt(event.clientY - at.top, now), x);
   };
   const move = (event: PointerEvent): void => {
     const node = nodeUnder(event);
     if (node < 0) return leave();
     setHover({ node, x: event.clientX, y: event.clientY, keyboard: false });
-    props.onHover(props.flame.name[node]!);
+    props.onHover(flame().name[node]!);
   };
   const leave = (): void => {
     setHover(undefined);
@@ -145,18 +158,18 @@ export function FlameGraph(props: FlameGraphProps) {
   const put = (node: number): void => {
     if (node < 0) return;
     const now = picture();
-    const level = props.flame.level[node]!;
+    const level = flame().level[node]!;
     const top = rowTop(level, { ...now, scroll: 0 });
     if (top < box.scrollTop) box.scrollTop = top;
     else if (top + ROW > box.scrollTop + box.clientHeight) box.scrollTop = top + ROW - box.clientHeight;
     const at = canvas.getBoundingClientRect();
-    const x = Math.max(0, ((props.flame.start[node]! - now.from) / (now.to - now.from)) * now.width);
+    const x = Math.max(0, ((flame().start[node]! - now.from) / (now.to - now.from)) * now.width);
     setHover({ node, x: at.left + x, y: at.top + top - box.scrollTop + ROW, keyboard: true });
-    props.onHover(props.flame.name[node]!);
+    props.onHover(flame().name[node]!);
   };
   const keys = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const { flame } = props;
+    const flame = props.tree.flame;
     const node = hover()?.node ?? props.focus;
     const inView = (other: number): number => (other >= 0 && flame.start[other]! < target().to && flame.start[other]! + flame.total[other]! > target().from ? other : node);
     const level = flame.level[node] ?? 0;
@@ -187,19 +200,19 @@ export function FlameGraph(props: FlameGraphProps) {
   const spoken = (): string => {
     const at = hover();
     if (!at?.keyboard) return '';
-    const { flame, look } = props;
-    return `${flame.names[flame.name[at.node]!]}, ${look.spoken(at.node)}, level ${flame.level[at.node]}`;
+    const { tree, look } = props;
+    return `${tree.flame.names[tree.flame.name[at.node]!]}, ${look.spoken(tree, at.node)}, level ${tree.flame.level[at.node]}`;
   };
 
   return (
     <div
       class="flame"
-      id="flame"
+      id={props.id}
       ref={box}
       tabindex="0"
       role="application"
       aria-roledescription="flame graph"
-      aria-label="Flame graph. Arrow keys move between frames, Enter zooms, Escape goes one up; the table beside it holds the same values."
+      aria-label={`${props.label}. Arrow keys move between frames, Enter opens one, Escape goes back; the table beside it holds the same values.`}
       onScroll={() => {
         setScroll(box.scrollTop);
         if (!hover()?.keyboard) setHover(undefined);
@@ -212,9 +225,12 @@ export function FlameGraph(props: FlameGraphProps) {
         onPointerMove={move}
         onPointerLeave={leave}
         onClick={(event) => {
+          if (event.detail > 1) return;
           const node = nodeUnder(event);
+          pressed = flame().names[flame().name[node] ?? -1] ?? '';
           if (node >= 0) props.onFocus(node);
         }}
+        onDblClick={() => pressed !== '' && props.onOpen?.(pressed)}
         onContextMenu={(event) => {
           event.preventDefault();
           const node = nodeUnder(event);
@@ -224,7 +240,7 @@ export function FlameGraph(props: FlameGraphProps) {
       />
       <div aria-hidden="true" style={{ height: `${content() - size().height}px` }} />
       <div class="visually-hidden" aria-live="polite">{spoken()}</div>
-      <Show when={hover()}>{(at) => <FrameTip flame={props.flame} node={at().node} x={at().x} y={at().y}>{props.look.values(at().node)}</FrameTip>}</Show>
+      <Show when={hover()}>{(at) => <FrameTip flame={flame()} node={at().node} x={at().x} y={at().y}>{props.look.values(props.tree, at().node)}</FrameTip>}</Show>
     </div>
   );
 }

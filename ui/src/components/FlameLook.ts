@@ -2,9 +2,12 @@
 
 import type { JSX } from 'solid-js';
 import type { Paint } from '../flame/draw.ts';
+import type { Tree } from '../flame/tree.ts';
 
 /** What the table beside a flame graph is told, and tells. */
 export interface TableState {
+  /** From the root to the leaves. */
+  tree: Tree;
   sort: string;
   filter: string;
   /** Name index that is selected or pointed at elsewhere, -1 for none. */
@@ -21,12 +24,16 @@ export interface TableState {
 }
 
 export interface FlameLook {
-  paint: Paint;
+  paint: (tree: Tree) => Paint;
   /** The values of a frame, for its tooltip. */
-  values: (node: number) => JSX.Element;
+  values: (tree: Tree, node: number) => JSX.Element;
   /** The same for those who hear it. */
-  spoken: (node: number) => string;
+  spoken: (tree: Tree, node: number) => string;
   /** Of some frames, none of which is inside of another: their share and value. */
-  sum: (nodes: readonly number[]) => { share: string; value: string };
+  sum: (tree: Tree, nodes: readonly number[]) => { share: string; value: string };
   table: (state: TableState) => JSX.Element;
+  /** A value with its unit, where a frame has one; null where it has two. */
+  amount: ((value: number) => string) | null;
+  /** The colour of a name, where a name has one. */
+  swatch: (name: number) => string;
 }

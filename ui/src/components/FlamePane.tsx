@@ -1,26 +1,34 @@
-// Flame graph and table of one answer, with their tools: search, breadcrumb, which of the two is shown, the menu of a
-// frame. What is zoomed, searched and selected belongs to the owner.
+// Flame graph and table of one answer, with their tools: search, breadcrumb, which frames are shown and from which end,
+// which picture, the menu of a frame. What is zoomed, searched and selected belongs to the owner.
 
-import { createEffect, createMemo, createSignal, For, on, onCleanup, Show, type JSX } from 'solid-js';
-import { ancestors, findPath, pathText, type Flame } from '../flame/layout.ts';
-import { shortName } from '../flame/packages.ts';
+import { createEffect, createMemo, createSignal, For, on, Show, type JSX } from 'solid-js';
+import { findPath, pathText, widest, type Flame } from '../flame/layout.ts';
+import { PLAIN, type Recipe } from '../flame/recipe.ts';
 import { compileSearch, searchFlame, stepThrough, type Found } from '../flame/search.ts';
-import { copyText } from '../lib/clipboard.ts';
-import { formatWhole } from '../lib/format.ts';
+import { hottest } from '../flame/top.ts';
+import type { Tree } from '../flame/tree.ts';
 import { createKeys } from '../lib/keys.ts';
 import type { Change, Reader, Values } from '../lib/schema.ts';
-import { say } from '../lib/toast.ts';
+import { createShape, readRecipe } from '../models/recipe.ts';
+import type { Query } from '../models/selection.ts';
 import type { FLAME } from '../urls.ts';
+import { Crumbs } from './Crumbs.tsx';
 import { FlameGraph } from './FlameGraph.tsx';
 import type { FlameLook } from './FlameLook.ts';
+import { FlameSearch } from './FlameSearch.tsx';
+import { exactly, frameActions, packageOf, RULES, type FrameDeeds } from './frame-actions.ts';
+import { FrameRules, FramesMenu } from './FrameRules.tsx';
 import { Icon, type IconName } from './Icon.tsx';
-import { ContextMenu, type Action } from './Menu.tsx';
+import { ContextMenu } from './Menu.tsx';
+import { Notice } from './Notice.tsx';
+import { PANES, Part, type Pane } from './Parts.tsx';
+import { Radios } from './Radios.tsx';
 import { Split } from './Split.tsx';
 
 type View = Values<typeof FLAME>['view'];
 
 const VIEWS: readonly { view: View; label: string; icon: IconName }[] = [
-  { view: 'flame', label: 'Flame graph', icon: 'flame' },
+  { view: 'flame', label: 'Picture alone', icon: 'flame' },
   { view: 'both', label: 'Both', icon: 'both' },
   { view: 'table', label: 'Table', icon: 'table' },
 ];
@@ -28,10 +36,12 @@ const VIEWS: readonly { view: View; label: string; icon: IconName }[] = [
 const VISIBLE_SHARE = 0.02;
 
 export interface FlamePaneProps {
-  flame: Flame;
+  tree: Tree;
   /** What it is of: when that changes, one begins at the root again. */
   of: string;
   look: FlameLook;
+  /** The question whose stacks tell the lines of functions, where there is one. */
+  stacks?: Query | null;
   /** More tools, and what stands between them and the flame graph. */
   tools?: JSX.Element;
   legend?: JSX.Element;
@@ -44,42 +54,54 @@ export interface FlamePaneProps {
 export function FlamePane(props: FlamePaneProps) {
   let search!: HTMLInputElement;
   const at = props.at;
-  const [typed, setTyped] = createSignal(at.search());
   /** Path of the frame that the search has stepped to. */
   const [stepped, setStepped] = createSignal('');
   const [hovered, setHovered] = createSignal(-1);
   const [reveal, setReveal] = createSignal(0);
   const [menu, setMenu] = createSignal<{ name: number; node: number; x: number; y: number }>();
 
-  const focus = createMemo(() => Math.max(0, findPath(props.flame, at.focus())));
-  const selected = createMemo(() => (at.sel() === '' ? -1 : props.flame.names.indexOf(at.sel())));
-  const nameOf = (node: number): string => props.flame.names[props.flame.name[node] ?? -1] ?? '';
+  const recipe = createMemo(() => readRecipe(at));
+  const shaped = createShape(() => props.tree, recipe);
+  const shown = createMemo(() => shaped().shown);
+  const flame = (): Flame => shown().flame;
+  const focus = createMemo(() => Math.max(0, findPath(flame(), at.focus())));
+  const selected = createMemo(() => (at.sel() === '' ? -1 : flame().names.indexOf(at.sel())));
+  const panes = createMemo(() => PANES.filter(({ value }) => value === 'flame' || value === 'callers' || (props.look.amount !== null && (value !== 'list' || props.stacks))));
+  const pane = createMemo<Pane>(() => (panes().some(({ value }) => value === at.pane()) ? at.pane() : 'flame'));
+
+  // Where a frame has gone by what is done to the graph, its function is still what one looks at.
+  createEffect(on(flame, (now, before) => {
+    if (!before || before.names !== now.names || at.focus() === '' || findPath(now, at.focus()) >= 0) return;
+    const node = findPath(before, at.focus());
+    if (node >= 0) zoom(widest(now, before.name[node]!), true);
+  }));
 
   const found = createMemo<{ result: Found | null; error: string }>(() => {
     try {
       const matches = compileSearch(at.search()) ?? (selected() >= 0 ? (name: string) => name === at.sel() : null);
-      return { result: matches ? searchFlame(props.flame, matches) : null, error: '' };
+      return { result: matches ? searchFlame(flame(), matches) : null, error: '' };
     } catch (error) {
       return { result: null, error: error instanceof Error ? error.message : String(error) };
     }
   });
-  const current = createMemo(() => (stepped() === '' ? -1 : findPath(props.flame, stepped())));
+  const current = createMemo(() => (stepped() === '' ? -1 : findPath(flame(), stepped())));
   const place = createMemo(() => found().result?.nodes.indexOf(current()) ?? -1);
-  createEffect(on([at.search, at.sel], () => setStepped(''), { defer: true }));
-  createEffect(on(at.search, (text) => text !== typed() && setTyped(text), { defer: true }));
-
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const searchFor = (text: string): void => {
-    setTyped(text);
-    clearTimeout(timer);
-    timer = setTimeout(() => props.onChange({ search: text }, { replace: true }), 120);
+  const matching = createMemo(() => props.look.sum(shown(), found().result?.nodes ?? []));
+  const zoomedSum = createMemo(() => props.look.sum(shown(), [focus()]));
+  const matched = (): Uint8Array | null => {
+    const { result } = found();
+    return result && (result.nodes.length > 0 || at.search() !== '') ? result.names : null;
   };
+  createEffect(on([at.search, at.sel], () => setStepped(''), { defer: true }));
+
+  const searchFor = (text: string): void => props.onChange({ search: text }, { replace: true });
   const step = (by: 1 | -1): void => {
     const node = stepThrough(found().result?.nodes ?? [], current(), by);
     if (node < 0) return;
-    setStepped(pathText(props.flame, node));
+    if (pane() !== 'flame') props.onChange({ pane: 'flame' });
+    setStepped(pathText(flame(), node));
     // Where the frame could hardly be seen, zoom to a caller in which it can.
-    const { start, total, parent } = props.flame;
+    const { start, total, parent } = flame();
     const zoomed = focus();
     const inside = start[node]! >= start[zoomed]! && start[node]! + total[node]! <= start[zoomed]! + total[zoomed]!;
     if (inside && total[node]! >= total[zoomed]! * VISIBLE_SHARE) return;
@@ -88,20 +110,49 @@ export function FlamePane(props: FlamePaneProps) {
     zoom(caller, true);
   };
   const zoom = (node: number, replace = false): void => {
-    props.onChange({ focus: node <= 0 ? '' : pathText(props.flame, node) }, { replace });
+    props.onChange({ focus: node <= 0 ? '' : pathText(flame(), node) }, { replace });
   };
+  /** From another picture, or from the table. */
+  const zoomTo = (node: number): void => props.onChange({ focus: node <= 0 ? '' : pathText(flame(), node), pane: 'flame' });
   const up = (): void => {
-    if (focus() > 0) zoom(props.flame.parent[focus()] ?? 0);
+    if (pane() !== 'flame') props.onChange({ pane: 'flame' });
+    else if (focus() > 0) zoom(flame().parent[focus()] ?? 0);
     else if (at.focus() !== '') zoom(0);
     else if (at.search() !== '') searchFor('');
     else if (at.sel() !== '') props.onChange({ sel: '' }, { replace: true });
   };
   const select = (name: number): void => {
-    const text = props.flame.names[name] ?? '';
-    props.onChange({ sel: text === at.sel() ? '' : text }, { replace: true });
+    const text = flame().names[name] ?? '';
+    // Where the picture is of the selected function, there is always one.
+    if (pane() !== 'flame') props.onChange({ sel: text });
+    else props.onChange({ sel: text === at.sel() ? '' : text }, { replace: true });
   };
+  const walk = (sel: string): void => props.onChange({ sel, pane: pane() === 'flame' ? 'callers' : pane() });
   const show = (view: View) => (): void => props.onChange({ view }, { replace: true });
+  const open = (next: Pane) => (): void => {
+    if (panes().some(({ value }) => value === next)) props.onChange({ pane: next, ...(at.view() === 'table' ? { view: 'both' } : {}) });
+  };
   const flip = (): void => props.onChange({ orient: at.orient() === 'flame' ? 'icicle' : 'flame' }, { replace: true });
+  const rule = (patch: (recipe: Recipe) => Partial<Recipe>): void => props.onChange(patch(recipe()));
+
+  /** What a picture of one function is of: what is selected, else what is zoomed to, else what has most of its own. */
+  const looked = createMemo(() => (at.sel() !== '' ? selected() : focus() > 0 ? flame().name[focus()]! : hottest(shaped().calls.flame)));
+  /** What a key is about: what is pointed at, or selected, or zoomed to. */
+  const atHand = (): number => (hovered() >= 0 ? hovered() : selected() >= 0 ? selected() : focus() > 0 ? flame().name[focus()]! : -1);
+  const about = (run: (name: string) => void) => (): void => {
+    const name = atHand();
+    if (name >= 0 && name !== flame().name[0]) run(flame().names[name]!);
+  };
+  const deeds: FrameDeeds = {
+    zoom: zoomTo,
+    walk: (sel) => props.onChange({ sel, pane: 'callers' }),
+    showInTable: (sel) => {
+      props.onChange({ sel, filter: '', view: at.view() === 'flame' ? 'both' : at.view() }, { replace: true });
+      setReveal((count) => count + 1);
+    },
+    search: searchFor,
+    rule,
+  };
   createKeys(() => (menu() ? {} : {
     '/': () => {
       search.focus();
@@ -114,92 +165,41 @@ export function FlamePane(props: FlamePaneProps) {
     1: show('both'),
     2: show('flame'),
     3: show('table'),
+    4: open('flame'),
+    5: open('callers'),
+    6: open('peek'),
+    7: open('graph'),
+    8: open('list'),
+    c: about(deeds.walk),
+    o: about((name) => rule(RULES.only(exactly(name)))),
+    x: about((name) => rule(RULES.hide(exactly(name)))),
+    O: () => at.search() !== '' && rule(RULES.only(at.search())),
+    X: () => at.search() !== '' && rule(RULES.hide(at.search())),
+    k: about(() => packageOf(flame(), atHand()) !== '' && rule(() => ({ package: packageOf(flame(), atHand()) }))),
+    i: () => rule(({ invert }) => ({ invert: !invert })),
+    g: () => rule(({ recursion }) => ({ recursion: !recursion })),
+    0: () => rule(() => PLAIN),
   }));
-  onCleanup(() => clearTimeout(timer));
-
-  const actions = (name: number, node: number): (Action | null)[] => {
-    const text = props.flame.names[name] ?? '';
-    const file = props.flame.files[name] ?? '';
-    const line = props.flame.line[node] ?? 0;
-    const where = file === '' ? '' : line > 0 ? `${file}:${line}` : file;
-    const copy = (what: string) => async (): Promise<void> => say((await copyText(what)) ? 'Copied' : 'The browser did not allow copying');
-    return [
-      { label: 'Focus', hint: 'Enter', run: () => zoom(node) },
-      { label: 'Show in table', run: () => {
-        props.onChange({ sel: text, filter: '', view: at.view() === 'flame' ? 'both' : at.view() }, { replace: true });
-        setReveal((count) => count + 1);
-      } },
-      { label: 'Search for this', run: () => searchFor(text) },
-      null,
-      { label: 'Copy name', run: copy(text) },
-      { label: 'Copy file:line', disabled: where === '', run: copy(where) },
-    ];
-  };
-  const chain = createMemo(() => ancestors(props.flame, focus()));
-  /** The root, the nearest callers, and a hole between them when they are many. */
-  const crumbs = createMemo<(number | null)[]>(() => {
-    const all = chain();
-    return all.length <= 6 ? all : [0, null, ...all.slice(-4)];
-  });
-  const zoomed = createMemo(() => props.look.sum([focus()]));
-  const matching = createMemo(() => props.look.sum(found().result?.nodes ?? []));
+  const empty = (): boolean => (shaped().calls.flame.total[0] ?? 0) === 0 && props.tree.flame.sum > 0;
+  const openMenu = (name: number, node: number, x: number, y: number): void => void setMenu({ name, node, x, y });
 
   return (
     <>
       <div class="tools">
-        <span class="with-icon search">
-          <Icon name="search" />
-          <input
-            ref={search}
-            id="search"
-            class="field"
-            type="search"
-            aria-label="Search frames"
-            placeholder="Search: text or /regex/"
-            spellcheck={false}
-            autocomplete="off"
-            aria-invalid={found().error !== ''}
-            value={typed()}
-            onInput={(event) => searchFor(event.currentTarget.value)}
-            onKeyDown={(event) => {
-              if (event.key === 'Enter') {
-                event.preventDefault();
-                step(event.shiftKey ? -1 : 1);
-              } else if (event.key === 'Escape') {
-                event.preventDefault();
-                event.stopPropagation();
-                if (typed() === '') search.blur();
-                else searchFor('');
-              }
-            }}
-          />
-        </span>
-        <Show when={found().error}><span class="match bad" role="alert">{found().error}</span></Show>
-        <Show when={found().result}>
-          {(result) => (
-            <span class="match" role="status">
-              <Show when={result().nodes.length > 0} fallback={at.search() ? 'No frame matches' : ''}>
-                <b>{matching().share}</b> · {matching().value} · {place() >= 0 ? `${formatWhole(place() + 1)} of ` : ''}{formatWhole(result().nodes.length)} {result().nodes.length === 1 ? 'place' : 'places'}
-              </Show>
-            </span>
-          )}
-        </Show>
-        <Show when={(found().result?.nodes.length ?? 0) > 0}>
-          <div class="group" role="group" aria-label="Matches">
-            <button type="button" class="button square" aria-label="Previous match" title="Previous match  N" onClick={() => step(-1)}><Icon name="up" /></button>
-            <button type="button" class="button square" aria-label="Next match" title="Next match  n" onClick={() => step(1)}><Icon name="down" /></button>
-            <button type="button" class="button square" aria-label="Clear search and selection" title="Clear" onClick={() => {
-              clearTimeout(timer);
-              setTyped('');
-              props.onChange({ search: '', sel: '' }, { replace: true });
-            }}><Icon name="close" /></button>
-          </div>
-        </Show>
+        <FlameSearch
+          ref={(input) => { search = input; }}
+          text={at.search()}
+          found={found()}
+          matching={matching()}
+          place={place()}
+          onText={searchFor}
+          onStep={step}
+          onClear={() => props.onChange({ search: '', sel: '' }, { replace: true })}
+        />
         <span class="grow" />
         {props.tools}
-        <button type="button" class="button" aria-pressed={at.orient() === 'flame'} title="Root on top or at the bottom  f" onClick={flip}>
-          <Icon name="flip" /><span class="wide-only">{at.orient() === 'flame' ? 'Root at the bottom' : 'Root on top'}</span>
-        </button>
+        <Radios label="Picture" value={pane()} choices={panes()} onChoose={(next) => open(next)()} />
+        <FramesMenu recipe={recipe()} tree={props.tree} searched={at.search()} flip={at.orient() === 'flame'} onFlip={flip} onRecipe={(patch) => rule(() => patch)} />
         <div class="group" role="group" aria-label="Shown">
           <For each={VIEWS}>
             {(choice) => (
@@ -210,74 +210,87 @@ export function FlamePane(props: FlamePaneProps) {
           </For>
         </div>
       </div>
-      <Show when={at.view() !== 'table'}>
-        <nav class="crumbs" aria-label="Callers of the zoomed frame">
-          <ol>
-            <For each={crumbs()}>
-              {(node, index) => (
-                <li>
-                  <Show when={index() > 0}><Icon name="right" /></Show>
-                  <Show when={node !== null} fallback={<span class="muted" title={chain().slice(1, -4).map((node) => nameOf(node)).join('\n')}>…</span>}>
-                    <Show when={node !== focus()} fallback={<span class="here" aria-current="location" title={nameOf(node ?? 0)}>{shortName(nameOf(node ?? 0))}</span>}>
-                      <button type="button" title={nameOf(node ?? 0)} onClick={() => zoom(node ?? 0)}>{shortName(nameOf(node ?? 0))}</button>
-                    </Show>
-                  </Show>
-                </li>
-              )}
-            </For>
-          </ol>
-          <span class="facts">
-            <span><b>{zoomed().value}</b></span>
-            <Show when={focus() > 0} fallback={<span class="wide-only">{formatWhole(props.flame.count)} frames</span>}>
-              <span><b>{zoomed().share}</b><span class="wide-only"> of all</span></span>
-              <button type="button" onClick={() => zoom(0)}>Reset zoom</button>
-            </Show>
-          </span>
-        </nav>
+      <FrameRules recipe={recipe()} shaped={shaped()} shown={props.look.sum(shown(), [0])} onRecipe={(patch) => rule(() => patch)} />
+      <Show when={at.view() !== 'table' && pane() === 'flame'}>
+        <Crumbs tree={shown()} focus={focus()} zoomed={zoomedSum()} onZoom={(node) => zoom(node)} />
       </Show>
       {props.legend}
       <Split
-          showLeft={at.view() !== 'table'}
-          showRight={at.view() !== 'flame'}
-          left={
-            <div class="pane" classList={{ stale: props.stale }} aria-busy={props.stale}>
-              <FlameGraph
-                flame={props.flame}
-                of={props.of}
-                look={props.look}
-                flip={at.orient() === 'flame'}
-                focus={focus()}
-                matched={found().result && ((found().result?.nodes.length ?? 0) > 0 || at.search() !== '') ? (found().result?.names ?? null) : null}
-                current={current()}
-                selected={selected()}
-                hovered={hovered()}
-                onFocus={(node) => zoom(node)}
-                onHover={setHovered}
-                onMenu={(node, x, y) => setMenu({ name: props.flame.name[node] ?? 0, node, x, y })}
-              />
-            </div>
-          }
-          right={
-            <div class="pane" aria-busy={props.stale}>
-              {props.look.table({
-                get sort() { return at.sort(); },
-                get filter() { return at.filter(); },
-                get selected() { return selected(); },
-                get hovered() { return hovered(); },
-                get reveal() { return reveal(); },
-                onSort: (sort) => props.onChange({ sort }, { replace: true }),
-                onFilter: (filter) => props.onChange({ filter }, { replace: true }),
-                onSelect: select,
-                onZoom: (node) => zoom(node),
-                onHover: setHovered,
-                onMenu: (name, node, x, y) => setMenu({ name, node, x, y }),
-              })}
-            </div>
-          }
-        />
+        showLeft={at.view() !== 'table'}
+        showRight={at.view() !== 'flame'}
+        left={
+          <div class="pane" classList={{ stale: props.stale }} aria-busy={props.stale}>
+            <Show when={!empty()} fallback={<div class="fill"><Notice icon="empty" title="No stack is left" actions={<button type="button" class="button primary" onClick={() => rule(() => PLAIN)}>All frames</button>}><p>Nothing in this profile passes all of the rules above.</p></Notice></div>}>
+              <Show when={pane() === 'flame' ? undefined : (pane() as Exclude<Pane, 'flame'>)} fallback={
+                <FlameGraph
+                  id="flame"
+                  label="Flame graph"
+                  tree={shown()}
+                  of={props.of}
+                  look={props.look}
+                  flip={at.orient() === 'flame'}
+                  focus={focus()}
+                  matched={matched()}
+                  current={current()}
+                  selected={selected()}
+                  hovered={hovered()}
+                  onFocus={(node) => zoom(node)}
+                  onOpen={deeds.walk}
+                  onHover={setHovered}
+                  onMenu={(node, x, y) => openMenu(flame().name[node] ?? 0, node, x, y)}
+                />
+              }>
+                {(part) => (
+                  <Show when={looked() >= 0 || part() === 'graph'} fallback={<div class="fill"><Notice icon="empty" title="The function is not in this profile" actions={<button type="button" class="button" onClick={() => props.onChange({ sel: '' })}>Take the largest</button>}><p>{at.sel()}</p></Notice></div>}>
+                    <Part
+                      pane={part()}
+                      tree={shaped().calls}
+                      of={props.of}
+                      recipe={recipe()}
+                      look={props.look}
+                      name={looked()}
+                      hovered={hovered()}
+                      stacks={props.stacks ?? null}
+                      nodes={at.nodes()}
+                      onNodes={(nodes) => props.onChange({ nodes }, { replace: true })}
+                      onWalk={walk}
+                      onHover={setHovered}
+                      onMenu={(name, x, y) => openMenu(name, widest(flame(), name), x, y)}
+                    />
+                  </Show>
+                )}
+              </Show>
+            </Show>
+          </div>
+        }
+        right={
+          <div class="pane" aria-busy={props.stale}>
+            {props.look.table({
+              get tree() { return shaped().calls; },
+              get sort() { return at.sort(); },
+              get filter() { return at.filter(); },
+              get selected() { return selected(); },
+              get hovered() { return hovered(); },
+              get reveal() { return reveal(); },
+              onSort: (sort) => props.onChange({ sort }, { replace: true }),
+              onFilter: (filter) => props.onChange({ filter }, { replace: true }),
+              onSelect: select,
+              onZoom: (node) => zoomTo(drawnNode(node)),
+              onHover: setHovered,
+              onMenu: (name, node, x, y) => openMenu(name, drawnNode(node), x, y),
+            })}
+          </div>
+        }
+      />
       <Show when={menu()} keyed>
-        {(open) => <ContextMenu x={open.x} y={open.y} label={`Actions of ${props.flame.names[open.name]}`} actions={actions(open.name, open.node)} close={() => setMenu(undefined)} />}
+        {(opened) => <ContextMenu x={opened.x} y={opened.y} label={`Actions of ${flame().names[opened.name]}`} actions={frameActions(flame(), opened.name, opened.node, deeds)} close={() => setMenu(undefined)} />}
       </Show>
     </>
   );
+
+  /** A node of the table is one of the calls; what is drawn may be the inverted graph. */
+  function drawnNode(node: number): number {
+    const { calls } = shaped();
+    return calls === shown() ? node : widest(flame(), calls.flame.name[node] ?? -1);
+  }
 }

@@ -38,6 +38,7 @@ const PATHS = {
   both: 'M3 5h18v14H3zM13 5v14',
   flame: 'M3 5h18v4H3zM3 11h12v4H3zM3 17h6v3H3z',
   table: 'M3 5h18v14H3zM3 10h18M3 14.5h18M10 10v9',
+  frames: 'M4 5h16M7 10h10M10 15h4M11.5 20h1',
   empty: 'M4 13l3-8h10l3 8v6H4zM4 13h5a3 3 0 0 0 6 0h5',
   alert: 'M12 4l9 16H3zM12 10v4M12 17v.1',
   compass: 'M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM15.5 8.5l-2 5-5 2 2-5z',

@@ -7,8 +7,10 @@ import { Icon } from './Icon.tsx';
 export interface Action {
   label: string;
   hint?: string;
-  /** Set for choices of which one or more are on. */
+  /** Set for choices of which one is taken. */
   checked?: boolean;
+  /** Set for what is switched on and off by itself. */
+  on?: boolean;
   disabled?: boolean;
   run: () => void;
 }
@@ -32,8 +34,8 @@ export function Menu(props: { label: string; actions: readonly (Action | null)[]
               <button
                 type="button"
                 class="option"
-                role={item().checked === undefined ? 'menuitem' : 'menuitemradio'}
-                aria-checked={item().checked}
+                role={item().on !== undefined ? 'menuitemcheckbox' : item().checked === undefined ? 'menuitem' : 'menuitemradio'}
+                aria-checked={item().on ?? item().checked}
                 disabled={item().disabled}
                 tabindex="-1"
                 onClick={() => {
@@ -43,7 +45,7 @@ export function Menu(props: { label: string; actions: readonly (Action | null)[]
               >
                 <span class="text">{item().label}</span>
                 <Show when={item().hint}><span class="key">{item().hint}</span></Show>
-                <Show when={item().checked !== undefined}><Icon name="check" class="check" /></Show>
+                <Show when={(item().on ?? item().checked) !== undefined}><Icon name="check" class="check" /></Show>
               </button>
             )}
           </Show>

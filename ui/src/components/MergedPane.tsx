@@ -1,54 +1,75 @@
 // A flame graph of values: frames in the colours of their packages, with what they take and what share that is.
 
-import { createMemo } from 'solid-js';
+import { createMemo, Show } from 'solid-js';
 import { colourNames, DARK, LIGHT, packagePaint } from '../flame/colours.ts';
-import type { Flame } from '../flame/layout.ts';
+import { ancestors, type Flame } from '../flame/layout.ts';
+import { shortName } from '../flame/packages.ts';
+import type { Tree } from '../flame/tree.ts';
 import { formatShare } from '../lib/format.ts';
 import { dark } from '../lib/preferences.ts';
 import type { FlameLook } from './FlameLook.ts';
 import { FlamePane, type FlamePaneProps } from './FlamePane.tsx';
 import { TopTable } from './TopTable.tsx';
 
-export interface MergedPaneProps extends Omit<FlamePaneProps, 'look'> {
+export interface MergedPaneProps extends Omit<FlamePaneProps, 'look' | 'tree'> {
+  flame: Flame;
   /** A value with its unit. */
   amount: (value: number) => string;
 }
 
 export function MergedPane(props: MergedPaneProps) {
+  const tree = createMemo<Tree>(() => ({ flame: props.flame, sides: null, reads: 'callees' }));
   const colours = createMemo(() => colourNames(props.flame.names, props.flame.mappings, props.flame.files, dark() ? DARK : LIGHT));
-  const paint = createMemo(() => packagePaint(props.flame, colours()));
-  const total = (node: number): number => props.flame.total[node] ?? 0;
-  const self = (node: number): number => props.flame.self[node] ?? 0;
   const look: FlameLook = {
-    get paint() {
-      return paint();
+    paint: ({ flame }) => packagePaint(flame, colours()),
+    values: (of, node) => <Values tree={of} node={node} amount={props.amount} />,
+    spoken: ({ flame, reads }, node) => {
+      const total = flame.total[node] ?? 0;
+      const own = reads === 'callees' ? `, self ${props.amount(flame.self[node] ?? 0)}` : '';
+      return `total ${props.amount(total)}, ${formatShare(total / flame.sum)}${own}`;
     },
-    values: (node) => <Values flame={props.flame} node={node} amount={props.amount} />,
-    spoken: (node) => `total ${props.amount(total(node))}, ${formatShare(total(node) / props.flame.sum)}, self ${props.amount(self(node))}`,
-    sum: (nodes) => {
-      const sum = nodes.reduce((all, node) => all + total(node), 0);
-      return { share: formatShare(sum / props.flame.sum), value: props.amount(sum) };
+    sum: ({ flame }, nodes) => {
+      const sum = nodes.reduce((all, node) => all + (flame.total[node] ?? 0), 0);
+      return { share: formatShare(flame.sum > 0 ? sum / flame.sum : 0), value: props.amount(sum) };
     },
-    table: (state) => <TopTable {...state} flame={props.flame} colours={colours()} amount={props.amount} />,
+    table: (state) => <TopTable {...state} flame={state.tree.flame} colours={colours()} amount={props.amount} />,
+    amount: (value) => props.amount(value),
+    swatch: (name) => colours()[name] ?? '',
   };
-  return <FlamePane {...props} look={look} />;
+  return <FlamePane {...props} tree={tree()} look={look} />;
 }
 
-function Values(props: { flame: Flame; node: number; amount: (value: number) => string }) {
+function Values(props: { tree: Tree; node: number; amount: (value: number) => string }) {
+  const flame = (): Flame => props.tree.flame;
   const share = (value: number, of: number): string => formatShare(of > 0 ? value / of : 0);
-  const total = (): number => props.flame.total[props.node]!;
-  const self = (): number => props.flame.self[props.node]!;
-  const parent = (): number => props.flame.parent[props.node]!;
+  const total = (): number => flame().total[props.node]!;
+  const self = (): number => flame().self[props.node]!;
+  const parent = (): number => flame().parent[props.node]!;
+  /** The function whose value this is, as far as it was called so. */
+  const callee = (): string => {
+    const [, leaf] = ancestors(flame(), props.node);
+    const node = props.tree.reads === 'callers of one' ? 0 : leaf;
+    return node === undefined || node === props.node ? '' : (flame().names[flame().name[node]!] ?? '');
+  };
   return (
     <dl>
-      <dt>Total</dt>
-      <dd class="number">{props.amount(total())}</dd>
-      <dd class="number">{share(total(), props.flame.sum)}</dd>
-      <dd class="muted">of all{parent() > 0 ? `, ${share(total(), props.flame.total[parent()]!)} of its caller` : ''}</dd>
-      <dt>Self</dt>
-      <dd class="number">{props.amount(self())}</dd>
-      <dd class="number">{share(self(), props.flame.sum)}</dd>
-      <dd class="muted">of all{total() > 0 ? `, ${share(self(), total())} of itself` : ''}</dd>
+      <Show when={props.tree.reads === 'callees'} fallback={
+        <>
+          <dt>{props.tree.reads === 'callers of one' ? 'Total' : 'Self'}</dt>
+          <dd class="number">{props.amount(total())}</dd>
+          <dd class="number">{share(total(), flame().sum)}</dd>
+          <dd class="muted">of all{callee() === '' ? '' : `, in ${shortName(callee())}`}</dd>
+        </>
+      }>
+        <dt>Total</dt>
+        <dd class="number">{props.amount(total())}</dd>
+        <dd class="number">{share(total(), flame().sum)}</dd>
+        <dd class="muted">of all{parent() > 0 ? `, ${share(total(), flame().total[parent()]!)} of its caller` : ''}</dd>
+        <dt>Self</dt>
+        <dd class="number">{props.amount(self())}</dd>
+        <dd class="number">{share(self(), flame().sum)}</dd>
+        <dd class="muted">of all{total() > 0 ? `, ${share(self(), total())} of itself` : ''}</dd>
+      </Show>
     </dl>
   );
 }

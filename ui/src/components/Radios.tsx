@@ -7,6 +7,8 @@ export interface Radio<T> {
   /** What is read, and shown when one points at it. */
   label: string;
   text: string;
+  /** The key that does the same. */
+  hint?: string;
 }
 
 export function Radios<T>(props: { label: string; choices: readonly Radio<T>[]; value: T; onChoose: (value: T) => void }) {
@@ -26,7 +28,7 @@ export function Radios<T>(props: { label: string; choices: readonly Radio<T>[]; 
     <div class="segments grow" role="radiogroup" aria-label={props.label} ref={group} onKeyDown={keys}>
       <For each={props.choices}>
         {(choice) => (
-          <button type="button" role="radio" aria-checked={props.value === choice.value} aria-label={choice.label} title={choice.label} tabindex={props.value === choice.value ? 0 : -1} onClick={() => props.onChoose(choice.value)}>
+          <button type="button" role="radio" aria-checked={props.value === choice.value} aria-label={choice.label} title={choice.hint ? `${choice.label}  ${choice.hint}` : choice.label} tabindex={props.value === choice.value ? 0 : -1} onClick={() => props.onChoose(choice.value)}>
             {choice.text}
           </button>
         )}

@@ -69,6 +69,13 @@ export function emptyFlame(names: string[], files: string[], mappings: string[],
   };
 }
 
+/** The hash of each name. Functions of one name in several files are several functions, when the server tells files. */
+export const nameHashes = (names: readonly string[], files: readonly string[]): Uint32Array => Uint32Array.from(names, (name, index) => fnv1a32(files[index] ? `${name}\n${files[index]}` : name));
+
+/** The path of a frame below another; that of the root. */
+export const pathBelow = (above: number, hash: number): number => Math.imul(Math.imul(above ^ hash, 0x01000193) ^ 0x9e3779b9, 0x85ebca6b) >>> 0;
+export const pathOfRoot = (hash: number): number => pathBelow(0x811c9dc5, hash);
+
 /** Reads the wire's form. Broken input gives a smaller graph, never an exception. */
 export function layout(message: FlameGraphMessage): Flame {
   const levels = (message.levels ?? []).map(({ values }) => values ?? []);
@@ -76,9 +83,7 @@ export function layout(message: FlameGraphMessage): Flame {
   for (const values of levels) count += Math.floor(values.length / 4);
   const names = message.names ?? [];
   const flame = emptyFlame(names, message.files ?? [], message.mappings ?? [], count, levels.length);
-  const nameHash = new Uint32Array(names.length);
-  // Functions of one name in several files are several functions, when the server tells files.
-  for (let index = 0; index < names.length; index += 1) nameHash[index] = fnv1a32(flame.files[index] ? `${names[index]}\n${flame.files[index]}` : names[index]!);
+  const hashes = nameHashes(names, flame.files);
 
   // The mark of what was folded is a line of -1; a server that does not know it has only the name for it, with no file or binary.
   const marks = message.lines?.some(({ values }) => values?.some((line) => Number(line) < 0)) ?? false;
@@ -106,8 +111,8 @@ export function layout(message: FlameGraphMessage): Flame {
       const line = lines ? Number(lines[group / 4]) || 0 : 0;
       flame.line[node] = Math.max(0, line);
       flame.folded[node] = Number(marks ? line < 0 : depth > 0 && folds(name) && Number(values[group + 2]) === total);
-      const seed = above < 0 ? 0x811c9dc5 : flame.path[above]!;
-      flame.path[node] = Math.imul(Math.imul(seed ^ (nameHash[flame.name[node]!] ?? 0), 0x01000193) ^ 0x9e3779b9, 0x85ebca6b) >>> 0;
+      const hash = hashes[flame.name[node]!] ?? 0;
+      flame.path[node] = above < 0 ? pathOfRoot(hash) : pathBelow(flame.path[above]!, hash);
       x += total;
       node += 1;
     }
@@ -158,6 +163,20 @@ export function children(flame: Flame, node: number): [number, number] {
   const end = flame.levelStart[level + 1]!;
   while (to < end && flame.parent[to] === node) to += 1;
   return [from, to];
+}
+
+/** The first child of each node, after which the others come; the number of nodes where there is none. */
+export function firstChildren(flame: Flame): Int32Array {
+  const first = new Int32Array(flame.count).fill(flame.count);
+  for (let node = flame.count - 1; node >= 0; node -= 1) if (flame.parent[node]! >= 0) first[flame.parent[node]!] = node;
+  return first;
+}
+
+/** The widest node of a name, -1 when there is none. */
+export function widest(flame: Flame, name: number): number {
+  let best = -1;
+  for (let node = 0; node < flame.count; node += 1) if (flame.name[node] === name && (best < 0 || flame.total[node]! > flame.total[best]!)) best = node;
+  return best;
 }
 
 /** The share of a node that was not sent, because it was too small for the whole picture. */

@@ -1,4 +1,4 @@
-// Search in a flame graph: text (any case) or /regular expression/; which names match, what share of the total they
+// Search in a flame graph: text (any case), /regular expression/ or =a whole name; which names match, what share of the total they
 // have without counting a match inside a match twice, and the places to step through, the largest first.
 
 import type { Flame } from './layout.ts';
@@ -29,6 +29,7 @@ export function compileSearch(text: string): ((name: string) => boolean) | null 
     }
     return (name) => pattern.test(name);
   }
+  if (trimmed.length > 1 && trimmed.startsWith('=')) return (name) => name.trim() === trimmed.slice(1).trim();
   const wanted = trimmed.toLowerCase();
   return (name) => name.toLowerCase().includes(wanted);
 }

@@ -33,6 +33,15 @@ export function topRows(flame: Flame): TopRow[] {
   return rows;
 }
 
+/** The function with the largest value of its own, -1 when there is none. */
+export function hottest(flame: Flame): number {
+  const self = new Float64Array(flame.names.length);
+  for (let node = flame.levelStart[1] ?? 0; node < flame.count; node += 1) if (!flame.folded[node]) self[flame.name[node]!]! += flame.self[node]!;
+  let best = -1;
+  for (let name = 0; name < self.length; name += 1) if (self[name]! > (self[best] ?? 0)) best = name;
+  return best;
+}
+
 export type SortKey = 'name' | 'self' | 'total';
 
 /** `-self` is the largest first; text that is no order is taken as that. */

@@ -6,7 +6,7 @@ export interface Stack {
   value: number;
 }
 
-interface Field {
+export interface Field {
   number: number;
   /** Of a varint. */
   value: number;
@@ -16,7 +16,8 @@ interface Field {
 
 const NONE = new Uint8Array();
 
-function* fields(bytes: Uint8Array): Generator<Field> {
+/** The fields of a message, one after the other. */
+export function* fields(bytes: Uint8Array): Generator<Field> {
   let at = 0;
   const varint = (): number => {
     let value = 0;
@@ -47,7 +48,7 @@ function* fields(bytes: Uint8Array): Generator<Field> {
 }
 
 /** Numbers of a repeated field, packed or one by one. */
-function numbers(field: Field): number[] {
+export function numbers(field: Field): number[] {
   if (field.bytes.length === 0) return [field.value];
   const out: number[] = [];
   let value = 0;

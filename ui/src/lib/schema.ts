@@ -65,6 +65,30 @@ export const span: Key<Range | null> = {
   write: (range) => (range === null ? '' : `${Math.round(range.start)}~${Math.round(range.end)}`),
 };
 
+/** Yes or no; `1` is yes. */
+export const flag: Key<boolean> = { read: (written) => written === '1', write: (value) => (value ? '1' : '') };
+
+/** Some texts, `one;two`. A `;` inside of one has a backslash before it; those that stand before a `;` or at the end are doubled. */
+export const list: Key<readonly string[]> = {
+  read: (written) => {
+    const texts: string[] = [];
+    let text = '';
+    let from = 0;
+    for (const { 0: all, 1: slashes = '', 2: end, index } of written.matchAll(/(\\*)(;|$)/g)) {
+      text += written.slice(from, index) + slashes.slice(0, Math.floor(slashes.length / 2));
+      from = index + all.length;
+      if (end === ';' && slashes.length % 2 === 1) {
+        text += ';';
+        continue;
+      }
+      if (text !== '') texts.push(text);
+      text = '';
+    }
+    return texts;
+  },
+  write: (texts) => texts.filter((text) => text !== '').map((text) => text.replace(/(\\*)(;|$)/g, (_, slashes: string, end: string) => `${slashes}${slashes}${end === ';' ? '\\;' : ''}`)).join(';'),
+};
+
 /** Reads the part behind `?`. */
 export function decode<S extends Schema>(schema: S, query: string): Values<S> {
   const params = new URLSearchParams(query);

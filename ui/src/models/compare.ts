@@ -14,12 +14,13 @@ import { createChanges } from './changes.ts';
 import { createChart, type ChartData } from './chart.ts';
 import { createFlame, type FlameSource } from './flame.ts';
 import type { RangeModel } from './range.ts';
+import { needsWhole, type ShownText } from './recipe.ts';
 import { createSelection, sameQuery, type Query, type Selection, type SelectionText } from './selection.ts';
 import { createVersions } from './versions.ts';
 
 export type With = 'halves' | 'before' | 'day' | 'week' | 'same' | 'range';
 
-export interface CompareText extends SelectionText {
+export interface CompareText extends SelectionText, ShownText {
   with: Accessor<With>;
   /** Null for the whole range, or its second half. */
   comparison: Accessor<Range | null>;
@@ -27,8 +28,6 @@ export interface CompareText extends SelectionText {
   /** Empty, or null, for those of the comparison. */
   baseservice: Accessor<string>;
   baseq: Accessor<string | null>;
-  /** Path of the zoomed frame. */
-  focus: Accessor<string>;
 }
 
 export interface Side {
@@ -88,7 +87,7 @@ export function createCompare(text: CompareText, time: RangeModel) {
     const asked = queries();
     return asked && { kind: 'diff', ...asked };
   });
-  const flame = createFlame(source, text.focus);
+  const flame = createFlame(source, text.focus, needsWhole(text));
   const changes = createChanges(queries);
   const versions = createVersions(right.selection, time.range, catalogue.labels.data);
 

@@ -8,13 +8,12 @@ import { createCatalogue } from './catalogue.ts';
 import { createChart, type ChartData } from './chart.ts';
 import { createFlame, type FlameSource } from './flame.ts';
 import type { RangeModel } from './range.ts';
+import { needsWhole, type ShownText } from './recipe.ts';
 import { createSelection, sameQuery, type Query, type SelectionText } from './selection.ts';
 
-export interface ProfileText extends SelectionText {
+export interface ProfileText extends SelectionText, ShownText {
   /** Label that splits the chart. */
   by: Accessor<string>;
-  /** Path of the zoomed frame. */
-  focus: Accessor<string>;
   /** The span whose stacks are shown; empty for all. */
   span: Accessor<string>;
 }
@@ -30,7 +29,7 @@ export function createProfile(text: ProfileText, time: RangeModel) {
     const wanted = query();
     return wanted && { kind: 'merged', query: wanted, ...(text.span() !== '' ? { spans: [text.span()] } : {}) };
   });
-  const flame = createFlame(source, text.focus);
+  const flame = createFlame(source, text.focus, needsWhole(text));
   /** The question that the flame graph answers, which may be the one before the last. */
   const drawn = createMemo((): Query | null => {
     const from = flame.data()?.source;
@@ -74,5 +73,5 @@ export function createProfile(text: ProfileText, time: RangeModel) {
   const nothingMatches = createMemo<Query | null>(() => (blank()?.zero ? null : (blank()?.query ?? null)));
   const nearest = createLoader(nothingMatches, (wanted, signal) => nearestRange(wanted.type.id, wanted.selector, wanted.range, Date.now(), signal));
 
-  return { ...selection, catalogue, chart, flame, amount, onlyShares, nothingMatches, onlyZeros: () => blank()?.zero ?? false, nearest };
+  return { ...selection, catalogue, chart, flame, drawn, amount, onlyShares, nothingMatches, onlyZeros: () => blank()?.zero ?? false, nearest };
 }

@@ -17,6 +17,7 @@ import { TimeControls } from '../components/TimeControls.tsx';
 import { pairAt } from '../flame/diff.ts';
 import { findPath } from '../flame/layout.ts';
 import { still } from '../flame/png.ts';
+import { shapeTree } from '../flame/tree.ts';
 import { formatPair, formatRange, formatShare } from '../lib/format.ts';
 import { contrast, dark } from '../lib/preferences.ts';
 import { printMatchers } from '../lib/selector.ts';
@@ -24,6 +25,7 @@ import { absolute, type Range } from '../lib/time.ts';
 import { createDefaults } from '../models/catalogue.ts';
 import { createCompare, type With } from '../models/compare.ts';
 import { createRange } from '../models/range.ts';
+import { readRecipe } from '../models/recipe.ts';
 import { createUrl, follow, hrefTo } from '../router.ts';
 import { COMPARE, SEND, SERVICES } from '../urls.ts';
 
@@ -73,11 +75,12 @@ export default function Compare() {
   const drawing = (): Drawing | null => {
     const found = data.difference();
     if (!found) return null;
-    const { sides } = found;
+    const { flame, sides } = shapeTree({ flame: found.flame, sides: found.sides, reads: 'callees' }, readRecipe(at)).shown;
+    if (!sides) return null;
     const rate = data.rate();
     const paint = diffPaint(sides, at.by() === 'rate' && rate ? rate : data.share(), contrast(), dark());
     return {
-      ...still(found.flame, Math.max(0, findPath(found.flame, at.focus())), at.orient() === 'flame', paint),
+      ...still(flame, Math.max(0, findPath(flame, at.focus())), at.orient() === 'flame', paint),
       title: `${found.right.type.label} of ${found.left.selector}, ${formatRange(found.left.range)} → ${found.right.selector}, ${formatRange(found.right.range)}`,
       values: (node) => `${formatPair(data.share()(pairAt(sides, node)), formatShare)}${rate ? `, ${formatPair(rate(pairAt(sides, node)), data.amount)}` : ''}`,
     };

@@ -15,6 +15,7 @@ import { TimeControls } from '../components/TimeControls.tsx';
 import { colourNames, DARK, LIGHT, packagePaint } from '../flame/colours.ts';
 import { findPath } from '../flame/layout.ts';
 import { still } from '../flame/png.ts';
+import { shapeTree } from '../flame/tree.ts';
 import { formatRange, formatShare } from '../lib/format.ts';
 import { dark } from '../lib/preferences.ts';
 import { profileType } from '../lib/profile-types.ts';
@@ -24,6 +25,7 @@ import { createDefaults } from '../models/catalogue.ts';
 import { createMetric } from '../models/metric.ts';
 import { createProfile, type ProfileModel } from '../models/profile.ts';
 import { createRange } from '../models/range.ts';
+import { readRecipe } from '../models/recipe.ts';
 import { createUrl, follow, hrefTo, visit, type Url } from '../router.ts';
 import { COMPARE, PROFILE, SEND, SERVICES } from '../urls.ts';
 
@@ -48,13 +50,14 @@ export default function Profile() {
   });
 
   const drawing = (): Drawing | null => {
-    const flame = data.flame.data()?.flame;
-    if (!flame) return null;
+    const whole = data.flame.data()?.flame;
+    if (!whole) return null;
+    const { flame } = shapeTree({ flame: whole, sides: null, reads: 'callees' }, readRecipe(at)).shown;
     const paint = packagePaint(flame, colourNames(flame.names, flame.mappings, flame.files, dark() ? DARK : LIGHT));
     return {
       ...still(flame, Math.max(0, findPath(flame, at.focus())), at.orient() === 'flame', paint),
       title: `${at.service()}, ${data.type()?.label ?? ''}, ${formatRange(time.range())}`,
-      values: (node) => `total ${data.amount()(flame.total[node] ?? 0)}, ${formatShare((flame.total[node] ?? 0) / flame.sum)}, self ${data.amount()(flame.self[node] ?? 0)}`,
+      values: (node) => `total ${data.amount()(flame.total[node] ?? 0)}, ${formatShare((flame.total[node] ?? 0) / flame.sum)}${at.invert() ? '' : `, self ${data.amount()(flame.self[node] ?? 0)}`}`,
     };
   };
 
@@ -163,7 +166,7 @@ function Flames(props: { data: ProfileModel; url: ProfileUrl }) {
             <Show when={answer().gone && at.focus() !== ''}>
               <div class="banner" role="status"><span>The frame that was zoomed to is not in this range. All frames are shown.</span><button type="button" class="button" onClick={() => go({ focus: '' }, { replace: true })}>Forget it</button></div>
             </Show>
-            <MergedPane flame={answer().flame} of={`${at.type()} ${at.service()} ${at.q()}`} amount={props.data.amount()} stale={flame.pending()} at={at} onChange={go} />
+            <MergedPane flame={answer().flame} of={`${at.type()} ${at.service()} ${at.q()}`} amount={props.data.amount()} stacks={props.data.drawn()} stale={flame.pending()} at={at} onChange={go} />
           </>
         )}
       </Match>

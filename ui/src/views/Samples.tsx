@@ -20,6 +20,7 @@ import { say } from '../lib/toast.ts';
 import { createCatalogue, createDefaults } from '../models/catalogue.ts';
 import { createFlame, type FlameSource } from '../models/flame.ts';
 import { createRange } from '../models/range.ts';
+import { needsWhole } from '../models/recipe.ts';
 import { createOpened, createSamples, createSpans, questionOf, type Sample } from '../models/samples.ts';
 import { createSelection } from '../models/selection.ts';
 import { createUrl, follow, hrefTo, type Url } from '../router.ts';
@@ -96,9 +97,14 @@ export default function Samples() {
       return found.id === '' ? { kind: 'merged', query, ...only } : { kind: 'single', query, profile: found.id, ...only };
     });
     const spans = createSpans(sample.data, selection.type);
-    const flame = createFlame(source, at.focus);
+    const flame = createFlame(source, at.focus, needsWhole(at));
+    const stacks = createMemo(() => {
+      const from = flame.data()?.source;
+      return from && 'query' in from ? from.query : null;
+    });
     const amount = (value: number): string => formatValue(value, selection.type()?.unit ?? 'count');
-    createKeys(() => ({ Escape: () => at.focus() === '' && at.search() === '' && at.sel() === '' && props.onClose() }));
+    // As long as there is something to take back in the flame graph, Escape is its key.
+    createKeys(() => (at.focus() === '' && at.search() === '' && at.sel() === '' && at.pane() === 'flame' ? { Escape: () => props.onClose() } : {}));
     const speedscopeOf = (found: Sample): string => {
       const type = selection.type();
       if (!type) return '';
@@ -151,7 +157,7 @@ export default function Samples() {
                 </ul>
               </section>
               <Show when={flame.data()} fallback={<div class="fill" aria-busy="true" />}>
-                {(answer) => <MergedPane flame={answer().flame} of={at.profile()} amount={amount} stale={flame.pending()} at={at} onChange={go} />}
+                {(answer) => <MergedPane flame={answer().flame} of={at.profile()} amount={amount} stacks={stacks()} stale={flame.pending()} at={at} onChange={go} />}
               </Show>
             </>
           )}

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { linesOf, readLines } from '../../src/lib/pprof-lines.ts';
 import { collapsed, readStacks } from '../../src/lib/pprof-read.ts';
 import { speedscope } from '../../src/lib/speedscope.ts';
 
@@ -35,6 +36,35 @@ describe('a pprof profile', () => {
     expect(() => readStacks(whole.subarray(0, whole.length - 2))).toThrow('cut short');
     expect(() => readStacks(Uint8Array.from([0x80]))).toThrow('cut short');
     expect(() => readStacks(Uint8Array.from([0x0b]))).toThrow('wire type 3');
+  });
+});
+
+describe('the lines of a profile', () => {
+  // shop.go: main calls work in lines 10 and 11; work calls itself in line 22, and is inlined in line 11.
+  const line = (of: number, at: number): number[] => message(4, [...integer(1, of), ...integer(2, at)]);
+  const bytes = Uint8Array.from([
+    ...message(2, [...message(1, [3, 3, 1]), ...message(2, varint(5))]),
+    ...message(2, [...message(1, [2]), ...message(2, varint(7))]),
+    ...message(2, [...message(1, [1]), ...message(2, varint(0))]),
+    ...message(4, [...integer(1, 1), ...line(1, 10)]),
+    ...message(4, [...integer(1, 2), ...line(2, 20), ...line(1, 11)]),
+    ...message(4, [...integer(1, 3), ...line(2, 22)]),
+    ...message(5, [...integer(1, 1), ...integer(2, 1), ...integer(4, 3)]),
+    ...message(5, [...integer(1, 2), ...integer(2, 2), ...integer(4, 3)]),
+    ...['', 'main', 'work', 'shop.go'].flatMap(text),
+  ]);
+  const all = readLines(bytes);
+
+  it('have what was spent in them, and below them, once a stack', () => {
+    expect(linesOf(all, 'work', 'shop.go')).toEqual([{ name: 'work', file: 'shop.go', self: 12, total: 12, lines: [{ line: 20, self: 7, total: 7 }, { line: 22, self: 5, total: 5 }] }]);
+    expect(linesOf(all, 'main', '')).toEqual([{ name: 'main', file: 'shop.go', self: 0, total: 12, lines: [{ line: 10, self: 0, total: 5 }, { line: 11, self: 0, total: 7 }] }]);
+  });
+
+  it('are those of a function in its file, where that is known', () => {
+    const two = [...all, { name: 'work', file: 'other.go', self: 1, total: 99, lines: [] }];
+    expect(linesOf(two, 'work', 'shop.go')).toHaveLength(1);
+    expect(linesOf(two, 'work', '').map(({ file }) => file)).toEqual(['other.go', 'shop.go']);
+    expect(linesOf(two, 'nosuch', '')).toEqual([]);
   });
 });
 

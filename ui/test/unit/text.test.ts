@@ -6,7 +6,7 @@ import { chartValue, profileType, sortTypes } from '../../src/lib/profile-types.
 import { parseMatchers, printMatchers, printSelector, readMatchers, SelectorError } from '../../src/lib/selector.ts';
 import { didYouMean, distance, filterItems } from '../../src/lib/suggest.ts';
 import { parseMoment, resolveRange, shiftRange, stepFor, widenRange } from '../../src/lib/time.ts';
-import { decode, encode } from '../../src/lib/schema.ts';
+import { decode, encode, flag, list } from '../../src/lib/schema.ts';
 import { fromInput, setZone, toInput, zoneName } from '../../src/lib/zone.ts';
 import { PATHS, PROFILE, VIEWS } from '../../src/urls.ts';
 
@@ -103,6 +103,28 @@ describe('the URL', () => {
   it('gives every view a path of its own', () => {
     expect(new Set(PATHS).size).toBe(PATHS.length);
     for (const { path } of VIEWS.server) expect(PATHS).toContain(path);
+  });
+});
+
+describe('keys that hold several texts', () => {
+  it.each([
+    [[], ''],
+    [['=a.b', '/x|y/'], '=a.b;/x|y/'],
+    [['(Ljava/lang/String;)V', '/^runtime\\./'], '(Ljava/lang/String\\;)V;/^runtime\\./'],
+    [['a\\', 'b\\;c', ';', '\\\\;'], 'a\\\\;b\\\\\\;c;\\;;\\\\\\\\\\;'],
+  ])('%j is written %s, and read again', (texts, written) => {
+    expect(list.write(texts)).toBe(written);
+    expect(list.read(written)).toEqual(texts);
+  });
+
+  it('leave out what is empty, and read what was cut', () => {
+    expect(list.write(['', 'a'])).toBe('a');
+    expect(list.read(';;a;')).toEqual(['a']);
+    expect(list.read('a\\')).toEqual(['a']);
+  });
+
+  it('say yes by 1 alone', () => {
+    expect([flag.read('1'), flag.read(''), flag.read('yes'), flag.write(true), flag.write(false)]).toEqual([true, false, false, '1', '']);
   });
 });
 

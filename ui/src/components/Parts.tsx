@@ -1,0 +1,63 @@
+// The pictures beside the flame graph, each of one function or of all; each is loaded when it is opened.
+
+import { Match, Switch, type Component } from 'solid-js';
+import { Dynamic } from 'solid-js/web';
+import type { Recipe } from '../flame/recipe.ts';
+import type { Tree } from '../flame/tree.ts';
+import { createLoader } from '../lib/loader.ts';
+import type { Values } from '../lib/schema.ts';
+import type { Query } from '../models/selection.ts';
+import type { FLAME } from '../urls.ts';
+import type { FlameLook } from './FlameLook.ts';
+import { Failure } from './Notice.tsx';
+import type { Radio } from './Radios.tsx';
+
+export type Pane = Values<typeof FLAME>['pane'];
+
+export interface PartProps {
+  /** From the root to the leaves. */
+  tree: Tree;
+  /** What it is of. */
+  of: string;
+  /** What was done to it before. */
+  recipe: Recipe;
+  look: FlameLook;
+  /** The function that is looked at, -1 when there is none. */
+  name: number;
+  /** Pointed at here or elsewhere, -1 for none. */
+  hovered: number;
+  /** The question whose stacks tell the lines of functions. */
+  stacks: Query | null;
+  /** How many nodes the call graph has. */
+  nodes: Values<typeof FLAME>['nodes'];
+  onNodes: (nodes: Values<typeof FLAME>['nodes']) => void;
+  /** Goes on to another function. */
+  onWalk: (name: string) => void;
+  onHover: (name: number) => void;
+  onMenu: (name: number, x: number, y: number) => void;
+}
+
+export const PANES: readonly Radio<Pane>[] = [
+  { value: 'flame', label: 'Flame graph', text: 'Flame', hint: '4' },
+  { value: 'callers', label: 'Callers and callees of a function', text: 'Callers', hint: '5' },
+  { value: 'peek', label: 'Peek: calls of a function in numbers', text: 'Peek', hint: '6' },
+  { value: 'graph', label: 'Call graph', text: 'Graph', hint: '7' },
+  { value: 'list', label: 'Values of a function by line', text: 'List', hint: '8' },
+];
+
+const PARTS: Record<Exclude<Pane, 'flame'>, () => Promise<Component<PartProps>>> = {
+  callers: async () => (await import('./Sandwich.tsx')).Sandwich,
+  peek: async () => (await import('./PeekTables.tsx')).PeekTables,
+  graph: async () => (await import('./CallGraph.tsx')).CallGraph,
+  list: async () => (await import('./LineList.tsx')).LineList,
+};
+
+export function Part(props: PartProps & { pane: Exclude<Pane, 'flame'> }) {
+  const part = createLoader(() => props.pane, async (pane) => ({ component: await PARTS[pane]() }));
+  return (
+    <Switch fallback={<div class="fill" aria-busy="true" />}>
+      <Match when={part.error()}>{(error) => <div class="fill"><Failure what="This part of the page could not be loaded" error={error()} retry={part.retry} /></div>}</Match>
+      <Match when={part.data()}>{(found) => <Dynamic component={found().component} {...props} />}</Match>
+    </Switch>
+  );
+}

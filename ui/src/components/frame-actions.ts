@@ -1,0 +1,56 @@
+// What can be done with a frame, as its menu has it.
+
+import type { Flame } from '../flame/layout.ts';
+import { placeOf } from '../flame/packages.ts';
+import type { Recipe } from '../flame/recipe.ts';
+import { copyText } from '../lib/clipboard.ts';
+import { say } from '../lib/toast.ts';
+import type { Action } from './Menu.tsx';
+
+export interface FrameDeeds {
+  zoom: (node: number) => void;
+  walk: (name: string) => void;
+  showInTable: (name: string) => void;
+  search: (name: string) => void;
+  /** Adds to what is done to the graph. */
+  rule: (patch: (recipe: Recipe) => Partial<Recipe>) => void;
+}
+
+const add = (texts: readonly string[], text: string): readonly string[] => (texts.includes(text) ? texts : [...texts, text]);
+
+/** Rules about frames, by text as in the search. */
+export const RULES = {
+  only: (text: string) => (recipe: Recipe): Partial<Recipe> => ({ only: add(recipe.only, text) }),
+  without: (text: string) => (recipe: Recipe): Partial<Recipe> => ({ without: add(recipe.without, text) }),
+  hide: (text: string) => (recipe: Recipe): Partial<Recipe> => ({ hide: add(recipe.hide, text) }),
+};
+
+/** The text of one function and no other. */
+export const exactly = (name: string): string => `=${name}`;
+
+export const packageOf = (flame: Flame, name: number): string => placeOf(flame.names[name] ?? '', flame.mappings[name], flame.files[name]).package;
+
+/** `node` is that of the graph which is drawn, -1 where the function is not in it. */
+export function frameActions(flame: Flame, name: number, node: number, deeds: FrameDeeds): (Action | null)[] {
+  const text = flame.names[name] ?? '';
+  const file = flame.files[name] ?? '';
+  const line = flame.line[node] ?? 0;
+  const where = file === '' ? '' : line > 0 ? `${file}:${line}` : file;
+  const one = packageOf(flame, name);
+  const root = name === (flame.name[0] ?? -1);
+  const copy = (what: string) => async (): Promise<void> => say((await copyText(what)) ? 'Copied' : 'The browser did not allow copying');
+  return [
+    { label: 'Zoom', hint: 'Enter', disabled: node < 0, run: () => deeds.zoom(node) },
+    { label: 'Callers and callees', hint: 'c', disabled: root, run: () => deeds.walk(text) },
+    { label: 'Show in table', run: () => deeds.showInTable(text) },
+    { label: 'Search for this', run: () => deeds.search(text) },
+    null,
+    { label: 'Only stacks with it', hint: 'o', disabled: root, run: () => deeds.rule(RULES.only(exactly(text))) },
+    { label: 'No stacks with it', disabled: root, run: () => deeds.rule(RULES.without(exactly(text))) },
+    { label: 'Hide it', hint: 'x', disabled: root, run: () => deeds.rule(RULES.hide(exactly(text))) },
+    { label: 'Only its package', hint: 'k', disabled: root || one === '', run: () => deeds.rule(() => ({ package: one })) },
+    null,
+    { label: 'Copy name', run: copy(text) },
+    { label: 'Copy file:line', disabled: where === '', run: copy(where) },
+  ];
+}

@@ -1,0 +1,45 @@
+// Frames that a program did not write itself, by language: runtimes, standard libraries, the C library, the kernel. What
+// they call among themselves can be folded into the frame by which the program came into them.
+
+import { placeOf } from './packages.ts';
+
+export interface Preset {
+  /** As the URL has it. */
+  key: string;
+  label: string;
+  /** Whether a frame is one of these: by its package, its own name, its file and its binary. */
+  has: (frame: { package: string; name: string; file: string; mapping: string }) => boolean;
+}
+
+// What `go list std` begins with; a path of a module has a point in its first part.
+const GO_STD = new Set(('archive bufio bytes cmp compress container context crypto database debug embed encoding errors expvar flag fmt go hash html image index io iter log maps math mime net os path plugin '
+  + 'reflect regexp runtime slices sort strconv strings structs sync syscall testing text time unicode unique unsafe vendor weak internal').split(' '));
+const GO_RUNTIME = /^(runtime|internal\/(abi|runtime|bytealg|cpu|goarch|chacha8rand)|syscall|sync\/atomic)(\/|$)/;
+
+const basename = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
+/** Written as Go writes it: `net/http.(*conn).serve`, not `net::http` and not a file of a script. */
+const isGo = (name: string, file: string): boolean => !/^[\w$]+::/.test(name) && (file === '' || /\.(go|s)$/.test(file));
+
+/** In the order in which they are offered. A frame belongs to the first that has it. */
+export const PRESETS: readonly Preset[] = [
+  { key: 'go', label: 'Go runtime', has: (frame) => isGo(frame.name, frame.file) && GO_RUNTIME.test(frame.package) },
+  { key: 'go-std', label: 'Go standard library', has: (frame) => isGo(frame.name, frame.file) && GO_STD.has(frame.package.split('/', 1)[0]!) },
+  { key: 'jvm', label: 'Java runtime and library', has: (frame) => /^(java|javax|jdk|sun|com\.sun|kotlin|scala|groovy|clojure)(\.|$)/.test(frame.package) || /^libj(vm|ava|image|nio)\b/.test(basename(frame.mapping)) },
+  { key: 'python', label: 'Python runtime and library', has: (frame) => /(^|\/)lib\/python[\d.]+\/(?!(site|dist)-packages\/)/.test(frame.file) || frame.file.startsWith('<frozen ') || /^(libpython|python[\d.]*$)/.test(basename(frame.mapping)) },
+  { key: 'node', label: 'Node runtime', has: (frame) => frame.file.startsWith('node:') || frame.name.startsWith('node:') || /^(node|nodejs)$/.test(basename(frame.mapping)) },
+  { key: 'ruby', label: 'Ruby runtime and library', has: (frame) => /(^|\/)lib\/ruby\/[\d.]+\//.test(frame.file) || /^(libruby|ruby[\d.]*$)/.test(basename(frame.mapping)) },
+  { key: 'dotnet', label: '.NET runtime and library', has: (frame) => /^(System|Microsoft|Internal)[.!]/.test(frame.name) || /^lib(coreclr|clrjit|System)/.test(basename(frame.mapping)) },
+  { key: 'rust', label: 'Rust standard library', has: (frame) => /^(std|core|alloc)$/.test(frame.package) && /::/.test(frame.name) },
+  { key: 'native', label: 'C and C++ library', has: (frame) => /^(libc|libm|libdl|librt|libpthread|libstdc\+\+|libc\+\+|libgcc_s|ld-linux|ld-musl|\[vdso\])[\w.\-+]*/.test(basename(frame.mapping)) },
+  { key: 'kernel', label: 'Kernel', has: (frame) => frame.package === 'kernel' },
+];
+
+/** Which preset each name belongs to: its index in `PRESETS` and one more, 0 for none. */
+export function presetOfNames(names: readonly string[], files: readonly string[], mappings: readonly string[]): Uint8Array {
+  return Uint8Array.from(names, (name, index) => {
+    const file = files[index] ?? '';
+    const mapping = mappings[index] ?? '';
+    const frame = { package: placeOf(name, mapping, file).package, name, file, mapping };
+    return PRESETS.findIndex((preset) => preset.has(frame)) + 1;
+  });
+}

@@ -1,0 +1,61 @@
+// A function in the middle of all its calls: who called it, and what it calls, wherever in the graph that is. A function
+// that is called again below itself is counted once, by its first call.
+
+import { Builder, type Made } from './build.ts';
+import { MOST_INVERTED } from './invert.ts';
+import { firstChildren, type Flame } from './layout.ts';
+
+/** The places of a function that are not below another of them. */
+export function placesOf(flame: Flame, name: number): number[] {
+  const places: number[] = [];
+  const below = new Uint8Array(flame.count);
+  for (let node = 0; node < flame.count; node += 1) {
+    const above = flame.parent[node]!;
+    if (above >= 0 && below[above]) below[node] = 1;
+    else if (flame.name[node] === name) {
+      below[node] = 1;
+      places.push(node);
+    }
+  }
+  return places;
+}
+
+/** Everything that the function calls, the function as the root. */
+export function calleesOf(flame: Flame, name: number): Made {
+  const places = placesOf(flame, name);
+  const first = firstChildren(flame);
+  const made = new Builder(flame, Math.max(1, flame.count), name);
+  let open = places.map((node) => ({ node, at: 0 }));
+  for (const { node } of open) made.hear(0, node);
+  while (open.length > 0) {
+    const next: typeof open = [];
+    for (const { node, at } of open) {
+      if (flame.self[node]! > 0) made.give(at, node);
+      for (let child = first[node]!; child < flame.count && flame.parent[child] === node; child += 1) next.push({ node: child, at: made.below(at, child) });
+    }
+    open = next;
+  }
+  return made.finish('largest');
+}
+
+/**
+ * Everyone who leads to the function, the function as the root. `of` tells where the totals of its places went, not their
+ * own values.
+ */
+export function callersOf(flame: Flame, name: number): Made {
+  const places = placesOf(flame, name).sort((one, two) => flame.total[two]! - flame.total[one]! || one - two);
+  const frames = places.reduce((sum, node) => Math.min(MOST_INVERTED, sum + flame.level[node]!), 1);
+  const made = new Builder(flame, frames, name);
+  for (const place of places) {
+    made.hear(0, place);
+    let at = 0;
+    // The root is no caller.
+    for (let frame = flame.parent[place]!; frame >= 0 && flame.parent[frame]! >= 0; frame = flame.parent[frame]!) {
+      const next = made.below(at, frame);
+      if (next < 0) break;
+      at = next;
+    }
+    made.give(at, place, flame.total[place]);
+  }
+  return made.finish('largest');
+}

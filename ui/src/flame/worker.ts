@@ -1,0 +1,13 @@
+// The worker: does one job after the other, and says what went wrong with one.
+
+import { JOBS, type Answered, type Asked } from './jobs.ts';
+
+addEventListener('message', ({ data }: MessageEvent<Asked>) => {
+  const answer = (error: string | null, result: unknown): void => postMessage({ id: data.id, error, result } satisfies Answered);
+  try {
+    const job = JOBS[data.job] as (input: unknown) => unknown;
+    answer(null, job(data.input));
+  } catch (error) {
+    answer(error instanceof Error ? error.message : String(error), null);
+  }
+});

@@ -1,0 +1,122 @@
+// What each line of each function has, out of a pprof profile: what `go tool pprof -list` tells, without the text of the source.
+
+import { fields, numbers } from './pprof-read.ts';
+
+export interface LineValue {
+  /** 0 when it is not known. */
+  line: number;
+  /** What was spent in the line itself, and with what it calls. */
+  self: number;
+  total: number;
+}
+
+export interface FunctionLines {
+  name: string;
+  file: string;
+  self: number;
+  total: number;
+  /** By their number. */
+  lines: LineValue[];
+}
+
+interface Counted extends LineValue {
+  /** The last sample that counted: a line counts once a stack, however often it is in it. */
+  seen: number;
+}
+
+interface Frame {
+  /** The function's id. */
+  of: number;
+  line: number;
+}
+
+/** Of a profile that is not compressed (any more), by the value of its first sample type. */
+export function readLines(profile: Uint8Array): FunctionLines[] {
+  const strings: string[] = [];
+  const decoder = new TextDecoder();
+  const functions = new Map<number, { name: number; file: number }>();
+  const locations = new Map<number, Frame[]>();
+  const samples: Uint8Array[] = [];
+  for (const { number, bytes } of fields(profile)) {
+    if (number === 2) samples.push(bytes);
+    else if (number === 4) readLocation(bytes, locations);
+    else if (number === 5) {
+      const [id = 0, name = 0, file = 0] = integers(bytes, [1, 2, 4]);
+      functions.set(id, { name, file });
+    } else if (number === 6) strings.push(decoder.decode(bytes));
+  }
+
+  const whole = new Map<number, Counted>();
+  const byLine = new Map<number, Map<number, Counted>>();
+  const counted = (values: Map<number, Counted>, key: number, sample: number, value: number, leaf: boolean): void => {
+    let at = values.get(key);
+    if (!at) {
+      at = { line: key, self: 0, total: 0, seen: -1 };
+      values.set(key, at);
+    }
+    if (leaf) at.self += value;
+    if (at.seen !== sample) at.total += value;
+    at.seen = sample;
+  };
+  samples.forEach((bytes, sample) => {
+    const stack: number[] = [];
+    const values: number[] = [];
+    for (const field of fields(bytes)) {
+      if (field.number === 1) stack.push(...numbers(field));
+      else if (field.number === 2) values.push(...numbers(field));
+    }
+    const value = values[0] ?? 0;
+    if (value === 0) return;
+    // Both run from the leaf: locations of a sample, and inlined functions of a location.
+    let leaf = true;
+    for (const id of stack) {
+      for (const { of, line } of locations.get(id) ?? []) {
+        counted(whole, of, sample, value, leaf);
+        let lines = byLine.get(of);
+        if (!lines) {
+          lines = new Map();
+          byLine.set(of, lines);
+        }
+        counted(lines, line, sample, value, leaf);
+        leaf = false;
+      }
+    }
+  });
+  return [...whole.values()].map(({ line: id, self, total }) => ({
+    name: strings[functions.get(id)?.name ?? 0] ?? '',
+    file: strings[functions.get(id)?.file ?? 0] ?? '',
+    self,
+    total,
+    lines: [...(byLine.get(id)?.values() ?? [])].sort((one, two) => one.line - two.line).map((at) => ({ line: at.line, self: at.self, total: at.total })),
+  }));
+}
+
+function readLocation(bytes: Uint8Array, locations: Map<number, Frame[]>): void {
+  let id = 0;
+  const frames: Frame[] = [];
+  for (const field of fields(bytes)) {
+    if (field.number === 1) id = field.value;
+    else if (field.number === 4) {
+      const [of = 0, line = 0] = integers(field.bytes, [1, 2]);
+      frames.push({ of, line: Math.max(0, line) });
+    }
+  }
+  locations.set(id, frames);
+}
+
+/** The values of some fields of a message, each the last there is. */
+function integers(bytes: Uint8Array, wanted: readonly number[]): number[] {
+  const out = wanted.map(() => 0);
+  for (const { number, value } of fields(bytes)) {
+    const at = wanted.indexOf(number);
+    if (at >= 0) out[at] = value;
+  }
+  return out;
+}
+
+/** The functions of a name; those of a file alone where one is of that file. */
+export function linesOf(all: readonly FunctionLines[], name: string, file: string): FunctionLines[] {
+  const named = all.filter((one) => one.name === name).sort((one, two) => two.total - one.total);
+  const there = named.filter((one) => one.file === file);
+  return there.length > 0 ? there : named;
+}
