@@ -134,7 +134,7 @@ describe('the pictures', () => {
     const { page, done } = await open('about:blank', options);
     await page.clock.setFixedTime(now);
     await page.goto(mock.url + path);
-    await page.locator('.card, .flame canvas[data-nodes]').first().waitFor();
+    await page.locator('.card, .flame canvas[data-nodes], .call-node, .peek h2, .line-list h2').first().waitFor();
     await page.waitForFunction(() => document.querySelector('.progress')?.dataset.on === 'false');
     await page.waitForTimeout(400);
     await samePicture(page, name);
@@ -147,6 +147,8 @@ describe('the pictures', () => {
     await of('services-dark', '', { ...wide, colorScheme: 'dark' });
     await of('profile', checkout(), wide);
     await of('profile-dark', checkout({ by: 'pod' }), { ...wide, colorScheme: 'dark' });
+    for (const pane of ['callers', 'peek', 'graph', 'list']) await of(`profile-${pane}`, checkout({ pane, sel: 'runtime.mallocgc' }), wide);
+    await of('profile-rules', checkout({ only: '=runtime.mallocgc', fold: 'go', invert: '1' }), { ...wide, colorScheme: 'dark' });
     const compared = `compare?${new URLSearchParams({ v: '1', service: 'payments', type: CPU, with: 'same', q: 'version="1.43.0"', baseq: 'version="1.42.1"' })}`;
     await of('compare', compared, wide);
     await of('compare-dark', compared, { ...wide, colorScheme: 'dark' });
