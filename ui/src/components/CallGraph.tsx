@@ -151,7 +151,7 @@ export function CallGraph(props: PartProps) {
     <div class="call-graph" classList={{ stale: drawn.pending() }}>
       <div class="part-head">
         <Show when={drawn.data()} fallback={<span class="muted">The calls are laid out …</span>}>
-          {(found) => <span class="facts" role="status" title={`Functions below ${formatShare(NODE_FRACTION)} of all and calls below ${formatShare(EDGE_FRACTION)}, and what is beyond the largest`}><b>{formatWhole(found().graph.nodes.length)}</b> functions, <b>{formatWhole(found().graph.calls.length)}</b> calls; {without(found().graph)}</span>}
+          {(found) => <span class="facts" role="status" title={`Left out are functions below ${formatShare(NODE_FRACTION)} of all or beyond the largest, calls below ${formatShare(EDGE_FRACTION)}, and calls over what is left out where another way leads there`}><b>{formatWhole(found().graph.nodes.length)}</b> functions, <b>{formatWhole(found().graph.calls.length)}</b> calls; {without(found().graph)}</span>}
         </Show>
         <span class="grow" />
         <Radios label="Functions" value={props.nodes} choices={COUNTS} onChoose={props.onNodes} />

@@ -5,7 +5,7 @@ import { Builder, type Made } from './build.ts';
 import type { Flame } from './layout.ts';
 
 /** The most nodes that the inverted graph has. Chains that would need more end sooner; their values are not lost. */
-export const MOST_INVERTED = 262_144;
+export const MOST_INVERTED = 131_072;
 
 export function invert(flame: Flame, most = MOST_INVERTED): Made {
   const leaves: number[] = [];
