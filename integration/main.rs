@@ -87,6 +87,7 @@ mod protos;
 mod query;
 #[cfg(feature = "server")]
 mod readers;
+mod reports;
 #[cfg(feature = "server")]
 mod sdks;
 #[cfg(feature = "server")]

@@ -18,6 +18,7 @@ pub mod pprof;
 pub(crate) mod profile_type;
 pub(crate) mod raw;
 pub(crate) mod record;
+pub mod report;
 pub mod selector;
 pub mod sink;
 pub mod synthetic;

@@ -1,0 +1,129 @@
+//! Two profiles beside each other: what each place had before, what it has now, and the difference.
+//!
+//! In: two profiles of one unit. Out: a table like that of `top`. Shares are of each side's own total, so that ranges
+//! of different length can be compared.
+
+use std::fmt::Write;
+
+use hashbrown::HashMap;
+
+use crate::profile::pprof::Profile;
+use crate::profile::report::graph::{Graph, Node, Order, Samples, Trim};
+use crate::profile::report::options::Options;
+use crate::profile::report::place::Places;
+use crate::profile::report::{filter, units};
+
+/// One of the two profiles.
+pub struct Side<'a> {
+    /// The profile with its samples.
+    pub profile: Profile<'a>,
+    /// Index of the sample type.
+    pub value: usize,
+}
+
+/// The values of a place on both sides.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Row {
+    before: Node,
+    after: Node,
+}
+
+/// Two profiles beside each other, by place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// Names and values, the largest change first.
+    rows: Vec<(String, Row)>,
+    before: i64,
+    after: i64,
+    kind: String,
+    unit: String,
+}
+
+impl Difference {
+    /// Compares `after` with `before`.
+    pub fn new(before: Side<'_>, after: Side<'_>, options: &Options) -> Self {
+        let kind = after.profile.sample_types.get(after.value).copied().unwrap_or_default();
+        let (kind, unit) = (kind.kind.to_owned(), kind.unit.to_owned());
+        let mut rows: HashMap<String, Row> = HashMap::new();
+        let mut add = |side: Side<'_>, take: fn(&mut Row) -> &mut Node| {
+            let Side { mut profile, value } = side;
+            filter::drop_frames(&mut profile);
+            options.focus.apply(&mut profile);
+            let places = Places::of(&profile, options.grouping);
+            let samples = Samples { profile, value, places };
+            let graph = Graph::trimmed(&samples, Order::Flat, Trim::NOTHING).graph;
+            for place in &graph.order {
+                let (node, place) = (graph.nodes[*place as usize], &samples.places.all[*place as usize]);
+                let sum = take(rows.entry(place.printed()).or_default());
+                sum.flat = sum.flat.saturating_add(node.flat);
+                sum.cum = sum.cum.saturating_add(node.cum);
+            }
+            graph.flat()
+        };
+        let before = add(before, |row| &mut row.before);
+        let after = add(after, |row| &mut row.after);
+        let mut rows: Vec<(String, Row)> = rows.into_iter().collect();
+        rows.sort_by_cached_key(|(name, row)| {
+            let [flat, cum] = [row.flat(), row.cum()].map(|change| std::cmp::Reverse(change.unsigned_abs()));
+            match options.order {
+                Order::Flat => (flat, cum, name.clone()),
+                Order::Cum => (cum, flat, name.clone()),
+            }
+        });
+        Self {
+            rows,
+            before,
+            after,
+            kind,
+            unit,
+        }
+    }
+
+    /// The first `count` rows as text.
+    pub fn text(&self, count: usize) -> String {
+        let label = |value: i64| units::auto_label(value, &self.unit);
+        let signed = |value: i64| match label(value) {
+            text if value > 0 && text != "0" => format!("+{text}"),
+            text => text,
+        };
+        let mut out = format!(
+            "Type: {}\nBefore {}, after {}: {}\n",
+            self.kind,
+            label(self.before),
+            label(self.after),
+            signed(self.after.saturating_sub(self.before))
+        );
+        let shown = count.min(self.rows.len());
+        if shown < self.rows.len() {
+            let _ = writeln!(out, "Showing top {shown} nodes out of {}", self.rows.len());
+        }
+        let _ = writeln!(
+            out,
+            "{:>10} {:>6} {:>10} {:>6} {:>10} {:>10}",
+            "before", "flat%", "after", "flat%", "flat +-", "cum +-"
+        );
+        for (name, row) in self.rows.iter().take(shown) {
+            let _ = writeln!(
+                out,
+                "{:>10} {} {:>10} {} {:>10} {:>10}  {name}",
+                label(row.before.flat),
+                units::percentage(row.before.flat, self.before),
+                label(row.after.flat),
+                units::percentage(row.after.flat, self.after),
+                signed(row.flat()),
+                signed(row.cum()),
+            );
+        }
+        out
+    }
+}
+
+impl Row {
+    fn flat(&self) -> i64 {
+        self.after.flat.saturating_sub(self.before.flat)
+    }
+
+    fn cum(&self) -> i64 {
+        self.after.cum.saturating_sub(self.before.cum)
+    }
+}

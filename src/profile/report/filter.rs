@@ -1,0 +1,215 @@
+//! Which samples and frames of a profile a report is of: `--focus`, `--ignore`, and the frames that the profile itself
+//! says to leave out.
+//!
+//! All of it as in `go tool pprof`. Regular expressions match a part of the name of a function, of its file, or of the
+//! binary.
+
+use regex::Regex;
+
+use crate::profile::pprof::{Line, Location, Profile};
+
+/// Names of frames that samples must or must not have.
+#[derive(Debug, Clone, Default)]
+pub struct Focus {
+    /// A sample must have a frame that matches.
+    pub focus: Option<Regex>,
+    /// A sample must have no frame that matches.
+    pub ignore: Option<Regex>,
+}
+
+/// What a location means to a sample that it is in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Wanted,
+    Unwanted,
+    Neither,
+}
+
+impl Focus {
+    /// Drops the samples that are not wanted, and returns the flags that matched no frame at all.
+    pub(super) fn apply(&self, profile: &mut Profile<'_>) -> Vec<&'static str> {
+        if self.focus.is_none() && self.ignore.is_none() {
+            return Vec::new();
+        }
+        let matches = |regex: &Option<Regex>, location: &Location| {
+            regex.as_ref().is_some_and(|regex| has_match(profile, location, regex))
+        };
+        let role = |location: &Location| {
+            if matches(&self.ignore, location) {
+                Role::Unwanted
+            } else if self.focus.is_none() || matches(&self.focus, location) {
+                Role::Wanted
+            } else {
+                Role::Neither
+            }
+        };
+        let roles: Vec<Role> = profile.locations.iter().map(role).collect();
+        let kept: Vec<bool> = (0..profile.sample_count())
+            .map(|sample| {
+                let stack = profile.stack(sample);
+                let has = |role| {
+                    stack
+                        .iter()
+                        .any(|location| roles.get(*location as usize) == Some(&role))
+                };
+                has(Role::Wanted) && !has(Role::Unwanted)
+            })
+            .collect();
+        profile.retain_samples(|sample| kept.get(sample) == Some(&true));
+        let unmatched = [
+            (self.focus.is_some() && !roles.contains(&Role::Wanted), "focus"),
+            (self.ignore.is_some() && !roles.contains(&Role::Unwanted), "ignore"),
+        ];
+        unmatched
+            .iter()
+            .filter(|(is_so, _)| *is_so)
+            .map(|(_, flag)| *flag)
+            .collect()
+    }
+
+    /// The conditions as the head of a report names them.
+    pub(super) fn named(&self) -> Vec<String> {
+        let given = [("focus", &self.focus), ("ignore", &self.ignore)];
+        let named = given
+            .iter()
+            .filter_map(|(name, regex)| Some(format!("{name}={}", regex.as_ref()?)));
+        named.collect()
+    }
+}
+
+fn has_match(profile: &Profile<'_>, location: &Location, regex: &Regex) -> bool {
+    let functions = profile.lines_of(location).iter();
+    let mut functions = functions.filter_map(|line| profile.functions.get(line.function as usize));
+    let mapping = profile.mappings.get(location.mapping as usize);
+    functions.any(|function| regex.is_match(function.name) || regex.is_match(function.file))
+        || mapping.is_some_and(|mapping| regex.is_match(mapping.file))
+}
+
+/// Takes away the frames that match the profile's own `drop_frames` and not `keep_frames`, with all that they called.
+/// An expression that is wrong takes nothing away.
+pub(super) fn drop_frames(profile: &mut Profile<'_>) {
+    let whole = |pattern: &str| Regex::new(&format!("^(?:{pattern})$")).ok();
+    if profile.drop_frames.is_empty() {
+        return;
+    }
+    let Some(dropped) = whole(profile.drop_frames) else {
+        return;
+    };
+    let kept = match profile.keep_frames {
+        "" => None,
+        pattern => match whole(pattern) {
+            Some(kept) => Some(kept),
+            None => return,
+        },
+    };
+    let is_dropped: Vec<bool> = profile
+        .functions
+        .iter()
+        .map(|function| {
+            let name = simple(function.name);
+            !function.name.is_empty()
+                && dropped.is_match(name)
+                && !kept.as_ref().is_some_and(|kept| kept.is_match(name))
+        })
+        .collect();
+    let cuts: Vec<Cut> = profile
+        .locations
+        .iter()
+        .map(|location| {
+            let is_dropped = |line: &Line| is_dropped.get(line.function as usize) == Some(&true);
+            let lines = profile.lines_of(location);
+            match lines.iter().rposition(is_dropped) {
+                None => Cut::None,
+                Some(last) if last + 1 == lines.len() => Cut::Whole,
+                Some(last) => Cut::Below(last as u32 + 1),
+            }
+        })
+        .collect();
+    for (location, cut) in profile.locations.iter_mut().zip(&cuts) {
+        if let Cut::Below(lines) = cut {
+            location.lines_start += lines;
+        }
+    }
+    let (mut locations, mut starts) = (Vec::new(), vec![0]);
+    for sample in 0..profile.sample_count() {
+        let stack = profile.stack(sample);
+        locations.extend_from_slice(&stack[cut_at(stack, &cuts)..]);
+        starts.push(locations.len() as u32);
+    }
+    profile.sample_locations = locations;
+    profile.sample_starts = starts;
+}
+
+/// What is taken from a location.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cut {
+    None,
+    /// All of it, and what it called.
+    Whole,
+    /// So many inlined frames, and what it called.
+    Below(u32),
+}
+
+/// The first frame of a stack that stays, the leaf being the first of all. Frames before the first that is of interest
+/// stay, so that not everything is taken.
+fn cut_at(stack: &[u32], cuts: &[Cut]) -> usize {
+    let mut is_user_seen = false;
+    for (index, location) in stack.iter().enumerate().rev() {
+        match cuts.get(*location as usize).unwrap_or(&Cut::None) {
+            Cut::None => is_user_seen = true,
+            _ if !is_user_seen => {}
+            Cut::Whole => return index + 1,
+            Cut::Below(_) => return index,
+        }
+    }
+    0
+}
+
+/// The name of a function without its arguments.
+fn simple(name: &str) -> &str {
+    let name = name.strip_prefix('.').unwrap_or(name);
+    let mut from = 0;
+    while let Some(at) = name[from..].find('(').map(|at| from + at) {
+        if name[at..].starts_with("(anonymous namespace)") {
+            from = at + "(anonymous namespace)".len();
+        } else if name[..at].ends_with("operator") && name[at..].starts_with("()") {
+            from = at + "()".len();
+        } else {
+            return &name[..at];
+        }
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_no_part_of_a_name() {
+        for (name, expected) in [
+            ("main.work", "main.work"),
+            ("void work(int)", "void work"),
+            ("(anonymous namespace)::work(int)", "(anonymous namespace)::work"),
+            ("X::operator()(int)", "X::operator()"),
+            (".work", "work"),
+        ] {
+            assert_eq!(simple(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_comes_before_the_first_frame_of_interest_stays() {
+        let cuts = [Cut::None, Cut::Whole, Cut::Below(1)];
+        for (stack, expected) in [
+            (&[1, 0][..], 1),
+            (&[0, 1], 0),
+            (&[0, 1, 0], 2),
+            (&[0, 2, 0], 1),
+            (&[1], 0),
+            (&[], 0),
+        ] {
+            assert_eq!(cut_at(stack, &cuts), expected, "{stack:?}");
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Places and the calls between them with their values, and what is left of them when small ones are dropped.
+//!
+//! In: samples. Out: [`Graph`]. A place counts once a stack, a call, too; both as `go tool pprof` counts them: where
+//! small places are dropped, the calls go over them.
+
+use hashbrown::{HashMap, HashSet};
+
+use crate::profile::pprof::Profile;
+use crate::profile::report::place::Places;
+
+/// The samples of a report.
+pub(super) struct Samples<'a> {
+    pub profile: Profile<'a>,
+    /// Index of the sample type.
+    pub value: usize,
+    pub places: Places<'a>,
+}
+
+/// Which rows and calls are left out.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Trim {
+    /// Most rows that are shown; `None` for all.
+    pub node_count: Option<usize>,
+    /// Share of the total that a row must have.
+    pub node_fraction: f64,
+    /// Share of the total that a call must have.
+    pub edge_fraction: f64,
+}
+
+impl Trim {
+    /// Nothing is left out for being small.
+    pub const NOTHING: Self = Self {
+        node_count: None,
+        node_fraction: 0.0,
+        edge_fraction: 0.0,
+    };
+
+    /// What `go tool pprof` leaves out of `-top`.
+    pub const TOP: Self = Self {
+        node_count: None,
+        node_fraction: 0.005,
+        edge_fraction: 0.001,
+    };
+
+    /// What `go tool pprof` leaves out of `-tree`.
+    pub const TREE: Self = Self {
+        node_count: Some(80),
+        ..Self::TOP
+    };
+}
+
+/// By which value rows are sorted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// The value of the place itself.
+    Flat,
+    /// The value of all stacks that the place is in.
+    Cum,
+}
+
+/// The values of a place in all samples.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Node {
+    pub flat: i64,
+    pub cum: i64,
+}
+
+/// Calls of one place by another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Edge {
+    pub caller: u32,
+    pub callee: u32,
+    pub weight: i64,
+    /// True when all of these calls were inlined.
+    pub is_inlined: bool,
+}
+
+/// The values of all places, and the calls between them.
+pub(super) struct Graph {
+    /// The values by the index of the place.
+    pub nodes: Vec<Node>,
+    pub edges: Vec<Edge>,
+    /// The places that have a value, in the order of the report.
+    pub order: Vec<u32>,
+}
+
+/// A graph and how much was dropped from it.
+pub(super) struct Trimmed {
+    pub graph: Graph,
+    /// Rows before their number was limited.
+    pub candidates: usize,
+    /// Rows that were dropped as too small.
+    pub dropped: usize,
+}
+
+impl Graph {
+    /// The graph of all samples, with the places for which `kept` is true.
+    fn new(samples: &Samples<'_>, kept: Option<&[bool]>) -> Self {
+        let count = samples.places.all.len();
+        let mut nodes = vec![Node::default(); count];
+        let mut edges: Vec<Edge> = Vec::new();
+        let mut known: HashMap<(u32, u32), usize> = HashMap::new();
+        // The last sample in which a place was seen, counted from 1.
+        let mut seen = vec![0usize; count];
+        let mut seen_edges: HashSet<(u32, u32)> = HashSet::new();
+        for sample in 0..samples.profile.sample_count() {
+            let value = samples.profile.values_of(sample).get(samples.value).copied();
+            let Some(value) = value.filter(|value| *value != 0) else {
+                continue;
+            };
+            seen_edges.clear();
+            let mut caller = None;
+            let mut is_over_dropped = false;
+            for location in samples.profile.stack(sample).iter().rev() {
+                let places = samples.places.of_location(*location);
+                for (depth, &place) in places.iter().enumerate().rev() {
+                    let index = place as usize;
+                    if kept.is_some_and(|kept| !kept[index]) {
+                        is_over_dropped = true;
+                        continue;
+                    }
+                    if seen[index] != sample + 1 {
+                        seen[index] = sample + 1;
+                        nodes[index].cum = nodes[index].cum.saturating_add(value);
+                    }
+                    if let Some(caller) = caller.filter(|caller| *caller != place)
+                        && seen_edges.insert((caller, place))
+                    {
+                        let is_inlined = depth + 1 != places.len();
+                        let edge = *known.entry((caller, place)).or_insert_with(|| {
+                            edges.push(Edge {
+                                caller,
+                                callee: place,
+                                weight: 0,
+                                is_inlined: true,
+                            });
+                            edges.len() - 1
+                        });
+                        edges[edge].weight = edges[edge].weight.saturating_add(value);
+                        edges[edge].is_inlined &= is_inlined;
+                    }
+                    caller = Some(place);
+                    is_over_dropped = false;
+                }
+            }
+            if let Some(leaf) = caller.filter(|_| !is_over_dropped) {
+                let node = &mut nodes[leaf as usize];
+                node.flat = node.flat.saturating_add(value);
+            }
+        }
+        let has_value = |place: &u32| nodes[*place as usize] != Node::default();
+        let order = (0..count as u32).filter(has_value).collect();
+        Self { nodes, edges, order }
+    }
+
+    /// The graph of the samples without what is too small, sorted.
+    pub(super) fn trimmed(samples: &Samples<'_>, order: Order, trim: Trim) -> Trimmed {
+        let mut graph = Self::new(samples, None);
+        let total = graph.flat();
+        let cutoff = |fraction: f64| ((total as f64 * fraction) as i64).saturating_abs();
+        let (node_cutoff, edge_cutoff) = (cutoff(trim.node_fraction), cutoff(trim.edge_fraction));
+        let mut dropped = 0;
+        if node_cutoff > 0 {
+            let before = graph.order.len();
+            let kept = graph.kept(|node| node.cum.saturating_abs() >= node_cutoff, usize::MAX);
+            dropped = before - kept.iter().filter(|kept| **kept).count();
+            if dropped > 0 {
+                graph = Self::new(samples, Some(&kept));
+            }
+        }
+        let candidates = graph.order.len();
+        graph.sort(samples, order);
+        if let Some(count) = trim.node_count.filter(|count| *count < candidates) {
+            let kept = graph.kept(|_| true, count);
+            graph = Self::new(samples, Some(&kept));
+            graph.sort(samples, order);
+        }
+        graph.drop_edges(edge_cutoff);
+        Trimmed {
+            graph,
+            candidates,
+            dropped,
+        }
+    }
+
+    /// Sum of the values of the places themselves.
+    pub(super) fn flat(&self) -> i64 {
+        let flat = self.order.iter().map(|place| self.nodes[*place as usize].flat);
+        flat.fold(0, i64::saturating_add)
+    }
+
+    /// For each place whether it is among the first `count` for which `is_kept` is true.
+    fn kept(&self, is_kept: impl Fn(&Node) -> bool, count: usize) -> Vec<bool> {
+        let mut kept = vec![false; self.nodes.len()];
+        let places = self.order.iter().map(|place| *place as usize);
+        for place in places.filter(|place| is_kept(&self.nodes[*place])).take(count) {
+            kept[place] = true;
+        }
+        kept
+    }
+
+    /// Drops calls that are worth less than `cutoff`, of those to places that have a value.
+    fn drop_edges(&mut self, cutoff: i64) {
+        let Self { nodes, edges, .. } = self;
+        edges.retain(|edge| {
+            let is_shown = nodes[edge.callee as usize] != Node::default();
+            !is_shown || edge.weight.saturating_abs() >= cutoff
+        });
+    }
+
+    fn sort(&mut self, samples: &Samples<'_>, by: Order) {
+        let mut order = std::mem::take(&mut self.order);
+        order.sort_by_cached_key(|place| {
+            let (node, place) = (&self.nodes[*place as usize], &samples.places.all[*place as usize]);
+            let (first, second) = match by {
+                Order::Flat => (node.flat, node.cum),
+                Order::Cum => (node.cum, node.flat),
+            };
+            let [first, second] = [first, second].map(|value| std::cmp::Reverse(value.unsigned_abs()));
+            (first, place.printed(), second, place.all())
+        });
+        self.order = order;
+    }
+}

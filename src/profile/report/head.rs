@@ -1,0 +1,148 @@
+//! The lines before the rows of a report: what the profile is of, and how much of it is shown.
+
+use chrono::DateTime;
+
+use crate::profile::pprof::Profile;
+use crate::profile::report::graph::{Graph, Trim, Trimmed};
+use crate::profile::report::options::Options;
+use crate::profile::report::place::base_name;
+use crate::profile::report::units;
+
+/// Bytes of a condition that are shown.
+const CONDITION_BYTES: usize = 80;
+
+/// What is said of the profile, and how its values are written.
+pub(super) struct Head {
+    lines: Vec<String>,
+    conditions: Vec<String>,
+    duration_nanos: i64,
+    /// Sum of the absolute values of all samples.
+    pub total: i64,
+    /// Unit of the values in the profile.
+    unit: String,
+    /// Unit of the values in the report; `None` for one that suits the smallest.
+    wanted: Option<String>,
+}
+
+impl Head {
+    pub(super) fn of(profile: &Profile<'_>, value: usize, options: &Options) -> Self {
+        let kind = profile.sample_types.get(value).copied().unwrap_or_default();
+        let values = (0..profile.sample_count()).filter_map(|sample| profile.values_of(sample).get(value));
+        let mut lines = Vec::new();
+        if let Some(mapping) = profile.mappings.first() {
+            if !mapping.file.is_empty() {
+                lines.push(format!("File: {}", base_name(mapping.file)));
+            }
+            if !mapping.build_id.is_empty() {
+                lines.push(format!("Build ID: {}", mapping.build_id));
+            }
+        }
+        let comments = profile.comments.iter().filter(|comment| !comment.starts_with('#'));
+        lines.extend(comments.map(|comment| (*comment).to_owned()));
+        if !kind.kind.is_empty() {
+            lines.push(format!("Type: {}", kind.kind));
+        }
+        if profile.time_nanos != 0 {
+            let time = DateTime::from_timestamp_nanos(profile.time_nanos);
+            lines.push(format!("Time: {}", time.format("%Y-%m-%d %H:%M:%S UTC")));
+        }
+        Self {
+            lines,
+            conditions: options.focus.named(),
+            duration_nanos: profile.duration_nanos,
+            total: values.fold(0, |total, value| total.saturating_add(value.saturating_abs())),
+            unit: kind.unit.to_owned(),
+            wanted: options.unit.clone(),
+        }
+    }
+
+    /// How values are written in a report of this graph.
+    pub(super) fn values(&self, graph: &Graph) -> Values<'_> {
+        let written = match self.wanted.as_deref().unwrap_or(units::MINIMUM) {
+            units::MINIMUM if !graph.order.is_empty() => self.fitting(graph),
+            unit => unit.to_owned(),
+        };
+        Values {
+            unit: &self.unit,
+            written,
+        }
+    }
+
+    /// The unit for the smallest value, or a larger one when the total is far more than that.
+    fn fitting(&self, graph: &Graph) -> String {
+        let nodes = graph.order.iter().filter_map(|place| graph.nodes.get(*place as usize));
+        let values = nodes.map(|node| match node.flat.saturating_abs() {
+            0 => node.cum.saturating_abs(),
+            flat => flat,
+        });
+        let smallest = values.filter(|value| *value > 0).min().unwrap_or(self.total);
+        let unit_of = |value: i64| units::scale(value, &self.unit, units::MINIMUM).1;
+        let times_100 = smallest.saturating_mul(100);
+        let unit = if unit_of(smallest) != unit_of(self.total) && times_100 < self.total {
+            unit_of(times_100)
+        } else {
+            unit_of(smallest)
+        };
+        if unit.is_empty() {
+            self.unit.clone()
+        } else {
+            unit.to_owned()
+        }
+    }
+
+    /// The lines of the head, each with its end.
+    pub(super) fn text(&self, values: &Values<'_>, trimmed: &Trimmed, trim: Trim) -> String {
+        let mut lines = self.lines.clone();
+        if self.duration_nanos != 0 {
+            let (nanos, unit) = units::scale(self.total, &self.unit, "nanoseconds");
+            let share = if unit == "ns" && nanos != 0.0 {
+                format!("({})", units::percentage(nanos as i64, self.duration_nanos))
+            } else {
+                String::new()
+            };
+            let duration = units::auto_label(self.duration_nanos, "nanoseconds");
+            let total = values.label(self.total);
+            lines.push(format!("Duration: {duration}, Total samples = {total} {share}"));
+        }
+        if !self.conditions.is_empty() {
+            lines.push("Active filters:".to_owned());
+            lines.extend(self.conditions.iter().map(|condition| {
+                let end = condition.floor_char_boundary(CONDITION_BYTES);
+                let more = if end < condition.len() { "\u{2026}" } else { "" };
+                format!("   {}{more}", &condition[..end])
+            }));
+        }
+        let shown = trimmed.graph.flat();
+        lines.push(format!(
+            "Showing nodes accounting for {}, {} of {} total",
+            values.label(shown),
+            units::percentage(shown, self.total).trim(),
+            values.label(self.total)
+        ));
+        let count = trimmed.graph.order.len();
+        if self.total != 0 {
+            if trimmed.dropped > 0 {
+                let nodes = if trimmed.dropped > 1 { "nodes" } else { "node" };
+                let cutoff = ((self.total as f64 * trim.node_fraction) as i64).saturating_abs();
+                let cutoff = values.label(cutoff);
+                lines.push(format!("Dropped {} {nodes} (cum <= {cutoff})", trimmed.dropped));
+            }
+            if count > 0 && count < trimmed.candidates {
+                lines.push(format!("Showing top {count} nodes out of {}", trimmed.candidates));
+            }
+        }
+        lines.join("\n") + "\n"
+    }
+}
+
+/// How the values of a report are written.
+pub(super) struct Values<'a> {
+    unit: &'a str,
+    written: String,
+}
+
+impl Values<'_> {
+    pub(super) fn label(&self, value: i64) -> String {
+        units::label(value, self.unit, &self.written)
+    }
+}

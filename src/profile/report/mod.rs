@@ -1,0 +1,24 @@
+//! Reports in text as `go tool pprof` prints them: `-top`, `-tree` and `-peek`.
+//!
+//! In: a profile, the sample type, and what is to be shown. Out: text, the same to the byte except for what
+//! `docs/reference/compatibility.md` lists. The algorithms are those of its packages `report`, `graph` and
+//! `measurement`: what is dropped decides how the rest is counted.
+
+mod difference;
+mod filter;
+mod graph;
+mod head;
+mod options;
+mod place;
+mod printed;
+#[cfg(test)]
+mod tests;
+mod text;
+mod units;
+
+pub use difference::{Difference, Side};
+pub use filter::Focus;
+pub use graph::{Order, Trim};
+pub use options::Options;
+pub use place::Grouping;
+pub use printed::{Report, ReportError};

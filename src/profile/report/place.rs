@@ -1,0 +1,263 @@
+//! What a row of a report stands for: a function, a line, a file, an address or a package.
+//!
+//! In: the locations of a profile and how they are grouped. Out: for each location its places, the innermost first.
+//! Names are those of `go tool pprof`.
+
+use std::borrow::Cow;
+
+use hashbrown::HashMap;
+
+use crate::profile::package::package;
+use crate::profile::pprof::{Line, Location, Profile};
+
+/// What rows stand for. All but the last two are the granularities of `go tool pprof`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grouping {
+    /// A function by its name.
+    Functions,
+    /// A function by its name and file.
+    FileFunctions,
+    /// A file; as in `go tool pprof`, functions that start at different lines of it are different rows.
+    Files,
+    /// A line in the source of a function.
+    Lines,
+    /// An address in the code of a binary.
+    Addresses,
+    /// A source file, which is one row.
+    WholeFiles,
+    /// The package that a function belongs to.
+    Packages,
+}
+
+impl Grouping {
+    fn has_functions(self) -> bool {
+        matches!(
+            self,
+            Self::Functions | Self::FileFunctions | Self::Lines | Self::Addresses
+        )
+    }
+
+    fn has_files(self) -> bool {
+        !matches!(self, Self::Functions | Self::Packages)
+    }
+
+    fn has_lines(self) -> bool {
+        matches!(self, Self::Lines | Self::Addresses)
+    }
+}
+
+/// What a row stands for; equal places are one row.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(super) struct Place<'a> {
+    pub name: &'a str,
+    pub address: u64,
+    pub file: Cow<'a, str>,
+    pub start_line: i64,
+    pub line: i64,
+    /// The binary, where nothing else is known.
+    pub object: &'a str,
+}
+
+impl Place<'_> {
+    /// The name of the place in a report.
+    pub(super) fn printed(&self) -> String {
+        let mut parts = Vec::new();
+        if self.address != 0 {
+            parts.push(format!("{:016x}", self.address));
+        }
+        if !self.name.is_empty() {
+            parts.push(self.name.to_owned());
+        }
+        if self.line != 0 {
+            parts.push(format!("{}:{}", self.file, self.line));
+        } else if !self.file.is_empty() {
+            parts.push(self.file.clone().into_owned());
+        } else if self.name.is_empty() && !self.object.is_empty() {
+            parts.push(format!("[{}]", base_name(self.object)));
+        } else if self.name.is_empty() {
+            parts.push("<unknown>".to_owned());
+        }
+        parts.join(" ")
+    }
+
+    /// All of its parts as one text, which orders places of one name.
+    pub(super) fn all(&self) -> String {
+        format!(
+            "{{{}  {} {} {} {} 0 {}}}",
+            self.name, self.address, self.file, self.start_line, self.line, self.object
+        )
+    }
+}
+
+/// The places of all locations of a profile.
+pub(super) struct Places<'a> {
+    /// Every place of the profile once.
+    pub all: Vec<Place<'a>>,
+    /// Indices of places, those of one location behind those of the one before.
+    indices: Vec<u32>,
+    /// For each location: the end of its places.
+    ends: Vec<u32>,
+}
+
+impl<'a> Places<'a> {
+    pub(super) fn of(profile: &Profile<'a>, grouping: Grouping) -> Self {
+        let mut places = Self {
+            all: Vec::new(),
+            indices: Vec::new(),
+            ends: Vec::with_capacity(profile.locations.len()),
+        };
+        let mut known: HashMap<Place<'a>, u32> = HashMap::new();
+        for location in &profile.locations {
+            let lines = profile.lines_of(location);
+            let outside = lines.is_empty().then(|| place(profile, grouping, location, None));
+            let inside = lines.iter().map(|line| place(profile, grouping, location, Some(*line)));
+            for place in outside.into_iter().chain(inside) {
+                let index = *known.entry(place).or_insert_with_key(|place| {
+                    places.all.push(place.clone());
+                    places.all.len() as u32 - 1
+                });
+                places.indices.push(index);
+            }
+            places.ends.push(places.indices.len() as u32);
+        }
+        places
+    }
+
+    /// Indices of the places of a location, the innermost first.
+    pub(super) fn of_location(&self, location: u32) -> &[u32] {
+        let location = location as usize;
+        let start = location.checked_sub(1).and_then(|before| self.ends.get(before));
+        let end = self.ends.get(location).copied().unwrap_or_default();
+        let range = start.copied().unwrap_or_default() as usize..end as usize;
+        self.indices.get(range).unwrap_or_default()
+    }
+}
+
+fn place<'a>(profile: &Profile<'a>, grouping: Grouping, location: &Location, line: Option<Line>) -> Place<'a> {
+    let object = profile.mappings.get(location.mapping as usize);
+    let object = object.map_or("", |mapping| mapping.file);
+    let address = match grouping {
+        Grouping::Addresses => location.address,
+        _ => 0,
+    };
+    let found = line.and_then(|line| Some((line, profile.functions.get(line.function as usize)?)));
+    let Some((line, function)) = found else {
+        return Place {
+            address,
+            object,
+            name: match grouping {
+                Grouping::Packages => package("", "", object),
+                _ => "",
+            },
+            ..Place::default()
+        };
+    };
+    let name = match grouping {
+        Grouping::Packages => package(function.name, function.file, object),
+        grouping if grouping.has_functions() => function.name,
+        _ => "",
+    };
+    let file = match function.file {
+        file if !file.is_empty() && grouping.has_files() => clean(trimmed(file)),
+        _ => Cow::Borrowed(""),
+    };
+    let is_whole_file = grouping == Grouping::WholeFiles && !file.is_empty();
+    let is_unnamed = name.is_empty() && !is_whole_file;
+    Place {
+        name,
+        address,
+        start_line: if is_unnamed && grouping != Grouping::WholeFiles {
+            function.start_line
+        } else {
+            0
+        },
+        line: if grouping.has_lines() { line.line } else { 0 },
+        object: if is_unnamed { object } else { "" },
+        file,
+    }
+}
+
+/// Without what some build systems put before paths.
+fn trimmed(path: &str) -> &str {
+    let here = "/proc/self/cwd/";
+    path.strip_prefix(here)
+        .map_or(path, |rest| rest.strip_prefix("./").unwrap_or(rest))
+}
+
+/// The shortest path that means the same, as `path.Clean` of Go makes it.
+fn clean(path: &str) -> Cow<'_, str> {
+    let is_rooted = path.starts_with('/');
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match (part, parts.last()) {
+            ("" | ".", _) => {}
+            ("..", Some(last)) if *last != ".." => {
+                parts.pop();
+            }
+            ("..", _) if is_rooted => {}
+            (part, _) => parts.push(part),
+        }
+    }
+    let mut cleaned = parts.join("/");
+    if is_rooted {
+        cleaned.insert(0, '/');
+    } else if cleaned.is_empty() {
+        cleaned.push('.');
+    }
+    if cleaned == path {
+        Cow::Borrowed(path)
+    } else {
+        Cow::Owned(cleaned)
+    }
+}
+
+/// The last part of a path.
+pub(super) fn base_name(path: &str) -> &str {
+    let path = path.trim_end_matches('/');
+    path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_become_short_as_in_go() {
+        for (path, expected) in [
+            ("/a/b.go", "/a/b.go"),
+            ("a//b/./c.go", "a/b/c.go"),
+            ("/a/../../b", "/b"),
+            ("../a/../b", "../b"),
+            ("./", "."),
+            ("a/..", "."),
+        ] {
+            assert_eq!(clean(path), expected, "{path}");
+        }
+        assert_eq!(trimmed("/proc/self/cwd/./a.c"), "a.c");
+        assert_eq!(
+            [base_name("/bin/sh"), base_name("[vdso]"), base_name("/")],
+            ["sh", "[vdso]", "/"]
+        );
+    }
+
+    #[test]
+    fn a_place_is_printed_by_what_is_known_of_it() {
+        let place = |name, address, file: &'static str, line, object| {
+            let file = Cow::Borrowed(file);
+            Place {
+                name,
+                address,
+                file,
+                line,
+                object,
+                start_line: 0,
+            }
+            .printed()
+        };
+        assert_eq!(place("f", 0, "", 0, ""), "f");
+        assert_eq!(place("f", 0x10, "f.go", 7, ""), "0000000000000010 f f.go:7");
+        assert_eq!(place("f", 0, "f.go", 0, ""), "f f.go");
+        assert_eq!(place("", 0, "", 0, "/lib/libc.so"), "[libc.so]");
+        assert_eq!(place("", 0, "", 0, ""), "<unknown>");
+    }
+}

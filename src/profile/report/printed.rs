@@ -1,0 +1,76 @@
+//! A report of one profile: what is counted for it, and which of its forms is printed.
+
+use regex::Regex;
+
+use crate::profile::pprof::Profile;
+use crate::profile::report::graph::{Graph, Order, Samples, Trim, Trimmed};
+use crate::profile::report::head::Head;
+use crate::profile::report::options::Options;
+use crate::profile::report::place::Places;
+use crate::profile::report::{filter, text};
+
+/// Why there is no report.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReportError {
+    /// No row has a name that matches.
+    #[error("no matches found for regexp: {0}")]
+    NoMatch(String),
+}
+
+/// A profile as it is reported.
+pub struct Report<'a> {
+    samples: Samples<'a>,
+    head: Head,
+    order: Order,
+    trim: Trim,
+    unmatched: Vec<&'static str>,
+}
+
+impl<'a> Report<'a> {
+    /// A report of the sample type with the index `value`, which the profile must have.
+    pub fn new(mut profile: Profile<'a>, value: usize, options: &Options) -> Self {
+        filter::drop_frames(&mut profile);
+        // Shares are of all samples, whichever of them are shown.
+        let head = Head::of(&profile, value, options);
+        let unmatched = options.focus.apply(&mut profile);
+        let places = Places::of(&profile, options.grouping);
+        let samples = Samples { profile, value, places };
+        Self {
+            samples,
+            head,
+            order: options.order,
+            trim: options.trim,
+            unmatched,
+        }
+    }
+
+    /// The flags (`focus`, `ignore`) that matched nothing.
+    pub fn unmatched(&self) -> &[&'static str] {
+        &self.unmatched
+    }
+
+    /// A line a place: flat, share, sum of shares, cum, share, name.
+    pub fn top(&self) -> String {
+        text::top(&self.head, &self.samples, &self.trimmed(self.trim), self.trim)
+    }
+
+    /// Each place between its callers and its callees.
+    pub fn tree(&self) -> String {
+        let trimmed = self.trimmed(self.trim);
+        text::tree(&self.head, &self.samples, &trimmed, self.trim, |_| true).0
+    }
+
+    /// The places whose name matches, between their callers and callees. Nothing is too small for it.
+    pub fn peek(&self, wanted: &Regex) -> Result<String, ReportError> {
+        let trimmed = self.trimmed(Trim::NOTHING);
+        let is_wanted = |name: &str| wanted.is_match(name);
+        match text::tree(&self.head, &self.samples, &trimmed, Trim::NOTHING, is_wanted) {
+            (_, 0) => Err(ReportError::NoMatch(wanted.to_string())),
+            (text, _) => Ok(text),
+        }
+    }
+
+    fn trimmed(&self, trim: Trim) -> Trimmed {
+        Graph::trimmed(&self.samples, self.order, trim)
+    }
+}

@@ -1,0 +1,126 @@
+//! The rows of a report, in the columns of `go tool pprof`.
+
+use std::fmt::Write;
+
+use crate::profile::report::graph::{Edge, Graph, Samples, Trim, Trimmed};
+use crate::profile::report::head::{Head, Values};
+use crate::profile::report::place::Place;
+use crate::profile::report::units::percentage;
+
+const LINE: &str = "----------------------------------------------------------+-------------";
+const COLUMNS: &str = "      flat  flat%   sum%        cum   cum%   calls calls% + context \t \t ";
+
+/// The report with a line for each place.
+pub(super) fn top(head: &Head, samples: &Samples<'_>, trimmed: &Trimmed, trim: Trim) -> String {
+    let graph = &trimmed.graph;
+    let values = head.values(graph);
+    let mut out = head.text(&values, trimmed, trim);
+    out.push_str("      flat  flat%   sum%        cum   cum%\n");
+    let inlined = inlined(graph);
+    let mut sum = 0i64;
+    for &place in &graph.order {
+        let node = &graph.nodes[place as usize];
+        sum = sum.saturating_add(node.flat);
+        let _ = writeln!(
+            out,
+            "{:>10} {} {} {:>10} {}  {}{}",
+            values.label(node.flat),
+            percentage(node.flat, head.total),
+            percentage(sum, head.total),
+            values.label(node.cum),
+            percentage(node.cum, head.total),
+            samples.places.all[place as usize].printed(),
+            inlined[place as usize],
+        );
+    }
+    out
+}
+
+/// What is written behind the name of each place: whether all or some calls of it were inlined.
+fn inlined(graph: &Graph) -> Vec<&'static str> {
+    let mut calls = vec![(false, false); graph.nodes.len()];
+    for edge in &graph.edges {
+        let (inlined, others) = &mut calls[edge.callee as usize];
+        *inlined |= edge.is_inlined;
+        *others |= !edge.is_inlined;
+    }
+    let marks = calls.into_iter().map(|calls| match calls {
+        (true, true) => " (partial-inline)",
+        (true, false) => " (inline)",
+        (false, _) => "",
+    });
+    marks.collect()
+}
+
+/// Each place whose name is wanted between its callers and its callees, and how many these are.
+pub(super) fn tree(
+    head: &Head,
+    samples: &Samples<'_>,
+    trimmed: &Trimmed,
+    trim: Trim,
+    is_wanted: impl Fn(&str) -> bool,
+) -> (String, usize) {
+    let graph = &trimmed.graph;
+    let values = head.values(graph);
+    let mut out = head.text(&values, trimmed, trim);
+    let _ = writeln!(out, "{LINE}\n{COLUMNS}");
+    let names: Vec<String> = samples.places.all.iter().map(Place::printed).collect();
+    let (callers, callees) = sides(graph, &names);
+    let (mut sum, mut wanted) = (0i64, 0);
+    for &place in &graph.order {
+        let index = place as usize;
+        if !is_wanted(&names[index]) {
+            continue;
+        }
+        wanted += 1;
+        out.push_str(LINE);
+        out.push('\n');
+        let node = &graph.nodes[index];
+        for edge in &callers[index] {
+            calls(&mut out, &values, edge, &names[edge.caller as usize], node.cum);
+        }
+        sum = sum.saturating_add(node.flat);
+        let _ = writeln!(
+            out,
+            "{:>10} {} {} {:>10} {}                | {}",
+            values.label(node.flat),
+            percentage(node.flat, head.total),
+            percentage(sum, head.total),
+            values.label(node.cum),
+            percentage(node.cum, head.total),
+            names[index],
+        );
+        for edge in &callees[index] {
+            calls(&mut out, &values, edge, &names[edge.callee as usize], node.cum);
+        }
+    }
+    if !graph.order.is_empty() {
+        out.push_str(LINE);
+        out.push('\n');
+    }
+    (out, wanted)
+}
+
+fn calls(out: &mut String, values: &Values<'_>, edge: &Edge, name: &str, cum: i64) {
+    let weight = values.label(edge.weight);
+    let inlined = if edge.is_inlined { " (inline)" } else { "" };
+    let _ = writeln!(out, "{weight:>50} {} |   {name}{inlined}", percentage(edge.weight, cum));
+}
+
+/// The calls of each place.
+type Sides = Vec<Vec<Edge>>;
+
+/// For each place the calls of it and those by it, the largest first.
+fn sides(graph: &Graph, names: &[String]) -> (Sides, Sides) {
+    let mut edges = graph.edges.clone();
+    edges.sort_by_key(|edge| {
+        let [caller, callee] = [edge.caller, edge.callee].map(|place| &names[place as usize]);
+        (std::cmp::Reverse(edge.weight.unsigned_abs()), caller, callee)
+    });
+    let (mut callers, mut callees) = (vec![Vec::new(); names.len()], vec![Vec::new(); names.len()]);
+    for edge in edges {
+        callers[edge.callee as usize].push(edge);
+        callees[edge.caller as usize].push(edge);
+    }
+    (callers, callees)
+}
