@@ -13,7 +13,7 @@ use alluvium::profile::flamegraph::Tree;
 use alluvium::profile::jfr::{About, Recording};
 use alluvium::profile::{legacy, pprof, selector};
 use alluvium::wire::connect::Codec;
-use alluvium::wire::{ingest, otlp};
+use alluvium::wire::{files, ingest, otlp};
 
 /// Any bytes are a configuration or diagnostics that can be shown; what is formatted means the same, has the same
 /// comments and is formatted for good; whatever parses is checked and, taken as an expression, evaluated. Of what does
@@ -188,6 +188,21 @@ pub(super) fn trees(data: &[u8]) {
 /// Any bytes are a file of speedscope or an error; what is read becomes profiles that are valid.
 pub(super) fn speedscope(data: &[u8]) {
     uploaded("name=app&format=speedscope", data);
+}
+
+/// Any bytes are a file of a profiler or an error; its profiles have samples, are valid, and stay small.
+pub(super) fn files(data: &[u8]) {
+    let Ok(imported) = files::read(&data.to_vec().into(), 1 << 20) else {
+        return;
+    };
+    assert!(!imported.profiles.is_empty(), "a file has profiles");
+    for profile in imported.profiles {
+        let columns = profile.columns.get();
+        assert!(columns.sample_count() > 0, "a profile has samples");
+        assert!(profile.columns.bytes() < 256 << 20, "{} bytes", profile.columns.bytes());
+        let encoded = pprof::encode(columns);
+        assert_eq!(pprof::decode(&encoded).as_ref(), Ok(columns));
+    }
 }
 
 fn uploaded(query: &str, data: &[u8]) {

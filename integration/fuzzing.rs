@@ -284,6 +284,27 @@ fn any_bytes_are_a_file_of_speedscope_or_an_error() {
     keep("speedscope", seeds.collect(), promises::speedscope);
 }
 
+#[test]
+fn any_bytes_are_a_file_of_a_profiler_or_an_error() {
+    let seeds = [
+        "main;work (a.py:7) 3\nmain 1\n",
+        "# perf\nsh 7/8 [001] 5.1:  9 cycles:u: \n\t 7f work+0x1 (/bin/sh)\n  a.c:7\n\t 10 [unknown] (/bin/sh)\n\n",
+        r#"{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"children":[2]},
+            {"id":2,"callFrame":{"functionName":"f","url":"file:///a.js","lineNumber":6},"hitCount":2}],
+            "samples":[2,2,1],"timeDeltas":[1,2,3],"startTime":5,"endTime":20}"#,
+        r#"{"traceEvents":[{"name":"Profile","id":"1","pid":1,"tid":2,"args":{"data":{"startTime":5}}},
+            {"name":"ProfileChunk","id":"1","pid":1,"args":{"data":{"cpuProfile":{"nodes":[
+            {"id":1,"callFrame":{"functionName":"(root)"}},{"id":2,"parent":1,"callFrame":{"functionName":"f"}}],
+            "samples":[2,1,2]},"timeDeltas":[4,5,6]}}}]}"#,
+        r#"{"meta":{"interval":1,"startTime":5},"threads":[{"name":"t","samples":{"stack":[1,null,0],"weight":[2,1,1],
+            "weightType":"samples"},"stackTable":{"frame":[0,1],"prefix":[null,0]},"frameTable":{"func":[0,1],
+            "line":[null,7]},"funcTable":{"name":[0,1],"fileName":[null,2]},"stringArray":["main","work","a.rs"]}]}"#,
+    ];
+    let seeds = std::iter::repeat_n(seeds, 200).flatten();
+    let seeds = seeds.map(|text| (text.to_owned(), text.as_bytes().to_vec()));
+    keep("files", seeds.collect(), promises::files);
+}
+
 /// `ALLUVIUM_STORE_FUZZ` says how many changes are pushed; `make fuzz-store` takes a million.
 #[cfg(feature = "server")]
 #[test]

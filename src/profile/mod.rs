@@ -4,6 +4,7 @@
 //! need the contents decode them ([`pprof`]). A profile received in another format is already decoded:
 //! [`DecodedProfile`]. No I/O here, no serde, no knowledge of tables or protocols.
 
+pub(crate) mod call_tree;
 pub(crate) mod decoded;
 pub mod delta;
 pub mod flamegraph;

@@ -9,6 +9,7 @@ pub mod client;
 pub(crate) mod collector;
 pub mod connect;
 pub(crate) mod error_detail;
+pub mod files;
 pub(crate) mod flamebearer;
 pub(crate) mod grpc;
 pub mod grpc_status;

@@ -2,7 +2,6 @@
 //!
 //! In: query text, content type, body. Out: decoded profiles. Each format has a file and an entry in [`FORMATS`].
 
-mod call_tree;
 mod form;
 mod format;
 mod jfr;

@@ -4,8 +4,8 @@
 //! name, its own value and the number of its children; all numbers are varints. What a name means is the format's.
 
 use crate::profile::DecodedProfile;
+use crate::profile::call_tree::{CallTree, Calls, Counter, Room, Size, TooMany};
 use crate::wire::connect::ConnectError;
-use crate::wire::ingest::call_tree::{CallTree, Calls, Counter, Room, Size, TooMany};
 use crate::wire::ingest::format::{Opening, Payload, ReadError, too_large};
 use crate::wire::ingest::meaning::Meaning;
 use crate::wire::ingest::query::IngestQuery;

@@ -2,7 +2,7 @@
 //!
 //! The root has no name. Nodes without a name are no frames; what is below them is called by the next node above.
 
-use crate::wire::ingest::call_tree::Calls;
+use crate::profile::call_tree::Calls;
 use crate::wire::ingest::format::Format;
 use crate::wire::ingest::nodes::{self, NodeError, Nodes, Walk};
 

@@ -3,7 +3,7 @@
 //! The names of the nodes from the root to a node are, one behind the other, the stack that has the node's value. A
 //! name may end anywhere: within the name of a function, and within a character.
 
-use crate::wire::ingest::call_tree::Calls;
+use crate::profile::call_tree::Calls;
 use crate::wire::ingest::format::Format;
 use crate::wire::ingest::nodes::{self, NodeError, Nodes, Walk};
 

@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use memchr::memmem;
 
 use crate::profile::DecodedProfile;
+use crate::profile::call_tree::{CallTree, Room, Size};
 use crate::wire::connect::ConnectError;
-use crate::wire::ingest::call_tree::{CallTree, Room, Size};
 use crate::wire::ingest::format::{Format, Opening, Payload, ReadError, too_large};
 use crate::wire::ingest::meaning::Meaning;
 use crate::wire::ingest::query::IngestQuery;

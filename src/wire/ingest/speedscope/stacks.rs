@@ -3,7 +3,7 @@
 //! In: a profile of a file and its frames. Out: calls in a tree, or an error with its path in the JSON. A sample has
 //! its weight; in a profile of events a stack has the time up to the next event.
 
-use crate::wire::ingest::call_tree::{CallTree, Calls, NodeId, TooMany};
+use crate::profile::call_tree::{CallTree, Calls, NodeId, TooMany};
 use crate::wire::ingest::speedscope::file::{Amount, Event, EventKind, Frame, OneProfile};
 
 /// What is wrong with a profile, and where.

@@ -11,10 +11,10 @@ use hashbrown::hash_table::Entry;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
 use crate::profile::decoded::Columns;
-use crate::profile::pprof::{Builder, Function, Line, Location, Profile};
+use crate::profile::pprof::{Builder, Function, Line, Location, Mapping, Profile};
 
 /// Takes calls and values, to keep them or to count them.
-pub(super) trait Calls {
+pub(crate) trait Calls {
     /// A call with its callers.
     type Node: Copy;
 
@@ -31,14 +31,14 @@ pub(super) trait Calls {
 /// The profile would exceed a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the profile has more than {limit} {what}")]
-pub(super) struct TooMany {
+pub(crate) struct TooMany {
     what: &'static str,
     limit: usize,
 }
 
 /// Numbers of which memory is made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Size {
+pub(crate) struct Size {
     /// Nodes of the tree besides its root.
     pub calls: usize,
     /// Bytes of the texts of frames.
@@ -51,7 +51,7 @@ pub(super) struct Size {
 
 impl Size {
     /// Limits of every upload: as many stacks and frames as folded text may have.
-    pub(super) const MOST: Self = Self {
+    pub(crate) const MOST: Self = Self {
         calls: 1 << 19,
         text: 16 << 20,
         stacks: 1 << 18,
@@ -60,7 +60,7 @@ impl Size {
 
     /// Memory in bytes: nodes and their table, texts twice, columns with room for twice as many, the profile that is
     /// written from them.
-    pub(super) fn bytes(self) -> usize {
+    pub(crate) fn bytes(self) -> usize {
         // A node may have a frame of its own, up to the limit.
         let names = self.calls.min(MAX_NAMES);
         let parts = [
@@ -80,14 +80,14 @@ const MAX_NAMES: usize = 1 << 16;
 
 /// Numbers that grow up to limits.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Room {
+pub(crate) struct Room {
     used: Size,
     most: Size,
 }
 
 impl Room {
     /// No numbers yet, and these limits.
-    pub(super) fn new(most: Size) -> Self {
+    pub(crate) fn new(most: Size) -> Self {
         let used = Size::default();
         Self { used, most }
     }
@@ -118,16 +118,16 @@ fn check(found: usize, limit: usize, what: &'static str) -> Result<(), TooMany> 
 }
 
 /// Counts what a tree of the same calls would have at most. A node is its number of frames.
-pub(super) struct Counter(Room);
+pub(crate) struct Counter(Room);
 
 impl Counter {
     /// A counter that stops at [`Size::MOST`].
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Room::new(Size::MOST))
     }
 
     /// The numbers that were counted.
-    pub(super) fn size(&self) -> Size {
+    pub(crate) fn size(&self) -> Size {
         self.0.used
     }
 }
@@ -152,14 +152,14 @@ impl Calls for Counter {
 
 /// Index of a node of a [`CallTree`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct NodeId(u32);
+pub(crate) struct NodeId(u32);
 
 /// Index of a frame of a [`CallTree`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct FrameId(u32);
+pub(crate) struct FrameId(u32);
 
 /// Calls with their values.
-pub(super) struct CallTree {
+pub(crate) struct CallTree {
     room: Room,
     /// Texts of all frames, one behind the other.
     text: String,
@@ -175,6 +175,7 @@ pub(super) struct CallTree {
 struct Frame {
     name: Range<u32>,
     file: Range<u32>,
+    binary: Range<u32>,
     line: i64,
 }
 
@@ -190,7 +191,7 @@ const ROOT: NodeId = NodeId(0);
 
 impl CallTree {
     /// A tree without calls that may use the rest of `room`.
-    pub(super) fn new(room: Room) -> Self {
+    pub(crate) fn new(room: Room) -> Self {
         let root = Node {
             caller: ROOT,
             frame: FrameId(u32::MAX),
@@ -209,13 +210,19 @@ impl CallTree {
     }
 
     /// The frame of a function; file and line may be empty and 0.
-    pub(super) fn frame(&mut self, name: &str, file: &str, line: i64) -> Result<FrameId, TooMany> {
+    pub(crate) fn frame(&mut self, name: &str, file: &str, line: i64) -> Result<FrameId, TooMany> {
+        self.frame_in(name, file, line, "")
+    }
+
+    /// The frame of a function in a binary; each text may be empty.
+    pub(crate) fn frame_in(&mut self, name: &str, file: &str, line: i64, binary: &str) -> Result<FrameId, TooMany> {
         let (text, frames, hasher) = (&self.text, &self.frames, &self.hasher);
         let parts = |index: u32| {
             let frame = frames.get(index as usize);
-            frame.map(|frame| (part(text, &frame.name), part(text, &frame.file), frame.line))
+            let texts = |frame: &Frame| [&frame.name, &frame.file, &frame.binary].map(|range| part(text, range));
+            frame.map(|frame| (texts(frame), frame.line))
         };
-        let wanted = (name, file, line);
+        let wanted = ([name, file, binary], line);
         let found = self.known.entry(
             hasher.hash_one(Some(wanted)),
             |index| parts(*index) == Some(wanted),
@@ -225,21 +232,26 @@ impl CallTree {
             Entry::Occupied(known) => return Ok(FrameId(*known.get())),
             Entry::Vacant(place) => place,
         };
-        self.room.text(name.len() + file.len())?;
+        self.room.text(name.len() + file.len() + binary.len())?;
         check(frames.len() + 1, MAX_NAMES, "names")?;
         let index = frames.len() as u32;
         place.insert(index);
-        let [name, file] = [name, file].map(|part| {
+        let [name, file, binary] = [name, file, binary].map(|part| {
             let start = self.text.len() as u32;
             self.text.push_str(part);
             start..self.text.len() as u32
         });
-        self.frames.push(Frame { name, file, line });
+        self.frames.push(Frame {
+            name,
+            file,
+            binary,
+            line,
+        });
         Ok(FrameId(index))
     }
 
     /// The node of a call of `frame` by `caller`.
-    pub(super) fn call_frame(&mut self, caller: NodeId, frame: FrameId) -> Result<NodeId, TooMany> {
+    pub(crate) fn call_frame(&mut self, caller: NodeId, frame: FrameId) -> Result<NodeId, TooMany> {
         if let Some(known) = self.callees.get(&(caller, frame)) {
             return Ok(*known);
         }
@@ -258,7 +270,7 @@ impl CallTree {
 
     /// The samples, each value times `scale`, as columns of a profile that is otherwise `about`; and the room that is
     /// left. `None` when there is no sample.
-    pub(super) fn into_columns(
+    pub(crate) fn into_columns(
         mut self,
         about: Profile<'static>,
         scale: i64,
@@ -327,7 +339,15 @@ fn profile<'a>(text: &'a str, frames: &[Frame], nodes: &[Node], about: Profile<'
                 start_line: 0,
             });
             let line = frame.line;
-            builder.location(Location::NO_MAPPING, 0, &[Line { function, line }])
+            let mapping = match part(text, &frame.binary) {
+                "" => Location::NO_MAPPING,
+                file => builder.mapping(Mapping {
+                    file,
+                    has: [true, !frame.file.is_empty(), line != 0, false],
+                    ..Mapping::default()
+                }),
+            };
+            builder.location(mapping, 0, &[Line { function, line }])
         })
         .collect();
     let mut stack = Vec::new();

@@ -1,0 +1,62 @@
+//! `.cpuprofile`: the CPU profiler of V8, as Node.js, Deno and Chrome's page *Performance* write it.
+
+use hashbrown::HashMap;
+use serde::Deserialize;
+
+use crate::wire::files::error::FileError;
+use crate::wire::files::imported::{FileFormat, ImportedProfile};
+use crate::wire::files::v8::{CallFrame, Node, V8Profile};
+
+/// A file. Times are microseconds.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct File {
+    nodes: Vec<FileNode>,
+    #[serde(default)]
+    samples: Vec<u64>,
+    #[serde(default)]
+    time_deltas: Vec<f64>,
+    #[serde(default)]
+    start_time: f64,
+    #[serde(default)]
+    end_time: f64,
+}
+
+/// A node knows its children, or its parent.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FileNode {
+    id: u64,
+    call_frame: CallFrame,
+    #[serde(default)]
+    children: Vec<u64>,
+    #[serde(default)]
+    parent: Option<u64>,
+    #[serde(default)]
+    hit_count: Option<i64>,
+}
+
+/// The one profile of a file.
+pub(super) fn read(json: &[u8]) -> Result<Vec<ImportedProfile>, FileError> {
+    let format = FileFormat::CpuProfile;
+    let file: File = serde_json::from_slice(json).map_err(|error| format.wrong(&error))?;
+    let mut parents: HashMap<u64, u64> = HashMap::new();
+    for node in &file.nodes {
+        parents.extend(node.children.iter().map(|child| (*child, node.id)));
+    }
+    let nodes = file.nodes.into_iter().map(|node| Node {
+        id: node.id,
+        parent: node.parent.or_else(|| parents.get(&node.id).copied()),
+        frame: node.call_frame,
+        hits: node.hit_count.unwrap_or(0),
+    });
+    let profile = V8Profile {
+        nodes: nodes.collect(),
+        samples: file.samples,
+        deltas: file.time_deltas,
+        start: file.start_time,
+        end: file.end_time,
+    };
+    let profile = profile.finish().map_err(|error| format.wrong(&error))?;
+    Ok(profile.into_iter().collect())
+}

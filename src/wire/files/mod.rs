@@ -1,0 +1,112 @@
+//! Files of profilers, recognised by what is in them and not by their names.
+//!
+//! In: the bytes of a file, compressed by gzip or not. Out: [`Imported`], what the file is and its profiles, or an
+//! error that says what is wrong and where. What is read is bounded: the bytes before they are decompressed, and the
+//! calls, names, stacks and frames that are made of them. pprof, text of Go, JFR and speedscope are read by the readers
+//! of `profile` and `ingest`; the others have a file here.
+
+mod collapsed;
+mod cpuprofile;
+mod detect;
+mod error;
+mod firefox;
+mod imported;
+mod perf_script;
+#[cfg(test)]
+mod tests;
+mod trace;
+mod v8;
+
+use bytes::Bytes;
+
+use crate::profile::decoded::Columns;
+use crate::profile::jfr::{About, Recording};
+use crate::profile::{legacy, pprof};
+use crate::wire::ingest;
+
+pub use error::FileError;
+pub use imported::{FileFormat, Imported, ImportedProfile};
+
+/// Interval between the samples of a recording that does not say it: 100 Hz, the default of `/ingest`.
+const RECORDING_PERIOD_NANOS: i64 = 10_000_000;
+
+/// Parameters of a file of speedscope: values without a unit are counts.
+const SPEEDSCOPE: &str = "name=import&format=speedscope&sampleRate=0";
+
+/// Reads a file of at most `max_bytes` decompressed bytes.
+pub fn read(content: &Bytes, max_bytes: usize) -> Result<Imported, FileError> {
+    let plain = pprof::gunzip(content, max_bytes)?;
+    let format = detect::format(&plain)?;
+    let profiles = match format {
+        FileFormat::Pprof => {
+            let columns = Columns::read(plain, |plain| pprof::decode(plain));
+            let columns = columns.map_err(|error| format.wrong(&error))?;
+            vec![ImportedProfile {
+                pprof: Some(content.clone()),
+                ..ImportedProfile::new("", columns)
+            }]
+        }
+        FileFormat::GoText => {
+            let columns = Columns::read(plain, |plain| legacy::read(plain));
+            let columns = columns.map_err(|error| format.wrong(&error))?;
+            vec![ImportedProfile::new("", columns)]
+        }
+        FileFormat::Jfr => recording(&plain)?,
+        FileFormat::Speedscope => speedscope(plain, max_bytes)?,
+        FileFormat::PerfScript => perf_script::read(text(&plain, format)?)?,
+        FileFormat::CpuProfile => cpuprofile::read(&plain)?,
+        FileFormat::ChromeTrace => trace::read(&plain)?,
+        FileFormat::Firefox => firefox::read(&plain)?,
+        FileFormat::Collapsed => collapsed::read(text(&plain, format)?)?,
+    };
+    let profiles: Vec<ImportedProfile> = profiles
+        .into_iter()
+        .filter(|profile| profile.columns.get().sample_count() > 0)
+        .collect();
+    if profiles.is_empty() {
+        return Err(format.wrong(&"there is no sample in it"));
+    }
+    Ok(Imported { format, profiles })
+}
+
+fn recording(plain: &[u8]) -> Result<Vec<ImportedProfile>, FileError> {
+    let recording = Recording::read(plain, &[]).map_err(|error| FileFormat::Jfr.wrong(&error))?;
+    let about = About {
+        time_nanos: recording.start_nanos(),
+        duration_nanos: recording.duration_nanos(),
+        period_nanos: recording.interval_nanos().unwrap_or(RECORDING_PERIOD_NANOS),
+    };
+    let label = ("jfr_event".to_owned(), recording.event().to_owned());
+    let profiles = recording.profiles(&about).into_iter().map(|profile| ImportedProfile {
+        labels: Some(&label)
+            .filter(|(_, event)| !event.is_empty())
+            .cloned()
+            .into_iter()
+            .collect(),
+        ..ImportedProfile::new(profile.name, profile.columns)
+    });
+    Ok(profiles.collect())
+}
+
+fn speedscope(plain: Bytes, max_bytes: usize) -> Result<Vec<ImportedProfile>, FileError> {
+    let wrong = FileFormat::Speedscope;
+    let read = ingest::read(SPEEDSCOPE, "", plain, max_bytes).map_err(|error| wrong.wrong(&error.message))?;
+    let profiles = read.into_iter().map(|raw| {
+        let columns = Columns::read(raw.pprof.clone(), |plain| pprof::decode(plain));
+        let columns = columns.map_err(|error| wrong.wrong(&error))?;
+        let label = |name: &str| raw.labels.get(name).unwrap_or_default();
+        let part = Some(label("profile_name")).filter(|part| !part.is_empty());
+        Ok(ImportedProfile {
+            labels: part
+                .map(|part| ("profile_name".to_owned(), part.to_owned()))
+                .into_iter()
+                .collect(),
+            ..ImportedProfile::new(label("__name__"), columns)
+        })
+    });
+    profiles.collect()
+}
+
+fn text(plain: &Bytes, format: FileFormat) -> Result<&str, FileError> {
+    std::str::from_utf8(plain).map_err(|error| format.wrong(&error))
+}

@@ -1,0 +1,287 @@
+//! A small file of each format: what it is recognised as, its type, unit, total, names and lines; and thousands of
+//! changed ones, each of which is a profile or an error.
+
+use bytes::Bytes;
+
+use crate::profile::pprof::{self, Builder, Profile, ValueType};
+use crate::wire::files::{FileError, FileFormat, Imported, read};
+
+const MAX_BYTES: usize = 1 << 20;
+
+const COLLAPSED: &str = "main;work (app.py:12) 3\nmain;work (app.py:12) 2\nmain 1\n";
+
+const PERF_SCRIPT: &str = "\
+# captured on : Mon Nov 23 10:00:00 2026
+node 11/12 [001] 5.123456:     250000 cpu-clock:uhppH: 
+\t    7f12 work+0x1f (/usr/bin/node)
+  app.c:7
+\t    7f00 main+0x2 (/usr/bin/node)
+
+node 11/12 [001] 5.223456:     250000 cpu-clock:uhppH: 
+\t    7f99 [unknown] (/lib/libc.so)
+
+sh 13 [000] 6.1:     1 page-faults: 
+\t  ffff8 do_page+0x1 ([kernel.kallsyms])
+";
+
+const CPU_PROFILE: &str = r#"{"nodes": [
+    {"id": 1, "callFrame": {"functionName": "(root)", "url": "", "lineNumber": -1}, "children": [2]},
+    {"id": 2, "callFrame": {"functionName": "main", "url": "file:///app.js", "lineNumber": 4}, "children": [3]},
+    {"id": 3, "callFrame": {"functionName": "", "url": "file:///app.js", "lineNumber": 9}, "hitCount": 1}
+], "samples": [2, 3, 3], "timeDeltas": [100, 10, 20], "startTime": 1000, "endTime": 1200}"#;
+
+const TRACE: &str = r#"{"traceEvents": [
+    {"name": "thread_name", "ph": "M", "pid": 1, "tid": 2, "args": {"name": "CrRendererMain"}},
+    {"name": "other", "ph": "X", "pid": 1, "tid": 2, "args": {"data": "text"}},
+    {"name": "Profile", "ph": "P", "id": "0x1", "pid": 1, "tid": 2, "args": {"data": {"startTime": 1000}}},
+    {"name": "ProfileChunk", "id": "0x1", "pid": 1, "tid": 3, "args": {"data": {"cpuProfile": {"nodes": [
+        {"id": 1, "callFrame": {"functionName": "(root)"}},
+        {"id": 2, "parent": 1, "callFrame": {"functionName": "main", "url": "https://x/app.js", "lineNumber": 4}}
+    ], "samples": [2, 2]}, "timeDeltas": [5, 10]}}},
+    {"name": "ProfileChunk", "id": "0x1", "pid": 1, "tid": 3, "args": {"data": {"cpuProfile": {"nodes": [
+        {"id": 3, "parent": 2, "callFrame": {"functionName": "work"}}
+    ], "samples": [3, 1]}, "timeDeltas": [20, 40]}}}
+], "metadata": {}}"#;
+
+const FIREFOX: &str = r#"{"meta": {"interval": 2, "startTime": 1000}, "threads": [{"name": "shop", "samples":
+    {"stack": [1, 0, null], "weight": [3, null, 1], "weightType": "samples", "length": 3},
+    "stackTable": {"frame": [0, 1], "prefix": [null, 0], "length": 2},
+    "frameTable": {"func": [0, 1], "line": [null, 7], "length": 2},
+    "funcTable": {"name": [0, 1], "fileName": [null, 2], "length": 2},
+    "stringArray": ["main", "work", "app.rs"]}]}"#;
+
+const SPEEDSCOPE: &str = r#"{"$schema": "https://www.speedscope.app/file-format-schema.json",
+    "shared": {"frames": [{"name": "main"}, {"name": "work", "file": "app.rb", "line": 3}]},
+    "profiles": [{"type": "sampled", "name": "t", "unit": "milliseconds", "startValue": 0, "endValue": 9,
+        "samples": [[0, 1], [0]], "weights": [4, 5]}]}"#;
+
+const GO_TEXT: &str = "goroutine profile: total 3\n3 @ 0x1 0x2\n#\t0x1\tmain.work+0x1\t/src/main.go:12\n";
+
+fn read_text(text: &str) -> Result<Imported, FileError> {
+    read(&Bytes::copy_from_slice(text.as_bytes()), MAX_BYTES)
+}
+
+/// `name:type:unit` and the sum of the values of each profile, and its samples as `root;leaf file:line`.
+fn told(imported: &Imported) -> Vec<(String, i64, Vec<String>)> {
+    let profiles = imported.profiles.iter().map(|imported| {
+        let profile = imported.columns.get();
+        let kind = profile.sample_types[0];
+        let stacks = (0..profile.sample_count()).map(|sample| {
+            let frames = profile.stack(sample).iter().rev().map(|location| {
+                let line = profile.lines_of(&profile.locations[*location as usize])[0];
+                let function = profile.functions[line.function as usize];
+                match function.file {
+                    "" => function.name.to_owned(),
+                    file => format!("{} {file}:{}", function.name, line.line),
+                }
+            });
+            frames.collect::<Vec<_>>().join(";")
+        });
+        (
+            format!("{}:{}:{}", imported.name, kind.kind, kind.unit),
+            profile.values.iter().sum(),
+            stacks.collect(),
+        )
+    });
+    profiles.collect()
+}
+
+fn one(kind: &str, total: i64, stacks: &[&str]) -> Vec<(String, i64, Vec<String>)> {
+    let stacks = stacks.iter().map(|stack| (*stack).to_owned()).collect();
+    vec![(kind.to_owned(), total, stacks)]
+}
+
+#[test]
+fn folded_stacks_have_files_and_lines_where_they_are_written() {
+    let imported = read_text(COLLAPSED).unwrap();
+    assert_eq!(imported.format, FileFormat::Collapsed);
+    let expected = one("process_cpu:samples:count", 6, &["main", "main;work app.py:12"]);
+    let mut found = told(&imported);
+    found[0].2.sort();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn each_event_of_perf_script_is_a_profile() {
+    let imported = read_text(PERF_SCRIPT).unwrap();
+    assert_eq!(imported.format, FileFormat::PerfScript);
+    let clock = ["node;main;work app.c:7", "node;[libc.so]"];
+    let mut expected = one("process_cpu:cpu:nanoseconds", 500_000, &clock);
+    expected.extend(one("page_faults:page-faults:count", 1, &["sh;do_page"]));
+    assert_eq!(told(&imported), expected);
+    let mappings = &imported.profiles[0].columns.get().mappings;
+    let files: Vec<&str> = mappings.iter().map(|mapping| mapping.file).collect();
+    assert_eq!(files, ["/usr/bin/node", "/lib/libc.so"]);
+}
+
+#[test]
+fn a_sample_of_v8_lasts_until_the_next() {
+    let imported = read_text(CPU_PROFILE).unwrap();
+    assert_eq!(imported.format, FileFormat::CpuProfile);
+    let stacks = ["main /app.js:5", "main /app.js:5;(anonymous) /app.js:10"];
+    assert_eq!(told(&imported), one("wall:wall:nanoseconds", 100_000, &stacks));
+    assert_eq!(imported.profiles[0].columns.get().values, [10_000, 90_000]);
+}
+
+#[test]
+fn the_profiles_of_a_trace_are_put_together_from_their_chunks() {
+    let imported = read_text(TRACE).unwrap();
+    assert_eq!(imported.format, FileFormat::ChromeTrace);
+    let main = "main https://x/app.js:5";
+    let stacks = [main, &format!("{main};work")];
+    assert_eq!(told(&imported), one("wall:wall:nanoseconds", 70_000, &stacks));
+    let list = TRACE
+        .replace("{\"traceEvents\": [", "[")
+        .replace("], \"metadata\": {}}", "]");
+    assert_eq!(told(&read_text(&list).unwrap()), told(&imported));
+    let error = read_text(r#"{"traceEvents": []}"#).unwrap_err().to_string();
+    assert!(error.contains("no CPU profile"), "{error}");
+}
+
+#[test]
+fn samples_of_firefox_stand_for_the_interval() {
+    let imported = read_text(FIREFOX).unwrap();
+    assert_eq!(imported.format, FileFormat::Firefox);
+    let stacks = ["shop;main", "shop;main;work app.rs:7"];
+    assert_eq!(told(&imported), one("process_cpu:cpu:nanoseconds", 8_000_000, &stacks));
+    let gecko = FIREFOX.replace(
+        "\"stackTable\": {\"frame\": [0, 1], \"prefix\": [null, 0], \"length\": 2},",
+        "",
+    );
+    let error = read_text(&gecko.replace("app.rs", "stackTable"))
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("`stackTable` is missing"), "{error}");
+}
+
+#[test]
+fn formats_of_ingest_are_recognised_and_keep_their_units() {
+    let imported = read_text(SPEEDSCOPE).unwrap();
+    assert_eq!(imported.format, FileFormat::Speedscope);
+    let mut found = told(&imported);
+    found[0].2.sort();
+    assert_eq!(
+        found,
+        one(
+            "process_cpu:cpu:nanoseconds",
+            9_000_000,
+            &["main", "main;work app.rb:3"]
+        )
+    );
+    let counts = SPEEDSCOPE.replace("milliseconds", "none");
+    assert_eq!(told(&read_text(&counts).unwrap())[0].0, "process_cpu:samples:count");
+    let text = read_text(GO_TEXT).unwrap();
+    assert_eq!(text.format, FileFormat::GoText);
+    assert_eq!(told(&text), one(":goroutine:count", 3, &["main.work /src/main.go:12"]));
+}
+
+/// A profile with one sample as pprof.
+fn pprof_bytes() -> Vec<u8> {
+    let mut builder = Builder::new(Profile {
+        sample_types: vec![ValueType {
+            kind: "cpu",
+            unit: "nanoseconds",
+        }],
+        ..Profile::default()
+    });
+    let stack = ["work", "main"].map(|name| builder.named(name));
+    builder.sample(stack, [], &[7]);
+    pprof::encode(&builder.finish())
+}
+
+#[test]
+fn pprof_is_kept_as_it_came() {
+    for bytes in [pprof_bytes(), pprof::gzip(&pprof_bytes())] {
+        let bytes = Bytes::from(bytes);
+        let imported = read(&bytes, MAX_BYTES).unwrap();
+        assert_eq!(imported.format, FileFormat::Pprof);
+        assert_eq!(imported.profiles[0].pprof.as_ref(), Some(&bytes));
+        assert_eq!(told(&imported), one(":cpu:nanoseconds", 7, &["main;work"]));
+    }
+}
+
+#[test]
+fn what_is_no_profile_is_said_in_words() {
+    for (bytes, expected) in [
+        (&b""[..], "the file is empty"),
+        (b"PERFILE2\0", "import the output of `perf script -i FILE`"),
+        (b"Nettrace\x14", "dotnet-trace convert"),
+        (b"<html></html>", "this is HTML"),
+        (b"Notes of today\n", "(it begins with `Notes of today`)"),
+        (b"{\"a\": 1}", "(it begins with `{\"a\": 1}`)"),
+        (b"\xff\xfe\0", "this is no profile that is known"),
+        (
+            b"\x0a\x04\x08\x01",
+            "cannot read the file as pprof: malformed profile at byte",
+        ),
+        (b"main 1\nmain x\n", "this is no profile that is known"),
+        (b"\x1f\x8b\x08", "corrupt gzip"),
+        (b"FLR\0\0", "cannot read the file as JFR"),
+    ] {
+        let error = read(&Bytes::from_static(bytes), MAX_BYTES).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    let error = read_text(&PERF_SCRIPT.replace("sh 13", "sh x"))
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "cannot read the file as perf script: line 10: it is not the first line of a sample"
+    );
+    let error = read_text(&CPU_PROFILE.replace("\"children\": [3]", "\"children\": [2]")).unwrap_err();
+    assert!(error.to_string().ends_with("node 2 is called by itself"), "{error}");
+    let bomb = pprof::gzip(&vec![b'a'; MAX_BYTES + 1]);
+    let error = read(&bomb.into(), MAX_BYTES).unwrap_err().to_string();
+    assert_eq!(error, "profile exceeds 1048576 bytes uncompressed");
+}
+
+/// Numbers that are the same in every run.
+fn next(state: &mut u64) -> usize {
+    *state = state
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407);
+    (*state >> 33) as usize
+}
+
+#[test]
+fn a_thousand_changed_files_of_each_format_are_profiles_or_errors() {
+    let seeds =
+        [COLLAPSED, PERF_SCRIPT, CPU_PROFILE, TRACE, FIREFOX, SPEEDSCOPE, GO_TEXT].map(|text| text.as_bytes().to_vec());
+    let jfr = concat!(env!("CARGO_MANIFEST_DIR"), "/integration/fixtures/jfr/small.jfr");
+    let jfr = pprof::gunzip(&std::fs::read(jfr).unwrap().into(), MAX_BYTES).unwrap();
+    let seeds = seeds.into_iter().chain([pprof_bytes(), jfr.to_vec()]);
+    let mut state = 1;
+    for (format, seed) in seeds.enumerate() {
+        let mut read_well = 0;
+        for change in 0..1000 {
+            let mut bytes = seed.clone();
+            for _ in 0..=next(&mut state) % 4 {
+                let place = next(&mut state) % bytes.len().max(1);
+                match next(&mut state) % 5 {
+                    0 if !bytes.is_empty() => bytes[place] = next(&mut state) as u8,
+                    1 if bytes.len() > 1 => bytes.truncate(bytes.len() - place / 8),
+                    2 if !bytes.is_empty() => {
+                        bytes.remove(place);
+                    }
+                    3 => bytes.insert(place, b"019,:;[]{}\" \n"[next(&mut state) % 13]),
+                    _ => bytes.extend_from_within(place..),
+                }
+            }
+            let Ok(imported) = read(&bytes.into(), MAX_BYTES) else {
+                continue;
+            };
+            read_well += 1;
+            for profile in imported.profiles {
+                let columns = profile.columns.get();
+                let encoded = pprof::encode(columns);
+                assert_eq!(
+                    pprof::decode(&encoded).as_ref(),
+                    Ok(columns),
+                    "change {change} of seed {format}"
+                );
+                assert!(profile.columns.bytes() < MAX_BYTES, "change {change} of seed {format}");
+            }
+        }
+        assert!(read_well > 0, "no changed file of seed {format} is a profile");
+    }
+}

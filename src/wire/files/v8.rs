@@ -1,0 +1,176 @@
+//! CPU profiles of V8: nodes with their parents, the node of each sample, and the times between samples.
+//!
+//! In: nodes and samples, out of a `.cpuprofile` or a trace. Out: stacks with wall time: a sample lasts until the next.
+
+use hashbrown::HashMap;
+use serde::Deserialize;
+
+use crate::profile::call_tree::{CallTree, Calls, NodeId, Room, Size, TooMany};
+use crate::wire::files::imported::{ImportedProfile, Meaning};
+
+/// A function, as V8 names it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CallFrame {
+    #[serde(default)]
+    pub function_name: String,
+    #[serde(default)]
+    pub url: String,
+    /// Line at which the function begins, from 0.
+    #[serde(default)]
+    pub line_number: Option<i64>,
+}
+
+/// A call with its callers.
+pub(super) struct Node {
+    pub id: u64,
+    pub parent: Option<u64>,
+    pub frame: CallFrame,
+    /// Samples that were taken here.
+    pub hits: i64,
+}
+
+/// What is wrong with a profile.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum V8Error {
+    #[error(transparent)]
+    TooMany(#[from] TooMany),
+    #[error("node {0} is called by itself")]
+    Circle(u64),
+    #[error("node {0} occurs twice")]
+    Twice(u64),
+    #[error("there is no node {0}")]
+    NoNode(u64),
+}
+
+/// A profile of one thread. Times are microseconds.
+#[derive(Default)]
+pub(super) struct V8Profile {
+    pub nodes: Vec<Node>,
+    /// The node in which each sample was taken.
+    pub samples: Vec<u64>,
+    /// For each sample the time since the one before it.
+    pub deltas: Vec<f64>,
+    pub start: f64,
+    pub end: f64,
+}
+
+impl V8Profile {
+    /// The stacks as a profile; `None` when there is no sample.
+    pub(super) fn finish(&self) -> Result<Option<ImportedProfile>, V8Error> {
+        let mut calls = Tree::new(&self.nodes)?;
+        let is_timed = !self.samples.is_empty() && self.samples.len() == self.deltas.len();
+        if is_timed {
+            for (sample, nanos) in self.samples.iter().zip(self.lengths()) {
+                calls.add(*sample, nanos)?;
+            }
+        } else if self.samples.is_empty() {
+            for node in self.nodes.iter().filter(|node| node.hits > 0) {
+                calls.add(node.id, node.hits)?;
+            }
+        } else {
+            for sample in &self.samples {
+                calls.add(*sample, 1)?;
+            }
+        }
+        let (name, kind, unit) = if is_timed {
+            ("wall", "wall", "nanoseconds")
+        } else {
+            ("process_cpu", "samples", "count")
+        };
+        let meaning = Meaning {
+            name,
+            kind,
+            unit,
+            duration_nanos: nanos(self.end - self.start).max(0),
+            ..Meaning::default()
+        };
+        Ok(ImportedProfile::of_tree(calls.tree, meaning)?)
+    }
+
+    /// Nanoseconds from each sample to the next, and from the last to the end. A sample that says it is before the one
+    /// before it lasts no time.
+    fn lengths(&self) -> Vec<i64> {
+        let mut time = self.start;
+        let mut last = f64::MIN;
+        let mut times: Vec<f64> = Vec::with_capacity(self.deltas.len() + 1);
+        for delta in &self.deltas {
+            time += delta;
+            last = last.max(time);
+            times.push(last);
+        }
+        times.push(self.end.max(last));
+        times.windows(2).map(|pair| nanos(pair[1] - pair[0])).collect()
+    }
+}
+
+fn nanos(micros: f64) -> i64 {
+    (micros * 1e3).round() as i64
+}
+
+/// Calls of a profile as a tree.
+struct Tree<'a> {
+    nodes: &'a [Node],
+    /// Index of each node by its id.
+    indices: HashMap<u64, usize>,
+    /// For each node that was asked for: its call.
+    known: Vec<Option<NodeId>>,
+    tree: CallTree,
+}
+
+impl<'a> Tree<'a> {
+    fn new(nodes: &'a [Node]) -> Result<Self, V8Error> {
+        let mut indices = HashMap::with_capacity(nodes.len());
+        for (index, node) in nodes.iter().enumerate() {
+            if indices.insert(node.id, index).is_some() {
+                return Err(V8Error::Twice(node.id));
+            }
+        }
+        Ok(Self {
+            nodes,
+            indices,
+            known: vec![None; nodes.len()],
+            tree: CallTree::new(Room::new(Size::MOST)),
+        })
+    }
+
+    fn add(&mut self, id: u64, value: i64) -> Result<(), V8Error> {
+        let node = self.call(id)?;
+        Ok(self.tree.add(node, value)?)
+    }
+
+    fn call(&mut self, id: u64) -> Result<NodeId, V8Error> {
+        // The nodes from here to the first caller that is known.
+        let mut path = Vec::new();
+        let mut next = Some(id);
+        let mut node = self.tree.root();
+        while let Some(id) = next {
+            let index = *self.indices.get(&id).ok_or(V8Error::NoNode(id))?;
+            if let Some(known) = self.known[index] {
+                node = known;
+                break;
+            }
+            if path.len() >= self.nodes.len() {
+                return Err(V8Error::Circle(id));
+            }
+            path.push(index);
+            next = self.nodes[index].parent;
+        }
+        for index in path.into_iter().rev() {
+            let frame = &self.nodes[index].frame;
+            // The root is no function.
+            if frame.function_name != "(root)" {
+                let name = match frame.function_name.as_str() {
+                    "" => "(anonymous)",
+                    name => name,
+                };
+                let file = frame.url.strip_prefix("file://").unwrap_or(&frame.url);
+                let line = frame.line_number.map_or(0, |line| line.saturating_add(1).max(0));
+                let frame = self.tree.frame(name, file, line)?;
+                node = self.tree.call_frame(node, frame)?;
+            }
+            self.known[index] = Some(node);
+        }
+        Ok(node)
+    }
+}
