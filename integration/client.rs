@@ -191,9 +191,21 @@ async fn files_are_uploaded_and_a_refused_one_is_named() {
             _ => unreachable!(),
         }
     };
-    let refused = upload::upload(&arguments("shop"), |_| {}).await.unwrap();
-    assert_eq!(refused.len(), 1);
-    assert_eq!(refused[0].0, PathBuf::from("/none"));
+    let refused = |service: &'static str| {
+        let arguments = arguments(service);
+        async move {
+            let mut refused = Vec::new();
+            let sent = upload::upload(&arguments, |sent| {
+                refused.extend(sent.result.err().map(|error| (sent.path, format!("{error:#}"))));
+            });
+            sent.await.unwrap();
+            refused.sort();
+            refused
+        }
+    };
+    let some = refused("shop").await;
+    assert_eq!(some.len(), 1);
+    assert_eq!(some[0].0, PathBuf::from("/none"));
     let mut names: Vec<String> = seen
         .profiles
         .lock()
@@ -209,10 +221,48 @@ async fn files_are_uploaded_and_a_refused_one_is_named() {
             r#"{__name__="process_cpu", service_name="shop"}"#
         ]
     );
-    let refused = upload::upload(&arguments("refused"), |_| {}).await.unwrap();
-    assert_eq!(refused.len(), 3);
-    assert!(format!("{:#}", refused[0].1).ends_with("series 0: out of the ingestion window"));
+    let all = refused("refused").await;
+    assert_eq!(all.len(), 3);
+    assert!(all[1].1.ends_with("series 0: out of the ingestion window"), "{all:?}");
     assert!(upload::run(arguments("refused")).await.is_err());
+}
+
+#[tokio::test]
+async fn a_folder_is_imported_whatever_the_formats_in_it_are() {
+    let seen = Seen::default();
+    let url = start(seen.clone()).await;
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("more")).unwrap();
+    let node = r#"{"nodes": [{"id": 1, "callFrame": {"functionName": "main"}}], "samples": [1, 1],
+        "timeDeltas": [0, 7], "startTime": 0, "endTime": 9}"#;
+    for (name, content) in [
+        ("shop.folded", "main;work 3\n"),
+        ("more/web.cpuprofile", node),
+        ("more/notes.txt", "Notes of today"),
+    ] {
+        std::fs::write(folder.path().join(name), content).unwrap();
+    }
+    let Command::Upload(args) = parse(&["import", folder.path().to_str().unwrap(), "--url", &url]) else {
+        unreachable!()
+    };
+    let error = upload::run(args).await.unwrap_err().to_string();
+    assert_eq!(error, "1 of 3 files were refused");
+    let mut found: Vec<(String, i64)> = Vec::new();
+    for raw in seen.profiles.lock().unwrap().iter() {
+        let plain = pprof::gunzip(&raw.pprof, 1 << 20).unwrap();
+        let profile = pprof::decode(&plain).unwrap();
+        assert!(profile.time_nanos > 0, "a profile without a time gets the present");
+        found.push((raw.labels.to_string(), profile.values.iter().sum()));
+    }
+    found.sort();
+    let label = |text: &str| text.to_owned();
+    assert_eq!(
+        found,
+        [
+            (label(r#"{__name__="process_cpu", service_name="shop"}"#), 3),
+            (label(r#"{__name__="wall", service_name="web"}"#), 9_000)
+        ]
+    );
 }
 
 #[tokio::test]

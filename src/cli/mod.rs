@@ -4,11 +4,13 @@
 //! line itself was wrong. Each command has a file; code that combines the layers below is in `app`.
 
 pub(crate) mod completions;
+mod content;
 pub(crate) mod convert;
 pub(crate) mod diagnostics;
 mod diff;
 pub mod flamegraph;
 pub(crate) mod fmt;
+mod folder;
 pub(crate) mod man;
 mod output;
 pub(crate) mod record;
@@ -96,7 +98,8 @@ pub enum Command {
     Flamegraph(flamegraph::FlamegraphArgs),
     /// Profile a command, a process or the whole machine into a file.
     Record(record::RecordArgs),
-    /// Send pprof files to a server.
+    /// Send files of profilers to a server, and folders of them.
+    #[command(visible_alias = "import")]
     Upload(upload::UploadArgs),
     /// Check configuration files without running them.
     Validate(validate::ValidateArgs),

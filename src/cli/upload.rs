@@ -1,7 +1,7 @@
-//! `alluvium upload`: sends pprof files to a server, one push for each file.
+//! `alluvium upload`, also `alluvium import`: sends files of profilers to a server, one push for each file.
 //!
-//! Each file is parsed and checked before it is sent, so that an error names the file. Errors of the server are
-//! reported too, and the other files are still sent. A progress bar is shown on a terminal.
+//! Each file is recognised by its contents, read and checked before it is sent, so that an error names the file. Errors
+//! of the server are reported too, and the other files are still sent. A progress bar is shown on a terminal.
 
 use std::path::{Path, PathBuf};
 
@@ -13,13 +13,15 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::cli::remote::{ServerArgs, call_error};
 use crate::cli::time;
+use crate::cli::{content, folder};
 use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
 use crate::profile::pprof::{self, Profile};
-use crate::profile::{Labels, RawProfile};
+use crate::profile::{Labels, RawProfile, format};
+use crate::wire::files::{self, FileFormat, ImportedProfile};
 use crate::wire::push::PushClient;
 
-/// Maximum uncompressed size of a profile: 256 MiB. The server has its own, smaller limit.
-const MAX_PROFILE_BYTES: usize = 256 << 20;
+/// Maximum uncompressed size of a file: 256 MiB. The server has its own, smaller limit.
+const MAX_FILE_BYTES: usize = 256 << 20;
 /// Number of concurrent uploads.
 const IN_FLIGHT: usize = 4;
 
@@ -27,118 +29,187 @@ const IN_FLIGHT: usize = 4;
 #[derive(Debug, Clone, Args)]
 #[command(
     after_help = "Examples:\n  alluvium upload cpu.pb.gz --label service_name=shop --label region=eu\n  \
+                        alluvium upload profiles/ perf.txt app.cpuprofile --label service_name=shop\n  \
                         alluvium upload profiles/*.pb.gz --label service_name=shop --override-timestamp now-5m"
 )]
 pub struct UploadArgs {
-    /// pprof files, gzip-compressed or not.
+    /// Files of profilers, gzip-compressed or not, and folders of them.
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
     /// Name of the profiles (`__name__`): process_cpu, memory, ...; by default from the sample types.
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Label of the series; may be given many times. `service_name` is the name of the file's program unless it is
-    /// among them.
+    /// Label of the series; may be given many times. `service_name` is the name of the file's program, or else of the
+    /// file, unless it is among them.
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = parse_label)]
     pub labels: Vec<(String, String)>,
-    /// Time to give the profiles instead of their own: `now`, `now-5m`, RFC 3339, or a Unix time.
+    /// Time to give the profiles instead of their own: `now`, `now-5m`, RFC 3339, or a Unix time. Profiles without a
+    /// time get the present.
     #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "now")]
     pub override_timestamp: Option<String>,
     #[command(flatten)]
     pub server: ServerArgs,
 }
 
+/// What became of a file of the command line.
+#[derive(Debug)]
+pub struct Sent {
+    pub path: PathBuf,
+    /// What the file was, a line a profile, or why it was not sent.
+    pub result: anyhow::Result<Vec<String>>,
+}
+
 /// Sends the files; fails when one was refused.
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "says what became of each file")]
-pub async fn run(args: UploadArgs) -> anyhow::Result<()> {
+pub async fn run(mut args: UploadArgs) -> anyhow::Result<()> {
+    args.files = folder::files(&args.files)?;
     // The bar is hidden when standard error is not a terminal.
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} {wide_msg}")?;
     let bar = ProgressBar::new(args.files.len() as u64).with_style(style);
-    let refused = upload(&args, |path| {
-        bar.set_message(path.display().to_string());
+    let mut refused = 0;
+    upload(&args, |sent| {
+        let path = sent.path.display();
+        bar.set_message(path.to_string());
+        bar.suspend(|| match &sent.result {
+            Ok(lines) => {
+                for line in lines {
+                    println!("{path}: {line}");
+                }
+            }
+            Err(error) => {
+                refused += 1;
+                eprintln!("{path}: {error:#}");
+            }
+        });
         bar.inc(1);
     })
-    .await;
+    .await?;
     bar.finish_and_clear();
-    let refused = refused?;
-    for (path, error) in &refused {
-        eprintln!("{}: {error:#}", path.display());
-    }
     let count = args.files.len();
-    println!(
-        "uploaded {} of {count} files to {}",
-        count - refused.len(),
-        args.server.url
-    );
-    if !refused.is_empty() {
-        bail!("{} of {count} files were refused", refused.len());
+    println!("uploaded {} of {count} files to {}", count - refused, args.server.url);
+    if refused > 0 {
+        bail!("{refused} of {count} files were refused");
     }
     Ok(())
 }
 
-/// Sends the files, calls `done` after each, and returns the refused files with the reason, in the order of the
-/// arguments.
-pub async fn upload(args: &UploadArgs, mut done: impl FnMut(&Path)) -> anyhow::Result<Vec<(PathBuf, anyhow::Error)>> {
+/// Sends the files, and calls `done` after each, in the order in which they are done.
+pub async fn upload(args: &UploadArgs, mut done: impl FnMut(Sent)) -> anyhow::Result<()> {
+    let now_ms = time::now_ms();
     let time_nanos = match &args.override_timestamp {
         Some(text) => {
-            let ms = time::parse(text, time::now_ms()).context("--override-timestamp")?;
-            Some(ms.saturating_mul(1_000_000))
+            let ms = time::parse(text, now_ms).context("--override-timestamp")?;
+            Time::Of(ms.saturating_mul(1_000_000))
         }
-        None => None,
+        None => Time::OwnOr(now_ms.saturating_mul(1_000_000)),
     };
     let client = PushClient::new(args.server.caller().await?);
-    let sends = args.files.iter().enumerate().map(|(index, path)| {
+    let sends = args.files.iter().map(|path| {
         let client = &client;
         async move {
             let sent = async {
-                let packed = tokio::fs::read(path).await.context("cannot read the file")?;
-                let profile = prepare(packed.into(), args, time_nanos)?;
-                client.push(&[profile]).await.map_err(call_error)?;
-                anyhow::Ok(())
+                let content = content::read(path, MAX_FILE_BYTES).await?;
+                let (profiles, lines) = prepare(path, &content, args, time_nanos)?;
+                client.push(&profiles).await.map_err(call_error)?;
+                anyhow::Ok(lines)
             };
-            (index, path, sent.await)
+            Sent {
+                result: sent.await,
+                path: path.clone(),
+            }
         }
     });
     let mut results = futures::stream::iter(sends).buffer_unordered(IN_FLIGHT);
-    let mut refused = Vec::new();
-    while let Some((index, path, result)) = results.next().await {
-        done(path);
-        if let Err(error) = result {
-            refused.push((index, path.clone(), error));
-        }
+    while let Some(sent) = results.next().await {
+        done(sent);
     }
-    refused.sort_by_key(|(index, _, _)| *index);
-    Ok(refused.into_iter().map(|(_, path, error)| (path, error)).collect())
+    Ok(())
 }
 
-/// Checks a file's contents and adds labels.
-fn prepare(packed: Bytes, args: &UploadArgs, time_nanos: Option<i64>) -> anyhow::Result<RawProfile> {
-    let plain = pprof::gunzip(&packed, MAX_PROFILE_BYTES)?;
-    let mut profile = pprof::decode(&plain)?;
-    let name = match &args.name {
-        Some(name) => name.as_str(),
-        None => name_of(&profile)?,
+/// Times of profiles in Unix nanoseconds.
+#[derive(Debug, Clone, Copy)]
+enum Time {
+    /// This one, whatever their own is.
+    Of(i64),
+    /// Their own; this one for those without.
+    OwnOr(i64),
+}
+
+/// Reads a file and adds labels; a line says what each profile is.
+fn prepare(
+    path: &Path,
+    content: &Bytes,
+    args: &UploadArgs,
+    time: Time,
+) -> anyhow::Result<(Vec<RawProfile>, Vec<String>)> {
+    let imported = files::read(content, MAX_FILE_BYTES)?;
+    let (mut profiles, mut lines) = (Vec::new(), Vec::new());
+    for mut profile in imported.profiles {
+        let labels = labels(path, &profile, args.name.as_deref(), &args.labels)?;
+        lines.push(line(imported.format, &profile));
+        let own = profile.columns.get().time_nanos;
+        let wanted = match time {
+            Time::Of(time) => time,
+            Time::OwnOr(time) if own == 0 => time,
+            Time::OwnOr(_) => own,
+        };
+        if wanted != own {
+            profile.columns.change(|profile| profile.time_nanos = wanted);
+            profile.pprof = None;
+        }
+        let encoded = || pprof::gzip(&pprof::encode(profile.columns.get())).into();
+        profiles.push(RawProfile {
+            labels,
+            id: uuid::Uuid::new_v4().to_string().into(),
+            pprof: profile.pprof.clone().unwrap_or_else(encoded),
+        });
+    }
+    Ok((profiles, lines))
+}
+
+/// The labels of a profile of the file at `path`.
+pub(super) fn labels(
+    path: &Path,
+    profile: &ImportedProfile,
+    name: Option<&str>,
+    given: &[(String, String)],
+) -> anyhow::Result<Labels> {
+    let columns = profile.columns.get();
+    let name = match (name, profile.name.as_str()) {
+        (Some(name), _) => name,
+        (None, "") => name_of(columns)?,
+        (None, name) => name,
     };
-    let service = profile.mappings.first().map_or("", |mapping| mapping.file);
-    let service = service.rsplit('/').next().unwrap_or(service);
-    let given = args.labels.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    let labels = Labels::from_pairs(
+    // Of pprof the first binary is the program; those of other formats are in no order.
+    let program = columns.mappings.first().filter(|_| profile.pprof.is_some());
+    let program = program.map_or("", |mapping| mapping.file);
+    let program = program.rsplit('/').next().unwrap_or(program);
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    let service = match program {
+        "" => file.split('.').next().unwrap_or_default(),
+        program => program,
+    };
+    let pairs = profile.labels.iter().chain(given);
+    let pairs = pairs.map(|(name, value)| (name.as_str(), value.as_str()));
+    Ok(Labels::from_pairs(
         [(SERVICE_NAME, service)]
             .into_iter()
-            .chain(given)
+            .chain(pairs)
             .chain([(PROFILE_NAME, name)]),
-    );
-    let pprof = match time_nanos {
-        Some(time_nanos) => {
-            profile.time_nanos = time_nanos;
-            pprof::gzip(&pprof::encode(&profile)).into()
-        }
-        None => packed,
-    };
-    Ok(RawProfile {
-        labels,
-        id: uuid::Uuid::new_v4().to_string().into(),
-        pprof,
-    })
+    ))
+}
+
+/// What a profile is: format, number of samples, and the sum of each sample type.
+fn line(format: FileFormat, profile: &ImportedProfile) -> String {
+    let profile = profile.columns.get();
+    let width = profile.sample_types.len().max(1);
+    let totals = profile.sample_types.iter().enumerate().map(|(index, kind)| {
+        let values = profile.values.iter().skip(index).step_by(width);
+        let total = values.fold(0, |total: i64, value| total.saturating_add(*value));
+        format!("{} in {} {}", kind.kind, kind.unit, format::value(total, kind.unit))
+    });
+    let totals: Vec<String> = totals.collect();
+    format!("{format}, {} samples, {}", profile.sample_count(), totals.join(", "))
 }
 
 /// The name of a profile from its sample types, by the rules of `/ingest`: `wall`, else the first type that contains
@@ -198,31 +269,52 @@ mod tests {
         std::fs::read(format!("{folder}{name}")).unwrap().into()
     }
 
+    /// Labels and bytes of the one profile of a file.
+    fn one(name: &str, content: Bytes, args: &UploadArgs, time: Time) -> anyhow::Result<RawProfile> {
+        let (mut profiles, _) = prepare(Path::new(name), &content, args, time)?;
+        assert_eq!(profiles.len(), 1);
+        Ok(profiles.remove(0))
+    }
+
     #[test]
     fn name_and_service_are_told_from_the_profile_unless_given() {
+        let own = Time::OwnOr(1);
         let cpu = fixture("go-cpu.pb.gz");
-        let profile = prepare(cpu.clone(), &args(&[]), None).unwrap();
+        let profile = one("x.pb.gz", cpu.clone(), &args(&[]), own).unwrap();
         assert_eq!(
             profile.labels.to_string(),
             r#"{__name__="process_cpu", service_name="busy"}"#
         );
         assert_eq!(profile.pprof, cpu);
         let given = args(&["--name", "x", "--label", "service_name=shop", "--label", "a=b=c"]);
-        let profile = prepare(cpu, &given, None).unwrap();
+        let profile = one("x.pb.gz", cpu, &given, own).unwrap();
         assert_eq!(
             profile.labels.to_string(),
             r#"{__name__="x", a="b=c", service_name="shop"}"#
         );
-        let heap = prepare(fixture("go-allocs.pb.gz"), &args(&[]), None).unwrap();
+        let heap = one("x.pb.gz", fixture("go-allocs.pb.gz"), &args(&[]), own).unwrap();
         assert_eq!(heap.labels.get(PROFILE_NAME), Some("memory"));
-        let error = prepare(fixture("go-mutex.pb.gz"), &args(&[]), None).unwrap_err();
+        let error = one("x.pb.gz", fixture("go-mutex.pb.gz"), &args(&[]), own).unwrap_err();
         assert!(error.to_string().contains("--name mutex"), "{error}");
+    }
+
+    #[test]
+    fn a_file_of_another_format_is_named_after_itself_and_said_what_it_is() {
+        let folded = Bytes::from_static(b"main;work 3\nmain 1\n");
+        let (profiles, lines) = prepare(Path::new("a/shop.folded"), &folded, &args(&[]), Time::OwnOr(9)).unwrap();
+        assert_eq!(lines, ["folded stacks, 2 samples, samples in count 4"]);
+        assert_eq!(
+            profiles[0].labels.to_string(),
+            r#"{__name__="process_cpu", service_name="shop"}"#
+        );
+        let plain = pprof::gunzip(&profiles[0].pprof, 1 << 20).unwrap();
+        assert_eq!(pprof::decode(&plain).unwrap().time_nanos, 9);
     }
 
     #[test]
     fn the_time_is_overridden_and_nothing_else() {
         let cpu = fixture("go-cpu.pb.gz");
-        let changed = prepare(cpu.clone(), &args(&[]), Some(5)).unwrap();
+        let changed = one("x.pb.gz", cpu.clone(), &args(&[]), Time::Of(5)).unwrap();
         let (before, after) = (
             pprof::gunzip(&cpu, 1 << 20).unwrap(),
             pprof::gunzip(&changed.pprof, 1 << 20).unwrap(),
@@ -234,8 +326,11 @@ mod tests {
 
     #[test]
     fn what_is_no_profile_is_refused_before_it_is_sent() {
-        let error = prepare(Bytes::from_static(b"<html>"), &args(&[]), None).unwrap_err();
-        assert!(error.to_string().starts_with("malformed profile at byte 1"), "{error}");
+        let error = one("x.pb.gz", Bytes::from_static(b"<html>"), &args(&[]), Time::Of(5)).unwrap_err();
+        assert!(
+            error.to_string().starts_with("this is HTML, which is not read"),
+            "{error}"
+        );
         assert!(parse_label("novalue").is_err());
     }
 
@@ -246,9 +341,15 @@ mod tests {
         std::fs::write(&text, "text").unwrap();
         let mut args = args(&["--url", "http://127.0.0.1:1"]);
         args.files = vec![folder.path().join("missing"), text];
-        let mut seen = 0;
-        let refused = upload(&args, |_| seen += 1).await.unwrap();
-        assert_eq!((seen, refused.len()), (2, 2));
-        assert!(format!("{:#}", refused[0].1).contains("cannot read the file"));
+        let mut refused = Vec::new();
+        upload(&args, |sent| refused.extend(sent.result.err())).await.unwrap();
+        let mut refused: Vec<String> = refused.iter().map(|error| format!("{error:#}")).collect();
+        refused.sort();
+        assert_eq!(refused.len(), 2);
+        assert!(refused[0].starts_with("cannot read the file"), "{refused:?}");
+        assert!(
+            refused[1].starts_with("this is no profile that is known"),
+            "{refused:?}"
+        );
     }
 }
