@@ -53,7 +53,13 @@ async fn push(State(seen): State<Seen>, body: Bytes) -> Response {
 async fn merge_profile(State(seen): State<Seen>, headers: HeaderMap, body: Bytes) -> Response {
     let ask: querier::SelectMergeProfileRequest = connect::decode(Codec::Proto, body).unwrap();
     let tenant = headers.get("x-scope-orgid").and_then(|value| value.to_str().ok());
-    let question = format!("{} {} {tenant:?}", ask.profile_type_id, ask.label_selector);
+    let mut question = format!("{} {} {tenant:?}", ask.profile_type_id, ask.label_selector);
+    if let Some(pgo) = ask.stack_trace_selector.and_then(|selector| selector.go_pgo) {
+        question.push_str(&format!(
+            " for Go, {} locations, {}",
+            pgo.keep_locations, pgo.aggregate_callees
+        ));
+    }
     seen.questions.lock().unwrap().push(question);
     if ask.label_selector.contains("nobody") {
         return Bytes::new().into_response();
@@ -154,14 +160,35 @@ async fn top_prints_the_merged_profile_of_the_question() {
     };
     let text = top::table(&ask(r#"cpu{service_name=~"shop.*"}"#)).await.unwrap();
     assert!(
-        text.starts_with("Type: process_cpu:cpu:nanoseconds:cpu:nanoseconds\n"),
+        text.starts_with("File: busy\n") && text.contains("\nType: cpu\n"),
         "{text}"
     );
-    assert!(text.contains(" sort.partition_func\n"), "{text}");
+    assert!(text.contains("  sort.partition_func\n"), "{text}");
     let question = r#"process_cpu:cpu:nanoseconds:cpu:nanoseconds {service_name=~"shop.*"} Some("acme")"#;
     assert_eq!(*seen.questions.lock().unwrap(), [question]);
     let error = top::table(&ask(r#"cpu{a="nobody"}"#)).await.unwrap_err().to_string();
     assert!(error.starts_with("no samples of process_cpu"), "{error}");
+}
+
+#[tokio::test]
+async fn a_merge_for_the_compiler_of_go_says_what_to_keep() {
+    let seen = Seen::default();
+    let url = start(seen.clone()).await;
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("default.pgo");
+    let output = tokio::process::Command::new(env!("CARGO_BIN_EXE_alluvium"))
+        .args(["pgo", "{a=\"b\"}", "--url", &url, "--keep-locations", "7", "-o"])
+        .arg(&out)
+        .output()
+        .await
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{errors}");
+    let question = r#"process_cpu:cpu:nanoseconds:cpu:nanoseconds {a="b"} None for Go, 7 locations, true"#;
+    assert_eq!(*seen.questions.lock().unwrap(), [question]);
+    let plain = pprof::gunzip(&std::fs::read(&out).unwrap().into(), 1 << 20).unwrap();
+    let profile = pprof::decode(&plain).unwrap();
+    assert!(profile.functions.iter().any(|function| function.start_line > 0));
 }
 
 #[tokio::test]

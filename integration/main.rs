@@ -22,6 +22,7 @@ mod docs;
 mod ebpf;
 mod ebpf_rights;
 mod ebpf_strangers;
+mod files;
 mod fuzzing;
 #[cfg(feature = "server")]
 mod go_target;

@@ -1,6 +1,7 @@
-//! `alluvium flamegraph`: draws stored profiles as one SVG file that any browser opens.
+//! `alluvium flamegraph`: draws stored profiles, or files of any format, as one SVG file that any browser opens.
 //!
-//! Requests the flame graph with files and lines from the server, draws it locally, and writes the file atomically.
+//! Requests the flame graph with files and lines from the server, or makes it of files, draws it locally, and writes
+//! the file atomically.
 
 use std::path::PathBuf;
 
@@ -8,9 +9,10 @@ use anyhow::Context;
 use clap::Args;
 
 use crate::cli::output;
-use crate::cli::remote::{QueryArgs, ServerArgs, call_error};
+use crate::cli::remote::call_error;
+use crate::cli::source::SourceArgs;
 use crate::cli::time::{self, now_ms};
-use crate::profile::flamegraph::{SvgOptions, svg};
+use crate::profile::flamegraph::{SvgOptions, Tree, svg};
 use crate::profile::selector;
 use crate::wire::querier::QuerierClient;
 
@@ -18,11 +20,12 @@ use crate::wire::querier::QuerierClient;
 #[derive(Debug, Clone, Args)]
 #[command(
     after_help = "Examples:\n  alluvium flamegraph 'cpu{service_name=\"shop\"}' --from now-15m -o shop.svg\n  \
-                        alluvium flamegraph '{region=\"eu\"}' --type inuse --max-nodes 2000 -o - > heap.svg"
+                        alluvium flamegraph '{region=\"eu\"}' --type inuse --max-nodes 2000 -o - > heap.svg\n  \
+                        alluvium flamegraph --file app.cpuprofile -o app.svg"
 )]
 pub struct FlamegraphArgs {
     #[command(flatten)]
-    pub query: QueryArgs,
+    pub source: SourceArgs,
     /// File to write; `-` is standard output.
     #[arg(short, long, value_name = "FILE", default_value = "flamegraph.svg")]
     pub output: PathBuf,
@@ -37,8 +40,6 @@ pub struct FlamegraphArgs {
     /// Heading; the selector and the range by default.
     #[arg(long)]
     pub title: Option<String>,
-    #[command(flatten)]
-    pub server: ServerArgs,
 }
 
 /// Draws and writes the file.
@@ -59,8 +60,11 @@ pub async fn run(args: FlamegraphArgs) -> anyhow::Result<()> {
 }
 
 pub async fn draw(args: &FlamegraphArgs) -> anyhow::Result<String> {
-    let question = args.query.question(now_ms())?;
-    let client = QuerierClient::new(args.server.caller().await?);
+    if !args.source.files.is_empty() {
+        return of_files(args).await;
+    }
+    let question = args.source.query.question(now_ms())?;
+    let client = QuerierClient::new(args.source.server.caller().await?);
     let graph = client
         .merge_stacktraces(question.selection(), args.max_nodes)
         .await
@@ -80,6 +84,24 @@ pub async fn draw(args: &FlamegraphArgs) -> anyhow::Result<String> {
     let options = SvgOptions {
         title: &title,
         unit: &question.profile_type.sample_unit,
+        width: args.width,
+    };
+    Ok(svg(&graph, &options))
+}
+
+async fn of_files(args: &FlamegraphArgs) -> anyhow::Result<String> {
+    let loaded = args.source.load().await?;
+    let profile = loaded.profile();
+    let kind = profile.sample_types.get(loaded.value()).copied().unwrap_or_default();
+    let mut tree = Tree::by_file();
+    tree.insert_profile(profile, loaded.value());
+    let graph = tree.to_flamegraph(usize::try_from(args.max_nodes).unwrap_or(0));
+    let names = args.source.files.iter().map(|path| path.display().to_string());
+    let names: Vec<String> = names.collect();
+    let title = args.title.clone().unwrap_or_else(|| format!("{} {}", kind.kind, names.join(", ")));
+    let options = SvgOptions {
+        title: &title,
+        unit: kind.unit,
         width: args.width,
     };
     Ok(svg(&graph, &options))

@@ -3,6 +3,7 @@
 //! Exit codes: 0 success; 1 the command failed (one clear line or the diagnostics on standard error); 2 the command
 //! line itself was wrong. Each command has a file; code that combines the layers below is in `app`.
 
+pub(crate) mod compare;
 pub(crate) mod completions;
 mod content;
 pub(crate) mod convert;
@@ -11,11 +12,18 @@ mod diff;
 pub mod flamegraph;
 pub(crate) mod fmt;
 mod folder;
+pub(crate) mod labels;
 pub(crate) mod man;
 mod output;
+pub(crate) mod peek;
+pub(crate) mod pgo;
+pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod remote;
+mod report;
 pub(crate) mod run;
+pub(crate) mod series;
+mod source;
 pub mod sql;
 #[cfg(feature = "server")]
 pub(crate) mod storage;
@@ -24,6 +32,7 @@ mod store;
 mod table;
 pub(crate) mod time;
 pub mod top;
+pub(crate) mod tree;
 pub mod upload;
 pub(crate) mod validate;
 
@@ -94,7 +103,21 @@ pub enum Command {
     Sql(sql::SqlArgs),
     /// Print the functions that use most, as `go tool pprof -top` does.
     Top(top::TopArgs),
-    /// Draw a flame graph of stored profiles as an SVG file.
+    /// Print each function between its callers and callees, as `go tool pprof -tree` does.
+    Tree(tree::TreeArgs),
+    /// Print the callers and callees of some functions, as `go tool pprof -peek` does.
+    Peek(peek::PeekArgs),
+    /// Compare two ranges of time, two selections or two files.
+    Diff(Box<compare::DiffArgs>),
+    /// Write stored profiles, or files of any format, as one pprof.
+    Profile(profile::ProfileArgs),
+    /// List the label sets of stored profiles.
+    Series(series::SeriesArgs),
+    /// List the names of labels, or the values of one.
+    Labels(labels::LabelsArgs),
+    /// Merge CPU profiles for profile-guided optimization by Go's compiler.
+    Pgo(pgo::PgoArgs),
+    /// Draw a flame graph of stored profiles, or of files, as an SVG file.
     Flamegraph(flamegraph::FlamegraphArgs),
     /// Profile a command, a process or the whole machine into a file.
     Record(record::RecordArgs),
@@ -166,6 +189,13 @@ async fn dispatch(command: Command, logs: logs::LogHandle, flags: logs::Settings
         Command::Store(args) => return store::run(args).await,
         Command::Sql(args) => sql::run(args).await?,
         Command::Top(args) => top::run(args).await?,
+        Command::Tree(args) => tree::run(args).await?,
+        Command::Peek(args) => peek::run(args).await?,
+        Command::Diff(args) => compare::run(*args).await?,
+        Command::Profile(args) => profile::run(args).await?,
+        Command::Series(args) => series::run(args).await?,
+        Command::Labels(args) => labels::run(args).await?,
+        Command::Pgo(args) => pgo::run(args).await?,
         Command::Flamegraph(args) => flamegraph::run(args).await?,
         Command::Record(args) => record::run(args).await?,
         Command::Upload(args) => upload::run(args).await?,

@@ -98,7 +98,7 @@ pub struct QueryArgs {
     /// process_cpu:cpu:nanoseconds:cpu:nanoseconds, or one of cpu, wall, inuse, alloc, goroutines, mutex, block, or
     /// Go's name of one, such as heap. Without TYPE, a label profile_path="/debug/pprof/heap" says it.
     #[arg(value_name = "SELECTOR")]
-    pub selector: String,
+    pub selector: Option<String>,
     /// Profile type, for a SELECTOR without one.
     #[arg(long = "type", value_name = "TYPE")]
     pub profile_type: Option<String>,
@@ -121,7 +121,7 @@ pub struct Question {
 impl QueryArgs {
     pub fn question(&self, now_ms: i64) -> anyhow::Result<Question> {
         let (start_ms, end_ms) = self.range.range(now_ms)?;
-        let text = self.selector.trim();
+        let text = self.selector.as_deref().unwrap_or_default().trim();
         let open = text.find('{').unwrap_or(text.len());
         let (in_selector, conditions) = text.split_at(open);
         let mut matchers = match conditions {
@@ -195,7 +195,7 @@ mod tests {
 
     fn question(selector: &str, profile_type: Option<&str>) -> anyhow::Result<Question> {
         let args = QueryArgs {
-            selector: selector.to_owned(),
+            selector: Some(selector.to_owned()),
             profile_type: profile_type.map(str::to_owned),
             range: RangeArgs {
                 from: "now-1h".to_owned(),

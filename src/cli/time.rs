@@ -19,6 +19,15 @@ pub struct RangeArgs {
 }
 
 impl RangeArgs {
+    /// The range [start, end) of Unix milliseconds.
+    pub(crate) fn of(start_ms: i64, end_ms: i64) -> Self {
+        let [from, until] = [start_ms, end_ms].map(|ms| {
+            let time = chrono::DateTime::from_timestamp_millis(ms).unwrap_or_default();
+            time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
+        });
+        Self { from, until }
+    }
+
     /// The range [start, end) in Unix milliseconds.
     pub fn range(&self, now_ms: i64) -> anyhow::Result<(i64, i64)> {
         let start = parse(&self.from, now_ms).context("--from")?;
@@ -142,5 +151,7 @@ mod tests {
         assert_eq!(range("now-1s", "now").unwrap(), (1_699_999_999_000, 1_700_000_000_000));
         assert!(range("now", "now").is_err());
         assert!(range("now", "now-1h").unwrap_err().to_string().contains("empty"));
+        let written = RangeArgs::of(1_699_999_999_001, 1_700_000_000_002);
+        assert_eq!(written.range(0).unwrap(), (1_699_999_999_001, 1_700_000_000_002));
     }
 }

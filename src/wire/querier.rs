@@ -241,7 +241,26 @@ impl QuerierClient {
 
     /// The merged profile as the bytes of a pprof, not compressed.
     pub async fn merge_profile(&self, selection: Selection) -> Result<Bytes, CallError> {
+        self.merge_selected(selection, None).await
+    }
+
+    /// The merged profile as Go's compiler wants it: the `keep_locations` locations at the leaf of each stack (0 for
+    /// all), and whatever the line in the leaf when `aggregate_callees` is set.
+    pub async fn merge_for_pgo(&self, selection: Selection, pgo: types::GoPgo) -> Result<Bytes, CallError> {
+        let selector = types::StackTraceSelector {
+            go_pgo: Some(pgo),
+            ..types::StackTraceSelector::default()
+        };
+        self.merge_selected(selection, Some(selector)).await
+    }
+
+    async fn merge_selected(
+        &self,
+        selection: Selection,
+        stack_trace_selector: Option<types::StackTraceSelector>,
+    ) -> Result<Bytes, CallError> {
         let request = querier::SelectMergeProfileRequest {
+            stack_trace_selector,
             profile_type_id: selection.profile_type,
             label_selector: selection.selector,
             start: selection.start_ms,

@@ -160,6 +160,14 @@ impl<'a> Profile<'a> {
             + of(&self.label_starts)
     }
 
+    /// Index of the sample type that is shown first: the one that the profile names, or else the last.
+    pub(crate) fn default_value(&self) -> usize {
+        let named = |kind: &ValueType<'_>| kind.kind == self.default_sample_type;
+        let named = self.sample_types.iter().position(named);
+        let named = named.filter(|_| !self.default_sample_type.is_empty());
+        named.unwrap_or(self.sample_types.len().saturating_sub(1))
+    }
+
     /// Lines of a location, innermost first.
     pub fn lines_of(&self, location: &Location) -> &[Line] {
         &self.lines[location.lines_start as usize..location.lines_end as usize]

@@ -1,0 +1,31 @@
+//! `alluvium peek`: prints the callers and callees of some functions, as `go tool pprof -peek` does.
+
+use clap::Args;
+use regex::Regex;
+
+use crate::cli::output;
+use crate::cli::report::ReportArgs;
+use crate::cli::source::SourceArgs;
+use crate::profile::report::Trim;
+
+/// Arguments of `alluvium peek`.
+#[derive(Debug, Clone, Args)]
+#[command(
+    after_help = "Examples:\n  alluvium peek 'json\\.Unmarshal' 'cpu{service_name=\"shop\"}' --from now-15m\n  \
+                        alluvium peek main.work alloc_space --file heap.pb.gz"
+)]
+pub struct PeekArgs {
+    /// Functions to show: those whose name matches.
+    #[arg(value_name = "REGEX")]
+    pub functions: Regex,
+    #[command(flatten)]
+    pub source: SourceArgs,
+    #[command(flatten)]
+    pub report: ReportArgs,
+}
+
+pub(crate) async fn run(args: PeekArgs) -> anyhow::Result<()> {
+    let loaded = args.source.load().await?;
+    let report = args.report.report(&loaded, Trim::NOTHING);
+    output::write(report.peek(&args.functions)?.as_bytes())
+}
