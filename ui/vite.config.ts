@@ -62,6 +62,7 @@ export default defineConfig(({ mode }) => ({
     proxy: {
       '/querier.v1.QuerierService': process.env.BACKEND ?? 'http://127.0.0.1:4040',
       '/api/v1': process.env.BACKEND ?? 'http://127.0.0.1:4040',
+      '/capabilities.v1.FeatureFlagsService': process.env.BACKEND ?? 'http://127.0.0.1:4040',
       '/adhocprofiles.v1.AdHocProfileService': process.env.BACKEND ?? 'http://127.0.0.1:4040',
       '/api/v0': process.env.COLLECTOR ?? process.env.BACKEND ?? 'http://127.0.0.1:12345',
     },

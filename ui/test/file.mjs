@@ -77,6 +77,7 @@ describe('the file view', () => {
     await page.getByRole('button', { name: 'Compare with stored profiles' }).click();
     await page.getByRole('grid', { name: 'Changed functions' }).waitFor();
     assert.equal(param('compare'), 'stored');
+    assert.equal(await page.getByRole('columnheader').count(), 4, 'of a file no value a second is known');
     const { baseline, from, until } = asked.at(-1);
     assert.equal(baseline, '{service_name="payments"}');
     assert.equal(Number(until) - Number(from), 1_800_000);
@@ -93,6 +94,10 @@ describe('the file view', () => {
     await accessible(page, 'no profile');
     await choose(page, 'cpu.txt', 'main 1');
     await drawn(page);
+    // The file before it is not shown under the name of one that cannot be read.
+    await choose(page, 'more.txt', 'what is this');
+    await page.getByRole('heading', { name: 'more.txt is not a profile that this server reads' }).waitFor();
+    assert.equal(await page.locator('.flame').count(), 0);
     await done();
   });
 

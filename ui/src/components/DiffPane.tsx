@@ -62,7 +62,7 @@ export function DiffPane(props: DiffPaneProps) {
     values: (of, node) => <Values tree={of} sides={sidesOf(of)} node={node} share={props.share} rate={props.rate} amount={props.amount} />,
     spoken: (of, node) => `${formatPair(props.share(pairAt(sidesOf(of), node)), formatShare)}, ${rates(pairAt(sidesOf(of), node))}`,
     sum: (of, nodes) => ({ share: formatPair(props.share(sum(of, nodes)), formatShare), value: rates(sum(of, nodes)) }),
-    table: (state) => <DiffTable {...state} flame={state.tree.flame} sides={sidesOf(state.tree)} share={props.share} rate={props.rate} amount={props.amount} colour={(pair) => diffColour(scale(), measure()(pair))} changes={props.changes} />,
+    table: (state) => <DiffTable {...state} flame={state.tree.flame} sides={sidesOf(state.tree)} share={props.share} rate={props.rate} amount={props.amount} colour={(pair) => diffColour(scale(), measure()(pair))} changes={props.changes} onlyShares={props.onBy === undefined} />,
     amount: null,
     swatch: () => '',
   };

@@ -23,7 +23,17 @@ export interface DiffTableProps extends TableState {
   amount: (value: number) => string;
   colour: (pair: Pair) => string;
   changes: Changes | undefined;
+  /** There are no values a second, and will be none. */
+  onlyShares: boolean;
 }
+
+/** What the numbers of a column are. */
+const MEANS: Partial<Record<DiffKey, string>> = {
+  left: 'Share of all before',
+  right: 'Share of all after',
+  change: 'Change of the share, in percentage points: from 10% to 12% is +2',
+  rate: 'Change of the value a second',
+};
 
 const PARTS: readonly Radio<DiffSort['of']>[] = [{ value: 'self', label: 'Self: without what it calls', text: 'Self' }, { value: 'total', label: 'Total: with what it calls', text: 'Total' }];
 
@@ -54,7 +64,7 @@ export function DiffTable(props: DiffTableProps) {
     label,
     class: 'number',
     cell: (row: Accessor<DiffRow>) => <span classList={{ zero: isNoise(row()) && key !== 'left' && key !== 'right' }}>{text(row())}</span>,
-    title: (row) => (isNoise(row) && (key === 'change' || key === 'rate') ? 'No more than its share varies by itself' : ''),
+    title: (row) => (isNoise(row) && (key === 'change' || key === 'rate') ? 'No more than its share varies by itself' : (MEANS[key] ?? '')),
   });
   const columns: Column<DiffRow>[] = [
     {
@@ -79,14 +89,14 @@ export function DiffTable(props: DiffTableProps) {
     number('left', 'Before', (row) => formatShare(props.share(pair(row)).left)),
     number('right', 'After', (row) => formatShare(props.share(pair(row)).right)),
     number('change', 'Points', (row) => formatSigned(points(row) * 100, (value) => value.toFixed(2))),
-    number('rate', 'Per second', change),
+    ...(props.onlyShares ? [] : [number('rate', 'Per second', change)]),
   ];
   return (
     <>
       <div class="table-tools"><Radios label="Compare functions by" value={sort().of} choices={PARTS} onChoose={(of) => props.onSort(writeDiffSort({ ...sort(), of }))} /></div>
       <Grid
         label="Changed functions"
-        class="diff-grid"
+        class={props.onlyShares ? 'diff-grid only-shares' : 'diff-grid'}
         columns={columns}
         rows={filtered()}
         height={24}

@@ -9,6 +9,8 @@ import { profileType, type ProfileType } from '../lib/profile-types.ts';
 import { createFlame, type FlameAnswer, type FlameSource } from './flame.ts';
 
 export interface Look {
+  /** The file, or the id of one that the server keeps. */
+  source: File | string;
   /** Of the file. */
   types: readonly ProfileType[];
   type: ProfileType;
@@ -41,11 +43,16 @@ export function createAdhoc(text: AdhocText, file: Accessor<File | null>, baseli
     const dropped = text.id() === '' ? file() : null;
     return dropped === null && text.id() === '' ? null : { file: dropped, id: text.id(), type: text.of(), baseline: baseline() };
   });
-  const look = createLoader(question, async (asked, signal): Promise<Look> => {
+  /** What the URL and the page name now: nothing of another file is shown for it. */
+  const current = (): File | string => text.id() || (file() ?? '');
+  const loaded = createLoader(question, async (asked, signal): Promise<Look> => {
     const { profileTypes, profileType: shown, flamegraph, difference } = await lookAt(asked, signal);
-    const known = { types: profileTypes.map(profileType), type: profileType(shown) };
+    const known = { source: asked.id || (asked.file as File), types: profileTypes.map(profileType), type: profileType(shown) };
     return difference ? { ...known, ...layoutDiff(difference) } : { ...known, flame: layout(flamegraph ?? { names: [], levels: [] }) };
   });
+  const data = createMemo(() => (loaded.data()?.source === current() ? loaded.data() : undefined));
+  const error = (): Error | undefined => (loaded.pending() && data() === undefined ? undefined : loaded.error());
+  const look: Loader<Look> = { ...loaded, data, error };
   const source = createMemo<FlameSource | null>(() => {
     const found = look.data();
     return found && !found.sides ? { kind: 'file', name: file()?.name ?? text.id(), flame: found.flame } : null;
