@@ -207,3 +207,23 @@ async fn a_query_whose_asker_went_away_stops() {
     // The runtime is free again: another query is answered at once.
     assert_eq!(rows(&engine, "one", "SELECT 1 AS n").await[0]["n"], 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_column_of_another_table_is_said_to_be_there() {
+    let engine = engine(two_services());
+    for statement in [
+        "SELECT service_name FROM profiles",
+        "SELECT count(*) FROM samples WHERE service_name = 'shop'",
+    ] {
+        let Err(error) = engine.sql(&tenant("one"), statement).await else {
+            panic!("`{statement}` was answered");
+        };
+        assert!(matches!(error, QueryError::InvalidArgument(_)), "{error:?}");
+        let hint = "`service_name` is a column of `series` and `flat`";
+        assert!(error.to_string().contains(hint), "{error}");
+    }
+    let Err(error) = engine.sql(&tenant("one"), "SELECT nothing FROM profiles").await else {
+        panic!("there is no column `nothing`");
+    };
+    assert!(!error.to_string().contains("is a column of"), "{error}");
+}

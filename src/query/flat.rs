@@ -283,7 +283,8 @@ fn reads_only(expr: &Expr) -> Option<Origin> {
     }
 }
 
-fn flat_schema() -> SchemaRef {
+/// The columns of `flat`, in order.
+pub(crate) fn flat_schema() -> SchemaRef {
     let samples = Table::Samples.schema();
     let own = |name: &str| {
         let field = samples.field_with_name(name).ok().cloned();

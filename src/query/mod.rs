@@ -29,6 +29,7 @@ mod guard;
 mod heads;
 mod heatmap;
 mod holdings;
+mod hint;
 mod impact;
 mod kept;
 mod labels;

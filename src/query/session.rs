@@ -30,7 +30,7 @@ use crate::query::answer::SqlResult;
 use crate::query::cells::{self, ColumnKind, Kind, Simple};
 use crate::query::context::{Context, Contexts, Purpose};
 use crate::query::sql::{self, Template};
-use crate::query::{QueryError, QueryLimits, catalog, functions, guard};
+use crate::query::{QueryError, QueryLimits, catalog, functions, guard, hint};
 
 /// Name of the only catalog.
 const CATALOG: &str = "alluvium";
@@ -241,7 +241,7 @@ fn prepare<'a>(
         let statement = read(parser, text)?;
         let whole = Statement::Statement(Box::new(statement.clone()));
         let (inner, explained) = sql::split_explain(whole);
-        let plan = state.statement_to_plan(inner).await?;
+        let plan = state.statement_to_plan(inner).await.map_err(hint::of_planning)?;
         // Sorted, so that the error is the same each time when several are wrong.
         let names: BTreeMap<_, _> = plan.get_parameter_types()?.into_iter().collect();
         let mut parameters = given;

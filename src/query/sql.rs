@@ -23,7 +23,7 @@ use crate::query::context::Context;
 use crate::query::explain::{Explain, explain};
 use crate::query::runtime::Runtime;
 use crate::query::stream::BatchStream;
-use crate::query::{QueryError, QueryLimits, catalog, functions, guard};
+use crate::query::{QueryError, QueryLimits, catalog, functions, guard, hint};
 
 /// Stack size of the thread that plans, enough for the maximum number of operators in a debug build. Untouched pages
 /// take no memory.
@@ -150,7 +150,8 @@ fn start(
 ) -> BoxFuture<'static, Result<(SchemaRef, BatchStream), QueryError>> {
     Box::pin(async move {
         let (statement, explained) = split_explain(statement);
-        let plan = state.statement_to_plan(statement).await?;
+        let planned = state.statement_to_plan(statement).await;
+        let plan = planned.map_err(hint::of_planning)?;
         SQLOptions::new()
             .with_allow_ddl(false)
             .with_allow_dml(false)
