@@ -2,7 +2,7 @@
 
 use regex::Regex;
 
-use crate::profile::pprof::{Builder, Function, Line, Location, Mapping, Profile, ValueType};
+use crate::profile::pprof::{Builder, Function, Line, Mapping, Profile, ValueType};
 use crate::profile::report::{Difference, Focus, Grouping, Options, Order, Report, ReportError, Side, Trim};
 
 /// `main` calls `work`, which has `leaf` inlined; each is in a file of its name. A sample stands for 10 ms.
