@@ -30,6 +30,9 @@ pub struct DemoArgs {
     /// Address and port for PostgreSQL clients (psql, drivers); without it there is no such port.
     #[arg(long = "postgres.listen", value_name = "ADDR", env = "ALLUVIUM_POSTGRES_LISTEN")]
     pub postgres_listen: Option<String>,
+    /// `none`: nobody is asked who they are, on an address that other machines reach either.
+    #[arg(long, value_name = "none", value_parser = ["none"])]
+    pub auth: Option<String>,
     /// Do not profile the other processes of this machine, which is done when the kernel permits it.
     #[arg(long)]
     pub only_self: bool,
@@ -44,6 +47,7 @@ pub(crate) async fn run(args: DemoArgs, logs: LogHandle, flags: Settings) -> any
         targets: args.targets,
         postgres: args.postgres_listen,
         only_self: args.only_self,
+        is_open: args.auth.is_some(),
     };
     demo::run(options, logs, flags, signals::shutdown_signal()?).await
 }
