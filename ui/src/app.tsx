@@ -3,11 +3,13 @@
 import { createEffect, createMemo, createSignal, ErrorBoundary, lazy, Show, Suspense } from 'solid-js';
 import { Dynamic } from 'solid-js/web';
 import { Help, type KeyHelp } from './components/Help.tsx';
+import { Login } from './components/Login.tsx';
 import { Failure, Notice } from './components/Notice.tsx';
 import { Rail } from './components/Rail.tsx';
 import { createKeys } from './lib/keys.ts';
 import { nextTheme, theme } from './lib/preferences.ts';
 import { decode } from './lib/schema.ts';
+import { loggedIn, loginWanted, logout } from './lib/session.ts';
 import { toast } from './lib/toast.ts';
 import { follow, here, HOME, hrefTo, query } from './router.ts';
 import type { Route } from './routes.ts';
@@ -37,7 +39,7 @@ export function App(props: { routes: readonly Route[] }) {
         event.preventDefault();
         document.getElementById('main')?.focus();
       }}>Skip to the content</a>
-      <Rail home={hrefTo(HOME)} links={props.routes.map(({ address, label, icon }) => ({ label, icon, get href() { return hrefTo(address); }, get current() { return here() === address; } }))} onFollow={follow} onHelp={() => setHelp(true)} />
+      <Rail home={hrefTo(HOME)} links={props.routes.map(({ address, label, icon }) => ({ label, icon, get href() { return hrefTo(address); }, get current() { return here() === address; } }))} onFollow={follow} onHelp={() => setHelp(true)} onLogout={loggedIn() ? () => void logout() : undefined} />
       <ErrorBoundary fallback={(error: unknown, reset) => (
         <main class="view" id="main"><div class="fill"><Failure what="The page has a fault" error={error instanceof Error ? error : new Error(String(error))} retry={reset} /></div></main>
       )}>
@@ -52,7 +54,11 @@ export function App(props: { routes: readonly Route[] }) {
           }
         >
           {/* Only for the code of a view; what views ask the server never leaves them empty. */}
-          {(shown) => <Suspense fallback={<main class="view" id="main" tabindex="-1" />}><Dynamic component={views.get(shown().address)} /></Suspense>}
+          {(shown) => (
+            <Show when={!loginWanted()} fallback={<main class="view" id="main" tabindex="-1"><div class="fill"><Login onDone={() => location.reload()} /></div></main>}>
+              <Suspense fallback={<main class="view" id="main" tabindex="-1" />}><Dynamic component={views.get(shown().address)} /></Suspense>
+            </Show>
+          )}
         </Show>
       </ErrorBoundary>
       <Show when={help()}><Help keys={[...(route()?.keys ?? []), ...EVERYWHERE]} onClose={() => setHelp(false)} /></Show>
