@@ -9,6 +9,8 @@ use alluvium::base::{BoxFuture, Shutdown};
 use alluvium::profile::sink::{ProfileSink, Receiver};
 use alluvium::profile::{RawProfile, RefusedProfile, SinkError, TenantId};
 use alluvium::query::{QueryEngine, QueryLimits};
+use alluvium::server::access::{Access, AccessMetrics, AccessOptions, guard};
+use alluvium::server::tls::{PortTls, Protocols, TlsFiles};
 use alluvium::server::{ProfileStore, Readiness, ServerMetrics, ServerOptions, ServerState, router};
 use alluvium::store::snapshot::{Snapshot, SnapshotSource};
 use alluvium::telemetry::metrics::Scope;
@@ -95,8 +97,36 @@ impl TestServer {
         let state = ServerState::new(store, engine, options, readiness.clone(), ServerMetrics::new(&metrics));
         let listener = Listener::bind("127.0.0.1:0", listen).await.unwrap();
         let url = format!("http://{}", listener.local_addr());
+        Self::of(listener, router(state), url, metrics, readiness)
+    }
+
+    /// Starts a server that asks who calls; with certificates for `localhost` it speaks TLS.
+    pub(crate) async fn start_guarded(
+        store: Arc<dyn ProfileStore>,
+        options: ServerOptions,
+        mut access: AccessOptions,
+        tls: Option<TlsFiles>,
+    ) -> Self {
+        let engine = QueryEngine::new(Arc::new(Nothing), QueryLimits::default()).unwrap();
+        let (metrics, readiness) = (Scope::new(), Readiness::ready());
+        access.multi_tenant = options.multi_tenant;
+        let access = Access::new(access, AccessMetrics::new(&metrics)).unwrap();
+        let state = ServerState::new(store, engine, options, readiness.clone(), ServerMetrics::new(&metrics));
+        let prefix = state.options.prefix.clone();
+        let mut listener = Listener::bind("127.0.0.1:0", ListenOptions::default()).await.unwrap();
+        let mut url = format!("http://{}", listener.local_addr());
+        if let Some(files) = tls {
+            let tls = PortTls::read(files, Protocols::Http).unwrap();
+            url = format!("https://localhost:{}", listener.local_addr().port());
+            listener = listener.with_tls(Arc::new(move || Some(tls.current().acceptor)));
+        }
+        Self::of(listener, guard(router(state), access, &prefix), url, metrics, readiness)
+    }
+
+    /// Serves routes until the value is dropped.
+    fn of(listener: Listener, routes: axum::Router, url: String, metrics: Scope, readiness: Readiness) -> Self {
         let shutdown = Shutdown::new();
-        let task = tokio::spawn(listener.serve(router(state), shutdown.clone()));
+        let task = tokio::spawn(listener.serve(routes, shutdown.clone()));
         Self {
             url,
             client: client(),

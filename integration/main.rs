@@ -9,6 +9,8 @@
 )]
 
 #[cfg(feature = "server")]
+mod access;
+#[cfg(feature = "server")]
 mod azure;
 #[cfg(unix)]
 mod ci;

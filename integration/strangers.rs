@@ -112,7 +112,7 @@ async fn a_port_that_other_machines_reach_without_a_password_is_told_once_at_the
         folder.path().join("data").display().to_string(),
         config.display().to_string(),
     );
-    let serve: &[&str] = &["serve", "--listen", "0.0.0.0:0", "--data", &data];
+    let serve: &[&str] = &["serve", "--listen", "0.0.0.0:0", "--auth", "none", "--data", &data];
     let run: &[&str] = &[
         "run",
         &config,

@@ -25,7 +25,7 @@ const OF_EBPF: [&str; 7] = [
 ];
 
 /// Values that differ from the chart's, as a user gives them.
-const VARIATIONS: [&[&str]; 8] = [
+const VARIATIONS: [&[&str]; 9] = [
     &[],
     &["collector.ebpf.enabled=true"],
     &["collector.kind=Deployment"],
@@ -49,6 +49,11 @@ const VARIATIONS: [&[&str]; 8] = [
         "collector.rbac.objects[0].namespace=shop",
         "collector.rbac.objects[0].resource=secrets",
         "collector.rbac.objects[0].name=password",
+    ],
+    &[
+        "server.auth=/etc/alluvium-auth/users",
+        "server.authSecret=people",
+        "collector.tokenSecret=collector",
     ],
 ];
 

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use alluvium::base::Shutdown;
 use alluvium::query::{QueryEngine, QueryLimits};
 use alluvium::server::postgres::{PostgresError, PostgresOptions, PostgresServer, PostgresTls, PostgresUser};
+use alluvium::server::tls::TlsFiles;
 use bytes::{Buf, BufMut, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -505,8 +506,11 @@ async fn the_port_does_not_open_with_less_than_was_asked_for() {
     let with_tls = |certificate: &str, key: &str| {
         let mut options = PostgresOptions::new("127.0.0.1:0");
         options.tls = Some(PostgresTls {
-            certificate: fixture(certificate),
-            key: fixture(key),
+            files: TlsFiles {
+                certificate: fixture(certificate),
+                key: fixture(key),
+                client_ca: None,
+            },
             required: true,
         });
         options
@@ -594,8 +598,11 @@ async fn users_prove_who_they_are_and_tls_is_demanded() {
             tenants: vec!["one".parse().unwrap()],
         }];
         options.tls = Some(PostgresTls {
-            certificate: fixture("tls/cert.pem"),
-            key: fixture("tls/key.pem"),
+            files: TlsFiles {
+                certificate: fixture("tls/cert.pem"),
+                key: fixture("tls/key.pem"),
+                client_ca: None,
+            },
             required: true,
         });
     })

@@ -23,6 +23,7 @@ use tokio_util::either::Either;
 use tower::ServiceExt as _;
 
 use crate::admin::browser::{self, AllowedHosts, ArrivedAt};
+use crate::admin::peer::Peer;
 use crate::base::Shutdown;
 use crate::base::net::listen_reason;
 
@@ -89,10 +90,6 @@ impl Default for ListenOptions {
         }
     }
 }
-
-/// The address of the other end of a request's connection.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct CameFrom(pub SocketAddr);
 
 pub struct Listener {
     tcp: TcpListener,
@@ -183,7 +180,7 @@ impl Listener {
                 accepted = next => accepted,
             };
             let Some((accepted, slot)) = accepted else { break };
-            let (stream, peer) = match accepted {
+            let (stream, address) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
                     tracing::warn!(error = %error, "cannot accept a connection");
@@ -192,12 +189,7 @@ impl Listener {
                 }
             };
             let arrived = ArrivedAt(stream.local_addr().unwrap_or(self.local));
-            let service = router.clone().map_request(move |mut request: http::Request<_>| {
-                request.extensions_mut().insert(arrived);
-                request.extensions_mut().insert(CameFrom(peer));
-                request
-            });
-            let service = TowerToHyperService::new(service);
+            let router = router.clone();
             let (builder, watcher, shutdown) = (builder.clone(), graceful.watcher(), shutdown.clone());
             let port = port.clone();
             connections.spawn(async move {
@@ -214,6 +206,13 @@ impl Listener {
                         return;
                     }
                 };
+                let peer = peer(&connection, address);
+                let service = router.map_request(move |mut request: http::Request<_>| {
+                    request.extensions_mut().insert(arrived);
+                    request.extensions_mut().insert(peer.clone());
+                    request
+                });
+                let service = TowerToHyperService::new(service);
                 let connection = builder.serve_connection(TokioIo::new(connection), service).into_owned();
                 if let Err(error) = watcher.watch(connection).await {
                     tracing::debug!(error = %error, "connection ended");
@@ -255,6 +254,20 @@ impl Port {
         let stream = in_time(self.options.handshake_timeout, tls.accept(stream)).await?;
         let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
         Ok((Either::Right(Box::new(stream)), is_http2))
+    }
+}
+
+/// What requests of the connection are told of its other end.
+fn peer(connection: &Connection, address: SocketAddr) -> Peer {
+    let tls = match connection {
+        Either::Left(_) => None,
+        Either::Right(stream) => Some(stream.get_ref().1),
+    };
+    let certificate = tls.and_then(|tls| tls.peer_certificates()?.first());
+    Peer {
+        address,
+        is_secure: tls.is_some(),
+        certificate: certificate.map(|certificate| certificate.as_ref().into()),
     }
 }
 

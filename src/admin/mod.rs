@@ -12,6 +12,7 @@ pub(crate) mod grpc;
 pub mod listen;
 pub(crate) mod live;
 pub(crate) mod page;
+pub mod peer;
 mod pprof;
 pub(crate) mod profiling;
 mod support;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use serde::Deserialize;
 
+use crate::app::auth::{AuthSection, HttpTlsSection};
 use crate::app::limits::LimitsSection;
 use crate::app::storage::StorageSection;
 
@@ -38,6 +39,8 @@ pub(crate) struct ServerFile {
     pub prometheus: PrometheusSection,
     /// `admin:` tokens for deletion over HTTP.
     pub admin: AdminSection,
+    /// `auth:` who may come in.
+    pub auth: AuthSection,
     /// `multitenancy_enabled:` whether `X-Scope-OrgID` names the tenant.
     pub multitenancy_enabled: Option<bool>,
     /// Every other top-level key.
@@ -50,6 +53,8 @@ pub(crate) struct ServerFile {
 pub(crate) struct ServerSection {
     pub http_listen_address: Option<String>,
     pub http_listen_port: Option<u16>,
+    /// Certificates of the port.
+    pub http_tls_config: HttpTlsSection,
     #[serde(flatten)]
     pub other: std::collections::BTreeMap<String, serde_json::Value>,
 }
@@ -273,7 +278,7 @@ pub(crate) fn parse(text: &str) -> anyhow::Result<ServerFile> {
         if !WITHOUT_MEANING.contains(&key.as_str()) {
             bail!(
                 "unknown key `{key}`; valid are server, api, pyroscopedb, storage, limits, runtime_config, \
-                 maintenance, sql, postgres, prometheus, admin and multitenancy_enabled \
+                 maintenance, sql, postgres, prometheus, admin, auth and multitenancy_enabled \
                  (other keys of Pyroscope are ignored with a warning)"
             );
         }
@@ -281,6 +286,7 @@ pub(crate) fn parse(text: &str) -> anyhow::Result<ServerFile> {
     }
     let ignored = [
         ("server", &file.server.other),
+        ("server.http_tls_config", &file.server.http_tls_config.other),
         ("pyroscopedb", &file.pyroscopedb.other),
         ("limits", &file.limits.other),
         ("runtime_config", &file.runtime_config.other),

@@ -21,6 +21,7 @@ use crate::base::Shutdown;
 use crate::base::file::replace;
 use crate::base::net::hostname;
 use crate::pipeline::Controller;
+use crate::server::access::AccessOptions;
 use crate::server::postgres::PostgresOptions;
 use crate::server::{Prometheus, ServerOptions};
 use crate::telemetry::logs::{LogHandle, Settings};
@@ -42,6 +43,8 @@ pub(crate) struct DemoOptions {
     pub prometheus: Option<Prometheus>,
     /// Do not profile the other processes of this machine.
     pub only_self: bool,
+    /// Nobody is asked on addresses of other machines either.
+    pub is_open: bool,
 }
 
 // Runs until `shutdown`.
@@ -63,6 +66,11 @@ pub(crate) async fn run(
             ..ServerOptions::default()
         },
         postgres: options.postgres.as_deref().map(PostgresOptions::new),
+        // No file of tokens: the demo's own collector has none to show.
+        access: AccessOptions {
+            is_open: options.is_open,
+            ..AccessOptions::default()
+        },
         ..ServeOptions::new(&options.listen, &options.data)
     };
     let prefix = serve.http.prefix.clone();

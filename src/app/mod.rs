@@ -2,6 +2,8 @@
 //! them, and stops them in order.
 
 #[cfg(feature = "server")]
+pub(crate) mod auth;
+#[cfg(feature = "server")]
 pub(crate) mod config;
 #[cfg(feature = "server")]
 pub(crate) mod demo;

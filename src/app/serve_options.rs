@@ -7,7 +7,9 @@ use crate::admin::browser::AllowedHosts;
 use crate::app::overrides::OverridesFile;
 use crate::query::QueryLimits;
 use crate::server::ServerOptions;
+use crate::server::access::AccessOptions;
 use crate::server::postgres::PostgresOptions;
+use crate::server::tls::TlsFiles;
 use crate::store::TenantLimits;
 use crate::store::bucket::BucketOptions;
 use crate::store::clock::Clock;
@@ -35,6 +37,9 @@ pub(crate) struct ServeOptions {
     pub maintenance: MaintenanceConfig,
     pub query: QueryLimits,
     pub http: ServerOptions,
+    pub access: AccessOptions,
+    /// Certificates of the port; without them it is plain.
+    pub tls: Option<TlsFiles>,
     /// The PostgreSQL port, if there is one.
     pub postgres: Option<PostgresOptions>,
     /// Source of the current time for the store.
@@ -56,6 +61,8 @@ impl ServeOptions {
             maintenance: MaintenanceConfig::default(),
             query: QueryLimits::default(),
             http: ServerOptions::default(),
+            access: AccessOptions::new(data),
+            tls: None,
             postgres: None,
             clock: Clock::default(),
             bucket: None,

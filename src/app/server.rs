@@ -3,10 +3,11 @@
 //! Start order: port (so that a taken port is reported before any data is touched), store (replay), engine, ready. Stop
 //! order: not ready, requests in progress finish, store flushes; five seconds in total.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 
 use crate::admin::listen::{ListenOptions, Listener};
 use crate::admin::profiling::Profiling;
@@ -18,7 +19,9 @@ use crate::app::settings::settings;
 use crate::base::Shutdown;
 use crate::base::net::is_this_machine;
 use crate::query::QueryEngine;
+use crate::server::access::{Access, AccessMetrics, guard};
 use crate::server::postgres::PostgresServer;
+use crate::server::tls::{PortTls, Protocols};
 use crate::server::{Readiness, ServerMetrics, ServerState, router};
 use crate::store::{Store, StoreConfig};
 use crate::telemetry::metrics::Scope;
@@ -35,6 +38,8 @@ pub(crate) struct RunningServer {
     routes: axum::Router,
     store: Arc<Store>,
     readiness: Readiness,
+    access: Access,
+    prefix: String,
 }
 
 impl RunningServer {
@@ -46,14 +51,14 @@ impl RunningServer {
             allowed_hosts: options.allowed_hosts,
             ..ListenOptions::default()
         };
-        let listener = Listener::bind(&options.listen, listen).await?;
-        if !is_this_machine(listener.local_addr().ip()) {
-            // The PostgreSQL port needs no such warning: without users it is not opened on such an address.
-            tracing::warn!(
-                address = %listener.local_addr(),
-                "other machines can reach this port and nobody is asked for a password: put a proxy that asks before \
-                 it, or listen on 127.0.0.1"
-            );
+        let mut listener = Listener::bind(&options.listen, listen).await?;
+        options.access.multi_tenant = options.http.multi_tenant;
+        options.access.deletion.clone_from(&options.http.admin);
+        let access = Access::new(options.access, AccessMetrics::new(metrics))?;
+        check_reach(&access, listener.local_addr(), options.tls.is_some())?;
+        if let Some(files) = options.tls {
+            let tls = PortTls::read(files, Protocols::Http)?;
+            listener = listener.with_tls(Arc::new(move || Some(tls.current().acceptor)));
         }
         if let Some(file) = options.overrides {
             let overrides = Overrides::read(file, options.limits.clone(), metrics)?;
@@ -73,7 +78,10 @@ impl RunningServer {
             .context("cannot open the store")??;
         let engine = QueryEngine::new(store.clone(), options.query)?;
         let postgres = match options.postgres {
-            Some(options) => Some(PostgresServer::bind(options, engine.clone()).await?),
+            Some(mut options) => {
+                options.access = access.clone();
+                Some(PostgresServer::bind(options, engine.clone()).await?)
+            }
             None => None,
         };
         let (asked, ended) = (engine.clone(), shutdown.clone());
@@ -91,6 +99,7 @@ impl RunningServer {
             readiness.clone(),
             ServerMetrics::new(metrics),
         );
+        let prefix = state.options.prefix.clone();
         let (ready, healthy) = (readiness.clone(), store.clone());
         let admin = admin::router(AdminState {
             metrics: metrics.clone(),
@@ -107,6 +116,8 @@ impl RunningServer {
             routes: router(state).merge(admin),
             store,
             readiness,
+            access,
+            prefix,
         })
     }
 
@@ -116,12 +127,12 @@ impl RunningServer {
     }
 
     /// The bound address, with the actual port.
-    pub(crate) fn local_addr(&self) -> std::net::SocketAddr {
+    pub(crate) fn local_addr(&self) -> SocketAddr {
         self.listener.local_addr()
     }
 
     /// The bound address of the PostgreSQL port, with the actual port.
-    pub(crate) fn postgres_addr(&self) -> Option<std::net::SocketAddr> {
+    pub(crate) fn postgres_addr(&self) -> Option<SocketAddr> {
         self.postgres.as_ref().map(PostgresServer::local_addr)
     }
 
@@ -138,7 +149,8 @@ impl RunningServer {
         let sessions = self
             .postgres
             .map(|postgres| tokio::spawn(postgres.serve(shutdown.clone())));
-        let mut cut = self.listener.serve(self.routes, shutdown).await;
+        let routes = guard(self.routes, self.access, &self.prefix);
+        let mut cut = self.listener.serve(routes, shutdown).await;
         if let Some(sessions) = sessions {
             cut += sessions.await.unwrap_or_default();
         }
@@ -154,6 +166,33 @@ impl RunningServer {
         }
         Ok(())
     }
+}
+
+/// Checks who can reach the port against who is asked. A port that other machines reach is opened without questions
+/// only when the configuration says so.
+fn check_reach(access: &Access, address: SocketAddr, has_tls: bool) -> anyhow::Result<()> {
+    if is_this_machine(address.ip()) {
+        return Ok(());
+    }
+    if access.is_open_on_purpose() {
+        tracing::warn!(
+            address = %address,
+            "other machines can reach this port and nobody is asked for a password, as --auth none says"
+        );
+    } else if !access.asks() {
+        bail!(
+            "other machines can reach {address}, and nobody would be asked who they are. Choose one: make a token with \
+             `alluvium token new NAME`; name a file of users with `--auth FILE`; or say `--auth none`. On 127.0.0.1 \
+             none of them is needed"
+        );
+    } else if !has_tls {
+        tracing::warn!(
+            address = %address,
+            "passwords and tokens come in the clear on this port: give it a certificate with --tls-cert and \
+             --tls-key, or put a proxy that has one before it"
+        );
+    }
+    Ok(())
 }
 
 /// Runs a server until `shutdown`.

@@ -39,6 +39,9 @@ pub struct DemoArgs {
         hide_env_values = true
     )]
     pub prometheus_url: Option<String>,
+    /// `none`: nobody is asked who they are, on an address that other machines reach either.
+    #[arg(long, value_name = "none", value_parser = ["none"])]
+    pub auth: Option<String>,
     /// Do not profile the other processes of this machine, which is done when the kernel permits it.
     #[arg(long)]
     pub only_self: bool,
@@ -54,6 +57,7 @@ pub(crate) async fn run(args: DemoArgs, logs: LogHandle, flags: Settings) -> any
         postgres: args.postgres_listen,
         prometheus: prometheus(args.prometheus_url)?,
         only_self: args.only_self,
+        is_open: args.auth.is_some(),
     };
     demo::run(options, logs, flags, signals::shutdown_signal()?).await
 }

@@ -40,6 +40,8 @@ pub(crate) mod validate;
 pub(crate) mod demo;
 #[cfg(feature = "server")]
 pub(crate) mod serve;
+#[cfg(feature = "server")]
+pub(crate) mod token;
 
 use std::process::ExitCode;
 
@@ -99,6 +101,9 @@ pub enum Command {
     /// Check, measure, repair and maintain a data folder.
     #[cfg(feature = "server")]
     Store(store::StoreArgs),
+    /// Make, list and revoke the tokens of a server.
+    #[cfg(feature = "server")]
+    Token(token::TokenArgs),
     /// Ask the store a question in SQL; without a statement, interactively.
     Sql(sql::SqlArgs),
     /// Print the functions that use most, as `go tool pprof -top` does.
@@ -142,7 +147,7 @@ impl Command {
     fn keeps_data(&self) -> bool {
         match self {
             #[cfg(feature = "server")]
-            Self::Demo(_) | Self::Serve(_) | Self::Store(_) => true,
+            Self::Demo(_) | Self::Serve(_) | Self::Store(_) | Self::Token(_) => true,
             Self::Run(_) => true,
             _ => false,
         }
@@ -187,6 +192,8 @@ async fn dispatch(command: Command, logs: logs::LogHandle, flags: logs::Settings
         Command::Serve(args) => serve::run(args).await?,
         #[cfg(feature = "server")]
         Command::Store(args) => return store::run(args).await,
+        #[cfg(feature = "server")]
+        Command::Token(args) => token::run(args)?,
         Command::Sql(args) => sql::run(args).await?,
         Command::Top(args) => top::run(args).await?,
         Command::Tree(args) => tree::run(args).await?,

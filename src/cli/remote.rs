@@ -2,6 +2,8 @@
 //!
 //! In: flags. Out: a caller of the server and a validated query.
 
+use std::path::PathBuf;
+
 use anyhow::{Context, bail};
 use clap::Args;
 use url::Url;
@@ -10,7 +12,7 @@ use crate::cli::time::{self, RangeArgs};
 use crate::profile::ProfileType;
 use crate::profile::selector::{self, Matcher};
 use crate::wire::call::{CallError, Caller};
-use crate::wire::client::{ClientOptions, Credential, HttpClient, Secret};
+use crate::wire::client::{ClientOptions, Credential, HttpClient, Pem, Secret};
 use crate::wire::querier::Selection;
 
 /// Short names of the most common profile types, and those of Go's `net/http/pprof`, by which conprof and profefe call
@@ -48,9 +50,15 @@ pub struct ServerArgs {
     /// Tenant to speak for (`X-Scope-OrgID`); servers with one tenant need none.
     #[arg(long, value_name = "ID", env = "ALLUVIUM_TENANT")]
     pub tenant: Option<String>,
-    /// Bearer token for a proxy in front of the server.
+    /// Bearer token of the server, or of a proxy in front of it.
     #[arg(long, value_name = "TOKEN", env = "ALLUVIUM_TOKEN", hide_env_values = true)]
     pub token: Option<String>,
+    /// File with the bearer token unless --token is given; other users do not see it in the list of processes.
+    #[arg(long, value_name = "FILE", env = "ALLUVIUM_TOKEN_FILE")]
+    pub token_file: Option<PathBuf>,
+    /// PEM file of the authorities of the server's certificate, instead of the system's.
+    #[arg(long, value_name = "FILE", env = "ALLUVIUM_CA")]
+    pub ca: Option<PathBuf>,
 }
 
 impl ServerArgs {
@@ -66,10 +74,12 @@ impl ServerArgs {
     pub fn http(&self) -> anyhow::Result<HttpClient> {
         let mut options = ClientOptions::new(concat!("alluvium/", env!("CARGO_PKG_VERSION")).into());
         options.proxy.from_environment = true;
-        if let Some(token) = &self.token {
+        options.tls.ca = self.ca.clone().map(Pem::File);
+        let text = self.token.as_deref().map(|token| Secret::Text(token.into()));
+        if let Some(credentials) = text.or_else(|| self.token_file.clone().map(Secret::File)) {
             options.credential = Credential::Authorization {
                 scheme: "Bearer".into(),
-                credentials: Secret::Text(token.as_str().into()),
+                credentials,
             };
         }
         Ok(HttpClient::new(&options)?)
@@ -271,6 +281,8 @@ mod tests {
                 url: url.to_owned(),
                 tenant: None,
                 token: None,
+                token_file: None,
+                ca: None,
             };
             args.base()
         };

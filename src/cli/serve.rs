@@ -6,6 +6,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 
 use crate::admin::browser::{AllowedHosts, host_name};
+use crate::app::auth::{AccessFlags, access_options, tls_files};
 use crate::app::config::{self, AdminSection, PostgresSection, RuntimeConfigSection, SqlSection};
 use crate::app::limits::parsed;
 use crate::app::maintenance::{self, MaintenanceFlags};
@@ -18,13 +19,17 @@ use crate::app::storage::StorageSection;
 use crate::profile::{TenantError, TenantId};
 use crate::query::QueryLimits;
 use crate::server::postgres::{PostgresOptions, PostgresTls, PostgresUser};
+use crate::server::tls::TlsFiles;
 use crate::server::{AdminToken, Prometheus, ServerOptions};
 use crate::store::clock::Clock;
 use crate::store::{Limits, TenantLimits};
 
 /// Arguments of `alluvium serve`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  alluvium serve --listen 0.0.0.0:4040 --data /var/lib/alluvium")]
+#[command(
+    after_help = "Examples:\n  alluvium serve --data /var/lib/alluvium\n  alluvium token new me --role admin --data \
+                        /var/lib/alluvium && alluvium serve --listen 0.0.0.0:4040 --data /var/lib/alluvium"
+)]
 pub struct ServeArgs {
     /// YAML configuration with Pyroscope's keys (`limits`, `server`, `storage`, `pyroscopedb`, `multitenancy_enabled`).
     #[arg(long, visible_alias = "config.file", value_name = "FILE")]
@@ -102,6 +107,21 @@ pub struct ServeArgs {
     /// File with limits of single tenants, read again when it changes.
     #[arg(long = "runtime-config.file", value_name = "FILE")]
     pub overrides: Option<PathBuf>,
+    /// Who may come in: `none` asks nobody; a file has users with hashes of passwords. Tokens are taken besides.
+    #[arg(long, value_name = "none|FILE", env = "ALLUVIUM_AUTH")]
+    pub auth: Option<String>,
+    /// File of tokens, by default tokens.json in the data folder; `alluvium token` writes it.
+    #[arg(long, value_name = "FILE")]
+    pub tokens: Option<PathBuf>,
+    /// PEM file of the certificate of the port, read again when it changes; with it the port speaks TLS only.
+    #[arg(long, value_name = "FILE")]
+    pub tls_cert: Option<PathBuf>,
+    /// PEM file of the certificate's key.
+    #[arg(long, value_name = "FILE")]
+    pub tls_key: Option<PathBuf>,
+    /// PEM file of the authorities whose client certificates are taken.
+    #[arg(long, value_name = "FILE")]
+    pub tls_client_ca: Option<PathBuf>,
     /// Take the tenant from X-Scope-OrgID.
     #[arg(long = "auth.multitenancy-enabled", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub multi_tenant: Option<bool>,
@@ -168,11 +188,22 @@ fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
         query.max_query_length = parsed("limits.max_query_length", length)?;
     }
     sql_limits(&file.sql, &mut query)?;
-    let postgres = postgres_options(file.postgres, args.postgres_listen, &http)?;
+    let flags = AccessFlags {
+        auth: args.auth,
+        tokens: args.tokens,
+        tls_cert: args.tls_cert,
+        tls_key: args.tls_key,
+        tls_client_ca: args.tls_client_ca,
+    };
+    let tls = tls_files(&flags, &file.server.http_tls_config)?;
+    let postgres = postgres_options(file.postgres, args.postgres_listen, &http, tls.as_ref())?;
+    let data = data.unwrap_or_else(|| PathBuf::from(DEFAULT_DATA));
     Ok(ServeOptions {
         listen,
         allowed_hosts: AllowedHosts::new(args.allowed_hosts),
-        data: data.unwrap_or_else(|| PathBuf::from(DEFAULT_DATA)),
+        access: access_options(flags, file.auth, tls.as_ref(), &data)?,
+        tls,
+        data,
         flush_age: parsed("--flush-age", &args.flush_age)?,
         limits,
         overrides,
@@ -271,11 +302,13 @@ fn sql_limits(file: &SqlSection, limits: &mut QueryLimits) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Options of the PostgreSQL port from file and flag; `None` when neither gives an address.
+/// Options of the PostgreSQL port from file and flag; `None` when neither gives an address. Without a certificate of
+/// its own it has that of the HTTP port.
 fn postgres_options(
     file: PostgresSection,
     flag: Option<String>,
     http: &ServerOptions,
+    tls: Option<&TlsFiles>,
 ) -> anyhow::Result<Option<PostgresOptions>> {
     let Some(listen) = flag.or(file.listen) else {
         return Ok(None);
@@ -286,19 +319,24 @@ fn postgres_options(
     if let Some(text) = &file.idle_timeout {
         options.idle_timeout = parsed("postgres.idle_timeout", text)?;
     }
-    options.tls = match (file.tls.cert_file, file.tls.key_file) {
-        (Some(certificate), Some(key)) => Some(PostgresTls {
+    let files = match (file.tls.cert_file, file.tls.key_file) {
+        (Some(certificate), Some(key)) => Some(TlsFiles {
             certificate,
             key,
-            required: match file.tls.mode.as_deref() {
-                None | Some("require") => true,
-                Some("allow") => false,
-                Some(other) => bail!("postgres.tls.mode: `{other}` is no mode, use require or allow"),
-            },
+            client_ca: tls.and_then(|tls| tls.client_ca.clone()),
         }),
-        (None, None) if file.tls.mode.is_none() => None,
+        (None, None) => tls.cloned(),
         _ => bail!("postgres.tls needs both cert_file and key_file"),
     };
+    let required = match file.tls.mode.as_deref() {
+        None | Some("require") => true,
+        Some("allow") => false,
+        Some(other) => bail!("postgres.tls.mode: `{other}` is no mode, use require or allow"),
+    };
+    if files.is_none() && file.tls.mode.is_some() {
+        bail!("postgres.tls.mode needs a certificate: both cert_file and key_file, or --tls-cert and --tls-key");
+    }
+    options.tls = files.map(|files| PostgresTls { files, required });
     for user in file.users {
         let password = match (user.password, user.password_file) {
             (Some(password), None) => password,
@@ -363,12 +401,13 @@ mod tests {
             multi_tenant: true,
             ..ServerOptions::default()
         };
-        let options = postgres_options(file.postgres, None, &several).unwrap().unwrap();
+        let options = postgres_options(file.postgres, None, &several, None).unwrap().unwrap();
         assert_eq!(options.users[0].tenants, ["one".parse().unwrap()]);
         assert!(options.tls.is_none() && options.multi_tenant);
         let wrong = |text: &str| {
             let file = config::parse(text).unwrap();
-            postgres_options(file.postgres, Some("127.0.0.1:0".to_owned()), &ServerOptions::default())
+            let address = Some("127.0.0.1:0".to_owned());
+            postgres_options(file.postgres, address, &ServerOptions::default(), None)
                 .unwrap_err()
                 .to_string()
         };

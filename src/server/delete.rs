@@ -1,8 +1,10 @@
 //! `POST /api/v1/admin/delete`: deletes profiles of the caller's tenant by selector and time range.
 //!
-//! In: a bearer token, the tenant as for other routes, and `{"selector", "from", "to"}`. Out: a report, once the
-//! deletion is durable. Without a configured token the route is off, because a deletion cannot be undone. A token is
-//! valid only for its tenants.
+//! In: an administrator or a bearer token of the configuration, the tenant as for other routes, and
+//! `{"selector", "from", "to"}`. Out: a report, once the deletion is durable. On a server that asks nobody the route is
+//! off without a configured token, because a deletion cannot be undone. A token is valid only for its tenants.
+
+use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Body;
@@ -16,6 +18,7 @@ use sha2::{Digest, Sha256};
 
 use crate::profile::TimeSpan;
 use crate::server::ServerState;
+use crate::server::access::{Identity, TenantScope};
 use crate::server::tenant::tenant;
 use crate::server::token::AdminToken;
 use crate::store::StoreError;
@@ -47,9 +50,19 @@ pub(super) async fn delete(State(state): State<ServerState>, request: Request<Bo
 
 async fn run(state: ServerState, request: Request<Body>) -> Result<Response, ConnectError> {
     let (parts, body) = request.into_parts();
-    let token = allowed(&state.options.admin, &parts.headers)?;
+    // Whom the guard has let in as an administrator of this tenant needs no token of the configuration.
+    let proven = parts
+        .extensions
+        .get::<Arc<Identity>>()
+        .filter(|identity| identity.is_proven);
+    let (name, tenants) = if let Some(identity) = proven {
+        (identity.name.to_string(), identity.tenants.clone())
+    } else {
+        let token = allowed(&state.options.admin, &parts.headers)?;
+        (token.name.clone(), TenantScope::Only(token.tenants.clone()))
+    };
     let tenant = tenant(&parts.headers, &state.options)?;
-    if !token.tenants.contains(&tenant) {
+    if !tenants.has(&tenant) {
         return Err(ConnectError::new(
             Code::PermissionDenied,
             format!("the token is not for the tenant `{tenant}`"),
@@ -71,7 +84,7 @@ async fn run(state: ServerState, request: Request<Body>) -> Result<Response, Con
     }
     deletion.check().map_err(ConnectError::invalid)?;
     tracing::info!(
-        token = token.name,
+        token = name,
         tenant = %deletion.tenant,
         selector = deletion.selector,
         from_ms = question.from.unwrap_or(0),

@@ -5,6 +5,7 @@
 //! every route.
 
 mod about;
+pub mod access;
 mod adhoc;
 mod body;
 mod budget;
@@ -39,6 +40,7 @@ mod state;
 mod status;
 mod tenant;
 mod timeline_messages;
+pub mod tls;
 mod token;
 mod user_settings;
 mod workers;

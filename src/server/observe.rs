@@ -15,7 +15,7 @@ use futures::FutureExt;
 use http::Request;
 use prometheus_client::metrics::gauge::Gauge;
 
-use crate::admin::listen::CameFrom;
+use crate::admin::peer::Peer;
 use crate::server::ServerState;
 use crate::server::metrics::{RouteLabels, TimeLabels};
 use crate::server::senders::Sending;
@@ -47,7 +47,7 @@ pub(crate) async fn observe(State(state): State<ServerState>, request: Request<B
     let started = Instant::now();
     let route = route(&request, &state.options.prefix);
     let method = request.method().clone();
-    let address = request.extensions().get::<CameFrom>().map(|CameFrom(peer)| peer.ip());
+    let address = request.extensions().get::<Peer>().map(|peer| peer.address.ip());
     let sending = Sending::of(
         (&method, &route),
         request.headers(),

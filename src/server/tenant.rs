@@ -1,7 +1,7 @@
 //! The tenant of a request, from the header `X-Scope-OrgID`.
 //!
-//! In: headers. Out: a tenant id. There is no authentication here, as in Pyroscope: a proxy decides whether the caller
-//! may use the tenant.
+//! In: headers. Out: a tenant id. Whether the caller may use the tenant was decided before, by the guard of `access` or
+//! by a proxy.
 
 use http::HeaderMap;
 

@@ -3,6 +3,7 @@
 import { createEffect, createMemo, createSignal, ErrorBoundary, lazy, Show, Suspense, type Component } from 'solid-js';
 import { Dynamic } from 'solid-js/web';
 import { Help, type KeyHelp } from './components/Help.tsx';
+import { Login } from './components/Login.tsx';
 import { Failure, Notice } from './components/Notice.tsx';
 import { Rail } from './components/Rail.tsx';
 import type { TourProps } from './components/Tour.tsx';
@@ -12,6 +13,7 @@ import { createKeys } from './lib/keys.ts';
 import { nextTheme, setToured, theme, toured } from './lib/preferences.ts';
 import { printing } from './lib/printing.ts';
 import { decode } from './lib/schema.ts';
+import { loggedIn, loginWanted, logout } from './lib/session.ts';
 import { toast } from './lib/toast.ts';
 import { follow, here, HOME, hrefTo, query, visit } from './router.ts';
 import type { Route } from './routes.ts';
@@ -54,7 +56,7 @@ export function App(props: AppProps) {
         event.preventDefault();
         document.getElementById('main')?.focus();
       }}>Skip to the content</a>
-      <Rail home={hrefTo(HOME)} links={props.routes.map(({ address, label, icon }) => ({ label, icon, get href() { return hrefTo(address); }, get current() { return here() === address; } }))} onFollow={follow} onHelp={() => setHelp(true)} unseen={Tour !== undefined && !toured()} />
+      <Rail home={hrefTo(HOME)} links={props.routes.map(({ address, label, icon }) => ({ label, icon, get href() { return hrefTo(address); }, get current() { return here() === address; } }))} onFollow={follow} onHelp={() => setHelp(true)} onLogout={loggedIn() ? () => void logout() : undefined} unseen={Tour !== undefined && !toured()} />
       <ErrorBoundary fallback={(error: unknown, reset) => (
         <main class="view" id="main"><div class="fill"><Failure what="The page has a fault" error={error instanceof Error ? error : new Error(String(error))} retry={reset} /></div></main>
       )}>
@@ -69,7 +71,11 @@ export function App(props: AppProps) {
           }
         >
           {/* Only for the code of a view; what views ask the server never leaves them empty. */}
-          {(shown) => <Suspense fallback={<main class="view" id="main" tabindex="-1" />}><Dynamic component={views.get(shown().address)} /></Suspense>}
+          {(shown) => (
+            <Show when={!loginWanted()} fallback={<main class="view" id="main" tabindex="-1"><div class="fill"><Login onDone={() => location.reload()} /></div></main>}>
+              <Suspense fallback={<main class="view" id="main" tabindex="-1" />}><Dynamic component={views.get(shown().address)} /></Suspense>
+            </Show>
+          )}
         </Show>
       </ErrorBoundary>
       <Show when={help()}><Help keys={[...(route()?.keys ?? []), ...EVERYWHERE]} onTour={Tour && tour} onClose={() => setHelp(false)} /></Show>

@@ -1,10 +1,13 @@
-//! Authentication by SCRAM-SHA-256, and the tenant of a connection.
+//! Authentication by SCRAM-SHA-256, by a client certificate, or by a password or token of `access`; and the tenant of a
+//! connection.
 //!
 //! In: the configured users, the messages of a client. Out: a tenant, or an error that is the same for a wrong name and
-//! a wrong password. Passwords are kept only as salted hashes and are never sent over the wire.
+//! a wrong password. Passwords of the users of this port are kept as salted hashes and never sent over the wire. Those
+//! of `access` and tokens are sent as they are, over TLS or from this machine only.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use pgwire::api::auth::Password;
@@ -15,6 +18,7 @@ use sha2::{Digest, Sha256};
 
 use crate::base::net::is_this_machine;
 use crate::profile::{TenantError, TenantId};
+use crate::server::access::{Access, Identity, Refusal, Right, TenantScope};
 use crate::server::postgres::failure::Failure;
 use crate::server::postgres::options::{PostgresError, PostgresOptions, PostgresUser};
 use crate::server::postgres::wire::Wire;
@@ -23,6 +27,8 @@ const PLAIN: &str = "SCRAM-SHA-256";
 /// Bound to the TLS channel, which prevents man-in-the-middle attacks.
 const BOUND: &str = "SCRAM-SHA-256-PLUS";
 const SALT_BYTES: usize = 16;
+/// PostgreSQL's code of a password that is wrong.
+const WRONG_PASSWORD: &str = "28P01";
 /// Database names that clients use by default.
 const ANY_DATABASE: [&str; 4] = ["", "postgres", "alluvium", "template1"];
 
@@ -77,17 +83,22 @@ impl Users {
     }
 }
 
-/// Authenticates the client. Without users any client on this machine is accepted.
+/// Authenticates the client. A user of the port proves its password by SCRAM and has no identity; everybody else is
+/// asked by `access`. While that asks nobody and the port has no users, any client on this machine is accepted.
 pub(super) async fn authenticate(
     wire: &mut Wire,
     users: &Users,
-    certificate: Option<&[u8]>,
+    access: &Access,
     user: &str,
     peer: IpAddr,
-) -> Result<(), Failure> {
+) -> Result<Option<Arc<Identity>>, Failure> {
+    if access.asks() && !users.known.contains_key(user) {
+        let identity = prove(wire, access, user, peer).await?;
+        return Ok(Some(identity));
+    }
     if users.is_empty() {
-        return if is_this_machine(peer) {
-            Ok(())
+        return if is_this_machine(peer) || access.is_open_on_purpose() {
+            Ok(None)
         } else {
             Err(Failure::fatal(
                 "28000",
@@ -95,15 +106,63 @@ pub(super) async fn authenticate(
             ))
         };
     }
+    let attempt = access.attempt(peer, user);
+    let attempt = attempt.map_err(|refusal| Failure::fatal("28000", access.refused(refusal).to_string()))?;
+    let proven = scram(wire, users, user).await;
+    match &proven {
+        Ok(()) => access.succeeded(attempt),
+        Err(failure) if failure.code == WRONG_PASSWORD => drop(access.refused(Refusal::Wrong)),
+        // A broken connection counts as an attempt, but not as a refusal.
+        Err(_) => {}
+    }
+    proven.map(|()| None)
+}
+
+/// Asks `access`, by the certificate of the client or by a password.
+async fn prove(wire: &mut Wire, access: &Access, user: &str, peer: IpAddr) -> Result<Arc<Identity>, Failure> {
+    let refused = |refusal: Refusal| {
+        let refusal = access.refused(refusal);
+        tracing::debug!(reason = refusal.reason(), "postgresql connection refused");
+        match refusal {
+            Refusal::Missing | Refusal::Wrong => Failure::fatal(
+                WRONG_PASSWORD,
+                format!("password authentication failed for user \"{user}\""),
+            ),
+            refusal => Failure::fatal("28000", refusal.to_string()),
+        }
+    };
+    let shown = wire.client_certificate.clone();
+    let identity = match shown.and_then(|certificate| access.by_certificate(&certificate)) {
+        Some(identity) => identity,
+        None if !wire.is_secure && !is_this_machine(peer) => return Err(refused(Refusal::Plain)),
+        None => {
+            wire.put(&PgWireBackendMessage::Authentication(Authentication::CleartextPassword))?;
+            wire.send().await?;
+            let password = password_message(wire).await?.into_password();
+            let password = password.map_err(|_| refused(Refusal::Wrong))?.password;
+            access.by_password(user, &password, peer).await.map_err(refused)?
+        }
+    };
+    Access::may(&identity, Right::Read).map_err(refused)?;
+    Ok(identity)
+}
+
+/// Proves the password of a user of the port; unknown users fail in the same way.
+async fn scram(wire: &mut Wire, users: &Users, user: &str) -> Result<(), Failure> {
     let mut scram = ScramServerAuth::new();
     let mut methods = vec![PLAIN.to_owned()];
     // For a certificate that channel binding does not support, only the plain method is offered.
-    if let Some(certificate) = certificate.filter(|_| wire.is_secure)
+    if let Some(certificate) = &wire.own_certificate
         && scram.configure_certificate(certificate).is_ok()
     {
         methods.insert(0, BOUND.to_owned());
     }
-    let refused = || Failure::fatal("28P01", format!("password authentication failed for user \"{user}\""));
+    let refused = || {
+        Failure::fatal(
+            WRONG_PASSWORD,
+            format!("password authentication failed for user \"{user}\""),
+        )
+    };
     wire.put(&PgWireBackendMessage::Authentication(Authentication::SASL(
         methods.clone(),
     )))?;
@@ -131,31 +190,40 @@ pub(super) async fn authenticate(
     )))
 }
 
-/// The tenant of a connection. With users it is one of the user's tenants; without users the database names it. A
-/// single-tenant server always uses its one tenant.
+/// The tenant of a connection. With users it is one of the user's tenants, with an identity one of the identity's;
+/// without both the database names it. A single-tenant server always uses its one tenant.
 pub(super) fn tenant_of(
     users: &Users,
     options: &PostgresOptions,
+    identity: Option<&Identity>,
     user: &str,
     database: &str,
 ) -> Result<TenantId, Failure> {
+    let unknown = || {
+        let message = format!(
+            "database \"{database}\" does not exist: a database is a tenant, and user \"{user}\" has no such one"
+        );
+        Failure::fatal("3D000", message)
+    };
+    let scope = identity.map(|identity| &identity.tenants);
     if !options.multi_tenant {
+        if scope.is_some_and(|scope| !scope.has(&TenantId::anonymous())) {
+            return Err(unknown());
+        }
         // With a single tenant the name of the database has no meaning.
         return Ok(TenantId::anonymous());
     }
     let none_named = ANY_DATABASE.contains(&database) || database == user;
-    if let Some(known) = users.known.get(user) {
-        let mut tenants = known.tenants.iter();
+    let known = users.known.get(user).map(|user| &user.tenants);
+    let listed = match scope {
+        Some(TenantScope::Only(tenants)) => Some(tenants),
+        Some(TenantScope::All) => None,
+        None => known,
+    };
+    if let Some(tenants) = listed {
+        let mut tenants = tenants.iter();
         let tenant = tenants.find(|tenant| none_named || tenant.as_str() == database);
-        return tenant.cloned().ok_or_else(|| {
-            Failure::fatal(
-                "3D000",
-                format!(
-                    "database \"{database}\" does not exist: a database is a tenant, and user \"{user}\" has no \
-                        such one"
-                ),
-            )
-        });
+        return tenant.cloned().ok_or_else(unknown);
     }
     if none_named {
         return Err(Failure::fatal(
@@ -201,17 +269,20 @@ mod tests {
             multi_tenant: true,
             ..one.clone()
         };
-        let of = |database: &str| text(tenant_of(&two, &several, "ada", database));
+        let of = |database: &str| text(tenant_of(&two, &several, None, "ada", database));
         assert_eq!(of("two").unwrap(), "two");
         assert_eq!(of("ada").unwrap(), "one");
         assert_eq!(of("postgres").unwrap(), "one");
         assert_eq!(of("three"), Err("3D000"));
-        assert_eq!(text(tenant_of(&two, &one, "ada", "anything")).unwrap(), "anonymous");
+        assert_eq!(
+            text(tenant_of(&two, &one, None, "ada", "anything")).unwrap(),
+            "anonymous"
+        );
         let nobody = Users::new(&[]).unwrap();
-        assert_eq!(text(tenant_of(&nobody, &one, "x", "y")).unwrap(), "anonymous");
-        assert_eq!(text(tenant_of(&nobody, &several, "x", "y")).unwrap(), "y");
-        assert!(tenant_of(&nobody, &several, "x", "a/b").is_err());
-        assert!(tenant_of(&nobody, &several, "x", "postgres").is_err());
+        assert_eq!(text(tenant_of(&nobody, &one, None, "x", "y")).unwrap(), "anonymous");
+        assert_eq!(text(tenant_of(&nobody, &several, None, "x", "y")).unwrap(), "y");
+        assert!(tenant_of(&nobody, &several, None, "x", "a/b").is_err());
+        assert!(tenant_of(&nobody, &several, None, "x", "postgres").is_err());
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! Options of the PostgreSQL port and errors of opening it.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::base::net::listen_reason;
 use crate::profile::TenantId;
+use crate::server::access::Access;
+use crate::server::tls::{TlsError, TlsFiles};
 
 /// A user of the PostgreSQL port.
 #[derive(Clone)]
@@ -27,13 +28,11 @@ impl std::fmt::Debug for PostgresUser {
     }
 }
 
-/// Files of the certificate and its key.
+/// TLS of the PostgreSQL port: its files, and who needs it.
 #[derive(Debug, Clone)]
 pub struct PostgresTls {
-    /// PEM file of the certificate, followed by those of its issuers.
-    pub certificate: PathBuf,
-    /// PEM file of the certificate's key.
-    pub key: PathBuf,
+    /// Certificate, key and authorities of clients.
+    pub files: TlsFiles,
     /// Refuse connections without TLS.
     pub required: bool,
 }
@@ -43,8 +42,11 @@ pub struct PostgresTls {
 pub struct PostgresOptions {
     /// `host:port`; port 0 takes a free one.
     pub listen: String,
-    /// Users that may connect. Without users, all programs on this machine may connect, and no others.
+    /// Users that may connect, by SCRAM. Without them, and while `access` asks nobody, all programs on this machine may
+    /// connect, and no others.
     pub users: Vec<PostgresUser>,
+    /// Who else may connect: by a password or token over TLS or from this machine, or by a client certificate.
+    pub access: Access,
     /// Certificate and key; without them TLS is refused.
     pub tls: Option<PostgresTls>,
     /// True for several tenants: without users, the database of the connection then names the tenant.
@@ -66,6 +68,7 @@ impl PostgresOptions {
         Self {
             listen: listen.to_owned(),
             users: Vec::new(),
+            access: Access::default(),
             tls: None,
             multi_tenant: false,
             max_connections: 64,
@@ -89,17 +92,13 @@ pub enum PostgresError {
         source: std::io::Error,
     },
     /// Certificate or key cannot be used.
-    #[error("cannot use the certificate of the PostgreSQL port, {path}: {reason}")]
-    Tls {
-        /// Path of the certificate or key.
-        path: String,
-        /// What is wrong with the file.
-        reason: String,
-    },
+    #[error("for PostgreSQL: {0}")]
+    Tls(#[source] TlsError),
     /// Other machines could connect to the port without authentication.
     #[error(
-        "the PostgreSQL port {0} can be reached from other machines, and there are no users: add postgres.users to \
-            the server's configuration, or listen on 127.0.0.1"
+        "the PostgreSQL port {0} can be reached from other machines, and nobody would be asked for a password: make a \
+            token (alluvium token new), name a file of users (--auth FILE), add postgres.users to the server's \
+            configuration, say --auth none, or listen on 127.0.0.1"
     )]
     NoUsers(SocketAddr),
     /// A user without a name, a password or a tenant.

@@ -52,7 +52,7 @@ async fn negotiated(port: &Port, mut wire: Wire) -> Result<Option<Wire>, Failure
                 if let Some(tls) = port.tls.as_ref().filter(|_| !wire.is_secure) {
                     wire.put(&PgWireBackendMessage::SslResponse(SslResponse::Accept))?;
                     wire.send().await?;
-                    wire = wire.secure(&tls.acceptor).await?;
+                    wire = wire.secure(tls.port.current()).await?;
                 } else {
                     wire.put(&PgWireBackendMessage::SslResponse(SslResponse::Refuse))?;
                     wire.send().await?;
@@ -106,8 +106,7 @@ async fn begin(port: &Arc<Port>, wire: &mut Wire, peer: SocketAddr) -> Result<Op
     if user.is_empty() {
         return Err(Failure::fatal("28000", "no user name is given"));
     }
-    let certificate = port.tls.as_ref().map(|tls| tls.certificate.as_slice());
-    auth::authenticate(wire, &port.users, certificate, user, peer.ip()).await?;
+    let identity = auth::authenticate(wire, &port.users, &port.options.access, user, peer.ip()).await?;
     // Taken only now: a client that is not authenticated must not occupy a connection slot.
     let slot = port.slots.clone().try_acquire_owned().map_err(|_| {
         Failure::fatal(
@@ -118,7 +117,7 @@ async fn begin(port: &Arc<Port>, wire: &mut Wire, peer: SocketAddr) -> Result<Op
             ),
         )
     })?;
-    let tenant = auth::tenant_of(&port.users, &port.options, user, given("database"))?;
+    let tenant = auth::tenant_of(&port.users, &port.options, identity.as_deref(), user, given("database"))?;
     let mut settings = Settings::new(user);
     for (name, value) in &startup.parameters {
         if !matches!(name.as_str(), "user" | "database" | "replication" | "options") && !name.starts_with("_pq_.") {

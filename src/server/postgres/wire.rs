@@ -3,6 +3,7 @@
 //! In: a TCP or TLS stream. Out: messages of `pgwire`. While a query runs, [`Wire::gone`] detects a disconnect; bytes
 //! that the client sends meanwhile are kept for later.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
@@ -11,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::server::postgres::failure::Failure;
+use crate::server::tls::Current;
 
 /// Maximum message size of an authenticated client: a query may have 256 KiB, its parameters a little more.
 const MAX_MESSAGE: usize = 1 << 20;
@@ -35,6 +37,10 @@ pub(super) struct Wire {
     longest: usize,
     /// True when the stream is TLS.
     pub(super) is_secure: bool,
+    /// The certificate file of the handshake, to which an authentication may be bound.
+    pub(super) own_certificate: Option<Arc<[u8]>>,
+    /// The certificate that the client has shown in the handshake, as DER.
+    pub(super) client_certificate: Option<Arc<[u8]>>,
 }
 
 impl Wire {
@@ -47,6 +53,8 @@ impl Wire {
             context: DecodeContext::new(ProtocolVersion::PROTOCOL3_0),
             longest: MAX_FIRST_MESSAGE,
             is_secure: false,
+            own_certificate: None,
+            client_certificate: None,
         }
     }
 
@@ -68,17 +76,22 @@ impl Wire {
 
     /// Switches to TLS. Bytes that arrived before the handshake are an error, because an attacker could have inserted
     /// them.
-    pub(super) async fn secure(self, acceptor: &pgwire::tokio::TlsAcceptor) -> Result<Self, Failure> {
+    pub(super) async fn secure(self, tls: Current) -> Result<Self, Failure> {
         if !self.incoming.is_empty() {
             return Err(Failure::protocol("bytes came before the TLS handshake"));
         }
-        let stream = acceptor
+        let stream = tls
+            .acceptor
             .accept(self.stream)
             .await
             .map_err(|error| Failure::fatal("08006", format!("the TLS handshake failed: {error}")))?;
+        let shown = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
+        let shown = shown.map(|certificate| Arc::from(certificate.as_ref()));
         Ok(Self {
             stream: Box::new(stream),
             is_secure: true,
+            own_certificate: Some(tls.certificate),
+            client_certificate: shown,
             ..self
         })
     }

@@ -41,6 +41,8 @@ const PATHS = {
   frames: 'M4 5h16M7 10h10M10 15h4M11.5 20h1',
   empty: 'M4 13l3-8h10l3 8v6H4zM4 13h5a3 3 0 0 0 6 0h5',
   alert: 'M12 4l9 16H3zM12 10v4M12 17v.1',
+  key: 'M8 10.5a4 4 0 1 0 0 8 4 4 0 0 0 0-8zM11 11.5L19.5 3M16 6.5l3 3M13 9.5l2 2',
+  leave: 'M10 4H4v16h6M9 12h12M16.5 7.5L21 12l-4.5 4.5',
   compass: 'M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM15.5 8.5l-2 5-5 2 2-5z',
 } as const;
 

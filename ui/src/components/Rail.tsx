@@ -1,6 +1,6 @@
 // The left rail: the views that there are, the theme, the keys. On narrow screens it is a strip on top.
 
-import { For } from 'solid-js';
+import { For, Show } from 'solid-js';
 import { BASE } from '../lib/base.ts';
 import { nextTheme, theme } from '../lib/preferences.ts';
 import { Icon, type IconName } from './Icon.tsx';
@@ -14,7 +14,7 @@ export interface RailLink {
 
 type Click = MouseEvent & { currentTarget: HTMLAnchorElement };
 
-export function Rail(props: { home: string; links: readonly RailLink[]; onFollow: (event: Click) => void; onHelp: () => void; unseen?: boolean }) {
+export function Rail(props: { home: string; links: readonly RailLink[]; onFollow: (event: Click) => void; onHelp: () => void; onLogout?: (() => void) | undefined; unseen?: boolean }) {
   const themeIcon = (): IconName => ({ system: 'system', light: 'sun', dark: 'moon' } as const)[theme()];
   return (
     <nav class="rail" aria-label="Views">
@@ -30,6 +30,14 @@ export function Rail(props: { home: string; links: readonly RailLink[]; onFollow
         )}
       </For>
       <span class="space" />
+      <Show when={props.onLogout}>
+        {(leave) => (
+          <button type="button" class="rail-item" aria-label="Log out" onClick={() => leave()()}>
+            <Icon name="leave" />
+            <span class="tip" aria-hidden="true">Log out</span>
+          </button>
+        )}
+      </Show>
       <button type="button" class="rail-item" id="theme" aria-label={`Theme: ${theme()}`} onClick={nextTheme}>
         <Icon name={themeIcon()} />
         <span class="tip" aria-hidden="true">Theme: {theme()}</span>

@@ -3,6 +3,7 @@
 
 import { BASE } from './base.ts';
 import { mergeProfileRequest } from './pprof.ts';
+import { noteRefusal } from './session.ts';
 import type { Range } from './time.ts';
 
 const SERVICE = 'querier.v1.QuerierService';
@@ -65,6 +66,7 @@ export async function send(path: string, init: RequestInit, signal?: AbortSignal
     throw new ApiError('the server does not answer; is it running, and is the network up?', 'network', 0);
   }
   if (response.ok) return response;
+  if (response.status === 401) void noteRefusal();
   const text = await response.text().catch(() => '');
   let code = 'unknown';
   let message = text.slice(0, 2000).trim();

@@ -111,7 +111,12 @@ pyroscope.ebpf "node" {
 // Profiles wait on disk while the server is away.
 pyroscope.write "server" {
 	endpoint {
+		{{- if .Values.collector.tokenSecret }}
+		url          = sys.env("ALLUVIUM_SERVER")
+		bearer_token = sys.env("ALLUVIUM_TOKEN")
+		{{- else }}
 		url = sys.env("ALLUVIUM_SERVER")
+		{{- end }}
 
 		queue {
 			max_bytes = {{ .Values.collector.queue | quote }}

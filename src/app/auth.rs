@@ -1,0 +1,253 @@
+//! Who may come in, by flags and by the configuration file: the section `auth`, certificates of the port, and the
+//! options of access that they make.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use serde::Deserialize;
+
+use crate::server::access::{AccessOptions, CertificateRule, OidcOptions, Rights, TenantScope};
+use crate::server::tls::TlsFiles;
+
+/// The value of `--auth` and of `auth.users` with which nobody is asked.
+const NONE: &str = "none";
+
+/// Who may come in. Pyroscope has no such keys.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct AuthSection {
+    /// `none`, or a file of users with hashes of passwords.
+    pub users: Option<String>,
+    pub tokens: Option<PathBuf>,
+    /// Whether `/metrics` asks nobody.
+    pub open_metrics: bool,
+    /// What bearers of client certificates may do.
+    pub certificates: Option<Vec<CertificateSection>>,
+    /// The issuer whose tokens are taken.
+    pub oidc: Option<OidcSection>,
+}
+
+/// What the bearers of a certificate may do.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CertificateSection {
+    /// Common name of the certificate, or `*`.
+    pub name: String,
+    pub roles: Vec<String>,
+    #[serde(default)]
+    pub tenants: Vec<String>,
+}
+
+/// An issuer of OpenID Connect.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OidcSection {
+    pub issuer: String,
+    pub audience: String,
+    pub jwks_url: String,
+    /// PEM file of the authorities of `jwks_url`.
+    pub ca_file: Option<PathBuf>,
+    /// Claim with the name for logs.
+    pub name_claim: Option<String>,
+    /// Claim with the tenants.
+    pub tenant_claim: Option<String>,
+    pub role_claim: Option<String>,
+    /// Our role for values of that claim.
+    #[serde(default)]
+    pub roles: BTreeMap<String, String>,
+}
+
+/// Certificates of the port, with Pyroscope's names.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct HttpTlsSection {
+    pub cert_file: Option<PathBuf>,
+    pub key_file: Option<PathBuf>,
+    /// Authorities of clients.
+    pub client_ca_file: Option<PathBuf>,
+    #[serde(flatten)]
+    pub other: BTreeMap<String, serde_json::Value>,
+}
+
+/// Flags of access; they win over the file.
+#[derive(Debug, Default)]
+pub(crate) struct AccessFlags {
+    /// `none`, or a file of users.
+    pub auth: Option<String>,
+    pub tokens: Option<PathBuf>,
+    /// PEM file of the certificate.
+    pub tls_cert: Option<PathBuf>,
+    pub tls_key: Option<PathBuf>,
+    /// PEM file of the authorities of clients.
+    pub tls_client_ca: Option<PathBuf>,
+}
+
+/// The files of TLS, if it is on.
+pub(crate) fn tls_files(flags: &AccessFlags, file: &HttpTlsSection) -> anyhow::Result<Option<TlsFiles>> {
+    let given = |flag: &Option<PathBuf>, file: &Option<PathBuf>| flag.clone().or_else(|| file.clone());
+    let client_ca = given(&flags.tls_client_ca, &file.client_ca_file);
+    let certificate = given(&flags.tls_cert, &file.cert_file);
+    let key = given(&flags.tls_key, &file.key_file);
+    match (certificate, key) {
+        (Some(certificate), Some(key)) => Ok(Some(TlsFiles {
+            certificate,
+            key,
+            client_ca,
+        })),
+        (None, None) if client_ca.is_none() => Ok(None),
+        _ => bail!("TLS needs both --tls-cert and --tls-key (cert_file and key_file of server.http_tls_config)"),
+    }
+}
+
+/// The options of access to a server with this data folder.
+pub(crate) fn access_options(
+    flags: AccessFlags,
+    file: AuthSection,
+    tls: Option<&TlsFiles>,
+    data: &Path,
+) -> anyhow::Result<AccessOptions> {
+    let mut options = AccessOptions::new(data);
+    let users = flags.auth.or(file.users);
+    options.is_open = users.as_deref() == Some(NONE);
+    options.users = users.filter(|users| users != NONE).map(PathBuf::from);
+    if let Some(tokens) = flags.tokens.or(file.tokens) {
+        options.tokens = tokens;
+    }
+    options.open_metrics = file.open_metrics;
+    options.certificates = certificates(file.certificates, tls)?;
+    options.oidc = file.oidc.map(oidc).transpose()?;
+    if options.is_open && (options.oidc.is_some() || options.certificates.is_some()) {
+        bail!("auth: `none` asks nobody, and the configuration has certificates or an issuer to ask for");
+    }
+    Ok(options)
+}
+
+/// Rules for client certificates, if there is an authority for them. Without rules every certificate of it may read and
+/// write as the one tenant.
+fn certificates(
+    sections: Option<Vec<CertificateSection>>,
+    tls: Option<&TlsFiles>,
+) -> anyhow::Result<Option<Vec<CertificateRule>>> {
+    let has_authority = tls.is_some_and(|tls| tls.client_ca.is_some());
+    let Some(sections) = sections else {
+        let everybody = CertificateRule {
+            name: "*".to_owned(),
+            rights: Rights::of_roles(["read", "write"])?,
+            tenants: TenantScope::anonymous(),
+        };
+        return Ok(has_authority.then(|| vec![everybody]));
+    };
+    if !has_authority {
+        bail!("auth.certificates needs the authority of the certificates: --tls-client-ca");
+    }
+    let rules = sections.into_iter().map(|section| {
+        let (rights, tenants) = rights_and_tenants(&section.roles, &section.tenants)
+            .with_context(|| format!("auth.certificates: `{}`", section.name))?;
+        Ok(CertificateRule {
+            name: section.name,
+            rights,
+            tenants,
+        })
+    });
+    Ok(Some(rules.collect::<anyhow::Result<_>>()?))
+}
+
+/// Roles and tenants as they are written in flags and files.
+pub(crate) fn rights_and_tenants(roles: &[String], tenants: &[String]) -> anyhow::Result<(Rights, TenantScope)> {
+    Ok((
+        Rights::of_roles(roles.iter().map(String::as_str))?,
+        TenantScope::of_ids(tenants.iter().map(String::as_str))?,
+    ))
+}
+
+fn oidc(section: OidcSection) -> anyhow::Result<OidcOptions> {
+    let url = section.jwks_url.parse::<url::Url>();
+    let roles = section.roles.into_iter().map(|(value, role)| {
+        let rights = role
+            .parse::<Rights>()
+            .with_context(|| format!("auth.oidc.roles: `{value}`"))?;
+        Ok((value, rights))
+    });
+    Ok(OidcOptions {
+        issuer: section.issuer,
+        audience: section.audience,
+        jwks_url: url.with_context(|| format!("auth.oidc.jwks_url: `{}` is no URL", section.jwks_url))?,
+        ca: section.ca_file,
+        name_claim: section.name_claim.unwrap_or_else(|| "sub".to_owned()),
+        tenant_claim: section.tenant_claim,
+        role_claim: section.role_claim.unwrap_or_else(|| "roles".to_owned()),
+        roles: roles.collect::<anyhow::Result<_>>()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::config;
+
+    fn options(text: &str, flags: AccessFlags) -> anyhow::Result<AccessOptions> {
+        let file = config::parse(text)?;
+        let tls = tls_files(&flags, &file.server.http_tls_config)?;
+        access_options(flags, file.auth, tls.as_ref(), Path::new("/data"))
+    }
+
+    #[test]
+    fn flags_win_over_the_file_and_the_tokens_lie_in_the_data_folder() {
+        let plain = options("", AccessFlags::default()).unwrap();
+        assert!(!plain.is_open && plain.users.is_none() && plain.certificates.is_none());
+        assert_eq!(plain.tokens, Path::new("/data/tokens.json"));
+        let text = "auth:\n  users: none\n  tokens: /etc/t.json\n  open_metrics: true\n";
+        let open = options(text, AccessFlags::default()).unwrap();
+        assert!(open.is_open && open.open_metrics);
+        assert_eq!(open.tokens, Path::new("/etc/t.json"));
+        let flags = AccessFlags {
+            auth: Some("/etc/users".to_owned()),
+            ..AccessFlags::default()
+        };
+        let closed = options(text, flags).unwrap();
+        assert!(!closed.is_open);
+        assert_eq!(closed.users.as_deref(), Some(Path::new("/etc/users")));
+    }
+
+    #[test]
+    fn certificates_and_an_issuer_are_read() {
+        let tls = "server:\n  http_tls_config: {cert_file: a, key_file: b, client_ca_file: c}\n";
+        let everybody = options(tls, AccessFlags::default()).unwrap().certificates.unwrap();
+        assert_eq!(
+            (everybody[0].name.as_str(), everybody[0].rights.to_string().as_str()),
+            ("*", "read,write")
+        );
+        let text = format!(
+            "{tls}auth:\n  certificates: [{{name: agent, roles: [write], tenants: [shop]}}]\n  oidc:\n    issuer: i\
+            \n    audience: a\n    jwks_url: https://i/keys\n    roles: {{viewer: read}}\n"
+        );
+        let both = options(&text, AccessFlags::default()).unwrap();
+        assert_eq!(both.certificates.unwrap()[0].tenants.ids(), ["shop"]);
+        let oidc = both.oidc.unwrap();
+        assert_eq!(
+            (oidc.name_claim.as_str(), oidc.roles["viewer"].to_string().as_str()),
+            ("sub", "read")
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_together_is_refused() {
+        for (text, word) in [
+            ("server:\n  http_tls_config: {cert_file: a}\n", "both --tls-cert"),
+            ("auth:\n  certificates: [{name: a, roles: [read]}]\n", "--tls-client-ca"),
+            (
+                "auth:\n  users: none\n  oidc: {issuer: i, audience: a, jwks_url: \"https://i\"}\n",
+                "asks nobody",
+            ),
+            (
+                "auth:\n  oidc: {issuer: i, audience: a, jwks_url: keys}\n",
+                "`keys` is no URL",
+            ),
+            ("auth:\n  user: none\n", "user"),
+        ] {
+            let error = format!("{:#}", options(text, AccessFlags::default()).unwrap_err());
+            assert!(error.contains(word), "{text}: {error}");
+        }
+    }
+}

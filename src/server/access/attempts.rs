@@ -1,0 +1,151 @@
+//! Limits of attempts to log in, by address and by name.
+//!
+//! In: an address, a name. Out: whether one more attempt is looked at in this minute. An attempt that succeeds is given
+//! back. The table is bounded: where there is no room, what was counted longest ago is forgotten.
+
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
+use std::net::{IpAddr, Ipv6Addr};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+/// The time in which attempts are counted together.
+const WINDOW: Duration = Duration::from_mins(1);
+/// Failed attempts of one address in that time. Many people may share one.
+const BY_ADDRESS: u32 = 30;
+/// Failed attempts for one name in that time.
+const BY_NAME: u32 = 10;
+/// Most addresses and names that are counted.
+const MOST: usize = 4096;
+
+pub(super) struct Attempts {
+    /// Names come from strangers and may be long: what is kept of them is a hash.
+    hasher: RandomState,
+    counted: Mutex<HashMap<u64, Count>>,
+}
+
+struct Count {
+    since: Instant,
+    failed: u32,
+}
+
+/// An attempt that was begun.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Attempt([u64; 2]);
+
+impl Attempts {
+    pub(super) fn new() -> Self {
+        Self {
+            hasher: RandomState::new(),
+            counted: Mutex::new(HashMap::new()),
+        }
+    }
+
+    /// Begins an attempt, which counts as failed until it is given back. `None` at a limit.
+    pub(super) fn begin(&self, address: Option<IpAddr>, name: &str) -> Option<Attempt> {
+        let by_address = self.hasher.hash_one(("address", address.map(network)));
+        let by_name = self.hasher.hash_one(("name", name));
+        let mut counted = self.counted.lock();
+        let now = Instant::now();
+        let limits = [(by_address, BY_ADDRESS), (by_name, BY_NAME)];
+        let is_free = |(key, most): &(u64, u32)| {
+            let count = counted.get(key);
+            count.is_none_or(|count| now.duration_since(count.since) >= WINDOW || count.failed < *most)
+        };
+        if !limits.iter().all(is_free) {
+            return None;
+        }
+        for (key, _) in limits {
+            make_room(&mut counted, now, key);
+            let count = counted.entry(key).or_insert(Count { since: now, failed: 0 });
+            if now.duration_since(count.since) >= WINDOW {
+                *count = Count { since: now, failed: 0 };
+            }
+            count.failed += 1;
+        }
+        Some(Attempt([by_address, by_name]))
+    }
+
+    /// Gives an attempt back that has succeeded.
+    pub(super) fn succeeded(&self, attempt: Attempt) {
+        let mut counted = self.counted.lock();
+        for key in attempt.0 {
+            if let Some(count) = counted.get_mut(&key) {
+                count.failed = count.failed.saturating_sub(1);
+            }
+        }
+    }
+}
+
+/// Makes room for `key` in a full table.
+fn make_room(counted: &mut HashMap<u64, Count>, now: Instant, key: u64) {
+    if counted.len() < MOST || counted.contains_key(&key) {
+        return;
+    }
+    counted.retain(|_, count| now.duration_since(count.since) < WINDOW);
+    if counted.len() >= MOST
+        && let Some(oldest) = counted.iter().min_by_key(|(_, count)| count.since).map(|(key, _)| *key)
+    {
+        counted.remove(&oldest);
+    }
+}
+
+/// The address, of IPv6 the /64 that one machine usually has.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
+        address @ IpAddr::V4(_) => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(last: u16) -> Option<IpAddr> {
+        Some(IpAddr::from([0xfd00, 0, 0, last, 0, 0, 0, last]))
+    }
+
+    #[test]
+    fn a_name_and_an_address_have_so_many_failures_a_minute() {
+        let attempts = Attempts::new();
+        for last in 0..BY_NAME {
+            assert!(attempts.begin(address(last as u16), "ada").is_some());
+        }
+        assert!(attempts.begin(address(99), "ada").is_none());
+        assert!(attempts.begin(address(99), "bob").is_some());
+        for number in 0..BY_ADDRESS {
+            assert!(attempts.begin(address(500), &number.to_string()).is_some());
+        }
+        assert!(attempts.begin(address(500), "other").is_none());
+        assert!(attempts.begin(address(501), "other").is_some());
+    }
+
+    #[test]
+    fn success_does_not_count_and_a_minute_is_forgotten() {
+        let attempts = Attempts::new();
+        for _ in 0..100 {
+            let attempt = attempts.begin(address(1), "ada").unwrap();
+            attempts.succeeded(attempt);
+        }
+        while attempts.begin(address(1), "ada").is_some() {}
+        let since = Instant::now().checked_sub(WINDOW).unwrap();
+        attempts
+            .counted
+            .lock()
+            .values_mut()
+            .for_each(|count| count.since = since);
+        assert!(attempts.begin(address(1), "ada").is_some());
+    }
+
+    #[test]
+    fn the_table_has_a_bound() {
+        let attempts = Attempts::new();
+        for number in 0..3 * MOST {
+            attempts.begin(address(number as u16), &number.to_string());
+        }
+        assert!(attempts.counted.lock().len() <= MOST);
+    }
+}

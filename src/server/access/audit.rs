@@ -1,0 +1,39 @@
+//! The audit lines: calls of administrators, logins and logouts, with the target `audit`.
+//!
+//! In: who, what, from where, and how it went. Out: one log line each. Never a credential, nor a name that was not
+//! proven: people type passwords in its place.
+
+use std::net::SocketAddr;
+
+use crate::admin::peer::Peer;
+use crate::server::access::identity::Identity;
+
+/// A call that needs the right of an administrator, and its status.
+pub(super) fn call(identity: &Identity, call: &str, tenant: &str, peer: Option<&Peer>, status: u16) {
+    let (identity, address) = (&*identity.name, address(peer));
+    tracing::info!(target: "audit", identity, call, tenant, address, status, "admin call");
+}
+
+/// A call of that kind that was refused, and why.
+pub(super) fn refused(identity: Option<&Identity>, call: &str, peer: Option<&Peer>, reason: &str) {
+    let (identity, address) = (identity.map_or("", |identity| &*identity.name), address(peer));
+    tracing::warn!(target: "audit", identity, call, address, reason, "admin call refused");
+}
+
+pub(super) fn login(identity: &Identity, peer: Option<&Peer>) {
+    let (identity, address) = (&*identity.name, address(peer));
+    tracing::info!(target: "audit", identity, address, "logged in");
+}
+
+/// A login that was refused.
+pub(super) fn login_refused(peer: Option<&Peer>, reason: &str) {
+    let address = address(peer);
+    tracing::warn!(target: "audit", address, reason, "login refused");
+}
+
+fn address(peer: Option<&Peer>) -> String {
+    peer.map(|peer| peer.address)
+        .as_ref()
+        .map(SocketAddr::to_string)
+        .unwrap_or_default()
+}

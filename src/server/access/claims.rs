@@ -1,0 +1,355 @@
+//! Tokens of an OIDC issuer: JSON Web Tokens (RFC 7519), checked by the issuer's keys, and what their claims mean.
+//!
+//! In: a token. Out: an identity, and how long it holds; or a refusal. Keys are fetched when they are needed first,
+//! kept for an hour, and fetched again for a token with an unknown key, at most once in half a minute. When the issuer
+//! does not answer, the keys that are there stay in force.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::profile::TenantId;
+use crate::server::access::identity::{Identity, Rights, TenantScope};
+use crate::server::access::jwks::{Algorithm, Keys, Signature};
+use crate::server::access::options::{AccessError, OidcOptions};
+use crate::server::access::refusal::Refusal;
+use crate::server::access::secret;
+use crate::wire::client::{ClientOptions, HttpClient, Pem, TlsOptions, read_body};
+
+/// How long keys are used before they are fetched again.
+const KEYS_AGE: Duration = Duration::from_hours(1);
+/// Time between two fetches.
+const FETCH_PAUSE: Duration = Duration::from_secs(30);
+const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
+/// Largest key set in bytes.
+const MAX_KEYS_BYTES: usize = 256 << 10;
+/// Longest token in bytes.
+const MAX_TOKEN_BYTES: usize = 16 << 10;
+/// Difference between the issuer's clock and ours that is tolerated, in seconds.
+const SKEW_SECONDS: u64 = 60;
+
+/// An issuer and its keys.
+pub(super) struct Issuer {
+    options: OidcOptions,
+    client: HttpClient,
+    keys: Mutex<Option<(Arc<Keys>, Instant)>>,
+    /// When keys were fetched last, or tried to; held during a fetch.
+    fetching: tokio::sync::Mutex<Option<Instant>>,
+}
+
+#[derive(Deserialize)]
+struct Header {
+    alg: String,
+    kid: Option<String>,
+    /// Extensions that must be understood; we know none.
+    crit: Option<Value>,
+}
+
+/// True for what has the form of a JSON Web Token.
+pub(super) fn is_jwt(token: &str) -> bool {
+    token.starts_with("ey") && token.bytes().filter(|byte| *byte == b'.').count() == 2
+}
+
+impl Issuer {
+    /// An issuer whose keys are not fetched yet.
+    pub(super) fn new(options: OidcOptions) -> Result<Self, AccessError> {
+        let wrong = |reason: String| AccessError::Oidc {
+            issuer: options.issuer.clone(),
+            reason,
+        };
+        let is_local = matches!(options.jwks_url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
+        if options.jwks_url.scheme() != "https" && !is_local {
+            let reason = format!("jwks_url `{}` must be https, since keys are trusted", options.jwks_url);
+            return Err(wrong(reason));
+        }
+        if options.issuer.is_empty() || options.audience.is_empty() {
+            return Err(wrong("issuer and audience must be given".to_owned()));
+        }
+        let mut client = ClientOptions::new(concat!("alluvium/", env!("CARGO_PKG_VERSION")).into());
+        client.proxy.from_environment = true;
+        client.follow_redirects = false;
+        client.tls = TlsOptions {
+            ca: options.ca.clone().map(Pem::File),
+            ..TlsOptions::default()
+        };
+        Ok(Self {
+            client: HttpClient::new(&client).map_err(|error| wrong(error.to_string()))?,
+            options,
+            keys: Mutex::new(None),
+            fetching: tokio::sync::Mutex::new(None),
+        })
+    }
+
+    /// Whose token it is, and for how long.
+    pub(super) async fn verify(&self, token: &str) -> Result<(Arc<Identity>, Duration), Refusal> {
+        let read = Token::read(token).ok_or(Refusal::Wrong)?;
+        let keys = self.keys().await?;
+        let mut checked = read.check(&keys);
+        if checked == Signature::UnknownKey {
+            let newer = self.fetched(&keys).await;
+            checked = read.check(&newer);
+        }
+        if checked != Signature::Right {
+            return Err(Refusal::Wrong);
+        }
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_secs();
+        let left = valid_for(&self.options, &read.claims, now).ok_or(Refusal::Wrong)?;
+        Ok((identity(&self.options, &read.claims), left))
+    }
+
+    /// The keys that are there, fetched when there are none or old ones.
+    async fn keys(&self) -> Result<Arc<Keys>, Refusal> {
+        let known = self.keys.lock().clone();
+        match known {
+            Some((keys, since)) if since.elapsed() < KEYS_AGE => Ok(keys),
+            Some((keys, _)) => Ok(self.fetched(&keys).await),
+            None => {
+                self.fetch().await;
+                let known = self.keys.lock().clone();
+                known.map(|(keys, _)| keys).ok_or(Refusal::Issuer)
+            }
+        }
+    }
+
+    /// Newer keys than `old`, or `old` again when there are none.
+    async fn fetched(&self, old: &Arc<Keys>) -> Arc<Keys> {
+        self.fetch().await;
+        let known = self.keys.lock().clone();
+        known.map_or_else(|| old.clone(), |(keys, _)| keys)
+    }
+
+    /// Fetches the keys unless that was tried a moment ago.
+    async fn fetch(&self) {
+        let mut last = self.fetching.lock().await;
+        if last.is_some_and(|last| last.elapsed() < FETCH_PAUSE) {
+            return;
+        }
+        let fetched = tokio::time::timeout(FETCH_TIMEOUT, self.answer()).await;
+        *last = Some(Instant::now());
+        match fetched.unwrap_or_else(|_| Err("it did not answer in time".to_owned())) {
+            Ok(keys) => *self.keys.lock() = Some((Arc::new(keys), Instant::now())),
+            Err(error) => {
+                tracing::warn!(
+                    issuer = self.options.issuer,
+                    error,
+                    "cannot fetch the keys of the issuer"
+                );
+            }
+        }
+    }
+
+    async fn answer(&self) -> Result<Keys, String> {
+        let request = self.client.get(self.options.jwks_url.clone()).await;
+        let request = request.map_err(|error| error.to_string())?;
+        let response = request.send().await.map_err(|error| error.without_url().to_string())?;
+        if !response.status().is_success() {
+            return Err(format!("it answered {}", response.status()));
+        }
+        let body = read_body(response, MAX_KEYS_BYTES).await;
+        Keys::read(&body.map_err(|error| error.to_string())?)
+    }
+}
+
+/// A token whose signature is not checked yet.
+struct Token<'a> {
+    algorithm: Algorithm,
+    key: Option<String>,
+    claims: Map<String, Value>,
+    signed: &'a [u8],
+    signature: Vec<u8>,
+}
+
+impl<'a> Token<'a> {
+    fn read(token: &'a str) -> Option<Self> {
+        if token.len() > MAX_TOKEN_BYTES {
+            return None;
+        }
+        let (signed, signature) = token.rsplit_once('.')?;
+        let (header, claims) = signed.split_once('.')?;
+        let header: Header = serde_json::from_slice(&secret::bytes(header)?).ok()?;
+        if header.crit.is_some() {
+            return None;
+        }
+        Some(Self {
+            algorithm: Algorithm::named(&header.alg)?,
+            key: header.kid,
+            claims: serde_json::from_slice(&secret::bytes(claims)?).ok()?,
+            signed: signed.as_bytes(),
+            signature: secret::bytes(signature)?,
+        })
+    }
+
+    fn check(&self, keys: &Keys) -> Signature {
+        keys.check(self.algorithm, self.key.as_deref(), self.signed, &self.signature)
+    }
+}
+
+/// How long a token is valid from now on: issuer, audience and times. `None` when it is not.
+fn valid_for(options: &OidcOptions, claims: &Map<String, Value>, now: u64) -> Option<Duration> {
+    let is_of = claims.get("iss")?.as_str()? == options.issuer;
+    let is_for_us = values(claims.get("aud")?).any(|audience| audience == options.audience);
+    // Times may have a fraction.
+    let time = |name: &str| claims.get(name).map(|time| time.as_f64().map(|time| time as u64));
+    let begins = match time("nbf") {
+        Some(time) => time?,
+        None => 0,
+    };
+    let ends = time("exp")??.saturating_add(SKEW_SECONDS);
+    let is_now = begins <= now.saturating_add(SKEW_SECONDS) && now < ends;
+    (is_of && is_for_us && is_now).then(|| Duration::from_secs(ends - now))
+}
+
+/// The identity that the claims of a valid token name.
+fn identity(options: &OidcOptions, claims: &Map<String, Value>) -> Arc<Identity> {
+    let name = claim(claims, &options.name_claim).or_else(|| claims.get("sub"));
+    let name = name.and_then(Value::as_str).unwrap_or("?");
+    let roles = claim(claims, &options.role_claim);
+    let mut rights = Rights::none();
+    for value in roles.into_iter().flat_map(values) {
+        let meant = match options.roles.get(value) {
+            Some(rights) => Some(rights.clone()),
+            None if options.roles.is_empty() => value.parse::<Rights>().ok(),
+            None => None,
+        };
+        rights.extend(meant);
+    }
+    let tenants = match &options.tenant_claim {
+        None => TenantScope::anonymous(),
+        Some(named) => {
+            let ids = claim(claims, named).into_iter().flat_map(values);
+            TenantScope::Only(ids.filter_map(|id| id.parse::<TenantId>().ok()).collect())
+        }
+    };
+    Identity::proven(name, rights, tenants)
+}
+
+/// A claim by its name, or by names with dots between them of objects in each other.
+fn claim<'a>(claims: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    if let Some(value) = claims.get(name) {
+        return Some(value);
+    }
+    let (first, rest) = name.split_once('.')?;
+    claim(claims.get(first)?.as_object()?, rest)
+}
+
+/// The texts of a claim that is one or a list of them.
+fn values(claim: &Value) -> impl Iterator<Item = &str> {
+    let list = claim.as_array().map(Vec::as_slice).unwrap_or_default();
+    claim.as_str().into_iter().chain(list.iter().filter_map(Value::as_str))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::server::access::identity::Right;
+
+    const NOW: u64 = 1_700_000_000;
+
+    fn options() -> OidcOptions {
+        OidcOptions {
+            issuer: "https://issuer".to_owned(),
+            audience: "alluvium".to_owned(),
+            jwks_url: "https://issuer/keys".parse().unwrap(),
+            ca: None,
+            name_claim: "email".to_owned(),
+            tenant_claim: Some("teams".to_owned()),
+            role_claim: "realm.roles".to_owned(),
+            roles: [("viewer".to_owned(), "read".parse().unwrap())].into(),
+        }
+    }
+
+    fn claims(changed: Value) -> Map<String, Value> {
+        let mut claims = json!({
+            "iss": "https://issuer", "aud": ["other", "alluvium"], "exp": NOW + 300, "sub": "7",
+            "email": "ada@example.com", "teams": ["shop", "a/b"], "realm": {"roles": ["viewer", "admin"]},
+        });
+        let (all, changed) = (claims.as_object_mut().unwrap(), changed.as_object().unwrap().clone());
+        all.extend(changed);
+        all.retain(|_, value| !value.is_null());
+        all.clone()
+    }
+
+    #[test]
+    fn issuer_audience_and_times_must_fit() {
+        let left = |changed: Value| valid_for(&options(), &claims(changed), NOW).map(|left| left.as_secs());
+        assert_eq!(left(json!({})), Some(360));
+        assert_eq!(left(json!({"aud": "alluvium", "exp": NOW as f64 + 10.5})), Some(70));
+        assert_eq!(left(json!({"exp": NOW - 59})), Some(1));
+        assert_eq!(left(json!({"nbf": NOW + 60})), Some(360));
+        for wrong in [
+            json!({"iss": "https://issuer/"}),
+            json!({"aud": "other"}),
+            json!({"aud": null}),
+            json!({"exp": NOW - 60}),
+            json!({"exp": null}),
+            json!({"exp": "tomorrow"}),
+            json!({"nbf": NOW + 61}),
+            json!({"nbf": "now"}),
+        ] {
+            assert_eq!(left(wrong.clone()), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn claims_become_a_name_roles_and_tenants() {
+        let who = identity(&options(), &claims(json!({})));
+        assert_eq!(&*who.name, "ada@example.com");
+        // `admin` is no role of ours here: the mapping does not have it.
+        assert!(who.rights.has(Right::Read) && !who.rights.has(Right::Admin));
+        assert_eq!(who.tenants.ids(), ["shop"]);
+        let nobody = identity(
+            &options(),
+            &claims(json!({"realm": null, "teams": null, "email": null})),
+        );
+        assert_eq!((&*nobody.name, nobody.rights.roles().len()), ("7", 0));
+        assert!(nobody.tenants.ids().is_empty());
+        let plain = OidcOptions {
+            roles: Default::default(),
+            tenant_claim: None,
+            role_claim: "role".to_owned(),
+            ..options()
+        };
+        let who = identity(&plain, &claims(json!({"role": "write"})));
+        assert_eq!(
+            (who.rights.to_string().as_str(), who.tenants.ids()),
+            ("write", vec!["anonymous".to_owned()])
+        );
+    }
+
+    #[test]
+    fn a_token_without_a_signature_that_we_know_is_not_read() {
+        let part = |value: Value| secret::text(value.to_string().as_bytes());
+        for header in [
+            json!({"alg": "none"}),
+            json!({"alg": "HS256"}),
+            json!({"alg": "RS256", "crit": ["b64"]}),
+        ] {
+            let token = format!("{}.{}.AA", part(header.clone()), part(json!({})));
+            assert!(is_jwt(&token) && Token::read(&token).is_none(), "{header}");
+        }
+        let good = format!("{}.{}.AA", part(json!({"alg": "RS256"})), part(json!({})));
+        assert!(Token::read(&good).is_some());
+        assert!(Token::read(&format!("{good}{}", "A".repeat(MAX_TOKEN_BYTES))).is_none());
+        assert!(!is_jwt("allu_abc"));
+    }
+
+    #[test]
+    fn keys_are_fetched_over_tls_or_from_this_machine() {
+        let of = |url: &str| {
+            Issuer::new(OidcOptions {
+                jwks_url: url.parse().unwrap(),
+                ..options()
+            })
+        };
+        assert!(of("https://issuer/keys").is_ok() && of("http://127.0.0.1:1/keys").is_ok());
+        assert!(of("http://issuer/keys").is_err());
+    }
+}

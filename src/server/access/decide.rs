@@ -1,0 +1,228 @@
+//! The decision: who calls, whether they may, and for which tenant.
+//!
+//! In: credentials of a request or a connection, and what it needs. Out: an identity and a tenant, or a counted
+//! refusal. A server without any source of identities asks nobody; once it has asked, it never stops to.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use http::HeaderMap;
+
+use crate::admin::peer::Peer;
+use crate::profile::TenantId;
+use crate::server::access::attempts::Attempt;
+use crate::server::access::credentials::Credential;
+use crate::server::access::identity::{Identity, Right, TenantScope};
+use crate::server::access::metrics::AccessMetrics;
+use crate::server::access::options::{AccessError, AccessOptions};
+use crate::server::access::refusal::Refusal;
+use crate::server::access::rules::Need;
+use crate::server::access::sessions::Sessions;
+use crate::server::access::sources::{Proven, Sources};
+use crate::wire::call::TENANT_HEADER;
+
+/// Decides who may do what. Clones share everything.
+#[derive(Clone)]
+pub struct Access(Arc<Inner>);
+
+struct Inner {
+    /// Nobody is asked, on purpose.
+    is_open: bool,
+    /// True from the first moment at which callers are asked.
+    has_asked: AtomicBool,
+    open_metrics: bool,
+    multi_tenant: bool,
+    sources: Sources,
+    sessions: Sessions,
+    metrics: AccessMetrics,
+}
+
+impl std::fmt::Debug for Access {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Access")
+            .field("asks", &self.asks())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for Access {
+    fn default() -> Self {
+        Self::of(&AccessOptions::default(), Sources::none(), AccessMetrics::default())
+    }
+}
+
+impl Access {
+    /// Reads the files of the options. Errors when one cannot be used.
+    pub fn new(options: AccessOptions, metrics: AccessMetrics) -> Result<Self, AccessError> {
+        if options.is_open {
+            return Ok(Self::of(&options, Sources::none(), metrics));
+        }
+        let kept = AccessOptions {
+            open_metrics: options.open_metrics,
+            multi_tenant: options.multi_tenant,
+            ..AccessOptions::default()
+        };
+        Ok(Self::of(&kept, Sources::open(options)?, metrics))
+    }
+
+    fn of(options: &AccessOptions, sources: Sources, metrics: AccessMetrics) -> Self {
+        Self(Arc::new(Inner {
+            is_open: options.is_open,
+            has_asked: AtomicBool::new(false),
+            open_metrics: options.open_metrics,
+            multi_tenant: options.multi_tenant,
+            sources,
+            sessions: Sessions::new(metrics.sessions.clone()),
+            metrics,
+        }))
+    }
+
+    /// True when callers are asked who they are.
+    pub fn asks(&self) -> bool {
+        if self.0.is_open {
+            return false;
+        }
+        if !self.0.has_asked.load(Ordering::Relaxed) && self.0.sources.are_none() {
+            return false;
+        }
+        self.0.has_asked.store(true, Ordering::Relaxed);
+        true
+    }
+
+    /// True when nobody is asked on purpose, so that an address of other machines may be listened on.
+    pub fn is_open_on_purpose(&self) -> bool {
+        self.0.is_open
+    }
+
+    pub(super) fn sessions(&self) -> &Sessions {
+        &self.0.sessions
+    }
+
+    /// Counts a refusal and returns it.
+    pub(crate) fn refused(&self, refusal: Refusal) -> Refusal {
+        self.0.metrics.refused(&refusal);
+        refusal
+    }
+
+    /// True when the need is met by anybody.
+    pub(super) fn is_free(&self, need: Need, route: &str) -> bool {
+        need == Need::Nothing || route == "/metrics" && self.0.open_metrics
+    }
+
+    pub(super) async fn identify(&self, headers: &HeaderMap, peer: Option<&Peer>) -> Result<Arc<Identity>, Refusal> {
+        if !self.asks() {
+            return Ok(Identity::anyone());
+        }
+        match Credential::of(headers) {
+            Credential::Bearer(token) => Ok(self.0.sources.token(&token).await?.identity),
+            Credential::Basic(user, password) => {
+                let address = peer.map(|peer| peer.address.ip());
+                Ok(self.0.sources.password(&user, &password, address).await?.identity)
+            }
+            Credential::Session(id) => {
+                let proof = self.0.sessions.of(&id).ok_or(Refusal::Missing)?;
+                let identity = self.0.sources.still(&proof);
+                identity.ok_or_else(|| {
+                    self.0.sessions.end(&id);
+                    Refusal::Missing
+                })
+            }
+            Credential::Unknown => Err(Refusal::Wrong),
+            Credential::None => {
+                let certificate = peer.and_then(|peer| peer.certificate.as_deref());
+                certificate
+                    .and_then(|certificate| self.by_certificate(certificate))
+                    .ok_or(Refusal::Missing)
+            }
+        }
+    }
+
+    /// What a user and a password, or a token without a user, prove.
+    pub(super) async fn prove(&self, user: &str, password: &str, address: Option<IpAddr>) -> Result<Proven, Refusal> {
+        match user {
+            "" => self.0.sources.token(password).await,
+            user => self.0.sources.password(user, password, address).await,
+        }
+    }
+
+    /// Whose user and password these are; the password may be a token.
+    pub(crate) async fn by_password(
+        &self,
+        user: &str,
+        password: &str,
+        address: IpAddr,
+    ) -> Result<Arc<Identity>, Refusal> {
+        Ok(self.0.sources.password(user, password, Some(address)).await?.identity)
+    }
+
+    /// Begins an attempt to prove a password elsewhere, which counts as failed until it has succeeded.
+    pub(crate) fn attempt(&self, address: IpAddr, name: &str) -> Result<Attempt, Refusal> {
+        self.0
+            .sources
+            .attempts
+            .begin(Some(address), name)
+            .ok_or(Refusal::Attempts)
+    }
+
+    /// Gives an attempt back that has succeeded.
+    pub(crate) fn succeeded(&self, attempt: Attempt) {
+        self.0.sources.attempts.succeeded(attempt);
+    }
+
+    /// Whose client certificate it is, which the handshake has verified.
+    pub(crate) fn by_certificate(&self, certificate: &[u8]) -> Option<Arc<Identity>> {
+        self.0.sources.certificate(certificate)
+    }
+
+    /// Whether an identity has what a route needs.
+    pub(super) fn allow(&self, identity: &Identity, need: Need) -> Result<(), Refusal> {
+        let (right, is_whole) = match need {
+            Need::Nothing | Need::Identity => return Ok(()),
+            Need::Right(right) => (right, false),
+            Need::Server(right) => (right, true),
+        };
+        Self::may(identity, right)?;
+        let has_whole = if self.0.multi_tenant {
+            identity.tenants == TenantScope::All
+        } else {
+            identity.tenants.has(&TenantId::anonymous())
+        };
+        if is_whole && !has_whole {
+            return Err(Refusal::Whole);
+        }
+        Ok(())
+    }
+
+    /// Whether an identity has a right.
+    pub(crate) fn may(identity: &Identity, right: Right) -> Result<(), Refusal> {
+        if identity.rights.has(right) {
+            Ok(())
+        } else {
+            Err(Refusal::Right(right))
+        }
+    }
+
+    /// The tenant for which an identity sends a request, where the identity or the header says it. The header must
+    /// agree with the identity. `None` leaves the header to who reads it: on a server of one tenant it has no meaning,
+    /// and a missing or wrong one is refused there.
+    pub(super) fn tenant(&self, identity: &Identity, headers: &HeaderMap) -> Result<Option<TenantId>, Refusal> {
+        if !self.0.multi_tenant {
+            let only = TenantId::anonymous();
+            return if identity.tenants.has(&only) {
+                Ok(None)
+            } else {
+                Err(Refusal::Tenant(only))
+            };
+        }
+        let Some(given) = headers.get(TENANT_HEADER) else {
+            return Ok(identity.tenants.single().cloned());
+        };
+        let named = given.to_str().ok().and_then(|text| text.parse::<TenantId>().ok());
+        match named {
+            Some(tenant) if identity.tenants.has(&tenant) => Ok(Some(tenant)),
+            Some(tenant) => Err(Refusal::Tenant(tenant)),
+            None => Ok(None),
+        }
+    }
+}

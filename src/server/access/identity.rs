@@ -1,0 +1,222 @@
+//! An identity: a name, what it may do, and for which tenants.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::profile::TenantId;
+
+/// Something that a caller may be allowed to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Right {
+    /// To ask: questions, SQL, the page.
+    Read,
+    /// To send profiles, and to keep settings and uploaded files.
+    Write,
+    /// To delete profiles and to operate the server.
+    Admin,
+}
+
+impl Right {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+/// What an identity may do. The role `admin` stands for all rights.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rights(BTreeSet<Right>);
+
+/// A text that is no role.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no role: use read, write or admin")]
+pub struct RoleError(String);
+
+impl Rights {
+    pub(crate) fn all() -> Self {
+        Self([Right::Read, Right::Write, Right::Admin].into())
+    }
+
+    pub(super) fn none() -> Self {
+        Self(BTreeSet::new())
+    }
+
+    /// Adds the rights of others.
+    pub(super) fn extend(&mut self, others: impl IntoIterator<Item = Self>) {
+        self.0.extend(others.into_iter().flat_map(|others| others.0));
+    }
+
+    /// One right alone, without what the role of its name implies.
+    pub(super) fn only(right: Right) -> Self {
+        Self([right].into())
+    }
+
+    /// The rights of several roles, `read`, `write` or `admin`.
+    pub fn of_roles<'a>(roles: impl IntoIterator<Item = &'a str>) -> Result<Self, RoleError> {
+        let mut rights = BTreeSet::new();
+        for role in roles {
+            match role.trim() {
+                "read" => rights.extend([Right::Read]),
+                "write" => rights.extend([Right::Write]),
+                "admin" => rights.extend(Self::all().0),
+                other => return Err(RoleError(other.to_owned())),
+            }
+        }
+        if rights.is_empty() {
+            return Err(RoleError(String::new()));
+        }
+        Ok(Self(rights))
+    }
+
+    /// True when the right is among them.
+    pub fn has(&self, right: Right) -> bool {
+        self.0.contains(&right)
+    }
+
+    /// The roles that stand for these rights.
+    pub fn roles(&self) -> Vec<&'static str> {
+        if *self == Self::all() {
+            return vec![Right::Admin.name()];
+        }
+        self.0.iter().map(|right| right.name()).collect()
+    }
+}
+
+impl FromStr for Rights {
+    type Err = RoleError;
+
+    /// Roles with commas between them.
+    fn from_str(text: &str) -> Result<Self, RoleError> {
+        Self::of_roles(text.split(','))
+    }
+}
+
+impl fmt::Display for Rights {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.roles().join(","))
+    }
+}
+
+/// The tenants of an identity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TenantScope {
+    /// Every tenant, written `*`.
+    All,
+    Only(Vec<TenantId>),
+}
+
+impl TenantScope {
+    /// The tenant of a server that has one.
+    pub(crate) fn anonymous() -> Self {
+        Self::Only(vec![TenantId::anonymous()])
+    }
+
+    /// The tenants of a list of ids; `*` is all of them, an empty list the tenant of a server that has one.
+    pub fn of_ids<'a>(ids: impl IntoIterator<Item = &'a str>) -> Result<Self, crate::profile::TenantError> {
+        let mut tenants = Vec::new();
+        for id in ids {
+            match id.trim() {
+                "*" => return Ok(Self::All),
+                id => tenants.push(id.parse()?),
+            }
+        }
+        Ok(if tenants.is_empty() {
+            Self::anonymous()
+        } else {
+            Self::Only(tenants)
+        })
+    }
+
+    /// True when the tenant is among them.
+    pub fn has(&self, tenant: &TenantId) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(tenants) => tenants.contains(tenant),
+        }
+    }
+
+    /// The one tenant, when there is exactly one.
+    pub(crate) fn single(&self) -> Option<&TenantId> {
+        match self {
+            Self::Only(tenants) if tenants.len() == 1 => tenants.first(),
+            _ => None,
+        }
+    }
+
+    /// The ids of the tenants, `*` for all.
+    pub fn ids(&self) -> Vec<String> {
+        match self {
+            Self::All => vec!["*".to_owned()],
+            Self::Only(tenants) => tenants.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+/// Who calls, and what is granted to that caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// Name in logs: of the token, the user, the certificate or the subject.
+    pub name: Arc<str>,
+    pub rights: Rights,
+    pub tenants: TenantScope,
+    /// False for a caller of a server that asks nobody.
+    pub is_proven: bool,
+}
+
+impl Identity {
+    /// Somebody who has proven the name.
+    pub(super) fn proven(name: &str, rights: Rights, tenants: TenantScope) -> Arc<Self> {
+        Arc::new(Self {
+            name: name.into(),
+            rights,
+            tenants,
+            is_proven: true,
+        })
+    }
+
+    /// A caller of a server that asks nobody: may do everything.
+    pub(super) fn anyone() -> Arc<Self> {
+        Arc::new(Self {
+            name: "anyone".into(),
+            rights: Rights::all(),
+            tenants: TenantScope::All,
+            is_proven: false,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_admin_may_do_everything_and_a_writer_may_not_read() {
+        let admin: Rights = "admin".parse().unwrap();
+        assert!(admin.has(Right::Read) && admin.has(Right::Write) && admin.has(Right::Admin));
+        let writer: Rights = "write".parse().unwrap();
+        assert!(writer.has(Right::Write) && !writer.has(Right::Read) && !writer.has(Right::Admin));
+        let both: Rights = "read, write".parse().unwrap();
+        assert_eq!(both.to_string(), "read,write");
+        assert_eq!(admin.to_string(), "admin");
+        for wrong in ["", "root", "read,"] {
+            assert!(wrong.parse::<Rights>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_scope_is_all_tenants_some_or_the_anonymous_one() {
+        let of = |ids: &[&str]| TenantScope::of_ids(ids.iter().copied());
+        let shop: TenantId = "shop".parse().unwrap();
+        assert_eq!(of(&[]).unwrap(), TenantScope::anonymous());
+        assert!(of(&["shop"]).unwrap().has(&shop) && !of(&["desk"]).unwrap().has(&shop));
+        assert!(of(&["*"]).unwrap().has(&shop));
+        assert_eq!(of(&["shop"]).unwrap().single(), Some(&shop));
+        assert_eq!(of(&["shop", "desk"]).unwrap().single(), None);
+        assert!(of(&["a/b"]).is_err());
+    }
+}

@@ -1,0 +1,33 @@
+//! Who may do what: identities, the credentials that prove them, and the one place that decides about every call.
+//!
+//! In: files of tokens and users, client certificates, an OIDC issuer; requests by HTTP and connections by PostgreSQL.
+//! Out: an [`Identity`] with rights and tenants, or a refusal. [`Access`] decides; `guard` puts it before all routes of
+//! the port, `server::postgres` asks it for passwords. `docs/security.md` describes the threats.
+
+mod attempts;
+mod audit;
+mod certificate;
+mod claims;
+mod credentials;
+mod decide;
+mod guard;
+mod identity;
+mod jwks;
+mod login;
+mod metrics;
+mod options;
+pub mod passwords;
+mod refusal;
+mod rules;
+mod secret;
+mod sessions;
+mod sources;
+pub mod tokens;
+mod watched;
+
+pub use decide::Access;
+pub use guard::guard;
+pub use identity::{Identity, Right, Rights, TenantScope};
+pub use metrics::AccessMetrics;
+pub use options::{AccessError, AccessOptions, CertificateRule, OidcOptions};
+pub(crate) use refusal::Refusal;

@@ -1,0 +1,121 @@
+//! What each route needs: the one table of rights.
+//!
+//! In: method and template of a route, without the prefix. Out: a [`Need`]. A route that is not in the table needs an
+//! admin of the whole server, so that a new one is closed until somebody has decided. Files of the page have no route.
+
+use http::Method;
+
+use crate::server::access::identity::Right;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Need {
+    Nothing,
+    Identity,
+    /// A right, for the tenant of the request.
+    Right(Right),
+    /// A right on what is about all tenants together.
+    Server(Right),
+}
+
+const READ: Need = Need::Right(Right::Read);
+const WRITE: Need = Need::Right(Right::Write);
+
+/// Route and need. A route that ends with `*` stands for all that begin so; the first line that fits counts.
+const TABLE: [(&str, Need); 43] = [
+    // Whether the server is up, for load balancers and probes.
+    ("/ready", Need::Nothing),
+    ("/-/ready", Need::Nothing),
+    ("/-/healthy", Need::Nothing),
+    // To come in, to go, and to see who one is.
+    ("/api/v1/login", Need::Nothing),
+    ("/api/v1/logout", Need::Nothing),
+    ("/api/v1/session", Need::Nothing),
+    // What the server speaks.
+    ("/version.v1.Version/Version", Need::Identity),
+    ("/capabilities.v1.FeatureFlagsService/GetFeatureFlags", Need::Identity),
+    ("/api/v1/status/buildinfo", Need::Identity),
+    ("/api/0/version", Need::Identity),
+    // Profiles in.
+    ("/push.v1.PusherService/Push", WRITE),
+    ("/ingest", WRITE),
+    ("/pyroscope/ingest", WRITE),
+    ("/v1development/profiles", WRITE),
+    (
+        "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export",
+        WRITE,
+    ),
+    // Questions.
+    ("/querier.v1.QuerierService/*", READ),
+    ("/pyroscope/render", READ),
+    ("/pyroscope/render-diff", READ),
+    ("/pyroscope/label-values", READ),
+    ("/api/0/profiles/*", READ),
+    ("/api/0/services", READ),
+    ("/api/0/*", Need::Identity),
+    ("/api/v1/sql", READ),
+    ("/api/v1/tenant_limits", READ),
+    ("/api/v1/adhoc", READ),
+    ("/api/v1/prometheus/query_range", READ),
+    ("/api/v1/status/storage", READ),
+    ("/api/v1/status/senders", READ),
+    // What users keep beside their profiles.
+    ("/adhocprofiles.v1.AdHocProfileService/Upload", WRITE),
+    ("/adhocprofiles.v1.AdHocProfileService/*", READ),
+    ("/settings.v1.SettingsService/Get", READ),
+    ("/settings.v1.SettingsService/Set", WRITE),
+    ("/settings.v1.SettingsService/Delete", WRITE),
+    // The process, which works for all tenants.
+    ("/metrics", Need::Server(Right::Read)),
+    ("/debug/pprof*", Need::Server(Right::Read)),
+    ("/api/v1/status/config*", Need::Server(Right::Read)),
+    // The collector of `demo`.
+    ("/api/v0/web/*", Need::Server(Right::Read)),
+    ("/api/v0/*", Need::Server(Right::Admin)),
+    ("/-/reload", Need::Server(Right::Admin)),
+    ("/-/support", Need::Server(Right::Admin)),
+    // What cannot be undone, and what costs everybody.
+    ("/api/v1/admin/delete", Need::Right(Right::Admin)),
+    ("/api/v1/admin/*", Need::Server(Right::Admin)),
+    ("/flush", Need::Server(Right::Admin)),
+];
+
+/// The one route whose methods differ: GET lists profiles, POST brings one.
+const PROFILES: &str = "/api/0/profiles";
+
+pub(super) fn need(method: &Method, route: &str) -> Need {
+    named(method, route).unwrap_or(Need::Server(Right::Admin))
+}
+
+/// The need by the table, if the route is in it.
+fn named(method: &Method, route: &str) -> Option<Need> {
+    if route == PROFILES {
+        return Some(if *method == Method::POST { WRITE } else { READ });
+    }
+    let fits = |pattern: &str| match pattern.strip_suffix('*') {
+        Some(start) => route.starts_with(start),
+        None => route == pattern,
+    };
+    TABLE.iter().find(|(pattern, _)| fits(pattern)).map(|(_, need)| *need)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_has_decided_about_needs_an_admin_of_the_server() {
+        assert_eq!(need(&Method::GET, "/api/v2/new"), Need::Server(Right::Admin));
+        assert_eq!(
+            need(&Method::POST, "/settings.v1.SettingsService/New"),
+            Need::Server(Right::Admin)
+        );
+    }
+
+    #[test]
+    fn profiles_are_listed_by_readers_and_brought_by_writers() {
+        assert_eq!(need(&Method::GET, PROFILES), READ);
+        assert_eq!(need(&Method::POST, PROFILES), WRITE);
+        assert_eq!(need(&Method::GET, "/ready"), Need::Nothing);
+        assert_eq!(need(&Method::GET, "/ready/../flush"), Need::Server(Right::Admin));
+    }
+}

@@ -1,0 +1,112 @@
+//! Sessions of the page: random ids in cookies, and how each began.
+//!
+//! In: what a caller has proven. Out: the id of a session, and later what was proven. What was proven is looked up
+//! again at every use, so that a revoked token and a changed password end the sessions that they began. The table is
+//! bounded: the oldest session makes room.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use prometheus_client::metrics::gauge::Gauge;
+
+use crate::server::access::identity::Identity;
+use crate::server::access::secret::{self, Digest, digest};
+
+/// How long a session lasts.
+pub(super) const LENGTH: Duration = Duration::from_hours(12);
+const MOST: usize = 10_000;
+
+#[derive(Debug, Clone)]
+pub(super) enum Proof {
+    Token(Digest),
+    /// By a password: the user and the hash of it.
+    Password(Arc<str>, Arc<[u8]>),
+    /// By a token of an issuer, which cannot be asked again.
+    Claims(Arc<Identity>),
+}
+
+pub(super) struct Sessions {
+    open: Mutex<HashMap<Digest, Session>>,
+    number: Gauge,
+}
+
+struct Session {
+    proof: Proof,
+    ends: Instant,
+}
+
+impl Sessions {
+    /// No session yet; `number` shows how many there are.
+    pub(super) fn new(number: Gauge) -> Self {
+        Self {
+            open: Mutex::new(HashMap::new()),
+            number,
+        }
+    }
+
+    /// Begins a session of at most this length and returns its id.
+    pub(super) fn begin(&self, proof: Proof, length: Duration) -> String {
+        let id = secret::random();
+        let now = Instant::now();
+        let ends = now + length.min(LENGTH);
+        let mut open = self.open.lock();
+        if open.len() >= MOST {
+            open.retain(|_, session| session.ends > now);
+        }
+        if open.len() >= MOST
+            && let Some(first) = open.iter().min_by_key(|(_, session)| session.ends).map(|(id, _)| *id)
+        {
+            open.remove(&first);
+        }
+        open.insert(digest(&id), Session { proof, ends });
+        self.number.set(open.len() as i64);
+        id
+    }
+
+    /// What was proven for the session with this id.
+    pub(super) fn of(&self, id: &str) -> Option<Proof> {
+        let open = self.open.lock();
+        let session = open.get(&digest(id))?;
+        (session.ends > Instant::now()).then(|| session.proof.clone())
+    }
+
+    /// Ends the session with this id.
+    pub(super) fn end(&self, id: &str) {
+        let mut open = self.open.lock();
+        open.remove(&digest(id));
+        self.number.set(open.len() as i64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proof() -> Proof {
+        Proof::Token(digest("a"))
+    }
+
+    #[test]
+    fn a_session_ends_by_its_time_and_by_hand() {
+        let sessions = Sessions::new(Gauge::default());
+        let (first, second) = (sessions.begin(proof(), LENGTH), sessions.begin(proof(), Duration::ZERO));
+        assert!(sessions.of(&first).is_some() && sessions.of(&second).is_none());
+        assert!(sessions.of("other").is_none());
+        sessions.end(&first);
+        assert!(sessions.of(&first).is_none());
+        assert_eq!(sessions.number.get(), 1);
+    }
+
+    #[test]
+    fn the_oldest_session_makes_room() {
+        let sessions = Sessions::new(Gauge::default());
+        let first = sessions.begin(proof(), LENGTH / 2);
+        for _ in 0..MOST {
+            sessions.begin(proof(), LENGTH);
+        }
+        assert!(sessions.of(&first).is_none());
+        assert_eq!(sessions.number.get(), MOST as i64);
+    }
+}

@@ -1,0 +1,193 @@
+//! The sources of identities: tokens, users, certificates, an issuer.
+//!
+//! In: a credential. Out: whose it is, or a refusal. Passwords are derived on threads for such work, few at a time, and
+//! only while the attempts of a name and an address allow it.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+
+use crate::server::access::attempts::Attempts;
+use crate::server::access::certificate::common_name;
+use crate::server::access::claims::{Issuer, is_jwt};
+use crate::server::access::identity::{Identity, Right, Rights, TenantScope};
+use crate::server::access::options::{AccessError, AccessOptions, CertificateRule};
+use crate::server::access::passwords::{Quick, Users};
+use crate::server::access::refusal::Refusal;
+use crate::server::access::secret::{Digest, digest};
+use crate::server::access::sessions::{LENGTH, Proof};
+use crate::server::access::tokens::{PREFIX, Tokens};
+use crate::server::access::watched::Watched;
+
+/// Passwords that are derived at the same time.
+const DERIVATIONS: usize = 2;
+
+/// All sources of a server.
+pub(super) struct Sources {
+    tokens: Option<Watched<Tokens>>,
+    users: Option<Watched<Users>>,
+    certificates: Option<Vec<CertificateRule>>,
+    issuer: Option<Issuer>,
+    /// Tokens that allow deletion and nothing else.
+    deletion: Vec<(Digest, Arc<Identity>)>,
+    pub(super) attempts: Attempts,
+    derivations: Semaphore,
+}
+
+/// An identity and how it was proven.
+pub(super) struct Proven {
+    pub identity: Arc<Identity>,
+    pub proof: Proof,
+    /// How long the proof holds at most.
+    pub length: Duration,
+}
+
+impl Sources {
+    pub(super) fn none() -> Self {
+        Self {
+            tokens: None,
+            users: None,
+            certificates: None,
+            issuer: None,
+            deletion: Vec::new(),
+            attempts: Attempts::new(),
+            derivations: Semaphore::new(DERIVATIONS),
+        }
+    }
+
+    /// Reads the files. An absent file of users is an error, an absent file of tokens is not.
+    pub(super) fn open(options: AccessOptions) -> Result<Self, AccessError> {
+        let wrong = |path: &std::path::Path, reason: String| AccessError::File {
+            path: path.display().to_string(),
+            reason,
+        };
+        let tokens = Watched::open(&options.tokens, Tokens::read).map_err(|error| wrong(&options.tokens, error))?;
+        let users = match &options.users {
+            None => None,
+            Some(path) => {
+                let users = Watched::open(path, Users::read).map_err(|error| wrong(path, error))?;
+                if users.current().is_none() {
+                    return Err(wrong(path, "there is no such file".to_owned()));
+                }
+                Some(users)
+            }
+        };
+        let deletion = options.deletion.into_iter().map(|token| {
+            let scope = TenantScope::Only(token.tenants);
+            (
+                token.digest,
+                Identity::proven(&token.name, Rights::only(Right::Admin), scope),
+            )
+        });
+        Ok(Self {
+            tokens: Some(tokens),
+            users,
+            certificates: options.certificates,
+            issuer: options.oidc.map(Issuer::new).transpose()?,
+            deletion: deletion.collect(),
+            ..Self::none()
+        })
+    }
+
+    /// True when no source is configured: neither a file that is there, nor an authority, nor an issuer.
+    pub(super) fn are_none(&self) -> bool {
+        let has_tokens = self.tokens.as_ref().is_some_and(|tokens| tokens.current().is_some());
+        !has_tokens && self.users.is_none() && self.certificates.is_none() && self.issuer.is_none()
+    }
+
+    /// Whose bearer token it is.
+    pub(super) async fn token(&self, token: &str) -> Result<Proven, Refusal> {
+        if let Some(issuer) = self.issuer.as_ref().filter(|_| is_jwt(token)) {
+            let (identity, length) = issuer.verify(token).await?;
+            return Ok(Proven {
+                proof: Proof::Claims(identity.clone()),
+                identity,
+                length,
+            });
+        }
+        let digest = digest(token);
+        let identity = self.of_digest(&digest).ok_or(Refusal::Wrong)?;
+        Ok(Proven {
+            identity,
+            proof: Proof::Token(digest),
+            length: LENGTH,
+        })
+    }
+
+    /// Whose user and password these are. For clients that have no field for a token, it is the password of any name.
+    pub(super) async fn password(
+        &self,
+        user: &str,
+        password: &str,
+        address: Option<IpAddr>,
+    ) -> Result<Proven, Refusal> {
+        let users = self.users.as_ref().and_then(Watched::current);
+        let is_user = users.as_ref().is_some_and(|users| users.has(user));
+        if !is_user && (password.starts_with(PREFIX) || is_jwt(password)) {
+            return self.token(password).await;
+        }
+        let users = users.ok_or(Refusal::Wrong)?;
+        let identity = match users.quick(user, password) {
+            Quick::Right(identity) => identity,
+            Quick::Unknown => self.derived(users.clone(), user, password, address).await?,
+        };
+        let hash = users.identity(user).map(|(_, hash)| hash).unwrap_or_default();
+        Ok(Proven {
+            proof: Proof::Password(user.into(), hash.into()),
+            identity,
+            length: LENGTH,
+        })
+    }
+
+    async fn derived(
+        &self,
+        users: Arc<Users>,
+        user: &str,
+        password: &str,
+        address: Option<IpAddr>,
+    ) -> Result<Arc<Identity>, Refusal> {
+        let attempt = self.attempts.begin(address, user).ok_or(Refusal::Attempts)?;
+        let place = self.derivations.acquire().await;
+        let (user, password) = (user.to_owned(), password.to_owned());
+        let found = tokio::task::spawn_blocking(move || users.derive(&user, &password)).await;
+        drop(place);
+        let identity = found.ok().flatten().ok_or(Refusal::Wrong)?;
+        self.attempts.succeeded(attempt);
+        Ok(identity)
+    }
+
+    /// Whose certificate it is, which the handshake has verified.
+    pub(super) fn certificate(&self, certificate: &[u8]) -> Option<Arc<Identity>> {
+        let rules = self.certificates.as_ref()?;
+        let name = common_name(certificate)?;
+        let of = |wanted: &str| rules.iter().find(|rule| rule.name == wanted);
+        let rule = of(&name).or_else(|| of("*"))?;
+        Some(Identity::proven(&name, rule.rights.clone(), rule.tenants.clone()))
+    }
+
+    /// The identity of a proof from before, if it still holds.
+    pub(super) fn still(&self, proof: &Proof) -> Option<Arc<Identity>> {
+        match proof {
+            Proof::Token(digest) => self.of_digest(digest),
+            Proof::Claims(identity) => Some(identity.clone()),
+            Proof::Password(user, hash) => {
+                let users = self.users.as_ref()?.current()?;
+                let (identity, now) = users.identity(user)?;
+                (now == &**hash).then_some(identity)
+            }
+        }
+    }
+
+    fn of_digest(&self, digest: &Digest) -> Option<Arc<Identity>> {
+        let tokens = self.tokens.as_ref().and_then(Watched::current);
+        let found = tokens.and_then(|tokens| tokens.of(digest));
+        let mut others = self.deletion.iter();
+        found.or_else(|| {
+            others
+                .find(|(other, _)| other == digest)
+                .map(|(_, identity)| identity.clone())
+        })
+    }
+}

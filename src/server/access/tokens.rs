@@ -1,0 +1,222 @@
+//! Bearer tokens: a file of names, hashes, roles and tenants.
+//!
+//! In: the text of the file, and names of new and revoked tokens. Out: who a token belongs to. The tokens themselves
+//! are nowhere: a new one is shown once.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::file::replace;
+use crate::server::access::identity::{Identity, Rights, TenantScope};
+use crate::server::access::secret::{self, Digest, digest};
+
+/// What every token begins with, so that people and scanners for secrets know one when they see it.
+pub(crate) const PREFIX: &str = "allu_";
+
+const MOST: usize = 10_000;
+
+/// Longest name of a token in bytes.
+const LONGEST_NAME: usize = 100;
+
+/// A failed change of the file of tokens.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    /// The file cannot be read or written.
+    #[error("cannot use the file of tokens {path}: {reason}")]
+    File { path: String, reason: String },
+    /// The name is already taken.
+    #[error("there is a token `{0}` already: revoke it first, or choose another name")]
+    Taken(String),
+    #[error("there is no token `{0}`")]
+    Unknown(String),
+    /// The name cannot be one of a token.
+    #[error("`{0}` is no name of a token: use 1 to {most} letters, digits and . _ - @", most = LONGEST_NAME)]
+    Name(String),
+    #[error("there are {most} tokens already, which is the most: revoke some", most = MOST)]
+    Full,
+}
+
+/// The file as it is on disk.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Contents {
+    tokens: Vec<Entry>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// Name by which it is listed, logged and revoked.
+    pub name: String,
+    /// SHA-256 of the token as URL-safe base64.
+    sha256: String,
+    /// Any of `read`, `write` and `admin`.
+    pub roles: Vec<String>,
+    /// Ids of tenants, or `*` for all.
+    pub tenants: Vec<String>,
+    /// When it was made, RFC 3339.
+    pub created: String,
+}
+
+/// The tokens of a file by their digests.
+pub(super) struct Tokens(HashMap<Digest, Arc<Identity>>);
+
+impl Tokens {
+    /// Reads the text of a file.
+    pub(super) fn read(text: &str) -> Result<Self, String> {
+        let mut tokens = HashMap::new();
+        for entry in parse(text)?.tokens {
+            let identity = entry.identity()?;
+            tokens.insert(entry.digest()?, identity);
+        }
+        Ok(Self(tokens))
+    }
+
+    pub(super) fn of(&self, digest: &Digest) -> Option<Arc<Identity>> {
+        self.0.get(digest).cloned()
+    }
+}
+
+impl Entry {
+    fn digest(&self) -> Result<Digest, String> {
+        let bytes = secret::bytes(&self.sha256).and_then(|bytes| bytes.try_into().ok());
+        bytes.ok_or_else(|| format!("the sha256 of token `{}` is not 32 bytes in base64", self.name))
+    }
+
+    fn identity(&self) -> Result<Arc<Identity>, String> {
+        let wrong = |error: &dyn std::fmt::Display| format!("token `{}`: {error}", self.name);
+        let rights = Rights::of_roles(self.roles.iter().map(String::as_str)).map_err(|error| wrong(&error))?;
+        let tenants = TenantScope::of_ids(self.tenants.iter().map(String::as_str)).map_err(|error| wrong(&error))?;
+        Ok(Identity::proven(&self.name, rights, tenants))
+    }
+}
+
+/// Adds a token to the file, which is made when there is none. The token is returned and kept nowhere.
+pub fn add(path: &Path, name: &str, rights: &Rights, tenants: &TenantScope) -> Result<String, TokenError> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-@".contains(&byte);
+    if name.is_empty() || name.len() > LONGEST_NAME || !name.bytes().all(is_plain) {
+        return Err(TokenError::Name(name.to_owned()));
+    }
+    let mut contents = contents(path)?;
+    if contents.tokens.iter().any(|entry| entry.name == name) {
+        return Err(TokenError::Taken(name.to_owned()));
+    }
+    if contents.tokens.len() >= MOST {
+        return Err(TokenError::Full);
+    }
+    let token = format!("{PREFIX}{}", secret::random());
+    contents.tokens.push(Entry {
+        name: name.to_owned(),
+        sha256: secret::text(&digest(&token)),
+        roles: rights.roles().into_iter().map(str::to_owned).collect(),
+        tenants: tenants.ids(),
+        created: chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
+    });
+    write(path, &contents)?;
+    Ok(token)
+}
+
+/// The tokens of the file in the order in which they were made; none without a file.
+pub fn list(path: &Path) -> Result<Vec<Entry>, TokenError> {
+    Ok(contents(path)?.tokens)
+}
+
+/// Takes a token off the file. The file stays, also when it is empty then: without tokens nobody gets in by one.
+pub fn revoke(path: &Path, name: &str) -> Result<(), TokenError> {
+    let mut contents = contents(path)?;
+    let before = contents.tokens.len();
+    contents.tokens.retain(|entry| entry.name != name);
+    if contents.tokens.len() == before {
+        return Err(TokenError::Unknown(name.to_owned()));
+    }
+    write(path, &contents)
+}
+
+fn contents(path: &Path) -> Result<Contents, TokenError> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => parse(&text).map_err(|reason| wrong(path, reason)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Contents::default()),
+        Err(error) => Err(wrong(path, error.to_string())),
+    }
+}
+
+fn write(path: &Path, contents: &Contents) -> Result<(), TokenError> {
+    let text = serde_json::to_string_pretty(contents).map_err(|error| wrong(path, error.to_string()))?;
+    replace(path, text.as_bytes()).map_err(|error| wrong(path, error.to_string()))
+}
+
+fn wrong(path: &Path, reason: String) -> TokenError {
+    TokenError::File {
+        path: path.display().to_string(),
+        reason,
+    }
+}
+
+fn parse(text: &str) -> Result<Contents, String> {
+    let contents: Contents = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    if contents.tokens.len() > MOST {
+        return Err(format!("there are more than {MOST} tokens"));
+    }
+    Ok(contents)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+    use crate::server::access::identity::Right;
+
+    #[test]
+    fn a_token_is_shown_once_and_only_its_hash_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens.json");
+        let rights: Rights = "write".parse().unwrap();
+        let token = add(&path, "shop", &rights, &TenantScope::anonymous()).unwrap();
+        assert!(token.starts_with(PREFIX) && token.len() == PREFIX.len() + 43, "{token}");
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(!text.contains(&token[PREFIX.len()..]), "{text}");
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let found = Tokens::read(&text).unwrap().of(&digest(&token)).unwrap();
+        assert_eq!(&*found.name, "shop");
+        assert!(found.rights.has(Right::Write) && !found.rights.has(Right::Read));
+        assert!(Tokens::read(&text).unwrap().of(&digest("allu_other")).is_none());
+    }
+
+    #[test]
+    fn a_revoked_token_is_gone_and_the_file_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens.json");
+        assert!(list(&path).unwrap().is_empty());
+        let rights = Rights::all();
+        let token = add(&path, "desk", &rights, &TenantScope::All).unwrap();
+        assert!(matches!(
+            add(&path, "desk", &rights, &TenantScope::All),
+            Err(TokenError::Taken(_))
+        ));
+        assert!(matches!(
+            add(&path, "a b", &rights, &TenantScope::All),
+            Err(TokenError::Name(_))
+        ));
+        assert!(matches!(revoke(&path, "shop"), Err(TokenError::Unknown(_))));
+        assert_eq!(list(&path).unwrap()[0].roles, ["admin"]);
+        revoke(&path, "desk").unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(Tokens::read(&text).unwrap().of(&digest(&token)).is_none());
+    }
+
+    #[test]
+    fn a_file_that_is_wrong_is_refused_as_a_whole() {
+        for text in [
+            "",
+            "{}",
+            r#"{"tokens": [{"name": "a", "sha256": "short", "roles": ["read"], "tenants": [], "created": ""}]}"#,
+            r#"{"tokens": [], "other": 1}"#,
+        ] {
+            assert!(Tokens::read(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! TLS of the server's ports, by certificates that are read again when they change.
+//!
+//! In: PEM files of a certificate, its key, and perhaps the authorities of clients. Out: an acceptor for the next
+//! connection. It fails closed: files that cannot be used fail the start. Later they leave the last good ones in force,
+//! and the log says so once. A client may show a certificate where authorities are given; one of another authority ends
+//! the handshake. What it is worth is decided in `access`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use parking_lot::Mutex;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
+use tokio_rustls::TlsAcceptor;
+
+/// PEM files from which a port has its TLS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// The certificate, followed by those of its issuers.
+    pub certificate: PathBuf,
+    /// The key of the certificate.
+    pub key: PathBuf,
+    /// The authorities of clients; without them no client is asked for a certificate.
+    pub client_ca: Option<PathBuf>,
+}
+
+/// A file that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot use the certificate of the port, {path}: {reason}")]
+pub struct TlsError {
+    /// Path of the certificate, key or authorities.
+    pub path: String,
+    /// What is wrong with the file.
+    pub reason: String,
+}
+
+/// The protocols that a port speaks within TLS (ALPN), the most wanted first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocols {
+    Http,
+    Postgres,
+}
+
+impl Protocols {
+    fn names(self) -> Vec<Vec<u8>> {
+        let names: &[&[u8]] = match self {
+            Self::Http => &[b"h2", b"http/1.1"],
+            Self::Postgres => &[b"postgresql"],
+        };
+        names.iter().map(|name| name.to_vec()).collect()
+    }
+}
+
+/// The TLS of one port, as its files are now.
+pub struct PortTls {
+    files: TlsFiles,
+    protocols: Protocols,
+    current: Mutex<(Stamp, Current)>,
+}
+
+/// What the next connection gets.
+#[derive(Clone)]
+pub struct Current {
+    pub acceptor: TlsAcceptor,
+    /// The certificate file, to which an authentication may be bound.
+    pub certificate: Arc<[u8]>,
+}
+
+/// Modification times of the files.
+type Stamp = [Option<SystemTime>; 3];
+
+impl PortTls {
+    pub fn read(files: TlsFiles, protocols: Protocols) -> Result<Self, TlsError> {
+        // The stamp is taken first, so that a file that is replaced in between is read again.
+        let stamp = stamp(&files);
+        let current = Current::read(&files, protocols)?;
+        Ok(Self {
+            files,
+            protocols,
+            current: Mutex::new((stamp, current)),
+        })
+    }
+
+    /// What the next connection gets, from the files as they are now.
+    pub fn current(&self) -> Current {
+        let now = stamp(&self.files);
+        let mut current = self.current.lock();
+        if current.0 != now {
+            // While only one of two files is replaced, the old ones stay. They are read again when the other is.
+            current.0 = now;
+            match Current::read(&self.files, self.protocols) {
+                Ok(read) => {
+                    current.1 = read;
+                    tracing::info!(path = %self.files.certificate.display(), "the certificate has changed");
+                }
+                Err(error) => {
+                    tracing::warn!(error = %error, "the changed certificate cannot be used; the last good one stays");
+                }
+            }
+        }
+        current.1.clone()
+    }
+}
+
+impl std::fmt::Debug for PortTls {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("PortTls")
+            .field("files", &self.files)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Current {
+    fn read(files: &TlsFiles, protocols: Protocols) -> Result<Self, TlsError> {
+        let (certificate, chain) = certificates(&files.certificate)?;
+        let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| wrong(&files.key, error))?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ServerConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .map_err(|error| wrong(&files.certificate, error))?;
+        let builder = match &files.client_ca {
+            None => builder.with_no_client_auth(),
+            Some(path) => {
+                let mut roots = RootCertStore::empty();
+                for authority in certificates(path)?.1 {
+                    roots.add(authority).map_err(|error| wrong(path, error))?;
+                }
+                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+                    .allow_unauthenticated()
+                    .build();
+                builder.with_client_cert_verifier(verifier.map_err(|error| wrong(path, error))?)
+            }
+        };
+        let mut config = builder
+            .with_single_cert(chain, key)
+            .map_err(|error| wrong(&files.key, error))?;
+        config.alpn_protocols = protocols.names();
+        Ok(Self {
+            acceptor: TlsAcceptor::from(Arc::new(config)),
+            certificate: certificate.into(),
+        })
+    }
+}
+
+/// The bytes of a PEM file, and its certificates.
+fn certificates(path: &Path) -> Result<(Vec<u8>, Vec<CertificateDer<'static>>), TlsError> {
+    let bytes = std::fs::read(path).map_err(|error| wrong(path, error))?;
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
+    let chain = chain.map_err(|error| wrong(path, error))?;
+    if chain.is_empty() {
+        return Err(wrong(path, "there is no certificate in the file"));
+    }
+    Ok((bytes, chain))
+}
+
+fn wrong(path: &Path, reason: impl std::fmt::Display) -> TlsError {
+    TlsError {
+        path: path.display().to_string(),
+        reason: reason.to_string(),
+    }
+}
+
+fn stamp(files: &TlsFiles) -> Stamp {
+    let changed = |path: &Path| std::fs::metadata(path).and_then(|data| data.modified()).ok();
+    [
+        changed(&files.certificate),
+        changed(&files.key),
+        files.client_ca.as_deref().and_then(changed),
+    ]
+}

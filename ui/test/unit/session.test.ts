@@ -1,0 +1,46 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { labelNames } from '../../src/lib/api.ts';
+import { loggedIn, login, loginWanted, noteRefusal } from '../../src/lib/session.ts';
+
+afterEach(() => vi.unstubAllGlobals());
+
+/** A server: its answers by the end of the path, and what was sent to it. */
+function server(answers: Record<string, [number, unknown]>): string[] {
+  const sent: string[] = [];
+  vi.stubGlobal('fetch', async (url: string, options?: { body?: string }) => {
+    sent.push(`${url} ${options?.body ?? ''}`.trim());
+    const [status, body] = Object.entries(answers).find(([path]) => url.endsWith(path))?.[1] ?? [404, {}];
+    return new Response(status === 204 ? null : JSON.stringify(body), { status });
+  });
+  return sent;
+}
+
+const nobody = { asks: true, identity: null, logged_in: false };
+
+describe('the session', () => {
+  it('is asked for when an answer is 401, and a login is wanted when the server does not know us', async () => {
+    server({ LabelNames: [401, { code: 'unauthenticated', message: 'who calls?' }], session: [200, nobody] });
+    await expect(labelNames('{}', { start: 0, end: 1 })).rejects.toThrow('who calls?');
+    await noteRefusal();
+    expect(loginWanted()).toBe(true);
+  });
+
+  it('is not wanted where the server asks nobody, or knows us and misses the tenant', async () => {
+    for (const session of [{ ...nobody, asks: false }, { ...nobody, identity: { name: 'ada' } }]) {
+      server({ session: [200, session] });
+      await noteRefusal();
+      expect(loginWanted()).toBe(false);
+    }
+  });
+
+  it('begins by a user and a password, or by a token alone', async () => {
+    const refused = server({ login: [401, { message: 'not valid here' }] });
+    expect(await login('ada', 'wrong')).toBe('not valid here');
+    expect(loggedIn()).toBe(false);
+    expect(refused[0]).toContain('{"user":"ada","password":"wrong"}');
+    const taken = server({ login: [204, null] });
+    expect(await login('', 'allu_token')).toBeUndefined();
+    expect(taken[0]).toContain('api/v1/login {"password":"allu_token"}');
+    expect(loggedIn()).toBe(true);
+  });
+});
