@@ -1,0 +1,1 @@
+function e(e){try{return localStorage.getItem(`alluvium.${e}`)}catch{return null}}function t(e,t){try{localStorage.setItem(`alluvium.${e}`,t)}catch{}}function n(t,n){let r=Number(e(t)??NaN);return Number.isFinite(r)?r:n}export{n,t as r,e as t};
