@@ -218,7 +218,10 @@ export function CallGraph(props: PartProps) {
   );
 }
 
+/** Both ends of a long name: what it is of, and what it is. */
 function cut(name: string): string {
-  const characters = Array.from(name.slice(0, 4 * LONGEST));
-  return characters.length <= LONGEST ? characters.join('') : `${characters.slice(0, LONGEST - 1).join('')}…`;
+  const first = Array.from(name.slice(0, LONGEST * 2));
+  if (first.length <= LONGEST && name.length <= LONGEST * 2) return first.join('');
+  const last = Array.from(name.slice(-LONGEST * 2)).slice(-Math.ceil(LONGEST * 0.6));
+  return `${first.slice(0, LONGEST - last.length - 1).join('')}…${last.join('')}`;
 }
