@@ -33,7 +33,7 @@ struct Count {
 
 /// An attempt that was begun.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Attempt([u64; 2]);
+pub(super) struct Attempt([u64; 2]);
 
 impl Attempts {
     pub(super) fn new() -> Self {
@@ -43,18 +43,17 @@ impl Attempts {
         }
     }
 
+    /// True while an attempt would be looked at.
+    pub(super) fn has_room(&self, address: Option<IpAddr>, name: &str) -> bool {
+        is_free(&self.counted.lock(), self.limits(address, name), Instant::now())
+    }
+
     /// Begins an attempt, which counts as failed until it is given back. `None` at a limit.
     pub(super) fn begin(&self, address: Option<IpAddr>, name: &str) -> Option<Attempt> {
-        let by_address = self.hasher.hash_one(("address", address.map(network)));
-        let by_name = self.hasher.hash_one(("name", name));
+        let limits = self.limits(address, name);
         let mut counted = self.counted.lock();
         let now = Instant::now();
-        let limits = [(by_address, BY_ADDRESS), (by_name, BY_NAME)];
-        let is_free = |(key, most): &(u64, u32)| {
-            let count = counted.get(key);
-            count.is_none_or(|count| now.duration_since(count.since) >= WINDOW || count.failed < *most)
-        };
-        if !limits.iter().all(is_free) {
+        if !is_free(&counted, limits, now) {
             return None;
         }
         for (key, _) in limits {
@@ -65,7 +64,15 @@ impl Attempts {
             }
             count.failed += 1;
         }
-        Some(Attempt([by_address, by_name]))
+        Some(Attempt(limits.map(|(key, _)| key)))
+    }
+
+    /// What counts an attempt, and how many failed ones of it are tolerated.
+    fn limits(&self, address: Option<IpAddr>, name: &str) -> [(u64, u32); 2] {
+        [
+            (self.hasher.hash_one(("address", address.map(network))), BY_ADDRESS),
+            (self.hasher.hash_one(("name", name)), BY_NAME),
+        ]
     }
 
     /// Gives an attempt back that has succeeded.
@@ -77,6 +84,14 @@ impl Attempts {
             }
         }
     }
+}
+
+/// True when none of the limits is reached in this minute.
+fn is_free(counted: &HashMap<u64, Count>, limits: [(u64, u32); 2], now: Instant) -> bool {
+    limits.iter().all(|(key, most)| {
+        let count = counted.get(key);
+        count.is_none_or(|count| now.duration_since(count.since) >= WINDOW || count.failed < *most)
+    })
 }
 
 /// Makes room for `key` in a full table.

@@ -11,7 +11,6 @@ use http::HeaderMap;
 
 use crate::admin::peer::Peer;
 use crate::profile::TenantId;
-use crate::server::access::attempts::Attempt;
 use crate::server::access::credentials::Credential;
 use crate::server::access::identity::{Identity, Right, TenantScope};
 use crate::server::access::metrics::AccessMetrics;
@@ -156,18 +155,26 @@ impl Access {
         Ok(self.0.sources.password(user, password, Some(address)).await?.identity)
     }
 
-    /// Begins an attempt to prove a password elsewhere, which counts as failed until it has succeeded.
-    pub(crate) fn attempt(&self, address: IpAddr, name: &str) -> Result<Attempt, Refusal> {
-        self.0
-            .sources
-            .attempts
-            .begin(Some(address), name)
-            .ok_or(Refusal::Attempts)
+    /// Whether a password may be proven elsewhere now. A name counts for each address of its own: who guesses must not
+    /// keep out those who know the password, and here no password is remembered that was right before.
+    pub(crate) fn may_try(&self, address: IpAddr, name: &str) -> Result<(), Refusal> {
+        let name = format!("{name} of {address}");
+        if self.0.sources.attempts.has_room(Some(address), &name) {
+            Ok(())
+        } else {
+            Err(Refusal::Attempts)
+        }
     }
 
-    /// Gives an attempt back that has succeeded.
-    pub(crate) fn succeeded(&self, attempt: Attempt) {
-        self.0.sources.attempts.succeeded(attempt);
+    /// Counts a password that was wrong there.
+    pub(crate) fn failed(&self, address: IpAddr, name: &str) {
+        self.0.metrics.refused(&Refusal::Wrong);
+        // At the limit it is refused before it is proven.
+        let _ = self
+            .0
+            .sources
+            .attempts
+            .begin(Some(address), &format!("{name} of {address}"));
     }
 
     /// Whose client certificate it is, which the handshake has verified.

@@ -106,14 +106,11 @@ pub(super) async fn authenticate(
             ))
         };
     }
-    let attempt = access.attempt(peer, user);
-    let attempt = attempt.map_err(|refusal| Failure::fatal("28000", access.refused(refusal).to_string()))?;
+    let refused = |refusal: Refusal| Failure::fatal("28000", access.refused(refusal).to_string());
+    access.may_try(peer, user).map_err(refused)?;
     let proven = scram(wire, users, user).await;
-    match &proven {
-        Ok(()) => access.succeeded(attempt),
-        Err(failure) if failure.code == WRONG_PASSWORD => drop(access.refused(Refusal::Wrong)),
-        // A broken connection counts as an attempt, but not as a refusal.
-        Err(_) => {}
+    if proven.as_ref().is_err_and(|failure| failure.code == WRONG_PASSWORD) {
+        access.failed(peer, user);
     }
     proven.map(|()| None)
 }
