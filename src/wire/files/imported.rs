@@ -98,10 +98,13 @@ impl ImportedProfile {
             kind: meaning.kind,
             unit: meaning.unit,
         };
-        let period_type = if meaning.period == 0 {
-            ValueType::default()
-        } else {
-            kind
+        // What a sample stands for: without it, the short names of profile types would not find the profile.
+        let period_type = match kind.kind {
+            "samples" => ValueType {
+                kind: "cpu",
+                unit: "nanoseconds",
+            },
+            _ => kind,
         };
         let profile = Profile {
             sample_types: vec![kind],

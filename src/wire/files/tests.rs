@@ -61,11 +61,12 @@ fn read_text(text: &str) -> Result<Imported, FileError> {
     read(&Bytes::copy_from_slice(text.as_bytes()), MAX_BYTES)
 }
 
-/// `name:type:unit` and the sum of the values of each profile, and its samples as `root;leaf file:line`.
+/// The type of each profile (that of pprof without its name), the sum of its values, and its samples as
+/// `root;leaf file:line`.
 fn told(imported: &Imported) -> Vec<(String, i64, Vec<String>)> {
     let profiles = imported.profiles.iter().map(|imported| {
         let profile = imported.columns.get();
-        let kind = profile.sample_types[0];
+        let (kind, period) = (profile.sample_types[0], profile.period_type);
         let stacks = (0..profile.sample_count()).map(|sample| {
             let frames = profile.stack(sample).iter().rev().map(|location| {
                 let line = profile.lines_of(&profile.locations[*location as usize])[0];
@@ -78,7 +79,10 @@ fn told(imported: &Imported) -> Vec<(String, i64, Vec<String>)> {
             frames.collect::<Vec<_>>().join(";")
         });
         (
-            format!("{}:{}:{}", imported.name, kind.kind, kind.unit),
+            format!(
+                "{}:{}:{}:{}:{}",
+                imported.name, kind.kind, kind.unit, period.kind, period.unit
+            ),
             profile.values.iter().sum(),
             stacks.collect(),
         )
@@ -95,7 +99,11 @@ fn one(kind: &str, total: i64, stacks: &[&str]) -> Vec<(String, i64, Vec<String>
 fn folded_stacks_have_files_and_lines_where_they_are_written() {
     let imported = read_text(COLLAPSED).unwrap();
     assert_eq!(imported.format, FileFormat::Collapsed);
-    let expected = one("process_cpu:samples:count", 6, &["main", "main;work app.py:12"]);
+    let expected = one(
+        "process_cpu:samples:count:cpu:nanoseconds",
+        6,
+        &["main", "main;work app.py:12"],
+    );
     let mut found = told(&imported);
     found[0].2.sort();
     assert_eq!(found, expected);
@@ -106,8 +114,12 @@ fn each_event_of_perf_script_is_a_profile() {
     let imported = read_text(PERF_SCRIPT).unwrap();
     assert_eq!(imported.format, FileFormat::PerfScript);
     let clock = ["node;main;work app.c:7", "node;[libc.so]"];
-    let mut expected = one("process_cpu:cpu:nanoseconds", 500_000, &clock);
-    expected.extend(one("page_faults:page-faults:count", 1, &["sh;do_page"]));
+    let mut expected = one("process_cpu:cpu:nanoseconds:cpu:nanoseconds", 500_000, &clock);
+    expected.extend(one(
+        "page_faults:page-faults:count:page-faults:count",
+        1,
+        &["sh;do_page"],
+    ));
     assert_eq!(told(&imported), expected);
     let mappings = &imported.profiles[0].columns.get().mappings;
     let files: Vec<&str> = mappings.iter().map(|mapping| mapping.file).collect();
@@ -119,7 +131,10 @@ fn a_sample_of_v8_lasts_until_the_next() {
     let imported = read_text(CPU_PROFILE).unwrap();
     assert_eq!(imported.format, FileFormat::CpuProfile);
     let stacks = ["main /app.js:5", "main /app.js:5;(anonymous) /app.js:10"];
-    assert_eq!(told(&imported), one("wall:wall:nanoseconds", 100_000, &stacks));
+    assert_eq!(
+        told(&imported),
+        one("wall:wall:nanoseconds:wall:nanoseconds", 100_000, &stacks)
+    );
     assert_eq!(imported.profiles[0].columns.get().values, [10_000, 90_000]);
 }
 
@@ -129,7 +144,10 @@ fn the_profiles_of_a_trace_are_put_together_from_their_chunks() {
     assert_eq!(imported.format, FileFormat::ChromeTrace);
     let main = "main https://x/app.js:5";
     let stacks = [main, &format!("{main};work")];
-    assert_eq!(told(&imported), one("wall:wall:nanoseconds", 70_000, &stacks));
+    assert_eq!(
+        told(&imported),
+        one("wall:wall:nanoseconds:wall:nanoseconds", 70_000, &stacks)
+    );
     let list = TRACE
         .replace("{\"traceEvents\": [", "[")
         .replace("], \"metadata\": {}}", "]");
@@ -143,7 +161,10 @@ fn samples_of_firefox_stand_for_the_interval() {
     let imported = read_text(FIREFOX).unwrap();
     assert_eq!(imported.format, FileFormat::Firefox);
     let stacks = ["shop;main", "shop;main;work app.rs:7"];
-    assert_eq!(told(&imported), one("process_cpu:cpu:nanoseconds", 8_000_000, &stacks));
+    assert_eq!(
+        told(&imported),
+        one("process_cpu:cpu:nanoseconds:cpu:nanoseconds", 8_000_000, &stacks)
+    );
     let gecko = FIREFOX.replace(
         "\"stackTable\": {\"frame\": [0, 1], \"prefix\": [null, 0], \"length\": 2},",
         "",
@@ -163,16 +184,22 @@ fn formats_of_ingest_are_recognised_and_keep_their_units() {
     assert_eq!(
         found,
         one(
-            "process_cpu:cpu:nanoseconds",
+            "process_cpu:cpu:nanoseconds:cpu:nanoseconds",
             9_000_000,
             &["main", "main;work app.rb:3"]
         )
     );
     let counts = SPEEDSCOPE.replace("milliseconds", "none");
-    assert_eq!(told(&read_text(&counts).unwrap())[0].0, "process_cpu:samples:count");
+    assert_eq!(
+        told(&read_text(&counts).unwrap())[0].0,
+        "process_cpu:samples:count:cpu:nanoseconds"
+    );
     let text = read_text(GO_TEXT).unwrap();
     assert_eq!(text.format, FileFormat::GoText);
-    assert_eq!(told(&text), one(":goroutine:count", 3, &["main.work /src/main.go:12"]));
+    assert_eq!(
+        told(&text),
+        one(":goroutine:count:goroutine:count", 3, &["main.work /src/main.go:12"])
+    );
 }
 
 /// A profile with one sample as pprof.
@@ -196,7 +223,7 @@ fn pprof_is_kept_as_it_came() {
         let imported = read(&bytes, MAX_BYTES).unwrap();
         assert_eq!(imported.format, FileFormat::Pprof);
         assert_eq!(imported.profiles[0].pprof.as_ref(), Some(&bytes));
-        assert_eq!(told(&imported), one(":cpu:nanoseconds", 7, &["main;work"]));
+        assert_eq!(told(&imported), one(":cpu:nanoseconds::", 7, &["main;work"]));
     }
 }
 
