@@ -13,8 +13,8 @@ use crate::program::{Address, PATIENCE, Program, file_of, other, sql};
 
 const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 
-/// What a program must have sent: a profile type, a function on its stacks as a regular expression, and the value of the
-/// label `controller`, which the program sets while it runs and not at its start.
+/// What a program must have sent: a profile type, a function on its stacks as a regular expression, and the value of
+/// the label `controller`, which the program sets while it runs and not at its start.
 struct Expected(&'static str, &'static str, Option<&'static str>);
 
 fn source(language: &str) -> PathBuf {

@@ -21,16 +21,12 @@ const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
 /// Smallest merge target; with smaller files a day has more files than merging saves.
 const SMALLEST_TARGET_BYTES: u64 = 64 << 10;
 
-/// What flags say about maintenance.
+/// What the flags of `serve` say about maintenance, each named like its flag, as they were typed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct MaintenanceFlags<'a> {
-    /// `--retention`
     pub retention: Option<&'a str>,
-    /// `--retention-size`
     pub retention_size: Option<&'a str>,
-    /// `--min-free-space`
     pub min_free_space: Option<&'a str>,
-    /// `--compaction`
     pub compaction: Option<bool>,
 }
 

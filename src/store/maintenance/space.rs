@@ -28,7 +28,6 @@ pub struct SpaceLimits {
 /// Free space that the oldest profiles make way for.
 #[derive(Debug, Clone, Copy)]
 pub struct FreeFloor {
-    /// Bytes that stay free.
     pub bytes: u64,
     /// Measures the bytes that are free in the file system of a folder.
     pub measure: fn(&Path) -> io::Result<u64>,
@@ -59,9 +58,7 @@ impl FreeFloor {
 /// Files that go so that the others fit.
 #[derive(Debug)]
 pub(crate) struct Crowded {
-    /// By table.
     pub(crate) files: BTreeMap<Table, Vec<FileEntry>>,
-    /// Their size.
     pub(crate) bytes: u64,
     /// The last moment of which rows go, in microseconds since 1970.
     pub(crate) until_us: i64,
