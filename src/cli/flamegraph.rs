@@ -98,7 +98,10 @@ async fn of_files(args: &FlamegraphArgs) -> anyhow::Result<String> {
     let graph = tree.to_flamegraph(usize::try_from(args.max_nodes).unwrap_or(0));
     let names = args.source.files.iter().map(|path| path.display().to_string());
     let names: Vec<String> = names.collect();
-    let title = args.title.clone().unwrap_or_else(|| format!("{} {}", kind.kind, names.join(", ")));
+    let title = args
+        .title
+        .clone()
+        .unwrap_or_else(|| format!("{} {}", kind.kind, names.join(", ")));
     let options = SvgOptions {
         title: &title,
         unit: kind.unit,

@@ -14,11 +14,9 @@ use crate::wire::querier::QuerierClient;
 
 /// Arguments of `alluvium labels`.
 #[derive(Debug, Clone, Args)]
-#[command(
-    after_help = "Examples:\n  alluvium labels\n  \
+#[command(after_help = "Examples:\n  alluvium labels\n  \
                         alluvium labels service_name --match '{region=\"eu\"}' --from now-1d\n  \
-                        alluvium labels route --file cpu.pb.gz"
-)]
+                        alluvium labels route --file cpu.pb.gz")]
 pub struct LabelsArgs {
     /// Label whose values are listed; without it, the names of all labels.
     #[arg(value_name = "NAME")]
