@@ -6,7 +6,7 @@
 use hashbrown::HashMap;
 
 use crate::profile::pprof::builder::Builder;
-use crate::profile::pprof::model::{Line, Location, Profile};
+use crate::profile::pprof::model::Profile;
 
 /// Puts the values of profiles side by side, in their order: a stack that a profile does not have counts 0 in it.
 pub(crate) fn side_by_side<'a>(profiles: &[Profile<'a>]) -> Profile<'a> {
@@ -27,7 +27,7 @@ pub(crate) fn side_by_side<'a>(profiles: &[Profile<'a>]) -> Profile<'a> {
     let mut values: Vec<i64> = Vec::new();
     let mut start = 0;
     for profile in profiles {
-        let locations = locations(&mut builder, profile);
+        let locations = builder.locations_of(profile);
         for sample in 0..profile.sample_count() {
             let stack = profile
                 .stack(sample)
@@ -50,36 +50,6 @@ pub(crate) fn side_by_side<'a>(profiles: &[Profile<'a>]) -> Profile<'a> {
         builder.sample(stack.iter().copied(), [], &values[row * width..(row + 1) * width]);
     }
     builder.finish()
-}
-
-/// The locations of a profile in the builder, by their index in the profile.
-fn locations<'a>(builder: &mut Builder<'a>, profile: &Profile<'a>) -> Vec<u32> {
-    let functions: Vec<u32> = profile
-        .functions
-        .iter()
-        .map(|function| builder.function(*function))
-        .collect();
-    let mappings: Vec<u32> = profile
-        .mappings
-        .iter()
-        .map(|mapping| builder.mapping(*mapping))
-        .collect();
-    let location = |location: &Location| {
-        let lines: Vec<Line> = profile
-            .lines_of(location)
-            .iter()
-            .map(|line| Line {
-                function: functions[line.function as usize],
-                line: line.line,
-            })
-            .collect();
-        let mapping = match location.mapping {
-            Location::NO_MAPPING => Location::NO_MAPPING,
-            mapping => mappings[mapping as usize],
-        };
-        builder.location(mapping, location.address, &lines)
-    };
-    profile.locations.iter().map(location).collect()
 }
 
 #[cfg(test)]

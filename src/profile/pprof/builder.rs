@@ -93,6 +93,23 @@ impl<'a> Builder<'a> {
         self.location(Location::NO_MAPPING, 0, &[Line { function, line: 0 }])
     }
 
+    /// The indices of all locations of another profile, in its order, with their functions and binaries.
+    pub(super) fn locations_of(&mut self, profile: &Profile<'a>) -> Vec<u32> {
+        let functions: Vec<u32> = profile.functions.iter().map(|one| self.function(*one)).collect();
+        let mappings: Vec<u32> = profile.mappings.iter().map(|one| self.mapping(*one)).collect();
+        let mut lines: Vec<Line> = Vec::new();
+        let location = |location: &Location| {
+            lines.clear();
+            lines.extend(profile.lines_of(location).iter().map(|line| Line {
+                function: functions[line.function as usize],
+                line: line.line,
+            }));
+            let mapping = mappings.get(location.mapping as usize).copied();
+            self.location(mapping.unwrap_or(Location::NO_MAPPING), location.address, &lines)
+        };
+        profile.locations.iter().map(location).collect()
+    }
+
     /// Adds a sample: locations, leaf first, labels, and one value a sample type.
     pub fn sample(
         &mut self,

@@ -1,7 +1,7 @@
 //! Several profiles of the same types as one.
 
 use crate::profile::pprof::builder::Builder;
-use crate::profile::pprof::model::{Line, Location, Profile};
+use crate::profile::pprof::model::Profile;
 
 /// All samples of `profiles`, which must have the sample types of the first; those with others are left out. `None`
 /// when there is no profile.
@@ -28,30 +28,7 @@ pub fn merge<'a>(profiles: &[&Profile<'a>]) -> Option<Profile<'a>> {
         ..Profile::default()
     });
     for profile in same {
-        let functions: Vec<u32> = profile
-            .functions
-            .iter()
-            .map(|function| builder.function(*function))
-            .collect();
-        let mappings: Vec<u32> = profile
-            .mappings
-            .iter()
-            .map(|mapping| builder.mapping(*mapping))
-            .collect();
-        let mut lines: Vec<Line> = Vec::new();
-        let locations: Vec<u32> = profile
-            .locations
-            .iter()
-            .map(|location| {
-                lines.clear();
-                lines.extend(profile.lines_of(location).iter().map(|line| Line {
-                    function: functions[line.function as usize],
-                    line: line.line,
-                }));
-                let mapping = mappings.get(location.mapping as usize).copied();
-                builder.location(mapping.unwrap_or(Location::NO_MAPPING), location.address, &lines)
-            })
-            .collect();
+        let locations = builder.locations_of(profile);
         for sample in 0..profile.sample_count() {
             let stack = profile
                 .stack(sample)
