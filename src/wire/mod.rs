@@ -17,6 +17,7 @@ pub mod ingest;
 pub(crate) mod json;
 pub(crate) mod jwt;
 pub mod otlp;
+pub(crate) mod perf_script;
 pub(crate) mod pprof_message;
 pub(crate) mod profefe;
 pub mod proto;

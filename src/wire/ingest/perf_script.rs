@@ -8,6 +8,7 @@ use crate::wire::connect::ConnectError;
 use crate::wire::ingest::format::{Format, Opening, Payload, ReadError, too_large};
 use crate::wire::ingest::query::IngestQuery;
 use crate::wire::ingest::text;
+use crate::wire::perf_script::{Frame, Sample};
 
 /// Samples of `perf script`, known by their first line.
 pub(crate) static PERF_SCRIPT: Format = Format {
@@ -100,59 +101,20 @@ fn push(out: &mut String, name: &str) {
     out.extend(name.chars().map(|letter| if letter == ';' { ':' } else { letter }));
 }
 
-/// The program of the line that begins a sample, `name 1234/1235 [001] 678.901234: 250000 cycles:`; `None` for other
-/// lines. A name may have blanks; the process is the number before the time, or before the CPU.
+/// The program of the line that begins a sample; `None` for other lines.
 fn program(line: &str) -> Option<&str> {
-    let time = line.split_whitespace().find(|token| is_time(token))?;
-    let (before, event) = line.split_once(time)?;
-    if !event.contains(':') {
-        return None;
-    }
-    let before = before.trim_end();
-    let before = match before.rsplit_once(char::is_whitespace) {
-        Some((before, cpu)) if cpu.starts_with('[') && cpu.ends_with(']') => before.trim_end(),
-        _ => before,
-    };
-    let (name, process) = before.rsplit_once(char::is_whitespace)?;
-    let is_process = process.split('/').all(|id| id.parse::<i64>().is_ok());
-    let name = name.trim();
-    (is_process && !name.is_empty()).then_some(name)
+    let command = Sample::of(line)?.command;
+    (!command.is_empty()).then_some(command)
 }
 
-/// True of a time such as `678.901234:`.
-fn is_time(token: &str) -> bool {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    token
-        .strip_suffix(':')
-        .and_then(|time| time.split_once('.'))
-        .is_some_and(|(seconds, fraction)| digits(seconds) && digits(fraction))
-}
-
-/// The function of a line `7f12ab34 work+0x1c (/usr/lib/libwork.so)`, or the binary in brackets where the function is
-/// unknown.
+/// The function of the line of a frame, or the binary where the function is unknown.
 fn frame(line: &str) -> Option<&str> {
-    let rest = line.trim_start();
-    let (_, rest) = rest
-        .split_once(char::is_whitespace)
-        .filter(|(address, _)| is_address(address))?;
-    let rest = rest.trim();
-    let (symbol, binary) = match rest.rfind(" (") {
-        Some(place) => (rest.get(..place)?, rest.get(place + 2..)?.trim_end_matches(')')),
-        None => (rest, ""),
-    };
-    let name = match symbol.rsplit_once("+0x") {
-        Some((name, offset)) if is_address(offset) => name,
-        _ => symbol,
-    };
-    if name != "[unknown]" && !name.is_empty() {
-        return Some(name);
-    }
-    let binary = binary.rsplit('/').next().unwrap_or_default();
-    Some(if binary.is_empty() { "[unknown]" } else { binary })
-}
-
-fn is_address(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+    let frame = Frame::of(line)?;
+    Some(match frame.binary_name() {
+        _ if frame.has_function() => frame.function,
+        "" => "[unknown]",
+        binary => binary,
+    })
 }
 
 #[cfg(test)]
