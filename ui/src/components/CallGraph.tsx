@@ -13,7 +13,7 @@ import { dark } from '../lib/preferences.ts';
 import { work } from '../models/work.ts';
 import { Icon } from './Icon.tsx';
 import { Failure } from './Notice.tsx';
-import type { PartProps } from './Parts.tsx';
+import type { PartProps } from './PartProps.ts';
 import { Radios, type Radio } from './Radios.tsx';
 
 const COUNTS: readonly Radio<PartProps['nodes']>[] = [

@@ -11,7 +11,7 @@ import { say } from '../lib/toast.ts';
 import { work } from '../models/work.ts';
 import { Grid, type Column } from './Grid.tsx';
 import { Failure, Notice } from './Notice.tsx';
-import type { PartProps } from './Parts.tsx';
+import type { PartProps } from './PartProps.ts';
 
 export function LineList(props: PartProps) {
   // Once for a question, whatever function one goes to.

@@ -2,40 +2,14 @@
 
 import { Match, Switch, type Component } from 'solid-js';
 import { Dynamic } from 'solid-js/web';
-import type { Recipe } from '../flame/recipe.ts';
-import type { Tree } from '../flame/tree.ts';
 import { createLoader } from '../lib/loader.ts';
 import type { Values } from '../lib/schema.ts';
-import type { Query } from '../models/selection.ts';
 import type { FLAME } from '../urls.ts';
-import type { FlameLook } from './FlameLook.ts';
 import { Failure } from './Notice.tsx';
+import type { PartProps } from './PartProps.ts';
 import type { Radio } from './Radios.tsx';
 
 export type Pane = Values<typeof FLAME>['pane'];
-
-export interface PartProps {
-  /** From the root to the leaves. */
-  tree: Tree;
-  /** What it is of. */
-  of: string;
-  /** What was done to it before. */
-  recipe: Recipe;
-  look: FlameLook;
-  /** The function that is looked at, -1 when there is none. */
-  name: number;
-  /** Pointed at here or elsewhere, -1 for none. */
-  hovered: number;
-  /** The question whose stacks tell the lines of functions. */
-  stacks: Query | null;
-  /** How many nodes the call graph has. */
-  nodes: Values<typeof FLAME>['nodes'];
-  onNodes: (nodes: Values<typeof FLAME>['nodes']) => void;
-  /** Goes on to another function. */
-  onWalk: (name: string) => void;
-  onHover: (name: number) => void;
-  onMenu: (name: number, x: number, y: number) => void;
-}
 
 export const PANES: readonly Radio<Pane>[] = [
   { value: 'flame', label: 'Flame graph', text: 'Flame', hint: '4' },

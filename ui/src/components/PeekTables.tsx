@@ -6,7 +6,7 @@ import { shortName } from '../flame/packages.ts';
 import { peek, type PeekRow } from '../flame/peek.ts';
 import { formatShare } from '../lib/format.ts';
 import { Grid, type Column } from './Grid.tsx';
-import type { PartProps } from './Parts.tsx';
+import type { PartProps } from './PartProps.ts';
 
 export function PeekTables(props: PartProps) {
   const found = createMemo(() => peek(props.tree.flame, props.name));

@@ -6,7 +6,7 @@ import { ROW } from '../flame/draw.ts';
 import type { Tree } from '../flame/tree.ts';
 import { createSandwich } from '../models/recipe.ts';
 import { FlameGraph } from './FlameGraph.tsx';
-import type { PartProps } from './Parts.tsx';
+import type { PartProps } from './PartProps.ts';
 
 export function Sandwich(props: PartProps) {
   const both = createSandwich(() => props.tree, () => props.name);
