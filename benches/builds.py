@@ -2,7 +2,7 @@
 """How long builds take: one line of JSON a build, wall time and processor time of all its processes in seconds.
 
 Each kind begins in an empty target folder, with the sources of all dependencies downloaded. `again` is the same after a file was touched. What else the machine
-does is in the time: it is for a machine at rest, like all benches.
+does is in the time: it is for a machine at rest, like all benches. With ALLUVIUM_BUILDS the target folders are made below that folder, which must not exist, and stay.
 """
 
 import json
@@ -31,14 +31,21 @@ BUILDS = [
 
 def main():
     subprocess.run(["cargo", "fetch", "--locked"], cwd=ROOT, check=True)
-    folder = None
+    with tempfile.TemporaryDirectory(prefix="alluvium-builds.") as passing:
+        kept = os.environ.get("ALLUVIUM_BUILDS")
+        if kept:
+            os.mkdir(kept)
+        measure(pathlib.Path(kept or passing))
+
+
+def measure(folders):
     for name, words, touched in BUILDS:
         if touched is None:
-            folder = tempfile.TemporaryDirectory(prefix="alluvium-build.")
+            folder = folders / name.replace(" ", "-")
         elif touched:
             (ROOT / touched).touch()
         before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-        done = subprocess.run(["cargo", *words[:1], "--locked", *words[1:]], cwd=ROOT, env=os.environ | {"CARGO_TARGET_DIR": folder.name})
+        done = subprocess.run(["cargo", *words[:1], "--locked", *words[1:]], cwd=ROOT, env=os.environ | {"CARGO_TARGET_DIR": str(folder)})
         wall, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
         if done.returncode:
             sys.exit(f"cargo {' '.join(words)} ended with {done.returncode}")
