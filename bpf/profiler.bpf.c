@@ -387,6 +387,7 @@ static __attribute__((noinline)) int write_snapshot(struct cpu *cpu, u32 kind)
 	snapshot->sp = start->sp;
 	snapshot->bp = start->bp;
 	snapshot->aux = start->aux;
+	snapshot->missing = cpu->walk.stop == STOP_NO_TABLE ? cpu->mapping.table : 0;
 	/* After a walk through a signal these are the interrupted ones; only leaves in assembly would notice. */
 	__builtin_memcpy(snapshot->registers, cpu->registers, sizeof(snapshot->registers));
 	/* All of them: what is more than there is lies where the stack goes. */

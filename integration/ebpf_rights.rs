@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::ebpf::compile;
-use crate::program::{Address, PATIENCE, Program, other};
+use crate::program::{Address, PATIENCE, Program, client, other};
 
 /// Runs `alluvium record -- true` behind a launcher: whether it ended well, what it said, and whether it wrote its
 /// file.
@@ -123,9 +123,7 @@ fn a_pipeline_without_rights_says_what_is_missing_and_all_else_of_it_works() {
     let mut collector = Program::start(command, &folder.path().join("run.log"));
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        // Only the first of all tests installs it.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        let http = client();
         let get = async |path: &str| {
             let answer = http.get(format!("http://{own}{path}")).send().await.unwrap();
             answer.text().await.unwrap()

@@ -114,6 +114,46 @@ fn a_pipe_in_the_place_of_a_program_holds_up_nobody_and_the_program_has_its_name
     );
 }
 
+/// The loader does not look at sections: the program runs as before.
+#[test]
+fn a_program_whose_sections_are_all_the_same_endless_notes_holds_up_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(folder.path(), "shares", &["-O2"]);
+    let mut bytes = std::fs::read(&program).unwrap();
+    bytes.resize(bytes.len().next_multiple_of(4096), 0);
+    let table = bytes.len() as u64;
+    let (sections, notes) = (60_000_u16, 128_u64 << 20);
+    for index in 0..u64::from(sections) {
+        // SHT_NOTE; it begins where the file has nothing but zeros: eleven million notes without a name.
+        let kind = if index == 0 { 0_u32 } else { 7 };
+        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(&kind.to_le_bytes());
+        for number in [0, 0, 64 << 20, notes, 0, 4, 0_u64] {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+    }
+    bytes[40..48].copy_from_slice(&table.to_le_bytes());
+    bytes[60..62].copy_from_slice(&sections.to_le_bytes());
+    bytes[62..64].copy_from_slice(&1_u16.to_le_bytes());
+    std::fs::write(&program, &bytes).unwrap();
+    let file = std::fs::File::options().write(true).open(&program).unwrap();
+    file.set_len((64 << 20) + notes).unwrap();
+    drop(file);
+    let running = Running::start(&program, "600");
+    insist(
+        || record(folder.path(), running.0.id()),
+        |(said, stacks)| {
+            let is_counted = said
+                .lines()
+                .any(|line| line.starts_with("left out because of a bound: ") && line.contains("part "));
+            if stacks.contains("shares") && is_counted {
+                return Ok(());
+            }
+            Err(format!("{stacks}\n{said}"))
+        },
+    );
+}
+
 /// On 64-bit Arm the pieces keep frame pointers: the same holds there.
 #[test]
 fn perf_maps_of_others_links_and_pipes_give_no_names_and_hold_up_nobody() {

@@ -84,6 +84,8 @@ struct snapshot_record {
 	u64 ip, sp, bp;
 	/* rbx on x86-64, x30 on arm64. */
 	u64 aux;
+	/* Key of the table that the walk of the program lacked; 0: none. The walk outside may end before that file, where the bytes do. */
+	u64 missing;
 	u64 registers[REGISTERS];
 	u8 data[MAX_KERNEL_FRAMES * 8 + SNAPSHOT_BYTES];
 };

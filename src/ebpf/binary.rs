@@ -10,14 +10,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use object::Object;
-use object::read::ReadCache;
 
-use crate::ebpf::foreign::{Ending, Opener, Root};
+use crate::ebpf::bounds::{Bounds, LeftOut, Said};
+use crate::ebpf::foreign::{Ending, Kept, Opener, Root};
 use crate::ebpf::go_rows;
 use crate::ebpf::proc::{self, MapsLine, ProcessKey};
 use crate::symbols::bytes::Bytes;
 use crate::symbols::calls::Call;
-use crate::symbols::elf::{self, Limited, Segment};
+use crate::symbols::elf::{self, Cache, Head, Limited, Segment};
 use crate::symbols::functions::{Functions, has_symbols};
 use crate::symbols::pclntab::Pclntab;
 use crate::symbols::separate::{self, Link};
@@ -37,12 +37,15 @@ pub struct Binary {
     key: ProcessKey,
     /// Owner of the file, who may also own the debug file.
     user: Option<u32>,
+    /// Counts what is left out of it.
+    bounds: Bounds,
+    said: Said,
 }
 
 /// Where the bytes of a file come from.
 #[derive(Debug, Clone)]
 enum Source {
-    File(Arc<File>),
+    File(Arc<Kept>),
     Bytes(Arc<[u8]>),
     /// The file could not be opened.
     None,
@@ -55,26 +58,41 @@ impl Binary {
             vdso().map_or(Source::None, |bytes| Source::Bytes(bytes.into()))
         } else {
             let file = opener.mapped(key, line);
-            file.map_or(Source::None, |file| Source::File(Arc::new(file)))
+            file.map_or(Source::None, |file| Source::File(Arc::new(opener.keep(file))))
         };
         let user = match &source {
-            Source::File(file) => file.metadata().ok().map(|data| data.uid()),
+            Source::File(kept) => kept.file.metadata().ok().map(|data| data.uid()),
             Source::Bytes(_) | Source::None => None,
         };
-        let mut build_id = String::new();
-        let mut segments = Vec::new();
-        visit(&source, |file| {
-            build_id = file.build_id();
-            segments = file.segments();
-        });
-        Self {
+        let (head, is_cut) = head(&source);
+        let binary = Self {
             path: Arc::from(line.path.as_str()),
-            build_id: build_id.into(),
-            segments,
+            build_id: head.build_id.into(),
+            segments: head.segments,
             source,
             key,
             user,
+            bounds: opener.bounds.clone(),
+            said: Said::default(),
+        };
+        if is_cut {
+            binary.leave_out(LeftOut::Part);
         }
+        binary
+    }
+
+    /// Counts that something of it was left out because of a bound.
+    pub(crate) fn leave_out(&self, what: LeftOut) {
+        self.bounds.leave_out(what, &self.said, &self.path);
+    }
+
+    /// Passes an ELF file of it, itself or its debug file, to `show`. Returns the bytes that were read.
+    fn visit(&self, source: &Source, show: impl FnOnce(&Elf<'_, '_>)) -> u64 {
+        let (read, is_cut) = visit(source, show);
+        if is_cut {
+            self.leave_out(LeftOut::Part);
+        }
+        read
     }
 
     /// The virtual address in the file at an offset of the file.
@@ -85,7 +103,7 @@ impl Binary {
     /// Compiles its unwind table; empty when it has none.
     pub fn compile(&self) -> Packed {
         let mut table = Table::default();
-        visit(&self.source, |file| {
+        self.visit(&self.source, |file| {
             match file.compile() {
                 Ok((compiled, losses)) => {
                     tracing::debug!(
@@ -96,7 +114,12 @@ impl Binary {
                     );
                     table = compiled;
                 }
-                Err(error) => tracing::debug!(error = %error, "no unwind table"),
+                Err(error) => {
+                    tracing::debug!(error = %error, "no unwind table");
+                    if error.is_excess() {
+                        self.leave_out(LeftOut::Table);
+                    }
+                }
             }
             let bytes = Bytes::new(&self.source);
             if let Some((arch, go)) = Arch::native().zip(file.go(&bytes)) {
@@ -111,48 +134,67 @@ impl Binary {
     pub fn functions(&self, opener: &Opener) -> BinaryFunctions {
         let mut own = Functions::default();
         let mut stripped = None;
-        visit(&self.source, |file| {
+        let mut read = self.visit(&self.source, |file| {
             own = file.functions(&self.source);
             if !file.has_symbols() {
                 stripped = Some((file.link(), file.packed()));
             }
         });
-        let Some((link, packed)) = stripped else {
-            return BinaryFunctions(own);
-        };
-        if let Some(debug) = self.debug_file(opener, link.as_ref()) {
-            visit(&debug, |file| {
+        if let Some((link, packed)) = stripped {
+            own = self.with_stripped(opener, own, link.as_ref(), packed, &mut read);
+        }
+        if own.is_cut() {
+            self.leave_out(LeftOut::Names);
+        }
+        BinaryFunctions { functions: own, read }
+    }
+
+    /// Adds what was stripped from it.
+    fn with_stripped(
+        &self,
+        opener: &Opener,
+        mut own: Functions<Source>,
+        link: Option<&Link>,
+        packed: Option<Vec<u8>>,
+        read: &mut u64,
+    ) -> Functions<Source> {
+        if let Some(debug) = self.debug_file(opener, link, read) {
+            *read += self.visit(&debug, |file| {
                 own = file.with_debug_file(std::mem::take(&mut own), &debug);
             });
         } else if let Some(unpacked) = packed.and_then(|packed| separate::unpack(&packed)) {
             let symbols = Source::Bytes(unpacked.into());
-            visit(&symbols, |file| {
+            *read += symbols::bytes::Source::held(&symbols) as u64;
+            self.visit(&symbols, |file| {
                 own = file.with_packed(std::mem::take(&mut own), &symbols);
             });
         }
-        BinaryFunctions(own)
+        own
     }
 
     /// Its separate debug file, from the mount namespace of its process or from ours. The names are used for all
     /// processes that run this binary, so the debug file must belong to the same owner or to root.
-    fn debug_file(&self, opener: &Opener, link: Option<&Link>) -> Option<Source> {
+    fn debug_file(&self, opener: &Opener, link: Option<&Link>, read: &mut u64) -> Option<Source> {
+        if !opener.has_room() {
+            self.leave_out(LeftOut::File);
+            return None;
+        }
         let places = separate::places(&self.build_id, link, &self.path);
         let mut paths = places
             .iter()
             .flat_map(|place| [Root::Process(self.key), Root::Own].map(|root| (root, place)));
         paths.find_map(|(root, path)| {
             let file = opener.at(root, path, Ending::FileOrLink, self.user)?;
-            let source = Source::File(Arc::new(file));
-            self.is_debug_file(&source, link).then_some(source)
+            let source = Source::File(Arc::new(opener.keep(file)));
+            self.is_debug_file(&source, link, read).then_some(source)
         })
     }
 
     /// True for the debug file that was made with this binary.
-    fn is_debug_file(&self, source: &Source, link: Option<&Link>) -> bool {
-        let mut build_id = String::new();
-        visit(source, |file| build_id = file.build_id());
+    fn is_debug_file(&self, source: &Source, link: Option<&Link>, read: &mut u64) -> bool {
+        let (Head { build_id, .. }, _) = head(source);
         if build_id.is_empty() || self.build_id.is_empty() {
-            return link.is_some_and(|link| separate::checksum(source) == Some(link.checksum));
+            return link.is_some_and(|link| separate::checksum(source, read) == Some(link.checksum));
         }
         *build_id == *self.build_id
     }
@@ -160,49 +202,50 @@ impl Binary {
 
 /// The functions of a binary: its own and those of its separate debug file.
 #[derive(Debug)]
-pub struct BinaryFunctions(Functions<Source>);
+pub struct BinaryFunctions {
+    functions: Functions<Source>,
+    /// Bytes that were read for their indexes.
+    pub read: u64,
+}
 
-/// Whether lines and inlined calls are read now: debug information is expensive to read.
+/// What may be spent on lines and inlined calls: debug information is expensive to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lines {
-    Read,
-    Postpone,
+pub struct Lines {
+    /// Steps that are left; with none, lines are postponed.
+    pub steps: usize,
+    /// Time that reading took.
+    pub time: Option<Duration>,
 }
 
 impl BinaryFunctions {
-    /// Looks up the sorted `addresses` that `names` does not have yet. Returns the time that reading lines took, and
-    /// the addresses whose lines were postponed.
-    pub fn resolve(
-        &self,
-        addresses: &[u64],
-        how: Demangle,
-        names: &mut Ranges,
-        lines: Lines,
-    ) -> (Option<Duration>, Vec<u64>) {
-        let mut time = None;
-        let later = self.0.resolve(addresses, how, names, |source, missing| {
-            if lines == Lines::Postpone {
+    /// Looks up the sorted `addresses` that `names` does not have yet. Returns those whose lines were postponed.
+    pub fn resolve(&self, addresses: &[u64], how: Demangle, names: &mut Ranges, lines: &mut Lines) -> Vec<u64> {
+        self.functions.resolve(addresses, how, names, |source, missing| {
+            if lines.steps == 0 {
                 return None;
             }
             let started = Instant::now();
+            let usual = dwarf::Limits::default();
+            let most = usual.entries.min(lines.steps);
+            let mut limits = dwarf::Limits { entries: most, ..usual };
             let mut found = Vec::new();
-            visit(source, |file| found = file.lines(missing, how));
-            time = Some(started.elapsed());
+            visit(source, |file| found = file.lines(missing, how, &mut limits));
+            lines.steps -= most.saturating_sub(limits.entries);
+            lines.time = Some(started.elapsed());
             Some(found)
-        });
-        (time, later)
+        })
     }
 
     /// Bytes of its indexes and of unpacked symbols.
     pub fn bytes(&self) -> usize {
-        self.0.bytes()
+        self.functions.bytes()
     }
 }
 
 impl symbols::bytes::Source for Source {
     fn read_at(&self, offset: u64, into: &mut [u8]) -> usize {
         match self {
-            Self::File(file) => symbols::bytes::Source::read_at(file.as_ref(), offset, into),
+            Self::File(kept) => symbols::bytes::Source::read_at(&kept.file, offset, into),
             Self::Bytes(bytes) => symbols::bytes::Source::read_at(&bytes.as_ref(), offset, into),
             Self::None => 0,
         }
@@ -223,20 +266,6 @@ enum Elf<'a, 'b> {
 }
 
 impl Elf<'_, '_> {
-    fn build_id(&self) -> String {
-        match self {
-            Self::File(file) => elf::build_id(file),
-            Self::Bytes(file) => elf::build_id(file),
-        }
-    }
-
-    fn segments(&self) -> Vec<Segment> {
-        match self {
-            Self::File(file) => elf::executable_segments(file),
-            Self::Bytes(file) => elf::executable_segments(file),
-        }
-    }
-
     fn functions(&self, source: &Source) -> Functions<Source> {
         match self {
             Self::File(file) => Functions::new(file, source.clone()),
@@ -272,10 +301,10 @@ impl Elf<'_, '_> {
         }
     }
 
-    fn lines(&self, addresses: &[u64], how: Demangle) -> Vec<(u64, Vec<Call>)> {
+    fn lines(&self, addresses: &[u64], how: Demangle, limits: &mut dwarf::Limits) -> Vec<(u64, Vec<Call>)> {
         match self {
-            Self::File(file) => dwarf::locate(file, addresses, how, dwarf::Limits::default()),
-            Self::Bytes(file) => dwarf::locate(file, addresses, how, dwarf::Limits::default()),
+            Self::File(file) => dwarf::locate(file, addresses, how, limits),
+            Self::Bytes(file) => dwarf::locate(file, addresses, how, limits),
         }
     }
 
@@ -308,17 +337,16 @@ impl Elf<'_, '_> {
     }
 }
 
-/// Passes the ELF file of a source to `show`, if it is one.
-fn visit(source: &Source, show: impl FnOnce(&Elf<'_, '_>)) {
+/// Passes the ELF file of a source to `show`, if it is one. Returns the bytes that were read, and whether something was
+/// not because of a bound.
+fn visit(source: &Source, show: impl FnOnce(&Elf<'_, '_>)) -> (u64, bool) {
     match source {
-        Source::File(file) => {
-            let cache = ReadCache::new(Positioned {
-                file: file.clone(),
-                at: 0,
-            });
+        Source::File(kept) => {
+            let cache = Cache::new(Positioned::new(kept));
             if let Ok(file) = object::File::parse(Limited(&cache)) {
                 show(&Elf::File(&file));
             }
+            return (cache.read(), cache.is_cut());
         }
         Source::Bytes(bytes) => {
             if let Ok(file) = object::File::parse(bytes.as_ref()) {
@@ -326,6 +354,21 @@ fn visit(source: &Source, show: impl FnOnce(&Elf<'_, '_>)) {
             }
         }
         Source::None => {}
+    }
+    (0, false)
+}
+
+/// The head of a source; empty when it is no ELF file. True with it when something was not read because of a bound.
+fn head(source: &Source) -> (Head, bool) {
+    match source {
+        Source::File(kept) => {
+            let cache = Cache::of_head(Positioned::new(kept));
+            let head = Head::read(Limited(&cache)).unwrap_or_default();
+            let is_cut = head.is_cut || cache.is_cut();
+            (head, is_cut)
+        }
+        Source::Bytes(bytes) => (Head::read(bytes.as_ref()).unwrap_or_default(), false),
+        Source::None => (Head::default(), false),
     }
 }
 
@@ -344,13 +387,20 @@ fn vdso() -> io::Result<Vec<u8>> {
 /// A file with its own read position, so that threads do not disturb each other.
 #[derive(Debug)]
 struct Positioned {
-    file: Arc<File>,
+    kept: Arc<Kept>,
     at: u64,
+}
+
+impl Positioned {
+    fn new(kept: &Arc<Kept>) -> Self {
+        let kept = kept.clone();
+        Self { kept, at: 0 }
+    }
 }
 
 impl Read for Positioned {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read_at(into, self.at)?;
+        let read = self.kept.file.read_at(into, self.at)?;
         self.at += read as u64;
         Ok(read)
     }
@@ -364,7 +414,7 @@ impl Seek for Positioned {
                 return Ok(at);
             }
             SeekFrom::Current(offset) => self.at.checked_add_signed(offset),
-            SeekFrom::End(offset) => self.file.metadata()?.len().checked_add_signed(offset),
+            SeekFrom::End(offset) => self.kept.file.metadata()?.len().checked_add_signed(offset),
         };
         self.at = base.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
         Ok(self.at)

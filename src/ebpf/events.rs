@@ -171,6 +171,17 @@ pub(super) enum ProcessEvent {
     Lost(u64),
 }
 
+impl ProcessEvent {
+    /// The text that it holds; may be empty.
+    pub(super) fn text(&self) -> &str {
+        match self {
+            Self::Mapped { path, .. } => path,
+            Self::Executed { comm, .. } => comm,
+            Self::Forked { .. } | Self::Exited { .. } | Self::Lost(_) => "",
+        }
+    }
+}
+
 /// The side band of one CPU: a ring of process events.
 #[derive(Debug)]
 pub(crate) struct SideBand {

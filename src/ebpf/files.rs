@@ -13,8 +13,9 @@ use std::time::Duration;
 
 use crate::ebpf::arrays::SharedArray;
 use crate::ebpf::binary::Binary;
+use crate::ebpf::bounds::{Bounds, LeftOut, Said};
 use crate::ebpf::cost::Cost;
-use crate::ebpf::foreign::Opener;
+use crate::ebpf::foreign::{MAX_KEPT, Opener};
 use crate::ebpf::proc::{MapsLine, ProcessKey};
 use crate::ebpf::rows::Rows;
 use crate::ebpf::trampolines;
@@ -48,7 +49,8 @@ impl FileId {
     }
 }
 
-/// Most files that are kept open.
+/// Most files that are kept open from one window to the next. Within a window there may be as many as the opener has
+/// room for.
 const MAX_FILES: usize = 512;
 
 pub(crate) struct Files {
@@ -69,6 +71,8 @@ pub(crate) struct Files {
     /// The table of [`FileId::TRAMPOLINES`].
     trampolines: Arc<Rows>,
     opener: Opener,
+    /// Of the files that had no room in this window, whose number strangers choose.
+    left_out: Said,
 }
 
 /// A change of a file's table.
@@ -148,10 +152,12 @@ impl Files {
             changes: vec![(FileId::TRAMPOLINES, Change::Made(trampolines.clone()))],
             trampolines,
             opener,
+            left_out: Said::default(),
         })
     }
 
-    /// The id of the binary of a mapping, which is opened through the process when it is new.
+    /// The id of the binary of a mapping, which is opened through the process when it is new. Without room for another
+    /// one its place is unknown until the window ends.
     pub(crate) fn intern(&mut self, process: ProcessKey, line: &MapsLine) -> FileId {
         let is_vdso = line.path == "[vdso]";
         if !is_vdso && (line.inode == 0 || line.path.starts_with('[') || line.path.starts_with("//")) {
@@ -169,6 +175,10 @@ impl Files {
         if let Some(id) = self.by_key.get(&key) {
             return *id;
         }
+        if !self.opener.has_room() || self.entries.len() >= MAX_KEPT {
+            self.opener.bounds.leave_out(LeftOut::File, &self.left_out, &line.path);
+            return FileId::UNKNOWN;
+        }
         let id = FileId(self.next);
         self.next += 1;
         self.by_key.insert(key.clone(), id);
@@ -179,10 +189,16 @@ impl Files {
                 binary: Arc::new(Binary::open(&self.opener, process, line)),
                 state: TableState::NotAsked,
                 table_bytes: None,
-                used: self.age,
+                // Until it runs it goes before those that ran in this window.
+                used: self.age.saturating_sub(1),
             },
         );
         id
+    }
+
+    /// Counts what is left out of files and processes.
+    pub(super) fn bounds(&self) -> &Bounds {
+        &self.opener.bounds
     }
 
     pub(crate) fn binary(&self, id: FileId) -> Option<&Arc<Binary>> {
@@ -340,11 +356,15 @@ impl Files {
         self.bytes
     }
 
-    /// Ends a window. When too many files are open, closes those that have not run for long, and returns them.
+    /// Ends a window. When too many files are open, closes those that have not run for long, and returns them, with
+    /// [`FileId::UNKNOWN`] when others had no room before.
     pub(crate) fn age(&mut self) -> Vec<FileId> {
         self.age += 1;
         self.ask_again();
         let mut closed = Vec::new();
+        if !std::mem::take(&mut self.left_out).is_empty() {
+            closed.push(FileId::UNKNOWN);
+        }
         if self.entries.len() <= MAX_FILES {
             return closed;
         }
@@ -386,16 +406,7 @@ mod tests {
 
     /// The mapping of a file that exists.
     fn line(path: &str) -> MapsLine {
-        use std::os::unix::fs::MetadataExt;
-        let data = std::fs::metadata(path).unwrap();
-        MapsLine {
-            start: 0x1000,
-            end: 0x2000,
-            offset: 0,
-            device: (rustix::fs::major(data.dev()), rustix::fs::minor(data.dev())),
-            inode: data.ino(),
-            path: path.to_owned(),
-        }
+        MapsLine::of_file(std::path::Path::new(path))
     }
 
     /// Asks for a table, waits for it, and answers with all that changed.
@@ -453,6 +464,46 @@ mod tests {
         assert_eq!(changes, [(large, Change::Absent)]);
         assert!(matches!(files.lookup(large), Lookup::FramePointers));
         assert!(files.table_bytes() <= one * 2);
+    }
+
+    #[test]
+    fn files_without_room_are_unknown_until_the_window_ends_and_those_that_ran_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = folder.path().join("first");
+        std::fs::copy("/bin/sh", &first).unwrap();
+        let own_key = ProcessKey {
+            pid: std::process::id(),
+            start: 0,
+        };
+        let opener = Opener::default();
+        let mut files = Files::new(usize::MAX, &Cost::default(), opener.clone()).unwrap();
+        // A new path is another file, as the same code of another container would be.
+        let intern = |files: &mut Files, index: usize| {
+            let path = folder.path().join(index.to_string());
+            if !path.exists() {
+                std::fs::hard_link(&first, &path).unwrap();
+            }
+            files.intern(own_key, &line(&path.to_string_lossy()))
+        };
+        files.age();
+        files.age();
+        let runs = intern(&mut files, 0);
+        files.used(runs);
+        let mut count = 0;
+        while intern(&mut files, count) != FileId::UNKNOWN {
+            count += 1;
+        }
+        assert!(!opener.has_room() && (64..=MAX_KEPT).contains(&count), "{count}");
+        assert_eq!(intern(&mut files, 0), runs, "known files are found as before");
+        intern(&mut files, count + 1);
+        assert_eq!(opener.bounds.excesses()[LeftOut::File as usize], 2);
+        let kept = count.min(MAX_FILES);
+        let closed = files.age();
+        assert!(closed.contains(&FileId::UNKNOWN) && !closed.contains(&runs));
+        assert_eq!(closed.len() - 1, count - kept);
+        assert_eq!(files.entries.len(), kept);
+        assert!(count == kept || intern(&mut files, count) != FileId::UNKNOWN);
+        assert!(!files.age().contains(&FileId::UNKNOWN));
     }
 
     #[test]

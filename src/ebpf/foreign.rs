@@ -9,17 +9,19 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat, fstat, fstatfs, open, openat2};
 use rustix::io::Errno;
 
+use crate::base::descriptors;
+use crate::ebpf::bounds::Bounds;
 use crate::ebpf::proc::{MapsLine, ProcessKey};
 
 /// Why a file was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// It is a pipe, a device, a socket or a folder.
+    /// It is a pipe, a device, a socket, a folder, or a file of the kernel.
     NotRegular,
     /// The path leads through a magic link or a loop, or ends at a link where none is allowed.
     Link,
@@ -84,7 +86,21 @@ pub enum Ending {
 #[derive(Debug, Clone, Default)]
 pub struct Opener {
     refused: Arc<[AtomicU64; Refusal::ALL.len()]>,
+    kept: Arc<AtomicUsize>,
+    /// What is left out of the files that it opened.
+    pub(crate) bounds: Bounds,
 }
+
+/// A file that stays open, and counts until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub file: File,
+    count: Arc<AtomicUsize>,
+}
+
+/// Most files of processes that are open at once, where descriptors allow as many: a process has up to 65,530 mappings,
+/// and each may be another file.
+pub(crate) const MAX_KEPT: usize = 4096;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Failure {
@@ -159,10 +175,34 @@ impl Opener {
         }
     }
 
+    /// Whether another file may stay open.
+    pub(crate) fn has_room(&self) -> bool {
+        self.kept.load(Ordering::Relaxed) < descriptors::for_strangers(MAX_KEPT)
+    }
+
+    /// Files that stay open at present.
+    #[cfg(test)]
+    pub(crate) fn kept(&self) -> usize {
+        self.kept.load(Ordering::Relaxed)
+    }
+
+    /// Counts a file that stays open.
+    pub(crate) fn keep(&self, file: File) -> Kept {
+        self.kept.fetch_add(1, Ordering::Relaxed);
+        let count = self.kept.clone();
+        Kept { file, count }
+    }
+
     /// Counts a refused file by its reason.
     pub fn refuse(&self, why: Refusal, path: &str) {
         self.refused[why as usize].fetch_add(1, Ordering::Relaxed);
         tracing::debug!(reason = why.name(), path, "a file that a process names is refused");
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.count.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -224,6 +264,9 @@ fn reopen(pinned: &OwnedFd, check: impl Fn(&Stat, &OwnedFd) -> Result<(), Refusa
         FileType::Symlink => return Err(Failure::Refused(Refusal::Link)),
         _ => return Err(Failure::Refused(Refusal::NotRegular)),
     }
+    if is_of_kernel(pinned) {
+        return Err(Failure::Refused(Refusal::NotRegular));
+    }
     check(&seen, pinned).map_err(Failure::Refused)?;
     // A lease on a file blocks an open, but not with O_NONBLOCK.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -241,6 +284,24 @@ fn reopen(pinned: &OwnedFd, check: impl Fn(&Stat, &OwnedFd) -> Result<(), Refusa
         return Err(Failure::Refused(Refusal::Exchanged));
     }
     Ok(opened.into())
+}
+
+/// True for a file that only looks regular. Whoever has a mount namespace of its own can have one anywhere, and root
+/// may read it: it may have an effect, as `kmsg` and `trace_pipe` take what others wait for, or be the memory of the
+/// kernel.
+fn is_of_kernel(pinned: &OwnedFd) -> bool {
+    /// `PROC`, `SYSFS`, `DEBUGFS`, `TRACEFS`, `SECURITYFS`, `CGROUP`, `CGROUP2` and `BPF_FS_MAGIC` of linux/magic.h.
+    const SYSTEMS: [u32; 8] = [
+        0x9fa0,
+        0x6265_6572,
+        0x6462_6720,
+        0x7472_6163,
+        0x7363_6673,
+        0x27_e0eb,
+        0x6367_7270,
+        0xcafe_4a11,
+    ];
+    fstatfs(pinned).is_ok_and(|system| SYSTEMS.contains(&(system.f_type as u32)))
 }
 
 /// True for the file of a mapping. A process that maps a file and then replaces it could otherwise supply names for the
@@ -319,6 +380,8 @@ mod tests {
             at("folder"),
             at("link"),
             "/dev/zero".to_owned(),
+            "/proc/version".to_owned(),
+            "/sys/kernel/notes".to_owned(),
         ];
         let opener = Opener::new().unwrap();
         let (asked, places) = (opener.clone(), paths.clone());
@@ -402,15 +465,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lib.so");
         std::fs::write(&path, "good").unwrap();
-        let data = std::fs::metadata(&path).unwrap();
-        let line = MapsLine {
-            start: 0x1000,
-            end: 0x2000,
-            offset: 0,
-            device: (rustix::fs::major(data.dev()), rustix::fs::minor(data.dev())),
-            inode: data.ino(),
-            path: path.to_str().unwrap().to_owned(),
-        };
+        let line = MapsLine::of_file(&path);
         let opener = Opener::default();
         assert_eq!(text(opener.mapped(own(), &line)).as_deref(), Some("good"));
         // The number of the inode may be had on another device.

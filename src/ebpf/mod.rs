@@ -6,6 +6,7 @@
 
 mod arrays;
 mod binary;
+pub(crate) mod bounds;
 pub(crate) mod budget;
 mod bytes;
 mod copies;
@@ -33,6 +34,7 @@ pub(crate) mod window;
 mod work;
 mod worker;
 
+pub(crate) use bounds::{Excesses, LeftOut};
 pub use budget::Budget;
 pub use copies::Copied;
 pub use foreign::Refused;

@@ -9,11 +9,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::ebpf::binary::{Binary, BinaryFunctions, Lines};
+use crate::ebpf::bounds::{LeftOut, Said};
 use crate::ebpf::budget::Budget;
 use crate::ebpf::files::FileId;
 use crate::ebpf::foreign::Opener;
 use crate::ebpf::proc::ProcessKey;
 use crate::ebpf::run_time::RunTimes;
+use crate::ebpf::window::ProcessInfo;
 use crate::symbols::{Demangle, Ranges, kernel};
 
 /// Looked-up names of the kernel and of binaries, bounded in bytes. The least recently used are dropped first.
@@ -28,7 +30,34 @@ pub(crate) struct NameCache {
     opener: Opener,
     /// Number of the current window, stored with entries when they are used.
     pub age: u64,
+    /// What was looked up in this window.
+    spent: Spent,
 }
+
+/// What the files of strangers have cost in a window. The budget is kept when a window ends; within it, every address
+/// may be of another file, and each file as costly as one may be.
+#[derive(Debug, Default)]
+struct Spent {
+    /// Bytes of names that were looked up.
+    names: usize,
+    /// Bytes that were read for indexes.
+    read: u64,
+    /// Steps through debug information.
+    steps: usize,
+}
+
+/// Most bytes of names that are looked up in a window, of all files and processes; the last one may go beyond it by
+/// [`Ranges::ENOUGH`].
+const MAX_NAMES: usize = (256 << 20) - Ranges::ENOUGH;
+/// Most bytes that are read for indexes in a window: a thousand times those of a usual program.
+const MAX_READ: u64 = 4 << 30;
+/// Most bytes of indexes within a window, besides that of the file that is looked at.
+const MAX_INDEXES: usize = 256 << 20;
+/// Most files with indexes, which are kept open, within a window and after it.
+const MAX_OPEN: usize = 2048;
+const MAX_IDLE: usize = 512;
+/// Most steps through debug information of all files in a window: seconds of a CPU. Lines beyond come a window later.
+const MAX_STEPS: usize = 100_000_000;
 
 #[derive(Debug, Default)]
 struct FileNames {
@@ -57,33 +86,81 @@ impl NameCache {
             budget,
             opener,
             age: 0,
+            spent: Spent::default(),
         }
     }
 
     /// The names of a binary for `addresses`; unknown ones are looked up.
     pub(crate) fn resolve(&mut self, id: FileId, binary: &Binary, addresses: &[u64], how: Demangle) -> &Ranges {
-        let with_lines = self.files.values().filter(|file| file.lines_again.is_some()).count();
+        if self.is_to_read(id, binary, addresses) {
+            self.read(id, binary, addresses, how);
+        }
         let file = self.files.entry(id).or_default();
         file.used = self.age;
-        let lines = if file.lines_again.is_none_or(|again| Instant::now() >= again) {
+        &file.names
+    }
+
+    /// Whether a file must be read for some addresses, and may be.
+    fn is_to_read(&mut self, id: FileId, binary: &Binary, addresses: &[u64]) -> bool {
+        let file = self.files.entry(id).or_default();
+        let has_room = self.spent.names < MAX_NAMES && !file.names.is_full();
+        let may = has_room && (file.functions.is_some() || self.spent.read < MAX_READ);
+        if may && self.spent.steps < MAX_STEPS && file.is_due() {
             for address in file.without_lines.drain(..) {
                 file.names.remove(address);
             }
-            Lines::Read
-        } else {
-            Lines::Postpone
+        }
+        if addresses
+            .iter()
+            .all(|address| file.names.find_calls(*address).is_some())
+        {
+            return false;
+        }
+        if !may {
+            binary.leave_out(LeftOut::Names);
+        }
+        may
+    }
+
+    fn read(&mut self, id: FileId, binary: &Binary, addresses: &[u64], how: Demangle) {
+        let with_lines = self.files.values().filter(|file| file.lines_again.is_some()).count();
+        let file = self.files.entry(id).or_default();
+        let left = MAX_STEPS.saturating_sub(self.spent.steps);
+        let mut lines = Lines {
+            steps: if file.is_due() { left } else { 0 },
+            time: None,
         };
+        let is_new = file.functions.is_none();
         let functions = file.functions.get_or_insert_with(|| binary.functions(&self.opener));
-        let (time, without) = functions.resolve(addresses, how, &mut file.names, lines);
+        let (before, steps) = (file.names.bytes(), lines.steps);
+        let without = functions.resolve(addresses, how, &mut file.names, &mut lines);
         file.without_lines.extend(without);
-        if let Some(time) = time {
+        self.spent.names += file.names.bytes().saturating_sub(before);
+        self.spent.steps += steps - lines.steps;
+        if let Some(time) = lines.time {
             // The wait gives each file its part of the share.
             let wait = time
                 .div_f64(LINES_SHARE)
                 .saturating_mul(u32::try_from(with_lines.max(1)).unwrap_or(u32::MAX));
             file.lines_again = Some(Instant::now() + wait.min(LINES_WAIT));
         }
-        &file.names
+        if is_new {
+            self.spent.read += functions.read;
+            self.drop_indexes(MAX_INDEXES.max(self.budget.indexes()), MAX_OPEN, Some(id));
+        }
+    }
+
+    /// The names of code that a process made, for sorted `addresses`.
+    pub(crate) fn resolve_run_time(&mut self, process: &ProcessInfo, addresses: &[u64]) -> &Ranges {
+        let has_room = self.spent.names < MAX_NAMES;
+        let (names, more) = self.run_times.resolve(process, addresses, self.age, has_room);
+        self.spent.names += more;
+        names
+    }
+
+    /// Counts that a process has no names in a window because its profiles have too many; said once a window.
+    pub(crate) fn leave_out(&self, process: &ProcessInfo, said: &Said) {
+        self.opener.bounds.leave_out(LeftOut::Names, said, &process.executable);
     }
 
     /// Looks up the names of kernel functions at those `addresses` that are unknown.
@@ -155,24 +232,36 @@ impl NameCache {
                 Holder::Kernel => self.kernel.names = Ranges::default(),
             }
         }
-        let mut indexes = self.index_bytes();
-        let files = self.files.iter().map(|(id, file)| (file.used, *id));
+        self.drop_indexes(self.budget.indexes(), MAX_IDLE, None);
+        self.files
+            .retain(|_, file| file.functions.is_some() || !file.names.is_empty());
+        self.run_times.end_window();
+        self.spent = Spent::default();
+    }
+
+    /// Drops indexes, least recently used first, until they have at most `bytes` and keep at most `open` files open.
+    fn drop_indexes(&mut self, bytes: usize, open: usize, except: Option<FileId>) {
+        let mut held = self.index_bytes();
+        let files = self.files.iter().filter(|(_, file)| file.functions.is_some());
+        let files = files.map(|(id, file)| (file.used, *id));
         let mut by_age: Vec<(u64, FileId)> = files.chain([(self.kernel.used, FileId::KERNEL)]).collect();
+        let mut count = by_age.len() - 1;
         by_age.sort_unstable();
-        for (_, id) in by_age {
-            if indexes <= self.budget.indexes() {
+        for (_, id) in by_age.into_iter().filter(|(_, id)| Some(*id) != except) {
+            if held <= bytes && count <= open {
                 break;
             }
             if id == FileId::KERNEL {
-                indexes -= self.kernel.list_bytes();
-                self.kernel.symbols = None;
+                if held > bytes {
+                    held -= self.kernel.list_bytes();
+                    self.kernel.symbols = None;
+                }
             } else if let Some(file) = self.files.get_mut(&id) {
-                indexes -= file.index_bytes();
+                held -= file.index_bytes();
+                count -= 1;
                 file.functions = None;
             }
         }
-        self.files
-            .retain(|_, file| file.functions.is_some() || !file.names.is_empty());
     }
 }
 
@@ -185,6 +274,11 @@ enum Holder {
 }
 
 impl FileNames {
+    /// Whether lines may be looked up again.
+    fn is_due(&self) -> bool {
+        self.lines_again.is_none_or(|again| Instant::now() >= again)
+    }
+
     fn index_bytes(&self) -> usize {
         self.functions.as_ref().map_or(0, BinaryFunctions::bytes)
     }
@@ -270,5 +364,132 @@ mod tests {
         cache.end_window();
         assert!(cache.kernel.names.is_empty());
         assert_eq!(cache.bytes(), one);
+    }
+
+    /// A program with one function at 0x1000, some bytes of debug information that say nothing, and copies of it.
+    struct Programs {
+        folder: tempfile::TempDir,
+        opener: Opener,
+    }
+
+    impl Programs {
+        fn new() -> Self {
+            use crate::symbols::testing::{Section, made};
+
+            let mut symbol = vec![0; 24];
+            symbol.extend([1, 0, 0, 0, 0x12, 0, 1, 0]);
+            symbol.extend([0x1000_u64, 0x100].map(u64::to_le_bytes).concat());
+            let section = |name, kind, link, bytes: &[u8]| Section {
+                name,
+                kind,
+                link,
+                bytes: bytes.to_vec(),
+                ..Section::default()
+            };
+            let file = made(&[
+                section(".debug_info", object::elf::SHT_PROGBITS, 0, &[0; 16]),
+                section(".symtab", object::elf::SHT_SYMTAB, 3, &symbol),
+                section(".strtab", object::elf::SHT_STRTAB, 0, b"\0work\0"),
+            ]);
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join("0"), file).unwrap();
+            let opener = Opener::default();
+            Self { folder, opener }
+        }
+
+        fn open(&self, number: usize) -> Binary {
+            let path = self.folder.path().join(number.to_string());
+            if !path.exists() {
+                std::fs::hard_link(self.folder.path().join("0"), &path).unwrap();
+            }
+            let line = crate::ebpf::proc::MapsLine::of_file(&path);
+            let own = ProcessKey {
+                pid: std::process::id(),
+                start: 0,
+            };
+            Binary::open(&self.opener, own, &line)
+        }
+
+        fn left_out(&self) -> u64 {
+            self.opener.bounds.excesses()[LeftOut::Names as usize]
+        }
+    }
+
+    fn name(cache: &mut NameCache, id: u32, binary: &Binary, address: u64) -> Option<String> {
+        let names = cache.resolve(FileId(id), binary, &[address], Demangle::Full);
+        names.find(address).map(|name| String::from(&**name))
+    }
+
+    #[test]
+    fn names_and_bytes_of_all_files_have_a_bound_within_a_window_and_come_in_the_next_one() {
+        let programs = Programs::new();
+        let (one, other) = (programs.open(0), programs.open(1));
+        let spend: [fn(&mut Spent); 2] = [|spent| spent.names = MAX_NAMES, |spent| spent.read = MAX_READ];
+        for (index, spend) in spend.into_iter().enumerate() {
+            let mut cache = NameCache::new(Budget::default(), programs.opener.clone());
+            assert_eq!(name(&mut cache, 20, &one, 0x1000).as_deref(), Some("work"));
+            let spent = &cache.spent;
+            assert!(spent.names > 0 && spent.read > 64, "{spent:?}");
+            spend(&mut cache.spent);
+            assert_eq!(
+                name(&mut cache, 20, &one, 0x1000).as_deref(),
+                Some("work"),
+                "it is known"
+            );
+            assert_eq!(name(&mut cache, 21, &other, 0x1010), None);
+            assert_eq!(programs.left_out(), index as u64 + 1);
+            cache.end_window();
+            assert_eq!(name(&mut cache, 21, &other, 0x1010).as_deref(), Some("work"));
+            assert_eq!(programs.left_out(), index as u64 + 1);
+        }
+    }
+
+    #[test]
+    fn lines_of_all_files_have_a_bound_within_a_window_and_come_in_the_next_one() {
+        let programs = Programs::new();
+        let mut cache = NameCache::new(Budget::default(), programs.opener.clone());
+        let one = programs.open(0);
+        cache.spent.steps = MAX_STEPS;
+        assert_eq!(name(&mut cache, 20, &one, 0x1000).as_deref(), Some("work"));
+        let state = |cache: &NameCache| {
+            let file = &cache.files[&FileId(20)];
+            (file.without_lines.len(), file.lines_again.is_some())
+        };
+        assert_eq!(state(&cache), (1, false));
+        cache.end_window();
+        assert_eq!(name(&mut cache, 20, &one, 0x1000).as_deref(), Some("work"));
+        assert_eq!(state(&cache), (0, true));
+        assert!(cache.spent.steps > 0);
+    }
+
+    #[test]
+    fn indexes_and_open_files_have_a_bound_within_a_window_and_nothing_is_read_for_what_is_known() {
+        let programs = Programs::new();
+        let mut cache = NameCache::new(Budget::default(), programs.opener.clone());
+        let indexes = |cache: &NameCache| {
+            let held = cache.files.iter().filter(|(_, file)| file.functions.is_some());
+            let mut held: Vec<u32> = held.map(|(id, _)| id.0).collect();
+            held.sort_unstable();
+            held
+        };
+        let binaries: Vec<Binary> = (0..4).map(|number| programs.open(number)).collect();
+        for (number, binary) in binaries.iter().enumerate() {
+            name(&mut cache, 20 + number as u32, binary, 0x1000);
+        }
+        let one = cache.index_bytes() / 4;
+        assert_eq!((one, indexes(&cache)), (16, vec![20, 21, 22, 23]));
+        cache.files.get_mut(&FileId(21)).unwrap().used = 7;
+        cache.drop_indexes(3 * one, usize::MAX, Some(FileId(20)));
+        assert_eq!(indexes(&cache), [20, 21, 23]);
+        cache.drop_indexes(usize::MAX, 1, None);
+        assert_eq!(indexes(&cache), [21]);
+        // Names that are known need no index.
+        assert_eq!(name(&mut cache, 22, &binaries[2], 0x1000).as_deref(), Some("work"));
+        assert_eq!(indexes(&cache), [21]);
+        // The files are closed with their indexes.
+        drop(binaries);
+        cache.end_window();
+        cache.drop_indexes(0, 0, None);
+        assert_eq!(programs.opener.kept(), 0);
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use crate::ebpf::bounds::Said;
 use crate::ebpf::files::FileId;
 use crate::ebpf::name_cache::NameCache;
 use crate::ebpf::window::{Frame, Places, ProcessInfo, Stacks, Window};
@@ -52,12 +53,24 @@ pub(crate) struct Span {
 pub(crate) struct Namer<'a> {
     cache: &'a mut NameCache,
     style: Style,
+    /// Bytes of its profiles so far.
+    written: usize,
+    said: Said,
 }
+
+/// Bytes of the profiles of a window from which on only the kernel's functions are named: each profile has the names
+/// of its stacks, which may be those of one file for all.
+const MAX_WRITTEN: usize = 256 << 20;
 
 impl<'a> Namer<'a> {
     /// A namer that stores names in `cache`.
     pub(crate) fn new(cache: &'a mut NameCache, style: Style) -> Self {
-        Self { cache, style }
+        Self {
+            cache,
+            style,
+            written: 0,
+            said: Said::default(),
+        }
     }
 
     /// Looks up all unknown names of kernel functions in a window at once.
@@ -155,7 +168,9 @@ impl<'a> Namer<'a> {
                 );
             }
         }
-        encode(&builder.finish())
+        let bytes = encode(&builder.finish());
+        self.written += bytes.len();
+        bytes
     }
 
     /// Every address of the stacks with its name.
@@ -169,15 +184,18 @@ impl<'a> Namer<'a> {
             .collect();
         frames.sort_unstable();
         frames.dedup();
+        let has_room = self.written < MAX_WRITTEN;
+        if !has_room {
+            self.cache.leave_out(process, &self.said);
+        }
         let mut named = Vec::with_capacity(frames.len());
         for group in frames.chunk_by(|a, b| a.file == b.file) {
             let Some(first) = group.first() else { continue };
             let addresses: Vec<u64> = group.iter().map(|frame| frame.address).collect();
             let names = match first.file {
                 FileId::KERNEL => Some(&self.cache.kernel.names),
-                FileId::ANONYMOUS | FileId::TRAMPOLINES => {
-                    Some(self.cache.run_times.resolve(process, &addresses, self.cache.age))
-                }
+                _ if !has_room => None,
+                FileId::ANONYMOUS | FileId::TRAMPOLINES => Some(self.cache.resolve_run_time(process, &addresses)),
                 FileId::UNKNOWN => None,
                 file => places
                     .binaries

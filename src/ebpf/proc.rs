@@ -54,6 +54,24 @@ pub struct MapsLine {
     pub path: String,
 }
 
+#[cfg(test)]
+impl MapsLine {
+    /// A line of this file, as of a process that has mapped its first page.
+    pub(crate) fn of_file(path: &std::path::Path) -> Self {
+        use std::os::unix::fs::MetadataExt;
+
+        let data = std::fs::metadata(path).unwrap();
+        Self {
+            start: 0x1000,
+            end: 0x2000,
+            offset: 0,
+            device: (rustix::fs::major(data.dev()), rustix::fs::minor(data.dev())),
+            inode: data.ino(),
+            path: path.to_str().unwrap().to_owned(),
+        }
+    }
+}
+
 /// The executable mappings of a process, sorted by address.
 pub fn executable_mappings(pid: u32) -> io::Result<Vec<MapsLine>> {
     parse_maps(BufReader::new(File::open(format!("/proc/{pid}/maps"))?.take(MAX_MAPS)))

@@ -8,12 +8,16 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 
 use crate::ebpf::arrays::KernelMapping;
+use crate::ebpf::bounds::{LeftOut, Said};
 use crate::ebpf::files::{FileId, Files};
 use crate::ebpf::proc::{self, MapsLine};
 use crate::ebpf::window::{Frame, ProcessInfo};
 
 /// Most mappings of a process that are kept; also the limit of the BPF program's search.
 const MAX_MAPPINGS: usize = 16_000;
+/// Most mappings that a child is given with its fork. One with more is read when it runs: most children of a process
+/// that only forks never do.
+const MAX_COPIED: usize = 1024;
 
 /// A process that is running, or ended a moment ago.
 pub(super) struct Process {
@@ -30,6 +34,7 @@ pub(super) struct Process {
     pub in_kernel: bool,
     /// It has ended; number of batches since then, plus one.
     pub exited: u32,
+    said: Said,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +70,7 @@ impl Process {
             doubtful: false,
             in_kernel: false,
             exited: 0,
+            said: Said::default(),
         }
     }
 
@@ -76,7 +82,11 @@ impl Process {
             start: 0,
             ..(*self.info).clone()
         });
-        child.image = Arc::new(RwLock::new(self.image.read().clone()));
+        let image = self.image.read();
+        child.doubtful = image.len() > MAX_COPIED;
+        if !child.doubtful {
+            child.image = Arc::new(RwLock::new(image.clone()));
+        }
         child
     }
 
@@ -94,8 +104,9 @@ impl Process {
         info.user = proc::user(info.pid).or(info.user);
     }
 
-    /// Replaces the mappings with those in `/proc`; they stay when the process has ended.
-    pub(super) fn read(&mut self, files: &mut Files) {
+    /// Replaces the mappings with those in `/proc`; they stay when the process has ended. Returns how many are left out
+    /// because it has too many.
+    pub(super) fn read(&mut self, files: &mut Files) -> u64 {
         self.doubtful = false;
         let lines = proc::executable_mappings(self.info.pid).unwrap_or_default();
         // Sorted and without overlaps already.
@@ -108,6 +119,17 @@ impl Process {
             self.image = Arc::new(RwLock::new(mappings));
             self.stale = true;
         }
+        let lost = lines.len().saturating_sub(MAX_MAPPINGS);
+        if lost > 0 {
+            self.leave_out(files);
+        }
+        lost as u64
+    }
+
+    fn leave_out(&self, files: &Files) {
+        files
+            .bounds()
+            .leave_out(LeftOut::Mappings, &self.said, &self.info.executable);
     }
 
     fn mapping(&self, files: &mut Files, line: &MapsLine) -> Option<Mapping> {
@@ -132,9 +154,11 @@ impl Process {
         let Some(new) = self.mapping(files, line) else {
             return true;
         };
-        let mut mappings = self.image.write();
-        let is_kept = put(&mut mappings, new);
+        let is_kept = put(&mut self.image.write(), new);
         self.stale |= is_kept;
+        if !is_kept {
+            self.leave_out(files);
+        }
         is_kept
     }
 
@@ -265,6 +289,19 @@ mod tests {
         assert_eq!(mappings, [mapping(0, 100, 6)]);
         assert_eq!(mapping_at(&mappings, 99).map(|found| found.file), Some(FileId(6)));
         assert_eq!(mapping_at(&mappings, 100), None);
+    }
+
+    #[test]
+    fn a_child_of_a_process_with_many_mappings_is_read_when_it_runs() {
+        let mut parent = Process::new(1, 1);
+        for (mappings, copied) in [(MAX_COPIED, MAX_COPIED), (MAX_COPIED + 1, 0)] {
+            let many = (0..mappings as u64)
+                .map(|index| mapping(index * 10, index * 10 + 5, 1))
+                .collect();
+            parent.image = Arc::new(RwLock::new(many));
+            let child = parent.fork(2);
+            assert_eq!((child.image.read().len(), child.doubtful), (copied, copied == 0));
+        }
     }
 
     #[test]

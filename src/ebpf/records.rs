@@ -6,8 +6,10 @@ use crate::unwind::walk::{REGISTERS, Snapshot};
 
 /// Length of `struct record`.
 const HEAD: usize = 64;
+/// Offset of the registers in `struct snapshot_record`.
+const SNAPSHOT_REGISTERS: usize = HEAD + 40;
 /// Offset of the kernel frames in `struct snapshot_record`; the bytes of the stack follow.
-const SNAPSHOT_KERNEL: usize = HEAD + 32 + REGISTERS * 8;
+const SNAPSHOT_KERNEL: usize = SNAPSHOT_REGISTERS + REGISTERS * 8;
 
 /// One tick of the clock that hit a task.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +27,8 @@ pub(crate) struct Record<'a> {
     pub stop: Stop,
     /// Nanoseconds of CPU time that the tick stands for.
     pub period: u64,
+    /// Key of the unwind table that the BPF program lacked; 0: none.
+    pub missing: u32,
     /// Kernel frames, leaf first, as bytes of addresses.
     kernel: &'a [u8],
     pub user: User<'a>,
@@ -68,7 +72,8 @@ pub(crate) fn write_kernel_only(out: &mut Vec<u8>, head: Head, kernel: &[u64]) {
 pub(crate) fn write_snapshot(out: &mut Vec<u8>, head: Head, kernel: &[u64], snapshot: &Snapshot<'_>) {
     let stack = snapshot.bytes;
     write_head(out, head, 2, kernel.len(), stack.len());
-    let first = [snapshot.ip, snapshot.sp, snapshot.bp, snapshot.aux];
+    let missing = 0;
+    let first = [snapshot.ip, snapshot.sp, snapshot.bp, snapshot.aux, missing];
     for word in first.iter().chain(&snapshot.registers).chain(kernel) {
         out.extend_from_slice(&word.to_ne_bytes());
     }
@@ -107,6 +112,7 @@ impl<'a> Record<'a> {
         let user_frames = usize::from(u16_at(bytes, 30)?);
         let kind = *bytes.get(32)?;
         let stop = Stop::from_number(*bytes.get(33)?)?;
+        let mut missing = 0;
         let (kernel, user) = match kind {
             1 => {
                 let kernel_end = HEAD + kernel_frames * 8;
@@ -120,8 +126,9 @@ impl<'a> Record<'a> {
                 let kernel_end = SNAPSHOT_KERNEL + kernel_frames * 8;
                 let mut registers = [0; REGISTERS];
                 for (index, register) in registers.iter_mut().enumerate() {
-                    *register = u64_at(bytes, HEAD + 32 + index * 8)?;
+                    *register = u64_at(bytes, SNAPSHOT_REGISTERS + index * 8)?;
                 }
+                missing = u32::try_from(u64_at(bytes, HEAD + 32)?).ok()?;
                 let snapshot = Snapshot {
                     ip: u64_at(bytes, HEAD)?,
                     sp: u64_at(bytes, HEAD + 8)?,
@@ -146,6 +153,7 @@ impl<'a> Record<'a> {
             comm: bytes.get(40..56)?.try_into().ok()?,
             period: u64_at(bytes, 56)?,
             stop,
+            missing,
             kernel,
             user,
         })
@@ -204,6 +212,9 @@ mod tests {
         write_snapshot(&mut bytes, head, &[100], &snapshot);
         bytes[24..28].copy_from_slice(&11_u32.to_ne_bytes());
         assert!(matches!(Record::parse(&bytes).unwrap().user, User::Snapshot(_)));
+        assert_eq!(Record::parse(&bytes).unwrap().missing, 0);
+        bytes[HEAD + 32..HEAD + 40].copy_from_slice(&12_u64.to_ne_bytes());
+        assert_eq!(Record::parse(&bytes).unwrap().missing, 12);
         bytes[32] = 3;
         let record = Record::parse(&bytes).unwrap();
         assert_eq!((record.time, record.pid, record.cpu), (7, 8, 11));

@@ -5,11 +5,11 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::ebpf::bounds::{LeftOut, Said};
 use crate::ebpf::foreign::{Ending, Opener, Refusal, Root};
 use crate::ebpf::proc::{self, ProcessKey};
 use crate::ebpf::window::ProcessInfo;
@@ -22,7 +22,14 @@ use crate::symbols::{Ranges, jitdump, perf_map};
 pub(crate) struct RunTimes {
     processes: HashMap<ProcessKey, RunTime>,
     opener: Opener,
+    /// Bytes of files that may still be read in this window.
+    left: u64,
 }
+
+/// Most bytes of perf maps and jitdump files of all processes that are read in a window.
+const MAX_READ: u64 = 2 << 30;
+/// Most bytes of a jitdump file that are read.
+const MAX_DUMP: u64 = 256 << 20;
 
 #[derive(Debug, Default)]
 struct RunTime {
@@ -31,6 +38,7 @@ struct RunTime {
     read: (u64, u64),
     /// When it was last used, in the owner's count.
     used: u64,
+    said: Said,
 }
 
 impl RunTimes {
@@ -38,15 +46,34 @@ impl RunTimes {
         Self {
             processes: HashMap::new(),
             opener,
+            left: MAX_READ,
         }
     }
 
-    /// The names of a process for sorted addresses; `now` is the owner's count.
-    pub(crate) fn resolve(&mut self, process: &ProcessInfo, addresses: &[u64], now: u64) -> &Ranges {
+    /// The names of a process for sorted addresses, and bytes of those that are new; `now` is the owner's count. New
+    /// names are only looked up with `has_room`.
+    pub(crate) fn resolve(
+        &mut self,
+        process: &ProcessInfo,
+        addresses: &[u64],
+        now: u64,
+        has_room: bool,
+    ) -> (&Ranges, usize) {
         let known = self.processes.entry(process.key()).or_default();
         known.used = now;
-        known.learn(&self.opener, process, addresses);
-        &known.names
+        let before = known.names.bytes();
+        let mut left = if has_room { self.left } else { 0 };
+        known.learn(&self.opener, process, addresses, &mut left);
+        if has_room {
+            self.left = left;
+        }
+        let more = known.names.bytes().saturating_sub(before);
+        (&known.names, more)
+    }
+
+    /// Ends a window: in the next as much may be read again.
+    pub(crate) fn end_window(&mut self) {
+        self.left = MAX_READ;
     }
 
     /// The processes: when each was last used, and the bytes of its names.
@@ -63,7 +90,8 @@ impl RunTimes {
 }
 
 impl RunTime {
-    fn learn(&mut self, opener: &Opener, process: &ProcessInfo, addresses: &[u64]) {
+    /// Takes the bytes that it reads off those that are `left`, and leaves new names out when there are too few.
+    fn learn(&mut self, opener: &Opener, process: &ProcessInfo, addresses: &[u64], left: &mut u64) {
         let map = open_map(opener, process);
         let dump = open_dump(opener, process);
         let length = |file: &Option<File>| {
@@ -77,25 +105,31 @@ impl RunTime {
         if !is_new && now == self.read {
             return;
         }
-        let mut search = Latest::new(addresses);
-        if let Some(mut map) = map {
-            // For known addresses, only what was written since can change the answer.
-            let from = if is_new || shrank { 0 } else { self.read.0 };
-            let read = map
-                .seek(SeekFrom::Start(from))
-                .and_then(|_| perf_map::offer(map, &mut search));
-            if let Err(error) = read {
-                tracing::debug!(error = %error, pid = process.pid, "cannot read a perf map");
-            }
+        // For known addresses, only what was written since can change the answer; of too much, what came last.
+        let unread = if is_new || shrank { 0 } else { self.read.0 };
+        let from = unread.max(now.0.saturating_sub(perf_map::MAX_BYTES));
+        let is_dump_new = is_new || shrank || now.1 != self.read.1;
+        let dump_bytes = if is_dump_new { now.1.min(MAX_DUMP) } else { 0 };
+        let Some(rest) = left.checked_sub(now.0 - from + dump_bytes).filter(|_| *left > 0) else {
+            opener.bounds.leave_out(LeftOut::Names, &self.said, &process.executable);
+            return;
+        };
+        *left = rest;
+        if from > unread || (is_dump_new && now.1 > MAX_DUMP) {
+            opener.bounds.leave_out(LeftOut::Part, &self.said, &process.executable);
         }
-        if let Some(dump) = dump
-            && (is_new || shrank || now.1 != self.read.1)
+        let mut search = Latest::new(addresses);
+        if let Some(map) = map
+            && let Err(error) = perf_map::offer_from(map, from, &mut search)
         {
-            jitdump::offer(&Bytes::new(&dump), &mut search);
+            tracing::debug!(error = %error, pid = process.pid, "cannot read a perf map");
+        }
+        if let Some(dump) = dump.filter(|_| is_dump_new) {
+            jitdump::offer(&Bytes::of_at_most(&dump, MAX_DUMP), &mut search);
         }
         self.read = now;
         let mut found = Vec::new();
-        search.finish(|address, start, end, name| found.push((address, start, end, Arc::from(name))));
+        search.finish(|address, start, end, name| found.push((address, start, end, name)));
         if shrank || !found.is_empty() {
             // Code that was freed and code that replaced it may overlap: addresses are stored, not functions.
             for (address, _, _, name) in found {
@@ -153,4 +187,52 @@ fn open_dump(opener: &Opener, process: &ProcessInfo) -> Option<File> {
         return None;
     }
     Some(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn files_of_all_processes_have_a_bound_within_a_window_and_are_read_in_the_next_one() {
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        let path = format!("/tmp/perf-{}.map", child.id());
+        std::fs::write(&path, "1000 10 first\n2000 10 second\n").unwrap();
+        let process = ProcessInfo {
+            pid: child.id(),
+            start: proc::start(child.id()),
+            executable: "/sleep".to_owned(),
+            comm: String::new(),
+            container_id: String::new(),
+            user: Some(0),
+        };
+        let mut times = RunTimes::new(Opener::default());
+        let name = |times: &mut RunTimes, has_room| {
+            let (names, more) = times.resolve(&process, &[0x1008, 0x3000], 0, has_room);
+            (names.find(0x1008).map(|name| String::from(&**name)), more > 0)
+        };
+        times.left = 5;
+        let seen = [
+            name(&mut times, true),
+            {
+                times.end_window();
+                name(&mut times, false)
+            },
+            name(&mut times, true),
+            name(&mut times, true),
+        ];
+        let left = times.left;
+        child.kill().unwrap();
+        child.wait().unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(seen[..2], [(None, false), (None, false)]);
+        assert_eq!(
+            seen[2..],
+            [(Some("first".to_owned()), true), (Some("first".to_owned()), false)]
+        );
+        assert_eq!(left, MAX_READ - 29);
+        assert_eq!(times.opener.bounds.excesses()[LeftOut::Names as usize], 2);
+    }
 }

@@ -7,7 +7,7 @@ use std::sync::mpsc::Sender;
 use crate::ebpf::events::ProcessEvent;
 use crate::ebpf::window::{Accounts, Window};
 
-/// Bytes that an event counts in the backlog.
+/// Bytes that an event counts in the backlog, besides its texts.
 const EVENT_BYTES: usize = 128;
 
 /// A message to the worker.
@@ -50,6 +50,35 @@ impl Batch {
 
     /// Bytes that it counts in the backlog.
     pub(super) fn size(&self) -> usize {
-        self.bytes.len() + self.events.len() * EVENT_BYTES
+        let events: usize = self
+            .events
+            .iter()
+            .map(|(_, event)| EVENT_BYTES + event.text().len())
+            .sum();
+        self.bytes.len() + events
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_path_counts_in_the_backlog_with_all_its_bytes() {
+        let mapped = |path: String| ProcessEvent::Mapped {
+            pid: 1,
+            start: 0,
+            end: 1,
+            offset: 0,
+            device: (0, 0),
+            inode: 1,
+            path,
+        };
+        let batch = |event| Batch {
+            events: vec![(0, event), (1, ProcessEvent::Lost(1))],
+            ..Batch::default()
+        };
+        let short = batch(mapped(String::new())).size();
+        assert_eq!(batch(mapped("x".repeat(4095))).size(), short + 4095);
     }
 }

@@ -36,6 +36,10 @@ pub(crate) struct Worker {
     filling: Filling,
     copies: Copies,
     accounts: Accounts,
+    /// Events were lost in this window: processes may have ended unheard.
+    has_lost: bool,
+    /// When all processes were last doubted, and whether they are to be again.
+    doubted: (Option<Instant>, bool),
     cost: Cost,
     backlog: Arc<AtomicUsize>,
     frames: Vec<Frame>,
@@ -65,6 +69,8 @@ impl Worker {
             filling: Filling::new(budget.window()),
             copies: Copies::new(budget.window()),
             accounts: Accounts::default(),
+            has_lost: false,
+            doubted: (None, false),
             cost,
             backlog,
             frames: Vec::new(),
@@ -119,6 +125,9 @@ impl Worker {
 
     fn batch(&mut self, batch: &Batch) {
         self.accounts.malformed += batch.malformed;
+        if self.doubted.1 {
+            self.doubt_all();
+        }
         let mut events = batch.events.iter().peekable();
         self.write_tables();
         for (time, bytes) in batch.records() {
@@ -161,7 +170,13 @@ impl Worker {
         };
         let mut window = self.filling.finish(binary, accounts, hertz);
         window.copies = self.copies.take();
-        let closed = self.files.age();
+        if std::mem::take(&mut self.has_lost)
+            && let Ok(pids) = proc::pids()
+        {
+            let pids = pids.into_iter().collect();
+            end_absent(&mut self.processes, &pids);
+        }
+        let closed: HashSet<FileId> = self.files.age().into_iter().collect();
         self.write_tables();
         if !closed.is_empty() {
             // Processes that map them are read again at their next tick.
@@ -186,16 +201,12 @@ impl Worker {
         }
     }
 
-    #[expect(clippy::iter_over_hash_type, reason = "each process is changed by itself")]
     fn apply(&mut self, event: &ProcessEvent) {
         match event {
             ProcessEvent::Lost(count) => {
                 self.accounts.events_lost += count;
-                // Some process has changed: read all of them again at their next tick.
-                for process in self.processes.values_mut() {
-                    process.active = false;
-                    process.doubtful = true;
-                }
+                self.has_lost = true;
+                self.doubt_all();
             }
             ProcessEvent::Executed { pid, comm } => self.executed(*pid, comm),
             ProcessEvent::Forked { pid, parent } => {
@@ -251,6 +262,22 @@ impl Worker {
         }
     }
 
+    /// Some process has changed unheard: all of them are read again at their next tick. Once in a while only, since a
+    /// process may map files so fast that events are always lost.
+    #[expect(clippy::iter_over_hash_type, reason = "each process is changed by itself")]
+    fn doubt_all(&mut self) {
+        const EVERY: Duration = Duration::from_secs(1);
+        if self.doubted.0.is_some_and(|last| last.elapsed() < EVERY) {
+            self.doubted.1 = true;
+            return;
+        }
+        self.doubted = (Some(Instant::now()), false);
+        for process in self.processes.values_mut() {
+            process.active = false;
+            process.doubtful = true;
+        }
+    }
+
     fn executed(&mut self, pid: u32, comm: &str) {
         if self.settings.scope != Scope::All && !self.followed.contains(&pid) {
             return;
@@ -302,6 +329,10 @@ impl Worker {
                 self.count(&info, &record.comm, record.period, record.stop);
             }
             User::Snapshot(snapshot) => {
+                // The walk here may end where the copy does, before it comes to that file: then nothing else would ask.
+                if record.missing != 0 {
+                    self.files.want_table(FileId(record.missing));
+                }
                 let waiting = Waiting::new(record, &snapshot, process.image.clone(), info);
                 self.pending.push(waiting);
             }
@@ -356,7 +387,7 @@ impl Worker {
             process.identify();
             // Forks of unknown processes, and processes whose events were lost.
             if process.doubtful || process.image.read().is_empty() {
-                process.read(&mut self.files);
+                self.accounts.mappings_lost += process.read(&mut self.files);
             }
         }
     }
@@ -431,5 +462,61 @@ impl Worker {
             }
             false
         });
+    }
+}
+
+/// Marks processes as ended that do not exist any more. Their ids may not come again for a long time.
+#[expect(clippy::iter_over_hash_type, reason = "each process is changed by itself")]
+fn end_absent(processes: &mut HashMap<u32, Process>, pids: &HashSet<u32>) {
+    for (pid, process) in processes {
+        if process.exited == 0 && !pids.contains(pid) {
+            process.exited = 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_processes_are_read_again_once_a_second_when_events_are_always_lost() {
+        let mut worker = Worker::new(
+            Settings::default(),
+            None,
+            Cost::default(),
+            Opener::default(),
+            Arc::default(),
+        )
+        .unwrap();
+        // Whether a process that is known again by then is read again.
+        let doubts = |worker: &mut Worker, event: Option<ProcessEvent>| {
+            let mut known = Process::new(7, 1);
+            known.active = true;
+            worker.processes.insert(7, known);
+            let batch = Batch {
+                events: event.into_iter().map(|event| (0, event)).collect(),
+                ..Batch::default()
+            };
+            worker.batch(&batch);
+            !worker.processes[&7].active
+        };
+        assert!(!doubts(&mut worker, None));
+        assert!(doubts(&mut worker, Some(ProcessEvent::Lost(1))));
+        // However slow this machine is.
+        worker.doubted.0 = Instant::now().checked_add(Duration::from_hours(1));
+        assert!(!doubts(&mut worker, Some(ProcessEvent::Lost(1))));
+        assert!(!doubts(&mut worker, None));
+        worker.doubted.0 = Instant::now().checked_sub(Duration::from_secs(1));
+        assert!(doubts(&mut worker, None));
+        assert!(!doubts(&mut worker, None));
+    }
+
+    #[test]
+    fn processes_whose_end_was_not_heard_of_are_not_kept() {
+        let own = std::process::id();
+        let mut processes = HashMap::from([own, u32::MAX].map(|pid| (pid, Process::new(pid, 1))));
+        end_absent(&mut processes, &proc::pids().unwrap().into_iter().collect());
+        assert_eq!([own, u32::MAX].map(|pid| processes[&pid].exited), [0, 1]);
     }
 }

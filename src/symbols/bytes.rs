@@ -1,7 +1,7 @@
 //! Reads a file by offset through a small cache of pages: a reader of its tables needs at most two megabytes, however
 //! large the tables are or claim to be. All numbers are little-endian.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -10,6 +10,11 @@ const PAGE: usize = 16 << 10;
 const PAGES: usize = 128;
 /// Most bytes of a text that are read.
 const LONGEST: usize = 16 << 10;
+/// Most numbers of variable length and bytes of texts that are read: the largest programs have thirty million, and a
+/// table of a stranger may have a million for each address, and a long text for each function.
+const MAX_NUMBERS: usize = 1 << 27;
+/// Most pages that are read, however often, unless a reader says less: some for each step of many thousand searches.
+const MAX_READS: u64 = 1 << 22;
 
 /// A source of bytes at offsets, such as a file or a part of memory.
 pub trait Source {
@@ -51,6 +56,10 @@ impl Source for &[u8] {
 pub struct Bytes<'a> {
     source: &'a dyn Source,
     pages: RefCell<Vec<Page>>,
+    /// Numbers of variable length and bytes of texts that may still be read.
+    numbers: Cell<usize>,
+    /// Pages that may still be read.
+    reads: Cell<u64>,
 }
 
 #[derive(Clone, Default)]
@@ -62,13 +71,24 @@ struct Page {
 
 impl<'a> Bytes<'a> {
     pub fn new(source: &'a dyn Source) -> Self {
+        Self::within(source, MAX_READS)
+    }
+
+    /// A reader of at most so many bytes of pages, of which it may use few.
+    pub(crate) fn of_at_most(source: &'a dyn Source, bytes: u64) -> Self {
+        Self::within(source, bytes.div_ceil(PAGE as u64))
+    }
+
+    fn within(source: &'a dyn Source, reads: u64) -> Self {
         Self {
             source,
             pages: RefCell::new(vec![Page::default(); PAGES]),
+            numbers: Cell::new(MAX_NUMBERS),
+            reads: Cell::new(reads),
         }
     }
 
-    /// Fills `into`; `None` when there are too few bytes.
+    /// Fills `into`; `None` when there are too few bytes, or too many were read.
     pub fn read(&self, offset: u64, into: &mut [u8]) -> Option<()> {
         let mut done = 0;
         while done < into.len() {
@@ -78,6 +98,7 @@ impl<'a> Bytes<'a> {
             let mut pages = self.pages.borrow_mut();
             let page = pages.get_mut((number % PAGES as u64) as usize)?;
             if page.number != number + 1 {
+                self.reads.set(self.reads.get().checked_sub(1)?);
                 page.bytes.resize(PAGE, 0);
                 let read = self.source.read_at(number * PAGE as u64, &mut page.bytes);
                 page.bytes.truncate(read);
@@ -111,7 +132,7 @@ impl<'a> Bytes<'a> {
         Some(u64::from_le_bytes(bytes))
     }
 
-    /// Text up to the next zero, cut at the limit.
+    /// Text up to the next zero, cut at the limit; `None` when too much was read.
     pub fn text(&self, offset: u64) -> Option<String> {
         let mut text = Vec::new();
         while text.len() < LONGEST {
@@ -122,11 +143,13 @@ impl<'a> Bytes<'a> {
                 None => break,
             }
         }
+        self.numbers.set(self.numbers.get().checked_sub(text.len())?);
         Some(String::from_utf8_lossy(&text).into_owned())
     }
 
-    /// An unsigned LEB128 number, and the offset after it.
+    /// An unsigned LEB128 number, and the offset after it; `None` when too many were read.
     pub(crate) fn uleb128(&self, mut offset: u64) -> Option<(u64, u64)> {
+        self.numbers.set(self.numbers.get().checked_sub(1)?);
         let mut value = 0_u64;
         for shift in (0..64).step_by(7) {
             let byte = self.u8(offset)?;
@@ -157,5 +180,17 @@ mod tests {
         assert_eq!(read.uleb128(3 * PAGE as u64), Some((624_485, 3 * PAGE as u64 + 3)));
         assert_eq!(read.u32(3 * PAGE as u64), None);
         assert_eq!(read.u64(u64::MAX - 3), None);
+        let two = Bytes::of_at_most(&source, PAGE as u64 + 1);
+        let first = |page: usize| two.u8((page * PAGE) as u64);
+        assert_eq!(
+            [first(0), first(1), first(2), first(1)],
+            [Some(7), Some(3), None, Some(3)]
+        );
+        read.numbers.set(4);
+        assert!(read.text(2 * PAGE as u64 - 3).is_some());
+        assert_eq!(read.text(2 * PAGE as u64 - 3), None);
+        read.numbers.set(1);
+        assert!(read.uleb128(3 * PAGE as u64).is_some());
+        assert_eq!(read.uleb128(3 * PAGE as u64), None);
     }
 }

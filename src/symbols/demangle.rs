@@ -1,6 +1,10 @@
 //! Demangles linker names: Rust (both manglings) and C++ (Itanium ABI).
 
 use std::borrow::Cow;
+use std::fmt::{self, Write};
+
+/// Longest readable name in bytes. A part of a mangled name may refer to another part twice, and that to a third.
+const MAX_BYTES: usize = 64 << 10;
 
 /// How much of a C++ name is shown; it has no effect on Rust names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,7 +36,11 @@ pub(crate) fn demangle(name: &str, how: Demangle) -> Cow<'_, str> {
         return Cow::Borrowed(name);
     }
     if let Ok(rust) = rustc_demangle::try_demangle(name) {
-        return Cow::Owned(format!("{rust:#}"));
+        let mut text = Bounded::default();
+        return match write!(text, "{rust:#}") {
+            Ok(()) => Cow::Owned(text.0),
+            Err(_) => Cow::Borrowed(name),
+        };
     }
     if !name.starts_with("_Z") {
         return Cow::Borrowed(name);
@@ -49,16 +57,31 @@ pub(crate) fn demangle(name: &str, how: Demangle) -> Cow<'_, str> {
     if how != Demangle::Full {
         options = options.no_params().no_return_type();
     }
-    let Ok(text) = symbol.demangle_with_options(&options) else {
+    let mut text = Bounded::default();
+    if symbol.structured_demangle(&mut text, &options).is_err() {
         return Cow::Borrowed(name);
-    };
+    }
     let mut text = if how == Demangle::Simplified {
-        without_templates(&text)
+        without_templates(&text.0)
     } else {
-        text
+        text.0
     };
     text.push_str(suffix);
     Cow::Owned(text)
+}
+
+/// A text that fails to become longer than [`MAX_BYTES`].
+#[derive(Default)]
+struct Bounded(String);
+
+impl Write for Bounded {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        if self.0.len() + part.len() > MAX_BYTES {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(part);
+        Ok(())
+    }
 }
 
 /// Removes the text between angle brackets; operators such as `operator<<` and `operator->` stay.
@@ -108,5 +131,19 @@ mod tests {
         assert_eq!(demangle("main", Demangle::Full), "main");
         assert_eq!(demangle("_Znonsense", Demangle::Full), "_Znonsense");
         assert_eq!(without_templates("a<b<c>>::operator<<"), "a::operator<<");
+    }
+
+    #[test]
+    fn a_name_whose_parts_double_stays_as_it_is() {
+        // Each argument is a pair of two of the one before it.
+        let name = |arguments: u32| {
+            let pairs = (1..arguments).map(|before| {
+                let before = char::from_digit(before, 36).unwrap().to_ascii_uppercase();
+                format!("S0_IS{before}_S{before}_E")
+            });
+            format!("_Z1fISt4pairIiiE{}Evv", pairs.collect::<String>())
+        };
+        assert!(demangle(&name(2), Demangle::Full).contains("std::pair<std::pair<int, int>, std::pair<int, int> >"));
+        assert_eq!(demangle(&name(24), Demangle::Full), name(24));
     }
 }

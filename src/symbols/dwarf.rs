@@ -5,13 +5,14 @@
 //! debug information.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use gimli::constants as dw;
-use gimli::{AttributeValue, DebugInfoOffset, EndianSlice, RunTimeEndian, SectionId, UnitOffset};
-use object::{Object, ObjectSection, ReadRef};
+use gimli::{AttributeValue, DebugInfoOffset, EndianSlice, RunTimeEndian, Section as _, SectionId, UnitOffset};
+use object::{Object, ReadRef};
 
+use crate::base::expand;
 use crate::symbols::calls::Call;
 use crate::symbols::demangle::{Demangle, demangle};
 
@@ -22,7 +23,7 @@ type Unit<'a> = gimli::Unit<Reader<'a>>;
 pub struct Limits {
     /// Most bytes of all sections, uncompressed in memory.
     pub bytes: u64,
-    /// Entries that are read for one set of addresses.
+    /// Steps that are left: entries, rows of lines, ranges, the addresses in each, and pieces of texts and sections.
     pub entries: usize,
 }
 
@@ -39,6 +40,20 @@ impl Default for Limits {
 const MAX_STEPS: usize = 8;
 /// Most calls inlined into each other.
 const MAX_INLINED: usize = 64;
+/// Most bytes of a name or path.
+const LONGEST: usize = 16 << 10;
+/// Bytes of a text, table or section, and attributes of an entry, in a step.
+const PIECE: usize = 16;
+/// Steps of a unit for its tables, and most bytes of that of abbreviations: all units may have one, and begin it at
+/// different places.
+const UNIT_STEPS: usize = 1024;
+const MAX_ABBREVIATIONS: usize = 64 << 10;
+/// Most units that are kept because names refer to them: one takes up to a megabyte.
+const MAX_OTHERS: usize = 128;
+/// Steps for each scope that is kept.
+const SCOPE_STEPS: usize = 8;
+/// Steps for each file of a unit that is kept, which takes a hundred bytes.
+const FILE_STEPS: usize = 16;
 
 /// A function or inlined call around an address while its unit is read.
 struct Scope {
@@ -57,12 +72,12 @@ struct Found {
 
 /// The calls at each of some sorted addresses, innermost first. Addresses without any are left out; the result is empty
 /// when the file has no such sections, or damaged or too large ones. The name of a call is empty where only its line is
-/// known.
+/// known. Takes the steps that were needed off the limits.
 pub fn locate<'data, R: ReadRef<'data>>(
     file: &object::File<'data, R>,
     addresses: &[u64],
     how: Demangle,
-    limits: Limits,
+    limits: &mut Limits,
 ) -> Vec<(u64, Vec<Call>)> {
     if addresses.is_empty()
         || file.section_by_name(".debug_info").is_none() && file.section_by_name(".zdebug_info").is_none()
@@ -91,11 +106,17 @@ pub fn locate<'data, R: ReadRef<'data>>(
         let Some(section) = file.section_by_name(id.name()).filter(|_| is_used) else {
             return Ok(Cow::Borrowed(&[]));
         };
-        let size = section.compressed_file_range().map_err(|_| Refused)?.uncompressed_size;
-        left = left.checked_sub(size).ok_or(Refused)?;
-        section.uncompressed_data().map_err(|_| Refused)
+        let bytes = expand::section(&section, left).map_err(|_| Refused)?;
+        left = left.saturating_sub(bytes.len() as u64);
+        Ok(match id {
+            SectionId::DebugStr | SectionId::DebugLineStr => expand::whole_texts(bytes),
+            _ => bytes,
+        })
     };
-    let Ok(sections) = gimli::DwarfSections::load(load) else {
+    let sections = gimli::DwarfSections::load(load);
+    let loaded = usize::try_from(limits.bytes - left).unwrap_or(usize::MAX);
+    limits.entries = limits.entries.saturating_sub(loaded / PIECE);
+    let Ok(sections) = sections else {
         return Vec::new();
     };
     let dwarf = sections.borrow(|section| EndianSlice::new(section, endian));
@@ -109,11 +130,13 @@ pub fn locate<'data, R: ReadRef<'data>>(
     let mut units = dwarf.units();
     // Damage ends the search; earlier results stay.
     while let Ok(Some(header)) = units.next() {
-        let Ok(unit) = dwarf.unit(header) else { continue };
-        if search.unit(&unit, addresses).is_err() || search.entries == 0 {
+        let unit = search.open(header);
+        let read = unit.map_or(Ok(()), |unit| search.unit(&unit, addresses));
+        if read.is_err() || search.entries == 0 {
             break;
         }
     }
+    limits.entries = search.entries;
     let found = std::mem::take(&mut search.found);
     found
         .into_iter()
@@ -136,25 +159,54 @@ struct Search<'a, 'b> {
 }
 
 impl<'a> Search<'a, '_> {
+    /// A unit with its tables; `None` for one that is damaged.
+    fn open(&mut self, header: gimli::UnitHeader<Reader<'a>>) -> Option<Unit<'a>> {
+        self.entries = self.entries.saturating_sub(UNIT_STEPS);
+        let section = self.dwarf.debug_abbrev.reader();
+        let end = header.debug_abbrev_offset().0.saturating_add(MAX_ABBREVIATIONS);
+        let part = gimli::DebugAbbrev::from(section.range_to(..end.min(section.slice().len())));
+        let abbreviations = header.abbreviations(&part).ok()?;
+        let unit = Unit::new_with_abbreviations(self.dwarf, header, Arc::new(abbreviations)).ok();
+        let bytes = unit.as_ref().map_or_else(
+            // It may have read all texts and all of a header before it failed.
+            || {
+                let texts = [self.dwarf.debug_str.reader(), self.dwarf.debug_line_str.reader()];
+                let texts: usize = texts.map(|texts| texts.slice().len()).into_iter().sum();
+                texts + self.dwarf.debug_line.reader().slice().len()
+            },
+            |unit| {
+                let texts = [unit.name, unit.comp_dir].into_iter().flatten();
+                let texts = texts.map(|text| text.slice().len());
+                let lines = unit.line_program.as_ref().map(|lines| lines.header().header_length());
+                texts.chain(lines).sum()
+            },
+        );
+        self.entries = self.entries.saturating_sub(bytes / PIECE);
+        unit
+    }
+
     fn unit(&mut self, unit: &Unit<'a>, addresses: &[u64]) -> gimli::Result<()> {
-        let mut here = Vec::new();
+        let mut here = BTreeSet::new();
         let mut root = unit.entries();
         let Some(root) = root.next_dfs()? else {
             return Ok(());
         };
         let mut ranges = self.ranges(unit, root)?;
         while let Some(range) = ranges.next()? {
-            here.extend_from_slice(within(addresses, range.begin, range.end));
+            here.extend(self.within(addresses, range.begin, range.end));
+            if self.entries == 0 {
+                return Ok(());
+            }
         }
-        here.sort_unstable();
-        here.dedup();
+        let here: Vec<u64> = here.into_iter().collect();
         if here.is_empty() {
             return Ok(());
         }
         self.lines(unit, &here)?;
         let mut entries = unit.entries();
         while let Some(entry) = entries.next_dfs()? {
-            self.entries = self.entries.saturating_sub(1);
+            // An attribute may take no byte of the file.
+            self.entries = self.entries.saturating_sub(1 + entry.attrs().len() / PIECE);
             if self.entries == 0 {
                 return Ok(());
             }
@@ -163,9 +215,12 @@ impl<'a> Search<'a, '_> {
                 continue;
             }
             let mut ranges = self.ranges(unit, entry)?;
-            let mut around: Vec<u64> = Vec::new();
+            let mut around = BTreeSet::new();
             while let Some(range) = ranges.next()? {
-                around.extend_from_slice(within(&here, range.begin, range.end));
+                around.extend(self.within(&here, range.begin, range.end));
+                if self.entries == 0 {
+                    return Ok(());
+                }
             }
             if around.is_empty() {
                 continue;
@@ -190,6 +245,7 @@ impl<'a> Search<'a, '_> {
                     found.scopes.clear();
                 }
                 if found.scopes.len() < MAX_INLINED {
+                    self.entries = self.entries.saturating_sub(SCOPE_STEPS);
                     found.scopes.push(Scope {
                         name: name.clone(),
                         called_from: (file, line),
@@ -199,6 +255,13 @@ impl<'a> Search<'a, '_> {
         }
         self.name_callers(unit, &here);
         Ok(())
+    }
+
+    /// The part of sorted addresses that lies in a range. The range is a step, and each address.
+    fn within<'n>(&mut self, addresses: &'n [u64], start: u64, end: u64) -> &'n [u64] {
+        let found = within(addresses, start, end);
+        self.entries = self.entries.saturating_sub(1 + found.len());
+        found
     }
 
     /// The address ranges of an entry. A length beyond the address space is refused: gimli adds it unchecked.
@@ -233,9 +296,11 @@ impl<'a> Search<'a, '_> {
             while let Some(scope) = found.scopes.pop() {
                 calls.push((scope.name, at));
                 let (file, line) = scope.called_from;
-                let file = files
-                    .entry(file)
-                    .or_insert_with(|| file_of(self.dwarf, unit, file).unwrap_or_default().into());
+                let file = files.entry(file).or_insert_with(|| {
+                    file_of(self.dwarf, unit, file, &mut self.entries)
+                        .unwrap_or_default()
+                        .into()
+                });
                 at = (file.clone(), line);
             }
             if calls.is_empty() {
@@ -257,6 +322,9 @@ impl<'a> Search<'a, '_> {
         let Some(program) = unit.line_program.clone() else {
             return Ok(());
         };
+        // A program may have any number of instructions for a row, and be that of all units.
+        let instructions = program.header().raw_program_buf().slice().len();
+        self.entries = self.entries.saturating_sub(instructions / PIECE);
         let mut files: BTreeMap<u64, Arc<str>> = BTreeMap::new();
         let mut rows = program.rows();
         let mut before: Option<(u64, u64, u32)> = None;
@@ -266,10 +334,12 @@ impl<'a> Search<'a, '_> {
                 break;
             }
             if let Some((start, file, line)) = before.take() {
-                for address in within(here, start, row.address()) {
-                    let path = files
-                        .entry(file)
-                        .or_insert_with(|| file_of(self.dwarf, unit, file).unwrap_or_default().into());
+                for address in self.within(here, start, row.address()) {
+                    let path = files.entry(file).or_insert_with(|| {
+                        file_of(self.dwarf, unit, file, &mut self.entries)
+                            .unwrap_or_default()
+                            .into()
+                    });
                     self.found.entry(*address).or_default().line = Some((path.clone(), line));
                 }
             }
@@ -288,14 +358,16 @@ impl<'a> Search<'a, '_> {
         let mut plain = None;
         for _ in 0..MAX_STEPS {
             let (linkage, name, next) = match place {
-                Place::Here(offset) => names_at(self.dwarf, unit, offset)?,
+                Place::Here(offset) => names_at(self.dwarf, unit, offset, &mut self.entries)?,
                 Place::Elsewhere(offset) => {
                     let (header, within) = self.unit_of(offset)?;
-                    names_at(self.dwarf, self.others.get(&header)?, within)?
+                    names_at(self.dwarf, self.others.get(&header)?, within, &mut self.entries)?
                 }
             };
             if let Some(name) = linkage {
-                return Some(demangle(&name, self.how).into_owned());
+                let name = demangle(&name, self.how).into_owned();
+                self.entries = self.entries.saturating_sub(name.len() / PIECE);
+                return Some(name);
             }
             plain = plain.or(name);
             place = match (next, place) {
@@ -328,7 +400,15 @@ impl<'a> Search<'a, '_> {
                 continue;
             };
             let at = header.debug_info_offset()?.0;
-            let unit = self.dwarf.unit(header).ok()?;
+            let unit = self.open(header)?;
+            let files = unit
+                .line_program
+                .as_ref()
+                .map_or(0, |lines| lines.header().file_names().len());
+            self.entries = self.entries.saturating_sub(files.saturating_mul(FILE_STEPS));
+            if self.others.len() >= MAX_OTHERS {
+                self.others.clear();
+            }
             self.others.insert(at, unit);
             return Some((at, within));
         }
@@ -345,13 +425,27 @@ enum Place {
 type Names<'a> = (Option<String>, Option<String>, Option<AttributeValue<Reader<'a>>>);
 
 /// The linker's name and the plain name of an entry, and the entry that has the rest.
-fn names_at<'a>(dwarf: &gimli::Dwarf<Reader<'a>>, unit: &Unit<'a>, offset: UnitOffset) -> Option<Names<'a>> {
-    let entry = unit.entry(offset).ok()?;
-    let text = |name| {
-        let value = entry.attr_value(name)?;
-        let text = dwarf.attr_string(unit, value).ok()?;
-        Some(String::from_utf8_lossy(text.slice()).into_owned())
+fn names_at<'a>(
+    dwarf: &gimli::Dwarf<Reader<'a>>,
+    unit: &Unit<'a>,
+    offset: UnitOffset,
+    entries: &mut usize,
+) -> Option<Names<'a>> {
+    let mut entry = gimli::DebuggingInformationEntry::null();
+    let mut reader = unit.entries_raw(Some(offset)).ok()?;
+    let is_entry = reader.read_entry(&mut entry);
+    // A text in it may be as long as the unit, and may have no end.
+    let end = if is_entry.is_ok() {
+        reader.next_offset().0
+    } else {
+        unit.header.length_including_self()
     };
+    let bytes = end.saturating_sub(offset.0);
+    *entries = entries.saturating_sub((bytes + entry.attrs().len()) / PIECE);
+    if !is_entry.ok()? {
+        return None;
+    }
+    let mut text = |name| Some(shown(dwarf.attr_string(unit, entry.attr_value(name)?).ok()?, entries));
     let linkage = text(dw::DW_AT_linkage_name).or_else(|| text(dw::DW_AT_MIPS_linkage_name));
     let next = entry
         .attr_value(dw::DW_AT_abstract_origin)
@@ -360,23 +454,20 @@ fn names_at<'a>(dwarf: &gimli::Dwarf<Reader<'a>>, unit: &Unit<'a>, offset: UnitO
 }
 
 /// The path of a file of a unit.
-fn file_of<'a>(dwarf: &gimli::Dwarf<Reader<'a>>, unit: &Unit<'a>, index: u64) -> Option<String> {
+fn file_of<'a>(dwarf: &gimli::Dwarf<Reader<'a>>, unit: &Unit<'a>, index: u64, entries: &mut usize) -> Option<String> {
     let header = unit.line_program.as_ref()?.header();
     let file = header.file(index)?;
-    let text = |value| {
-        let text = dwarf.attr_string(unit, value).ok()?;
-        Some(String::from_utf8_lossy(text.slice()).into_owned())
-    };
+    let mut text = |value| Some(shown(dwarf.attr_string(unit, value).ok()?, entries));
     let name = text(file.path_name())?;
     if name.starts_with('/') {
         return Some(name);
     }
     let mut path = String::new();
-    if let Some(folder) = file.directory(header).and_then(text) {
+    if let Some(folder) = file.directory(header).and_then(&mut text) {
         if !folder.starts_with('/')
             && let Some(base) = unit.comp_dir
         {
-            path.push_str(&String::from_utf8_lossy(base.slice()));
+            path.push_str(&shown(base, entries));
             path.push('/');
         }
         path.push_str(&folder);
@@ -386,9 +477,128 @@ fn file_of<'a>(dwarf: &gimli::Dwarf<Reader<'a>>, unit: &Unit<'a>, index: u64) ->
     Some(path)
 }
 
+/// A text up to its limit. All of it was searched for its end.
+fn shown(text: Reader<'_>, entries: &mut usize) -> String {
+    let text = text.slice();
+    *entries = entries.saturating_sub(text.len() / PIECE);
+    String::from_utf8_lossy(text.get(..LONGEST).unwrap_or(text)).into_owned()
+}
+
 /// The part of sorted addresses that lies in a range.
 fn within(addresses: &[u64], start: u64, end: u64) -> &[u64] {
     let from = addresses.partition_point(|address| *address < start);
     let to = addresses.partition_point(|address| *address < end);
     addresses.get(from..to).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::symbols::testing::{Section, made};
+
+    /// A file whose `.debug_info` is packed and states a size.
+    fn packed(size: u64, bytes: &[u8]) -> Vec<u8> {
+        // ELFCOMPRESS_ZSTD
+        let header = [2, size, 1].map(u64::to_le_bytes).concat();
+        made(&[Section {
+            name: ".debug_info",
+            kind: object::elf::SHT_PROGBITS,
+            flags: u64::from(object::elf::SHF_COMPRESSED),
+            bytes: [header.as_slice(), bytes].concat(),
+            ..Section::default()
+        }])
+    }
+
+    #[test]
+    fn debug_information_that_unpacks_to_more_than_it_states_is_not_unpacked() {
+        let steps = |size: u64, bytes: &[u8]| {
+            let file = packed(size, bytes);
+            let mut limits = Limits::default();
+            let file = object::File::parse(file.as_slice()).unwrap();
+            assert!(locate(&file, &[0x1000], Demangle::Full, &mut limits).is_empty());
+            Limits::default().entries - limits.entries
+        };
+        let good = zstd::encode_all([0_u8; 1600].as_slice(), 3).unwrap();
+        assert_eq!(steps(1600, &good), 100, "it is unpacked");
+        assert_eq!(steps(1599, &good), 0);
+        assert_eq!(steps(1601, &good), 0);
+        // 64 GiB in some megabytes.
+        let zeros = zstd::encode_all(std::io::Read::take(std::io::repeat(0), 16 << 20), 1).unwrap();
+        assert_eq!(steps(1600, &zeros.repeat(4096)), 0);
+        assert_eq!(steps(Limits::default().bytes + 1, &zeros), 0);
+    }
+
+    /// Steps that are left after a search for 0x1000 in these sections.
+    fn left(sections: &[(&'static str, &[u8])]) -> usize {
+        let sections: Vec<Section> = sections
+            .iter()
+            .map(|&(name, bytes)| Section {
+                name,
+                kind: object::elf::SHT_PROGBITS,
+                bytes: bytes.to_vec(),
+                ..Section::default()
+            })
+            .collect();
+        let file = made(&sections);
+        let mut limits = Limits::default();
+        locate(
+            &object::File::parse(file.as_slice()).unwrap(),
+            &[0x1000],
+            Demangle::Full,
+            &mut limits,
+        );
+        limits.entries
+    }
+
+    /// A unit of DWARF 4 with 64-bit addresses.
+    fn unit(entries: &[u8]) -> Vec<u8> {
+        let length = (7 + entries.len() as u32).to_le_bytes();
+        [&length[..], &[4, 0], &[0; 4], &[8], entries].concat()
+    }
+
+    #[test]
+    fn units_that_all_have_one_long_name_end_the_search() {
+        // DW_TAG_compile_unit with DW_AT_name, DW_FORM_strp
+        let abbreviations: [u8; 8] = [1, 0x11, 0, 3, 0x0e, 0, 0, 0];
+        let units = unit(&[1, 0, 0, 0, 0]).repeat(10_000);
+        let mut name = vec![b'x'; 8 << 20];
+        let left_with = |name: &[u8]| {
+            left(&[
+                (".debug_info", &units[..]),
+                (".debug_abbrev", &abbreviations[..]),
+                (".debug_str", name),
+            ])
+        };
+        // One without an end is none.
+        assert!(left_with(&name) > 1_000_000);
+        name.push(0);
+        assert_eq!(left_with(&name), 0);
+    }
+
+    #[test]
+    fn functions_that_all_refer_to_one_long_entry_end_the_search() {
+        let place: [u8; 4] = [0x11, 0x01, 0x12, 0x06];
+        let abbreviations = [
+            // DW_TAG_compile_unit with children, DW_TAG_subprogram with DW_AT_specification, DW_FORM_ref4
+            [&[1, 0x11, 1][..], &place, &[0, 0]].concat(),
+            [&[2, 0x2e, 0][..], &place, &[0x47, 0x13, 0, 0]].concat(),
+            // DW_TAG_variable with DW_AT_producer, DW_FORM_string
+            vec![3, 0x34, 0, 0x25, 0x08, 0, 0, 0],
+        ];
+        let span = [&0x1000_u64.to_le_bytes()[..], &0x10_u32.to_le_bytes()].concat();
+        let function_count = 10_000;
+        let long_at = 11 + 13 + 17 * function_count;
+        let function = [&[2][..], &span[..], &(long_at as u32).to_le_bytes()].concat();
+        let long = vec![b'x'; 1 << 20];
+        let entries = [&[1][..], &span, &function.repeat(function_count), &[3], &long, &[0, 0]].concat();
+        let info = unit(&entries);
+        assert_eq!(info[long_at], 3);
+        assert_eq!(
+            left(&[
+                (".debug_info", &info[..]),
+                (".debug_abbrev", &abbreviations.concat()[..])
+            ]),
+            0
+        );
+    }
 }

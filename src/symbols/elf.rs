@@ -3,18 +3,84 @@
 //! Files are read through a cache of ranges; nothing is mapped, so that a file that shrinks meanwhile causes an error
 //! and not a signal. Knows no processes.
 
-use object::elf::{SHN_UNDEF, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE};
-use object::read::elf::{SectionHeader, Sym};
+use std::cell::Cell;
+
+use object::elf::{
+    ELF_NOTE_GNU, FileHeader32, FileHeader64, NT_GNU_BUILD_ID, PF_X, PT_LOAD, PT_NOTE, SHN_UNDEF, SHT_NOTE, STB_LOCAL,
+    STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE,
+};
+use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader, Sym};
 use object::read::{ReadCache, ReadCacheOps};
-use object::{Object, ObjectSegment, ReadRef, SegmentFlags};
+use object::{Endianness, FileKind, ReadRef};
 
 /// Most bytes that are read in one piece: the largest symbol tables and unwind sections seen have a third of it.
 const MAX_PIECE: u64 = 160 << 20;
+/// Most bytes of all pieces, each with a few more: the cache keeps every piece, and a table of sections may name any
+/// number of long ones, in a file that is sparse and takes no room. Enough for the longest symbol table and the longest
+/// unwind section.
+const MAX_PIECES: u64 = 320 << 20;
+const PIECE_BYTES: u64 = 64;
+/// Most bytes that are read to learn what a file is: a thousand times those of a usual one.
+const MAX_HEAD: u64 = 1 << 20;
+
+/// Most bytes of names that are read, each with a few more: the cache keeps them all, and a file may have millions of
+/// sections and symbols with long ones.
+const MAX_TEXTS: usize = 128 << 20;
+const TEXT_BYTES: usize = 16;
+/// Bytes that are searched for the end of a name.
+const MAX_TEXT: usize = 4096;
+
+/// A file, and the ranges and names that were read of it.
+#[derive(Debug)]
+pub struct Cache<R: ReadCacheOps> {
+    ranges: ReadCache<R>,
+    /// Bytes of pieces that may still be read.
+    pieces: Cell<u64>,
+    /// Bytes of names that may still be read.
+    texts: Cell<usize>,
+    /// Something was not read because of a bound.
+    is_cut: Cell<bool>,
+}
+
+impl<R: ReadCacheOps> Cache<R> {
+    pub fn new(file: R) -> Self {
+        Self::within(file, MAX_PIECES)
+    }
+
+    /// A cache for [`Head::read`], which needs little of a file.
+    pub(crate) fn of_head(file: R) -> Self {
+        Self::within(file, MAX_HEAD)
+    }
+
+    fn within(file: R, pieces: u64) -> Self {
+        Self {
+            ranges: ReadCache::new(file),
+            pieces: Cell::new(pieces),
+            texts: Cell::new(MAX_TEXTS),
+            is_cut: Cell::new(false),
+        }
+    }
+
+    /// True when something was not read because of a bound.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut.get()
+    }
+
+    /// Bytes of pieces and names that were read so far.
+    pub(crate) fn read(&self) -> u64 {
+        (MAX_PIECES - self.pieces.get()) + (MAX_TEXTS - self.texts.get()) as u64
+    }
+
+    fn cut<T>(&self) -> Result<T, ()> {
+        self.is_cut.set(true);
+        Err(())
+    }
+}
 
 /// A file whose reads are limited in size, whatever its headers say: a sparse file costs nothing to create and may have
 /// terabytes.
 #[derive(Debug)]
-pub struct Limited<'a, R: ReadCacheOps>(pub &'a ReadCache<R>);
+pub struct Limited<'a, R: ReadCacheOps>(pub &'a Cache<R>);
 
 impl<R: ReadCacheOps> Clone for Limited<'_, R> {
     fn clone(&self) -> Self {
@@ -26,18 +92,31 @@ impl<R: ReadCacheOps> Copy for Limited<'_, R> {}
 
 impl<'a, R: ReadCacheOps> ReadRef<'a> for Limited<'a, R> {
     fn len(self) -> Result<u64, ()> {
-        self.0.len()
+        self.0.ranges.len()
     }
 
     fn read_bytes_at(self, offset: u64, size: u64) -> Result<&'a [u8], ()> {
         if size > MAX_PIECE {
-            return Err(());
+            return self.0.cut();
         }
-        self.0.read_bytes_at(offset, size)
+        // A piece that is read again counts again: who reads it goes through all of it.
+        let Some(left) = self.0.pieces.get().checked_sub(size + PIECE_BYTES) else {
+            return self.0.cut();
+        };
+        self.0.pieces.set(left);
+        self.0.ranges.read_bytes_at(offset, size)
     }
 
     fn read_bytes_at_until(self, range: std::ops::Range<u64>, delimiter: u8) -> Result<&'a [u8], ()> {
-        self.0.read_bytes_at_until(range, delimiter)
+        let left = self.0.texts.get();
+        if left < MAX_TEXT + TEXT_BYTES {
+            return self.0.cut();
+        }
+        let text = self.0.ranges.read_bytes_at_until(range, delimiter);
+        // One without an end was searched, and is searched again by the next who asks.
+        let bytes = text.map_or(MAX_TEXT, <[u8]>::len) + TEXT_BYTES;
+        self.0.texts.set(left.saturating_sub(bytes));
+        text
     }
 }
 
@@ -51,19 +130,92 @@ pub struct Segment {
     pub size: u64,
 }
 
-/// The executable segments of a file.
-pub fn executable_segments<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Vec<Segment> {
-    file.segments()
-        .filter(|segment| matches!(segment.flags(), SegmentFlags::Elf { p_flags } if p_flags & object::elf::PF_X != 0))
-        .map(|segment| {
-            let (offset, size) = segment.file_range();
-            Segment {
-                offset,
-                address: segment.address(),
-                size,
-            }
+/// Most executable segments: programs have one or two.
+const MAX_SEGMENTS: usize = 64;
+/// Most bytes of a build id: linkers write 8 to 32.
+const MAX_BUILD_ID: usize = 64;
+/// Most bytes of notes that are searched for it. Each section may be of the same notes.
+const MAX_NOTES: u64 = 256 << 10;
+
+/// What must be known of every file that is mapped. Neither symbols nor names of sections are read for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Head {
+    /// Hexadecimal digits; empty when the file has no build id, or one that is too long to be one.
+    pub build_id: String,
+    /// The executable segments.
+    pub segments: Vec<Segment>,
+    /// Something was left out because of a bound.
+    pub(crate) is_cut: bool,
+}
+
+impl Head {
+    /// Reads the headers of a file; `None` when it is no ELF file.
+    pub fn read<'data, R: ReadRef<'data>>(data: R) -> Option<Self> {
+        match FileKind::parse(data).ok()? {
+            FileKind::Elf32 => Self::of::<FileHeader32<Endianness>, R>(data),
+            FileKind::Elf64 => Self::of::<FileHeader64<Endianness>, R>(data),
+            _ => None,
+        }
+    }
+
+    fn of<'data, H: FileHeader<Endian = Endianness>, R: ReadRef<'data>>(data: R) -> Option<Self> {
+        let header = H::parse(data).ok()?;
+        let endian = header.endian().ok()?;
+        let segments = header.program_headers(endian, data).ok()?;
+        let executable = segments
+            .iter()
+            .filter(|segment| segment.p_type(endian) == PT_LOAD && segment.p_flags(endian) & PF_X != 0)
+            .map(|segment| Segment {
+                offset: segment.p_offset(endian).into(),
+                address: segment.p_vaddr(endian).into(),
+                size: segment.p_filesz(endian).into(),
+            });
+        let (mut left, mut is_cut) = (MAX_NOTES, false);
+        let mut has_room = |size: u64| {
+            let rest = left.checked_sub(size.max(PIECE_BYTES));
+            left = rest.unwrap_or(left);
+            is_cut |= rest.is_none();
+            rest.is_some()
+        };
+        // Debug files have sections of notes only, programs without a table of sections only segments of them.
+        let sections = header.section_headers(endian, data).unwrap_or_default();
+        let in_section = sections
+            .iter()
+            .filter(|section| section.sh_type(endian) == SHT_NOTE && has_room(section.sh_size(endian).into()))
+            .find_map(|section| gnu_build_id(endian, section.notes(endian, data).ok()??));
+        let id = in_section.or_else(|| {
+            segments
+                .iter()
+                .filter(|segment| segment.p_type(endian) == PT_NOTE && has_room(segment.p_filesz(endian).into()))
+                .find_map(|segment| gnu_build_id(endian, segment.notes(endian, data).ok()??))
+        });
+        let is_short = id.is_none_or(|id| id.len() <= MAX_BUILD_ID);
+        let segments: Vec<Segment> = executable.take(MAX_SEGMENTS + 1).collect();
+        Some(Self {
+            build_id: id.filter(|_| is_short).map(hexadecimal).unwrap_or_default(),
+            is_cut: is_cut || !is_short || segments.len() > MAX_SEGMENTS,
+            segments: segments.into_iter().take(MAX_SEGMENTS).collect(),
         })
-        .collect()
+    }
+}
+
+fn gnu_build_id<H: FileHeader>(endian: H::Endian, mut notes: NoteIterator<'_, H>) -> Option<&[u8]> {
+    while let Ok(Some(note)) = notes.next() {
+        if note.name() == ELF_NOTE_GNU && note.n_type(endian) == NT_GNU_BUILD_ID {
+            return Some(note.desc());
+        }
+    }
+    None
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    let mut text = String::new();
+    for byte in bytes {
+        // Writing to a String does not fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 /// The virtual address at `offset` of the file, by the segment that holds it or that begins on the same page.
@@ -75,26 +227,18 @@ pub(crate) fn address_of(segments: &[Segment], offset: u64) -> Option<u64> {
         .map(|segment| segment.address.wrapping_sub(segment.offset).wrapping_add(offset))
 }
 
-/// The build id as hexadecimal digits; empty when the file has none.
-pub fn build_id<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> String {
-    use std::fmt::Write as _;
-    let mut text = String::new();
-    if let Ok(Some(bytes)) = file.build_id() {
-        for byte in bytes {
-            // Writing to a String does not fail.
-            let _ = write!(text, "{byte:02x}");
-        }
-    }
-    text
-}
-
 /// The functions of a file sorted by address, 16 bytes each; their names stay in the file.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Index {
     functions: Vec<Entry>,
     /// Offsets of the two string tables in the file.
     strings: [u64; 2],
+    /// There were more functions than are kept.
+    is_cut: bool,
 }
+
+/// Most functions that are kept: several times those of the largest programs, and 128 MiB.
+const MAX_FUNCTIONS: usize = 8 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entry {
@@ -152,6 +296,10 @@ impl Index {
                 }
                 let rank = u8::from(size == 0) * 2 + u8::from(symbol.st_bind() == STB_LOCAL);
                 let name = if which == 1 { name | DYNAMIC } else { name };
+                if ranked.len() == MAX_FUNCTIONS {
+                    index.is_cut = true;
+                    break;
+                }
                 ranked.push((rank, Entry { start, size, name }));
             }
         }
@@ -187,6 +335,11 @@ impl Index {
         self.functions.is_empty()
     }
 
+    /// True when the file has more functions than are kept.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
     pub fn bytes(&self) -> usize {
         self.functions.len() * size_of::<Entry>()
     }
@@ -196,14 +349,14 @@ impl Index {
 mod tests {
     use std::fs::File;
 
-    use object::ObjectSymbol;
+    use object::{Object, ObjectSymbol};
 
     use super::*;
 
     #[test]
     fn our_own_functions_are_found_by_their_addresses() {
         let path = std::env::current_exe().unwrap();
-        let cache = ReadCache::new(File::open(&path).unwrap());
+        let cache = Cache::new(File::open(&path).unwrap());
         let file = object::File::parse(Limited(&cache)).unwrap();
         let symbol = file
             .symbols()
@@ -220,10 +373,143 @@ mod tests {
         let name = &bytes[usize::try_from(place.name).unwrap()..];
         let end = name.iter().position(|byte| *byte == 0).unwrap();
         assert_eq!(&name[..end], symbol.name_bytes().unwrap());
-        let segments = executable_segments(&file);
+        let segments = Head::read(Limited(&cache)).unwrap().segments;
         assert!(!segments.is_empty());
         let first = segments[0];
         assert_eq!(address_of(&segments, first.offset + 5), Some(first.address + 5));
+    }
+
+    /// What is read of a file that begins with these bytes and goes on with zeros.
+    fn sparse(begin: &[u8], length: u64) -> File {
+        let mut file = tempfile::tempfile().unwrap();
+        std::io::Write::write_all(&mut file, begin).unwrap();
+        file.set_len(length).unwrap();
+        file
+    }
+
+    #[test]
+    fn names_that_are_kept_have_a_bound_and_those_without_an_end_count_too() {
+        let mut bytes = b"name\0longer\0".to_vec();
+        bytes.resize(3 * MAX_TEXT, b'x');
+        let end = bytes.len() as u64;
+        let cache = Cache::new(std::io::Cursor::new(bytes));
+        let read = |at| Limited(&cache).read_bytes_at_until(at..end, 0);
+        assert_eq!(read(0), Ok(&b"name"[..]));
+        assert_eq!(cache.texts.get(), MAX_TEXTS - 4 - TEXT_BYTES);
+        assert_eq!(read(12), Err(()));
+        assert_eq!(cache.texts.get(), MAX_TEXTS - 4 - MAX_TEXT - 2 * TEXT_BYTES);
+        cache.texts.set(MAX_TEXT + TEXT_BYTES);
+        assert_eq!((read(5), cache.is_cut()), (Ok(&b"longer"[..]), false));
+        assert_eq!((read(0), cache.is_cut()), (Err(()), true));
+    }
+
+    #[test]
+    fn pieces_of_a_file_have_a_bound_together() {
+        let cache = Cache::new(sparse(b"", 1 << 30));
+        let read = |at| Limited(&cache).read_bytes_at(at, 100 << 20).map(<[u8]>::len);
+        assert_eq!([read(0), read(1), read(2)], [Ok(100 << 20); 3]);
+        assert!(!cache.is_cut());
+        assert_eq!((read(3), cache.is_cut()), (Err(()), true));
+        assert_eq!(Limited(&cache).read_bytes_at(4, 100).map(<[u8]>::len), Ok(100));
+    }
+
+    #[test]
+    fn sections_that_are_all_the_same_notes_are_searched_once_or_not_at_all() {
+        use crate::symbols::testing::{Section, made};
+
+        // Together 400 GB of empty notes.
+        let notes = Section {
+            kind: SHT_NOTE,
+            offset: Some((0x1000, 100 << 20)),
+            ..Section::default()
+        };
+        let short = Section {
+            offset: Some((0x1000, 64 << 10)),
+            ..notes.clone()
+        };
+        let id = Section {
+            kind: SHT_NOTE,
+            bytes: note(&[0xab; 20]),
+            ..Section::default()
+        };
+        for (before, is_found, is_cut) in [
+            (vec![notes; 4000], true, true),
+            (vec![short.clone(); 3], true, false),
+            (vec![short; 4000], false, true),
+        ] {
+            let file = sparse(&made(&[before, vec![id.clone()]].concat()), 200 << 20);
+            let cache = Cache::of_head(file);
+            let head = Head::read(Limited(&cache)).unwrap();
+            assert_eq!((head.build_id == "ab".repeat(20), head.is_cut), (is_found, is_cut));
+        }
+    }
+
+    #[test]
+    fn a_build_id_of_gigabytes_and_thousands_of_segments_are_not_kept() {
+        use crate::symbols::testing::{Section, made, with_segments};
+
+        let id = |length: usize| Section {
+            kind: SHT_NOTE,
+            bytes: note(&vec![1; length]),
+            ..Section::default()
+        };
+        let read = |bytes: Vec<u8>| Head::read(bytes.as_slice()).unwrap();
+        let short = read(made(&[id(MAX_BUILD_ID)]));
+        assert_eq!((short.build_id.len(), short.is_cut), (2 * MAX_BUILD_ID, false));
+        for length in [MAX_BUILD_ID + 1, 1 << 20] {
+            let long = read(made(&[id(length)]));
+            assert_eq!((long.build_id.as_str(), long.is_cut), ("", true));
+        }
+        let head = read(with_segments(60_000, &[id(20)]));
+        assert_eq!((head.segments.len(), head.build_id.len()), (MAX_SEGMENTS, 40));
+    }
+
+    /// A note with a build id.
+    fn note(id: &[u8]) -> Vec<u8> {
+        let mut note = Vec::new();
+        for number in [4, id.len() as u32, NT_GNU_BUILD_ID] {
+            note.extend_from_slice(&number.to_le_bytes());
+        }
+        note.extend_from_slice(b"GNU\0");
+        note.extend_from_slice(id);
+        note.resize(note.len().next_multiple_of(4), 0);
+        note
+    }
+
+    #[test]
+    fn a_file_that_is_nothing_but_sections_and_a_name_without_an_end_is_read_in_no_time() {
+        use object::ObjectSection;
+
+        use crate::symbols::testing::{Section, made};
+
+        // Two million sections, whose names all begin where there is no end of a text.
+        let names = Section {
+            kind: object::elf::SHT_STRTAB,
+            bytes: vec![b'x'; 8192],
+            ..Section::default()
+        };
+        let mut bytes = made(&[names]);
+        let at = bytes.len() as u64;
+        let first = u64::from_le_bytes(bytes[40..48].try_into().unwrap()) as usize;
+        let headers = bytes[first..first + 3 * 64].to_vec();
+        bytes.extend_from_slice(&headers);
+        bytes[40..48].copy_from_slice(&at.to_le_bytes());
+        // e_shnum 0: the number is sh_size of the first; e_shstrndx is the section of `x`.
+        bytes[60..62].copy_from_slice(&0_u16.to_le_bytes());
+        bytes[62..64].copy_from_slice(&1_u16.to_le_bytes());
+        bytes[at as usize + 32..at as usize + 40].copy_from_slice(&2_000_000_u64.to_le_bytes());
+        let cache = Cache::new(sparse(&bytes, 1 << 30));
+        let file = object::File::parse(Limited(&cache)).unwrap();
+        assert_eq!(file.sections().count(), 2_000_000 - 1);
+        for _ in 0..5 {
+            assert!(file.section_by_name(".eh_frame").is_none());
+        }
+        assert!(file.sections().next().unwrap().name().is_err());
+        assert!(cache.is_cut());
+        assert!(
+            cache.texts.get() < MAX_TEXT + TEXT_BYTES,
+            "what is left is not enough for a search"
+        );
     }
 
     #[test]
@@ -245,7 +531,7 @@ mod tests {
             file.write_all_at(&(1_u64 << 40).to_le_bytes(), headers + section * 64 + 32)
                 .unwrap();
         }
-        let cache = ReadCache::new(File::open(&path).unwrap());
+        let cache = Cache::new(File::open(&path).unwrap());
         if let Ok(file) = object::File::parse(Limited(&cache)) {
             assert!(Index::new(&file).bytes() < 16 << 20);
         }

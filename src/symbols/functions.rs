@@ -103,11 +103,17 @@ impl<S: Source> Functions<S> {
             }
         }
         for address in &later {
+            if names.is_full() {
+                break;
+            }
             let symbol = self.symbol(*address, how).map(|found| found.calls.into());
             let calls = symbol.unwrap_or_else(|| Arc::new([Call::named(Arc::from(""))]) as Arc<[Call]>);
             names.insert_calls(*address, address.saturating_add(1), calls);
         }
         for address in addresses {
+            if names.is_full() {
+                break;
+            }
             if names.find_calls(*address).is_some() {
                 continue;
             }
@@ -131,6 +137,9 @@ impl<S: Source> Functions<S> {
 
     fn keep_lines(&self, found: Vec<(u64, Vec<Call>)>, how: Demangle, names: &mut Ranges) {
         for (address, mut calls) in found {
+            if names.is_full() {
+                break;
+            }
             // A line whose function is only known by its symbol.
             if let Some(last) = calls.last_mut().filter(|call| call.name.is_empty()) {
                 let symbol = self
@@ -154,6 +163,11 @@ impl<S: Source> Functions<S> {
                 calls: vec![Call::named(demangle(&name, how).into())],
             })
         })
+    }
+
+    /// True when a file has more functions than are kept.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.symbols.iter().any(|(index, _)| index.is_cut())
     }
 
     /// Bytes of the indexes, and of files that are in memory.
@@ -185,7 +199,12 @@ mod tests {
         let mut names = Ranges::default();
         if let Ok(file) = object::File::parse(bytes) {
             Functions::new(&file, bytes).resolve(addresses, Demangle::Full, &mut names, |_, missing| {
-                Some(dwarf::locate(&file, missing, Demangle::Full, dwarf::Limits::default()))
+                Some(dwarf::locate(
+                    &file,
+                    missing,
+                    Demangle::Full,
+                    &mut dwarf::Limits::default(),
+                ))
             });
         }
         names
@@ -205,11 +224,11 @@ mod tests {
                 })
                 .unwrap(),
         );
-        let limits = dwarf::Limits {
-            bytes: u64::MAX,
-            ..dwarf::Limits::default()
+        let mut limits = dwarf::Limits {
+            bytes: 4 << 30,
+            entries: 1 << 30,
         };
-        let found = dwarf::locate(&file, &[symbol], Demangle::Full, limits);
+        let found = dwarf::locate(&file, &[symbol], Demangle::Full, &mut limits);
         let (address, calls) = found.first().unwrap();
         let outer = calls.last().unwrap();
         assert_eq!(*address, symbol);
@@ -217,19 +236,26 @@ mod tests {
             outer.file.ends_with("src/symbols/functions.rs") && outer.line > 50,
             "{calls:?}"
         );
+        assert!((1..1 << 30).contains(&limits.entries), "{limits:?}");
         // Nothing is read that is larger than allowed.
-        assert!(
-            dwarf::locate(
-                &file,
-                &[symbol],
-                Demangle::Full,
-                dwarf::Limits {
-                    bytes: 1 << 20,
-                    ..limits
-                }
-            )
-            .is_empty()
-        );
+        limits.bytes = 1 << 20;
+        assert!(dwarf::locate(&file, &[symbol], Demangle::Full, &mut limits).is_empty());
+    }
+
+    #[test]
+    fn when_there_are_enough_names_no_more_are_looked_up() {
+        let long: Arc<str> = "x".repeat(1 << 20).into();
+        let mut names = Ranges::default();
+        let looked_up = |names: &mut Ranges, address: u64| {
+            let functions: Functions<&[u8]> = Functions::default();
+            functions.resolve(&[address], Demangle::Full, names, |_, _| None);
+            names.find_calls(address).is_some()
+        };
+        assert!(looked_up(&mut names, 1 << 40));
+        for start in 0..200 {
+            names.insert(start, start + 1, long.clone());
+        }
+        assert!(!looked_up(&mut names, 1 << 41));
     }
 
     proptest! {

@@ -2,8 +2,8 @@
 //! names are gone.
 
 use object::elf::{R_AARCH64_RELATIVE, R_X86_64_RELATIVE};
-use object::read::elf::{ElfFile64, Rela, SectionHeader};
-use object::{Endianness, Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadRef, SectionFlags, SegmentFlags};
+use object::read::elf::{ElfFile64, Rela, SectionHeader, Sym};
+use object::{Endianness, Object, ObjectSection, ObjectSegment, ReadRef, SectionFlags, SegmentFlags};
 
 use crate::symbols::bytes::Bytes;
 use crate::symbols::pclntab::{Header, Pclntab};
@@ -163,11 +163,28 @@ impl<'data, R: ReadRef<'data>> Image<'_, 'data, '_, R> {
     }
 
     fn symbol(&self, names: &[&str]) -> Option<u64> {
-        self.file
-            .symbols()
-            .take(MAX_SYMBOLS)
-            .find(|symbol| symbol.name().is_ok_and(|name| names.contains(&name)))
-            .map(|symbol| symbol.address())
+        let endian = self.elf.endian();
+        let table = self.elf.elf_symbol_table();
+        let strings = self.elf.elf_section_table().section(table.string_section()).ok()?;
+        let strings = strings.sh_offset(endian);
+        let is_wanted = |at: u64| names.iter().any(|name| self.is_text(at, name));
+        let mut symbols = table.symbols().iter().take(MAX_SYMBOLS);
+        symbols
+            .find(|symbol| {
+                strings
+                    .checked_add(symbol.st_name(endian).into())
+                    .is_some_and(is_wanted)
+            })
+            .map(|symbol| symbol.st_value(endian))
+    }
+
+    /// True when this text is at an offset of the file, with a zero behind it.
+    fn is_text(&self, at: u64, wanted: &str) -> bool {
+        let mut text = [0; 32];
+        let Some(text) = text.get_mut(..=wanted.len()) else {
+            return false;
+        };
+        self.bytes.read(at, text).is_some() && text.strip_suffix(&[0]) == Some(wanted.as_bytes())
     }
 
     /// The address of the module's description, which begins with the address of the table.

@@ -107,7 +107,7 @@ mod tests {
         let mut search = Latest::new(&addresses);
         offer(&Bytes::new(&file), &mut search);
         let mut names = Vec::new();
-        search.finish(|address, _, _, name| names.push((address, name.to_owned())));
+        search.finish(|address, _, _, name| names.push((address, name.to_string())));
         names
     }
 

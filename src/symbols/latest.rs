@@ -1,10 +1,20 @@
 //! The name of each of some addresses in a list that runtimes append to: addresses are used again, so what comes later
 //! counts.
 
+use std::sync::Arc;
+
+/// Most addresses that are named again and again, and bytes of names by the sixteen: the list is a stranger's, and
+/// every line of it may be of all addresses. What comes later is not looked at.
+const MAX_WORK: usize = 16 << 20;
+/// Most bytes of names that are held, counted for each address. A name that has no room is none.
+const MAX_HELD: usize = 32 << 20;
+
 /// Names that pass by in the order of time.
 pub struct Latest<'a> {
     addresses: &'a [u64],
-    best: Vec<Option<(u64, u64, String)>>,
+    best: Vec<Option<(u64, u64, Arc<str>)>>,
+    work: usize,
+    held: usize,
 }
 
 impl<'a> Latest<'a> {
@@ -13,32 +23,39 @@ impl<'a> Latest<'a> {
         Self {
             addresses,
             best: vec![None; addresses.len()],
+            work: 0,
+            held: 0,
         }
     }
 
-    /// True when a range holds none of the addresses.
+    /// True when a name for this range is of no interest.
     pub(crate) fn is_elsewhere(&self, start: u64, size: u64) -> bool {
         let from = self.addresses.partition_point(|address| *address < start);
-        self.addresses.get(from).is_none_or(|address| *address - start >= size)
+        self.work > MAX_WORK || self.addresses.get(from).is_none_or(|address| *address - start >= size)
     }
 
     /// Offers code that was made at `start`.
     pub fn offer(&mut self, start: u64, size: u64, name: &[u8]) {
         let end = start.saturating_add(size);
-        let from = self.addresses.partition_point(|address| *address < start);
-        for (address, best) in self.addresses.iter().zip(&mut self.best).skip(from) {
-            if *address >= end {
-                break;
-            }
-            *best = Some((start, end, String::from_utf8_lossy(name).into_owned()));
+        let [from, to] = [start, end].map(|limit| self.addresses.partition_point(|address| *address < limit));
+        let places = self.best.get_mut(from..to).unwrap_or_default();
+        if places.is_empty() || self.work > MAX_WORK {
+            return;
         }
+        self.work += places.len() + name.len() / 16;
+        let before: usize = places.iter().flatten().map(|(.., name)| name.len()).sum();
+        let name: Arc<str> = String::from_utf8_lossy(name).into();
+        let held = self.held - before + places.len().saturating_mul(name.len());
+        let is_held = held <= MAX_HELD;
+        self.held = if is_held { held } else { self.held - before };
+        places.fill(is_held.then_some((start, end, name)));
     }
 
     /// Hands over what was found: address, first address of the function, the address after it, and the name.
-    pub fn finish(self, mut take: impl FnMut(u64, u64, u64, &str)) {
-        for (address, best) in self.addresses.iter().zip(&self.best) {
+    pub fn finish(self, mut take: impl FnMut(u64, u64, u64, Arc<str>)) {
+        for (address, best) in self.addresses.iter().zip(self.best) {
             if let Some((start, end, name)) = best {
-                take(*address, *start, *end, name);
+                take(*address, start, end, name);
             }
         }
     }
@@ -56,7 +73,25 @@ mod tests {
         latest.offer(0xf00, 0x120, b"second");
         assert!(latest.is_elsewhere(0x2000, 0x1000) && !latest.is_elsewhere(0x2fff, 2));
         let mut found = Vec::new();
-        latest.finish(|address, _, _, name| found.push((address, name.to_owned())));
+        latest.finish(|address, _, _, name| found.push((address, name.to_string())));
         assert_eq!(found, [(0x1010, "second".to_owned()), (0x1090, "first".to_owned())]);
+    }
+
+    #[test]
+    fn a_list_of_names_for_everything_ends_and_takes_no_more_memory_than_it_may() {
+        let addresses: Vec<u64> = (0..10_000).collect();
+        let mut latest = Latest::new(&addresses);
+        latest.offer(0, 5_000, b"short");
+        // 640 MB, if each address had it.
+        latest.offer(0, u64::MAX, &[b'x'; 64 << 10]);
+        assert!(latest.best.iter().all(Option::is_none) && latest.held == 0);
+        while !latest.is_elsewhere(0, u64::MAX) {
+            latest.offer(0, u64::MAX, b"all");
+        }
+        assert!(latest.work < MAX_WORK + addresses.len() + 1);
+        latest.offer(7, 1, b"later");
+        let mut found = 0;
+        latest.finish(|_, _, _, name| found += usize::from(&*name == "all"));
+        assert_eq!(found, addresses.len());
     }
 }

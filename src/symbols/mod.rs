@@ -18,6 +18,8 @@ pub mod pclntab;
 pub mod perf_map;
 pub(crate) mod ranges;
 pub mod separate;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use demangle::Demangle;
 pub use ranges::Ranges;

@@ -2,20 +2,31 @@
 //! hexadecimal (the format that `perf` reads; Node's `--perf-basic-prof`, Java's `Compiler.perfmap`, Python's `-X
 //! perf`).
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
 use crate::symbols::latest::Latest;
 
 /// Most bytes of a map that are read: runtimes append for ever.
-const MAX_BYTES: u64 = 256 << 20;
+pub(crate) const MAX_BYTES: u64 = 256 << 20;
 /// Bytes of a line that are kept; the rest of a longer one is passed over.
 const MAX_LINE: u64 = 64 << 10;
 
 /// Offers every line to a search.
 pub fn offer(map: impl Read, search: &mut Latest<'_>) -> io::Result<()> {
-    let mut lines = BufReader::with_capacity(1 << 16, map.take(MAX_BYTES));
+    offer_lines(map, search, false)
+}
+
+/// Offers every line that begins at an offset or after it.
+pub(crate) fn offer_from(mut map: impl Read + Seek, from: u64, search: &mut Latest<'_>) -> io::Result<()> {
+    // With the byte before: it may be the end of a line.
+    map.seek(SeekFrom::Start(from.saturating_sub(1)))?;
+    offer_lines(map, search, from > 0)
+}
+
+/// Offers lines; the first one may have begun before.
+fn offer_lines(map: impl Read, search: &mut Latest<'_>, mut continues: bool) -> io::Result<()> {
+    let mut lines = BufReader::with_capacity(1 << 16, map.take(MAX_BYTES + 1));
     let mut line = Vec::new();
-    let mut continues = false;
     loop {
         line.clear();
         if (&mut lines).take(MAX_LINE).read_until(b'\n', &mut line)? == 0 {
@@ -46,7 +57,7 @@ mod tests {
         let mut search = Latest::new(&addresses);
         offer(map, &mut search).unwrap();
         let mut names = Vec::new();
-        search.finish(|_, start, end, name| names.push((start, end, name.to_owned())));
+        search.finish(|_, start, end, name| names.push((start, end, name.to_string())));
         names
     }
 
@@ -60,6 +71,24 @@ mod tests {
             names(b"0x1000 0x10 void A.b(int)\n"),
             [(0x1000, 0x1010, "void A.b(int)".to_owned())]
         );
+    }
+
+    #[test]
+    fn from_the_middle_of_a_line_the_next_one_is_the_first() {
+        let map = b"1000 10 first\n41000 10 second\n1000 10 third\n";
+        let from = |from: u64| {
+            let addresses = [0x1005, 0x41005];
+            let mut search = Latest::new(&addresses);
+            offer_from(io::Cursor::new(map), from, &mut search).unwrap();
+            let mut names = Vec::new();
+            search.finish(|_, _, _, name| names.push(name.to_string()));
+            names
+        };
+        assert_eq!(from(0), ["third", "second"]);
+        assert_eq!(from(14), ["third", "second"], "it begins there");
+        assert_eq!(from(15), ["third"], "the rest of a number is no number");
+        assert_eq!(from(31), [""; 0]);
+        assert_eq!(from(1 << 40), [""; 0]);
     }
 
     #[test]

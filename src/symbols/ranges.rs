@@ -32,6 +32,9 @@ pub struct Ranges {
 }
 
 impl Ranges {
+    /// Bytes of names after which no more are looked up: a file of a stranger may have a long one for each address.
+    pub(crate) const ENOUGH: usize = 128 << 20;
+
     /// The name of the function around `address`.
     pub fn find(&self, address: u64) -> Option<&Arc<str>> {
         self.find_calls(address)?.last().map(|call| &call.name)
@@ -65,6 +68,11 @@ impl Ranges {
 
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// True when they have so many bytes that no more names should be looked up.
+    pub(crate) fn is_full(&self) -> bool {
+        self.bytes >= Self::ENOUGH
     }
 
     pub fn len(&self) -> usize {

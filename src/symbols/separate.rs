@@ -24,6 +24,8 @@ pub struct Link {
 /// Bytes of packed and of unpacked symbols at most: those of the largest programs of distributions have a tenth of it.
 const MAX_PACKED: u64 = 16 << 20;
 const MAX_UNPACKED: u64 = 64 << 20;
+/// Most bytes of the name of a file, by Linux.
+const MAX_NAME: usize = 255;
 /// Most bytes of memory for unpacking.
 const MAX_MEMORY: u64 = 80 << 20;
 /// Most bytes of a file whose checksum is computed.
@@ -33,7 +35,7 @@ const MAX_CHECKED: u64 = 1 << 30;
 pub fn link<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Option<Link> {
     let (name, checksum) = file.gnu_debuglink().ok()??;
     let name = std::str::from_utf8(name).ok()?;
-    let is_name = !name.is_empty() && name != "." && name != ".." && !name.contains('/');
+    let is_name = !matches!(name, "" | "." | "..") && name.len() <= MAX_NAME && !name.contains('/');
     is_name.then(|| Link {
         name: name.to_owned(),
         checksum,
@@ -59,8 +61,9 @@ pub fn places(build_id: &str, link: Option<&Link>, program: &str) -> Vec<String>
     by_id.into_iter().chain(by_name.into_iter().flatten()).collect()
 }
 
-/// CRC-32 of all bytes of a file, as `.gnu_debuglink` has it; `None` when there are too many.
-pub fn checksum(source: &dyn Source) -> Option<u32> {
+/// CRC-32 of all bytes of a file, as `.gnu_debuglink` has it; `None` when there are too many. The bytes are added to
+/// `done`.
+pub fn checksum(source: &dyn Source, done: &mut u64) -> Option<u32> {
     let mut hasher = crc32fast::Hasher::new();
     let mut piece = vec![0; 64 << 10];
     let mut at = 0;
@@ -71,6 +74,7 @@ pub fn checksum(source: &dyn Source) -> Option<u32> {
         }
         hasher.update(piece.get(..read)?);
         at += read as u64;
+        *done += read as u64;
     }
     None
 }
@@ -114,6 +118,27 @@ mod tests {
     }
 
     #[test]
+    fn a_link_that_is_longer_than_any_name_of_a_file_is_none() {
+        use crate::symbols::testing::{Section, made};
+
+        let named = |length: usize| {
+            let mut bytes = vec![b'x'; length];
+            bytes.resize((length + 1).next_multiple_of(4) + 4, 0);
+            made(&[Section {
+                name: ".gnu_debuglink",
+                kind: 1,
+                bytes,
+                ..Section::default()
+            }])
+        };
+        let is_link = |bytes: Vec<u8>| link(&object::File::parse(bytes.as_slice()).unwrap()).is_some();
+        assert_eq!(
+            [255, 256, 1 << 20].map(|length| is_link(named(length))),
+            [true, false, false]
+        );
+    }
+
+    #[test]
     fn packed_symbols_are_unpacked_and_damaged_ones_are_none() {
         let whole = b"\x7fELF and more".repeat(1000);
         let mut packed = Vec::new();
@@ -143,6 +168,8 @@ mod tests {
 
     #[test]
     fn the_checksum_is_that_of_zip_and_gdb() {
-        assert_eq!(checksum(&b"123456789".as_slice()), Some(0xcbf4_3926));
+        let mut read = 1;
+        assert_eq!(checksum(&b"123456789".as_slice(), &mut read), Some(0xcbf4_3926));
+        assert_eq!(read, 10);
     }
 }

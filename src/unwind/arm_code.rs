@@ -32,6 +32,9 @@ pub(crate) fn describe<'data, R: ReadRef<'data>>(
     Ok(rows)
 }
 
+/// Most symbols that are looked at: the vDSO has ten.
+const MAX_SYMBOLS: usize = 1000;
+
 /// Name of the signal trampoline in the vDSO of 64-bit Arm.
 const SIGRETURN: &str = "__kernel_rt_sigreturn";
 
@@ -39,7 +42,10 @@ const SIGRETURN: &str = "__kernel_rt_sigreturn";
 /// move the stack pointer have their return address in x30 and nothing on the stack, from their first instruction to
 /// their last.
 fn leaves<'data, R: ReadRef<'data>>(file: &object::File<'data, R>, address: u64, code: &[u8]) -> Vec<Row> {
-    let symbols = || file.dynamic_symbols().filter(|symbol| symbol.size() > 0);
+    let symbols = || {
+        let all = file.dynamic_symbols().take(MAX_SYMBOLS);
+        all.filter(|symbol| symbol.size() > 0)
+    };
     if !symbols().any(|symbol| symbol.name() == Ok(SIGRETURN)) {
         return Vec::new();
     }

@@ -16,8 +16,15 @@ use crate::unwind::section::bounded;
 /// Most rows of a table: the largest binaries seen (browsers) have some millions, which are 30 MB.
 const MAX_ROWS: usize = 4_000_000;
 /// Most bytes of instructions that are executed, where those of common entries count once per function: a small file
-/// can name a long one a million times.
-const MAX_WORK: u64 = 512 << 20;
+/// can name a long one a million times. Those of the largest programs have a fifth of it.
+const MAX_WORK: u64 = 256 << 20;
+/// The same for an instruction that saves or restores all registers: up to ten kilobytes are copied.
+const COPY_WORK: u64 = 256;
+/// `DW_CFA_remember_state`: one that restores follows each.
+const REMEMBER: u8 = 0x0a;
+/// The same for a function whose common entry cannot be read: most of a section may have been searched for the end of a
+/// text in it.
+const DAMAGED_WORK: u64 = 1 << 20;
 
 /// Information that a table could not represent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -58,7 +65,7 @@ pub fn compile<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Resul
         let mut frames = gimli::EhFrame::new(&data, endian);
         frames.set_address_size(8);
         frames.set_vendor(vendor);
-        compile_section(arch, &frames, &bases, &mut rows, &mut losses)?;
+        compile_section(arch, &data, &frames, &bases, &mut rows, &mut losses)?;
     }
     if rows.is_empty()
         && let Some(section) = file.section_by_name(".debug_frame")
@@ -67,7 +74,7 @@ pub fn compile<'data, R: ReadRef<'data>>(file: &object::File<'data, R>) -> Resul
         let mut frames = gimli::DebugFrame::new(&data, endian);
         frames.set_address_size(8);
         frames.set_vendor(vendor);
-        compile_section(arch, &frames, &bases, &mut rows, &mut losses)?;
+        compile_section(arch, &data, &frames, &bases, &mut rows, &mut losses)?;
     }
     if arch == Arch::Aarch64 {
         rows = arm_code::describe(file, rows)?;
@@ -117,8 +124,10 @@ fn bridge_gaps<'data, R: ReadRef<'data>>(arch: Arch, file: &object::File<'data, 
     }
 }
 
+/// Adds the rows of a section, whose bytes are `data`.
 fn compile_section<'a, S>(
     arch: Arch,
+    data: &[u8],
     frames: &S,
     bases: &BaseAddresses,
     rows: &mut Vec<Row>,
@@ -134,11 +143,25 @@ where
     // A damaged section is used up to the damage.
     while let Ok(Some(entry)) = entries.next() {
         let CieOrFde::Fde(partial) = entry else { continue };
+        if rows.len() > MAX_ROWS {
+            return Err(CompileError::TooLarge(MAX_ROWS));
+        }
+        if work > MAX_WORK {
+            return Err(CompileError::TooLong(MAX_WORK));
+        }
         let Ok(fde) = partial.parse(S::cie_from_offset) else {
             losses.functions += 1;
+            work = work.saturating_add(DAMAGED_WORK);
             continue;
         };
-        work = work.saturating_add((fde.entry_len() as u64).saturating_add(fde.cie().entry_len() as u64));
+        for (at, length) in [
+            (fde.offset(), fde.entry_len()),
+            (fde.cie().offset(), fde.cie().entry_len()),
+        ] {
+            let entry = data.get(at..at.saturating_add(length)).unwrap_or_default();
+            let copies = memchr::memchr_iter(REMEMBER, entry).count() as u64;
+            work = work.saturating_add(length as u64 + copies * COPY_WORK);
+        }
         if work > MAX_WORK {
             return Err(CompileError::TooLong(MAX_WORK));
         }
@@ -174,6 +197,10 @@ where
                     if rows.len() == before || rows.last().is_none_or(|last| !last.says_the_same(&compiled)) {
                         rows.push(compiled);
                     }
+                    // One function may be as long as the section.
+                    if rows.len() > MAX_ROWS {
+                        return Err(CompileError::TooLarge(MAX_ROWS));
+                    }
                 }
                 Ok(None) => break,
                 Err(_) => {
@@ -185,9 +212,6 @@ where
         }
         if rows.len() > before {
             rows.push(Row::plain(end, Rule::None));
-        }
-        if rows.len() > MAX_ROWS {
-            return Err(CompileError::TooLarge(MAX_ROWS));
         }
     }
     Ok(())
@@ -227,7 +251,7 @@ mod tests {
         frames.set_vendor(gimli::Vendor::AArch64);
         let bases = BaseAddresses::default().set_eh_frame(0x10000);
         let (mut rows, mut losses) = (Vec::new(), Losses::default());
-        compile_section(Arch::Aarch64, &frames, &bases, &mut rows, &mut losses).unwrap();
+        compile_section(Arch::Aarch64, &ARM, &frames, &bases, &mut rows, &mut losses).unwrap();
         assert_eq!(losses, Losses::default());
         let table = Table::new(rows);
         let start = 0x1001c;
@@ -269,6 +293,79 @@ mod tests {
         let mut found = Vec::new();
         let stop = walk(Arch::Aarch64, &snapshot, 100, find, &mut found);
         assert_eq!((stop, found), (Stop::End, vec![u64::from(start), 0x9_0004]));
+    }
+
+    /// A common entry with some instructions, and as many functions with others.
+    fn frames(augmentation: &[u8], common: &[u8], functions: usize, instructions: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut entry = |body: &[&[u8]]| {
+            let body = body.concat();
+            let length = body.len().next_multiple_of(4);
+            bytes.extend_from_slice(&(length as u32).to_le_bytes());
+            bytes.extend_from_slice(&body);
+            bytes.resize(bytes.len() + length - body.len(), 0);
+            bytes.len()
+        };
+        // Version 1; factors 1 and -8, the return address in column 16; CFA = rsp + 8.
+        let mut end = entry(&[&[0; 4], &[1], augmentation, &[0, 1, 0x78, 16, 0x0c, 7, 8], common]);
+        for _ in 0..functions {
+            let place = (end as u32 + 4).to_le_bytes();
+            let (start, length) = (0x1000_u64.to_le_bytes(), 0x100_0000_u64.to_le_bytes());
+            end = entry(&[&place, &start, &length, instructions]);
+        }
+        bytes
+    }
+
+    fn compile_frames(bytes: &[u8]) -> (Result<(), CompileError>, Vec<Row>) {
+        let mut frames = gimli::EhFrame::new(bytes, RunTimeEndian::Little);
+        frames.set_address_size(8);
+        let bases = BaseAddresses::default().set_eh_frame(0x10000);
+        let (mut rows, mut losses) = (Vec::new(), Losses::default());
+        let done = compile_section(Arch::X86_64, bytes, &frames, &bases, &mut rows, &mut losses);
+        (done, rows)
+    }
+
+    #[test]
+    fn one_function_with_more_rules_than_a_table_may_have_takes_no_more_memory_than_a_table() {
+        // Twice: go on by a byte, and another offset.
+        let steps = [0x41, 0x0e, 16, 0x41, 0x0e, 24];
+        let (done, rows) = compile_frames(&frames(b"", b"", 1, &steps));
+        assert!(done.is_ok() && rows.len() == 4, "{done:?} {rows:?}");
+        let (done, rows) = compile_frames(&frames(b"", b"", 1, &steps.repeat(MAX_ROWS / 2 + 100_000)));
+        assert!(matches!(done, Err(CompileError::TooLarge(_))), "{done:?}");
+        assert_eq!(rows.len(), MAX_ROWS + 1);
+    }
+
+    #[test]
+    fn functions_of_a_damaged_common_entry_that_is_long_do_not_take_long() {
+        // In the instructions of a function, where only those that refer to it come by.
+        let damaged = frames(&b"?".repeat(1 << 20), b"", 0, b"");
+        let compile = |functions: usize| {
+            let mut bytes = frames(b"", b"", 1, &damaged);
+            let at = bytes.len() - damaged.len();
+            for _ in 0..functions {
+                let common = (bytes.len() + 4 - at) as u32;
+                bytes.extend_from_slice(&20_u32.to_le_bytes());
+                bytes.extend_from_slice(&common.to_le_bytes());
+                bytes.extend_from_slice(&[0; 16]);
+            }
+            compile_frames(&bytes).0
+        };
+        assert!(compile(100).is_ok());
+        // 300 GB to be searched.
+        let done = compile(300_000);
+        assert!(matches!(done, Err(CompileError::TooLong(_))), "{done:?}");
+    }
+
+    #[test]
+    fn instructions_that_copy_all_registers_do_not_take_long() {
+        // DW_CFA_remember_state, DW_CFA_restore_state
+        let common = [0x0a, 0x0b].repeat(32 << 10);
+        let compile = |functions| compile_frames(&frames(b"", &common, functions, &[0x41, 0x0e, 16])).0;
+        assert!(compile(10).is_ok());
+        // Half an hour, if each had 128 MiB.
+        let done = compile(100);
+        assert!(matches!(done, Err(CompileError::TooLong(_))), "{done:?}");
     }
 
     #[test]

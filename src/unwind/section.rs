@@ -2,6 +2,8 @@
 
 use object::ObjectSection;
 
+use crate::base::expand::{self, ExpandError};
+
 /// The table could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
@@ -17,9 +19,19 @@ pub enum CompileError {
     /// More bytes than may be read or executed.
     #[error("more than {0} bytes of call frame information")]
     TooLong(u64),
+    /// A compressed section cannot be unpacked.
+    #[error("a compressed section is damaged, or not of the size that it states")]
+    Damaged,
     /// Stacks of its architecture cannot be walked.
     #[error("machine {0:?} is not supported")]
     Machine(object::Architecture),
+}
+
+impl CompileError {
+    /// True when there is a table that is too large or takes too long.
+    pub(crate) fn is_excess(&self) -> bool {
+        matches!(self, Self::TooLarge(_) | Self::TooLong(_))
+    }
 }
 
 /// Most bytes of a section; the largest seen have 30 MB.
@@ -29,8 +41,9 @@ const MAX_SECTION: u64 = 128 << 20;
 pub(crate) fn bounded<'data, S: ObjectSection<'data>>(
     section: &S,
 ) -> Result<std::borrow::Cow<'data, [u8]>, CompileError> {
-    if section.compressed_file_range()?.uncompressed_size > MAX_SECTION {
-        return Err(CompileError::TooLong(MAX_SECTION));
-    }
-    Ok(section.uncompressed_data()?)
+    expand::section(section, MAX_SECTION).map_err(|error| match error {
+        ExpandError::TooLong(most) => CompileError::TooLong(most),
+        ExpandError::Elf(error) => error.into(),
+        ExpandError::Damaged => CompileError::Damaged,
+    })
 }

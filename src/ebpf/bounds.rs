@@ -1,0 +1,120 @@
+//! What is left out because a file of a process goes beyond a bound: counted by what it is, and said once a file.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::base::seldom::Seldom;
+
+/// What is left out, as the metric names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LeftOut {
+    /// A file, because too many are open.
+    File,
+    /// A part of a file: its headers, tables or sections are too long, each or together.
+    Part,
+    /// The unwind table of a file.
+    Table,
+    /// Names of a file or of a process.
+    Names,
+    /// Mappings of a process with too many.
+    Mappings,
+}
+
+impl LeftOut {
+    /// All, in the order of their numbers.
+    pub(crate) const ALL: [Self; 5] = [Self::File, Self::Part, Self::Table, Self::Names, Self::Mappings];
+
+    /// Its name in metrics and logs.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Part => "part",
+            Self::Table => "table",
+            Self::Names => "names",
+            Self::Mappings => "mappings",
+        }
+    }
+}
+
+/// How often something was left out, in the order of [`LeftOut::ALL`].
+pub(crate) type Excesses = [u64; LeftOut::ALL.len()];
+
+/// Counts what is left out, and says it. Clones share the counts.
+#[derive(Debug, Clone)]
+pub(crate) struct Bounds {
+    counts: Arc<[AtomicU64; LeftOut::ALL.len()]>,
+    warning: Arc<Mutex<Seldom>>,
+}
+
+/// What was said of a file or process already.
+#[derive(Debug, Default)]
+pub(crate) struct Said(AtomicU8);
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            counts: Arc::default(),
+            // Strangers decide how many files go beyond a bound.
+            warning: Arc::new(Mutex::new(Seldom::new(Duration::from_mins(1)))),
+        }
+    }
+}
+
+impl Said {
+    /// True when nothing was left out.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+}
+
+impl Bounds {
+    /// How often something was left out so far.
+    pub(crate) fn excesses(&self) -> Excesses {
+        std::array::from_fn(|index| self.counts[index].load(Ordering::Relaxed))
+    }
+
+    /// Counts that something of a file was left out. It is logged the first time for the file, as a warning at most
+    /// once a minute over all files.
+    pub(crate) fn leave_out(&self, what: LeftOut, said: &Said, path: &str) {
+        self.counts[what as usize].fetch_add(1, Ordering::Relaxed);
+        let bit = 1_u8 << (what as u8);
+        if said.0.fetch_or(bit, Ordering::Relaxed) & bit != 0 {
+            return;
+        }
+        let what = what.name();
+        let others = self.warning.lock().say();
+        if let Some(others) = others {
+            tracing::warn!(what, path, others, "a file of a process goes beyond a bound");
+        } else {
+            tracing::debug!(what, path, "a file of a process goes beyond a bound");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_excess_is_counted_and_said_once_a_file() {
+        let bounds = Bounds::default();
+        let (one, other) = (Said::default(), Said::default());
+        assert!(one.is_empty());
+        for _ in 0..3 {
+            bounds.leave_out(LeftOut::Names, &one, "/one");
+            bounds.clone().leave_out(LeftOut::File, &other, "/other");
+        }
+        bounds.leave_out(LeftOut::Part, &one, "/one");
+        assert_eq!(bounds.excesses(), [3, 1, 0, 3, 0]);
+        let said = [&one, &other].map(|said| said.0.load(Ordering::Relaxed));
+        assert_eq!(said, [0b1010, 0b1]);
+        assert_eq!(
+            bounds.warning.lock().say(),
+            None,
+            "the second and third are for the level debug"
+        );
+    }
+}

@@ -1,0 +1,87 @@
+//! ELF files for tests, made of sections and segments that say what a test wants.
+
+/// A section of a made file.
+#[derive(Clone, Default)]
+pub(crate) struct Section {
+    pub name: &'static str,
+    /// `sh_type` of its header
+    pub kind: u32,
+    /// `sh_flags` of its header
+    pub flags: u64,
+    /// Index of the section that it refers to; that of the first section given is 1.
+    pub link: u32,
+    /// Virtual address of its first byte.
+    pub address: u64,
+    pub bytes: Vec<u8>,
+    /// Offset and size that its header states, where they are not those of its bytes.
+    pub offset: Option<(u64, u64)>,
+}
+
+/// A 64-bit file for x86-64 with these sections, and one with all names behind them.
+pub(crate) fn made(sections: &[Section]) -> Vec<u8> {
+    with_segments(0, sections)
+}
+
+/// The same, with this many executable segments of one page.
+pub(crate) fn with_segments(segments: u16, sections: &[Section]) -> Vec<u8> {
+    let mut file = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let mut put = |bytes: &[u8]| file.extend_from_slice(bytes);
+    put(&3_u16.to_le_bytes());
+    put(&62_u16.to_le_bytes());
+    put(&1_u32.to_le_bytes());
+    let program_headers = if segments > 0 { 64_u64 } else { 0 };
+    for number in [0, program_headers, 0] {
+        put(&number.to_le_bytes());
+    }
+    put(&0_u32.to_le_bytes());
+    let count = sections.len() as u16 + 2;
+    for number in [64, 56, segments, 64, count, count - 1] {
+        put(&number.to_le_bytes());
+    }
+    for index in 0..u64::from(segments) {
+        // PT_LOAD, PF_R | PF_X
+        put(&1_u32.to_le_bytes());
+        put(&5_u32.to_le_bytes());
+        let place = index * 0x1000;
+        for number in [place, place, place, 0x1000, 0x1000, 0x1000] {
+            put(&number.to_le_bytes());
+        }
+    }
+    let mut names = vec![0];
+    let mut headers = vec![0; 64];
+    for section in sections {
+        let offset = file.len() as u64;
+        file.extend_from_slice(&section.bytes);
+        file.resize(file.len().next_multiple_of(8), 0);
+        let stated = section.offset.unwrap_or((offset, section.bytes.len() as u64));
+        headers.extend(header(section, names.len() as u32, stated));
+        names.extend_from_slice(section.name.as_bytes());
+        names.push(0);
+    }
+    let strings = Section {
+        kind: object::elf::SHT_STRTAB,
+        ..Section::default()
+    };
+    headers.extend(header(&strings, 0, (file.len() as u64, names.len() as u64)));
+    file.extend_from_slice(&names);
+    file.resize(file.len().next_multiple_of(8), 0);
+    let at = file.len() as u64;
+    file[40..48].copy_from_slice(&at.to_le_bytes());
+    file.extend_from_slice(&headers);
+    file
+}
+
+fn header(section: &Section, name: u32, (offset, size): (u64, u64)) -> Vec<u8> {
+    let mut header = Vec::with_capacity(64);
+    header.extend_from_slice(&name.to_le_bytes());
+    header.extend_from_slice(&section.kind.to_le_bytes());
+    for number in [section.flags, section.address, offset, size] {
+        header.extend_from_slice(&number.to_le_bytes());
+    }
+    header.extend_from_slice(&section.link.to_le_bytes());
+    header.extend_from_slice(&0_u32.to_le_bytes());
+    for number in [4_u64, 0] {
+        header.extend_from_slice(&number.to_le_bytes());
+    }
+    header
+}
