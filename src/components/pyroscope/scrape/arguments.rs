@@ -45,7 +45,7 @@ arguments! {
         scrape_timeout: Interval = "10s",
     }
     blocks {
-        /// Sharing of targets among the members of a cluster.
+        /// Sharing of targets among the collectors of a cluster.
         clustering: Option<Clustering>,
         /// Bounds of what targets may bring (not in Alloy).
         limits: Limits,
@@ -67,7 +67,7 @@ choices! {
 arguments! {
     /// The body of `clustering { }`.
     struct Clustering {
-        /// Whether targets are shared; a program that runs alone scrapes all.
+        /// Whether targets are shared; a collector that runs without --cluster.enabled scrapes all.
         enabled: bool,
     }
 }
@@ -79,7 +79,7 @@ arguments! {
         max_profile_bytes: ByteSize = "64MiB",
         /// Most samples of a profile; one with more is not forwarded. 0 is any number.
         max_profile_samples: Natural = 0,
-        /// Most targets that are scraped, the first of the list; 0 is any number.
+        /// Most targets that are scraped here, the first of the list; 0 is any number.
         max_targets: Natural = 0,
     }
     check Limits::check;
@@ -172,6 +172,8 @@ pub(super) enum Enabled {
 /// Everything but targets and receivers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
+    /// Whether targets are shared among the collectors of a cluster.
+    pub(super) is_clustered: bool,
     /// Value of the label job, may be empty.
     pub(crate) job_name: Arc<str>,
     /// Query parameters of every request.
@@ -209,6 +211,7 @@ impl FromBody for Settings {
         Ok(Self {
             kinds: arguments.profiling_config.kinds(Enabled::Yes),
             other_kinds: arguments.profiling_config.kinds(Enabled::No),
+            is_clustered: arguments.clustering.is_some_and(|clustering| clustering.enabled),
             job_name: arguments.job_name,
             params: arguments.params,
             interval,

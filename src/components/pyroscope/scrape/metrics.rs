@@ -47,6 +47,8 @@ pub(super) struct ScrapeMetrics {
     pub bytes: Counter,
     /// Profiles scraped now: targets times kinds.
     pub targets: Gauge,
+    /// Targets that other collectors of the cluster scrape.
+    pub targets_elsewhere: Gauge,
 }
 
 impl ScrapeMetrics {
@@ -57,6 +59,7 @@ impl ScrapeMetrics {
             duration: Histogram::new(DURATION_SECONDS),
             bytes: Counter::default(),
             targets: Gauge::default(),
+            targets_elsewhere: Gauge::default(),
         };
         scope.register(
             "pyroscope_scrape_scrapes",
@@ -77,6 +80,11 @@ impl ScrapeMetrics {
             "pyroscope_scrape_targets",
             "Profiles scraped now: targets times kinds",
             metrics.targets.clone(),
+        );
+        scope.register(
+            "pyroscope_scrape_targets_elsewhere",
+            "Targets that other collectors of the cluster scrape",
+            metrics.targets_elsewhere.clone(),
         );
         metrics
     }

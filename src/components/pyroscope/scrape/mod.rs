@@ -1,8 +1,8 @@
 //! `pyroscope.scrape`: fetches pprof profiles from targets over HTTP.
 //!
 //! In: targets and settings. Out: profiles to the receivers. Each kind of profile of each target has a loop of its own,
-//! so a slow or dead target delays nobody else. `target` makes URLs and labels, `scraper` is the loop, `response`
-//! judges answers.
+//! so a slow or dead target delays nobody else. `sharing` leaves out the targets of other collectors, `target` makes
+//! URLs and labels, `scraper` is the loop, `response` judges answers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,9 +11,11 @@ use std::time::{Duration, SystemTime};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::base::{BoxFuture, Shutdown};
 use crate::components::common::fanout::{Fanout, LaneMetrics};
+use crate::components::common::targets::Target;
 use crate::lang::value::Value;
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
 use crate::wire::client::HttpClient;
@@ -22,18 +24,25 @@ mod arguments;
 mod metrics;
 mod response;
 mod scraper;
+mod sharing;
+#[cfg(test)]
+mod sharing_tests;
 mod target;
 #[cfg(test)]
 mod tests;
 
 use arguments::{ScrapeArguments, Settings};
 use metrics::ScrapeMetrics;
-use scraper::{Scraper, TargetState};
+use scraper::{Scraper, Stop, TargetState};
+use sharing::Shares;
 use target::{Identity, ScrapeTarget};
 
 /// New targets are taken up at most this often, so that a discovery that changes all the time does not restart loops
 /// all the time.
 const SYNC_AT_MOST_EVERY: Duration = Duration::from_secs(5);
+
+/// Targets that move between the collectors of a cluster are taken up sooner, but not more often than this.
+const SHARE_AT_MOST_EVERY: Duration = Duration::from_secs(1);
 
 /// The component's definition.
 pub(crate) const DEFINITION: Definition<ScrapeArguments> = Definition {
@@ -52,6 +61,8 @@ struct Scrape {
     wanted: Mutex<Wanted>,
     /// Loops that run now, for debug info.
     running: Mutex<Vec<Shown>>,
+    /// Whose targets are whose, for debug info.
+    shares: Mutex<Shares>,
     changed: Notify,
 }
 
@@ -74,7 +85,7 @@ struct Shown {
 /// A running loop, with what ends it.
 struct Loop {
     generation: u64,
-    stop: Shutdown,
+    stop: Stop,
     shown: Shown,
 }
 
@@ -91,6 +102,7 @@ fn build(
         fanout: Arc::new(fanout),
         wanted: Mutex::new(wanted),
         running: Mutex::default(),
+        shares: Mutex::default(),
         changed: Notify::new(),
     }))
 }
@@ -128,7 +140,8 @@ impl Scrape {
         let mut targets: HashMap<Identity, ScrapeTarget> = HashMap::new();
         let mut refused = 0;
         let mut first_error = None;
-        for target in scrape_targets(&wanted.arguments) {
+        let (own, shares) = sharing::share(&wanted.arguments, &self.context.cluster);
+        for target in scrape_targets(&own.targets, &wanted.arguments.settings) {
             match target {
                 Ok(target) => {
                     targets.insert(target.identity(), target);
@@ -143,9 +156,13 @@ impl Scrape {
             tracing::warn!(component = %self.context.id, count = refused, error = %error, "targets cannot be scraped");
         }
         loops.retain(|identity, running| {
-            let stays = running.generation == wanted.generation && targets.contains_key(identity);
-            if !stays {
-                running.stop.cancel();
+            let is_as_wanted = running.generation == wanted.generation;
+            let stays = is_as_wanted && targets.contains_key(identity);
+            if !stays && is_as_wanted && shares.is_shared() {
+                // Whoever takes the target over begins with its next scrape.
+                running.stop.soon.cancel();
+            } else if !stays {
+                running.stop.now.cancel();
             }
             stays
         });
@@ -165,7 +182,7 @@ impl Scrape {
                     metrics: self.metrics.clone(),
                     state: shown.state.clone(),
                 };
-                let stop = shutdown.child_token();
+                let stop = Stop::by(shutdown);
                 tasks.spawn(scraper.run(stop.clone()));
                 Loop {
                     generation: wanted.generation,
@@ -175,21 +192,20 @@ impl Scrape {
             });
         }
         self.metrics.targets.set(loops.len() as i64);
+        self.metrics.targets_elsewhere.set(shares.elsewhere() as i64);
         let mut running: Vec<Shown> = loops.values().map(|running| running.shown.clone()).collect();
         running.sort_by(|left, right| left.target.url.cmp(&right.target.url));
         *self.running.lock() = running;
-        let mut message = format!("{} profiles are scraped", loops.len());
+        let mut message = format!("{} profiles are scraped", loops.len()) + &shares.note();
+        *self.shares.lock() = shares;
         let mut health = HealthState::Healthy;
         if let Some(error) = first_error {
             health = HealthState::Unhealthy;
             message += &format!(", {refused} cannot be: {error}");
         }
-        if let Some(limit) = limits.targets()
-            && wanted.arguments.targets.count() > limit
-        {
+        if let Some(limit) = limits.targets().filter(|_| own.beyond > 0) {
             health = HealthState::Unhealthy;
-            let beyond = wanted.arguments.targets.count() - limit;
-            message += &format!(", {beyond} targets are left out: max_targets is {limit}");
+            message += &format!(", {} targets are left out: max_targets is {limit}", own.beyond);
         }
         (self.context.health)(health, message);
     }
@@ -197,9 +213,15 @@ impl Scrape {
     async fn work(self: Arc<Self>, shutdown: Shutdown) -> Result<(), ComponentError> {
         let mut loops = HashMap::new();
         let mut tasks = JoinSet::new();
+        let mut shares = self.context.cluster.changes();
         loop {
             self.sync(&mut loops, &mut tasks, &shutdown);
-            let earliest = tokio::time::Instant::now() + SYNC_AT_MOST_EVERY;
+            let synced = Instant::now();
+            let mut next: Option<Instant> = None;
+            let sooner = |next: Option<Instant>, pause| {
+                let at = synced + pause;
+                Some(next.map_or(at, |next| next.min(at)))
+            };
             loop {
                 tokio::select! {
                     () = shutdown.cancelled() => {
@@ -211,26 +233,32 @@ impl Scrape {
                             return Err(ComponentError(format!("a scrape loop panicked: {error}")));
                         }
                     }
-                    () = self.changed.notified() => break,
+                    () = self.changed.notified() => next = sooner(next, SYNC_AT_MOST_EVERY),
+                    () = shares.next() => next = sooner(next, SHARE_AT_MOST_EVERY),
+                    () = sleep_until(next) => break,
                 }
-            }
-            tokio::select! {
-                () = shutdown.cancelled() => {}
-                () = tokio::time::sleep_until(earliest) => {}
             }
         }
     }
 }
 
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
 /// Every kind of every target.
-fn scrape_targets(arguments: &ScrapeArguments) -> impl Iterator<Item = Result<ScrapeTarget, target::TargetError>> {
-    let settings: &Settings = &arguments.settings;
-    let limit = settings.limits.targets().unwrap_or(usize::MAX);
-    arguments.targets.iter().take(limit).flat_map(move |discovered| {
-        let (kinds, error) = target::kinds(&discovered, settings);
+fn scrape_targets(
+    discovered: &[Target],
+    settings: &Settings,
+) -> impl Iterator<Item = Result<ScrapeTarget, target::TargetError>> {
+    discovered.iter().flat_map(move |discovered| {
+        let (kinds, error) = target::kinds(discovered, settings);
         let targets = kinds
             .into_iter()
-            .map(move |kind| ScrapeTarget::new(&discovered, kind, settings));
+            .map(move |kind| ScrapeTarget::new(discovered, kind, settings));
         targets.chain(error.map(Err))
     })
 }
@@ -277,6 +305,12 @@ impl Component<ScrapeArguments> for Scrape {
             ])
         };
         let running = self.running.lock().clone();
-        Value::object([("targets", Value::array(running.iter().map(entry)))])
+        let targets = ("targets", Value::array(running.iter().map(entry)));
+        let clustering = self.shares.lock().debug_info();
+        Value::object(
+            [targets]
+                .into_iter()
+                .chain(clustering.map(|shown| ("clustering", shown))),
+        )
     }
 }

@@ -37,6 +37,29 @@ pub(super) struct TargetState {
     pub last_error: Option<String>,
 }
 
+/// How late a scrape of a shared target may be. A collector that slept for longer may have lost the target meanwhile.
+const LATEST: Duration = Duration::from_secs(3);
+
+/// What ends a loop from outside.
+#[derive(Clone)]
+pub(super) struct Stop {
+    /// Ends it at once, and what it is doing.
+    pub now: Shutdown,
+    /// Ends it when what it is doing is done.
+    pub soon: Shutdown,
+}
+
+impl Stop {
+    /// What ends a loop when `shutdown` is cancelled or before.
+    pub(super) fn by(shutdown: &Shutdown) -> Self {
+        let now = shutdown.child_token();
+        Self {
+            soon: now.child_token(),
+            now,
+        }
+    }
+}
+
 /// The loop that scrapes one profile of one target.
 pub(super) struct Scraper {
     /// The component, for logs and live views.
@@ -58,8 +81,9 @@ pub(super) struct Scraper {
 }
 
 impl Scraper {
-    /// Scrapes at every interval until `shutdown`. The first scrape waits for the target's own offset in the interval.
-    pub(super) async fn run(self, shutdown: Shutdown) {
+    /// Scrapes at every interval until it is stopped. The first scrape waits for the target's own offset in the
+    /// interval.
+    pub(super) async fn run(self, stop: Stop) {
         let interval = self.settings.interval;
         let start = tokio::time::Instant::now() + first_wait(interval, self.target.spread(), SystemTime::now());
         let mut ticks = tokio::time::interval_at(start, interval);
@@ -67,11 +91,17 @@ impl Scraper {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut delta = Delta::new();
         loop {
-            tokio::select! {
-                () = shutdown.cancelled() => return,
-                _ = ticks.tick() => {}
+            let waits_since = tokio::time::Instant::now();
+            let due = tokio::select! {
+                // Also when the next scrape is due already.
+                biased;
+                () = stop.soon.cancelled() => return,
+                due = ticks.tick() => due,
+            };
+            if self.settings.is_clustered && waits_since < due && due.elapsed() > LATEST {
+                continue;
             }
-            match self.scrape(delta, &shutdown).await {
+            match self.scrape(delta, &stop.now).await {
                 Some(next) => delta = next,
                 None => return,
             }

@@ -1,0 +1,399 @@
+//! Collectors that share targets, as processes: while they join, leave, are killed, sleep and are cut off, each target
+//! is scraped by one of them, and moves within the time that is promised.
+//!
+//! In: five collectors, 500 targets in this process, a server in this process that takes profiles. Each profile has a
+//! number of its own, so that what arrives at the server says which collector scraped which target, and when. Datagrams
+//! between collectors pass through this process, which can cut them off. Out: a line for each event.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use alluvium::wire::proto::push::PushRequest;
+use axum::Router;
+use axum::extract::{Path as Parameter, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use axum::routing::{get, post};
+use bytes::Bytes;
+use prost::Message as _;
+use tokio::net::{TcpListener, UdpSocket};
+
+use crate::program::{Address, Program, alone, client};
+
+const COLLECTORS: usize = 5;
+const TARGETS: usize = 500;
+const INTERVAL: Duration = Duration::from_secs(2);
+/// What the documentation promises.
+const PROMISE: Duration = Duration::from_secs(15);
+/// From a scrape to its profile at the server; on a machine that is busy with other tests.
+const ON_THE_WAY: Duration = Duration::from_millis(1500);
+/// A profile without samples, before the field that tells it from others: its time.
+const PROFILE: &[u8] = &[0x0a, 4, 8, 1, 16, 2, 0x48];
+
+/// One scrape of one target.
+#[derive(Clone, Copy)]
+struct Scrape {
+    at: Instant,
+    target: usize,
+    /// Who did it; known when its profile has come to the server.
+    by: Option<usize>,
+}
+
+/// All scrapes, in order; the number of a profile is its place here.
+type Scrapes = Arc<Mutex<Vec<Scrape>>>;
+
+/// Answers a scrape with the number of the profile in it.
+async fn target(State(scrapes): State<Scrapes>, Parameter(target): Parameter<usize>) -> impl IntoResponse {
+    let mut scrapes = scrapes.lock().unwrap();
+    let number = scrapes.len() as u64;
+    scrapes.push(Scrape {
+        at: Instant::now(),
+        target,
+        by: None,
+    });
+    let mut profile = PROFILE.to_vec();
+    prost::encoding::encode_varint(number, &mut profile);
+    profile
+}
+
+/// Takes profiles and notes who sends them.
+async fn push(State(scrapes): State<Scrapes>, body: Bytes) -> impl IntoResponse {
+    let request = PushRequest::decode(body).unwrap();
+    let mut scrapes = scrapes.lock().unwrap();
+    for series in request.series {
+        let collector = series.labels.iter().find(|label| label.name == "collector").unwrap();
+        for sample in series.samples {
+            let mut number = sample.raw_profile.strip_prefix(PROFILE).unwrap();
+            let number = prost::encoding::decode_varint(&mut number).unwrap();
+            scrapes[number as usize].by = Some(collector.value.parse().unwrap());
+        }
+    }
+    ([(CONTENT_TYPE, "application/proto")], "")
+}
+
+/// Passes datagrams on to the collectors, but not across a cut.
+#[derive(Clone, Default)]
+struct Wires {
+    /// Collectors on the other side.
+    beyond: Arc<Mutex<Vec<usize>>>,
+}
+
+impl Wires {
+    /// The address that stands for collector `to`, which listens on its own of `addresses`.
+    async fn stand_for(&self, to: usize, addresses: Vec<SocketAddr>) -> SocketAddr {
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let own = socket.local_addr().unwrap();
+        let beyond = self.beyond.clone();
+        tokio::spawn(async move {
+            let mut buffer = [0; 2048];
+            loop {
+                // An error is what the system says of a collector that is away.
+                let Ok((length, from)) = socket.recv_from(&mut buffer).await else {
+                    continue;
+                };
+                let from = addresses.iter().position(|address| *address == from);
+                let is_cut = {
+                    let beyond = beyond.lock().unwrap();
+                    from.is_some_and(|from| beyond.contains(&from) != beyond.contains(&to))
+                };
+                if !is_cut {
+                    let _ = socket.send_to(&buffer[..length], addresses[to]).await;
+                }
+            }
+        });
+        own
+    }
+}
+
+struct Cluster {
+    folder: tempfile::TempDir,
+    addresses: Vec<Address>,
+    wires: Wires,
+    reached_at: Vec<SocketAddr>,
+    running: BTreeMap<usize, Program>,
+    scrapes: Scrapes,
+    report: String,
+}
+
+impl Cluster {
+    async fn new() -> Self {
+        let scrapes = Scrapes::default();
+        let routes = Router::new()
+            .route("/{target}", get(target))
+            .route("/push.v1.PusherService/Push", post(push))
+            .with_state(scrapes.clone());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let server = listener.local_addr().unwrap();
+        tokio::spawn(async move { axum::serve(listener, routes).await });
+        let addresses: Vec<Address> = (0..COLLECTORS).map(|_| Address::keep()).collect();
+        let sockets: Vec<SocketAddr> = addresses.iter().map(|address| address.parse().unwrap()).collect();
+        let wires = Wires::default();
+        let mut reached_at = Vec::new();
+        for number in 0..COLLECTORS {
+            reached_at.push(wires.stand_for(number, sockets.clone()).await);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        for number in 0..COLLECTORS {
+            let text = configuration(server, number);
+            std::fs::write(folder.path().join(format!("{number}.alloy")), text).unwrap();
+        }
+        std::fs::write(folder.path().join("secret"), "known to all five of them\n").unwrap();
+        Self {
+            folder,
+            addresses,
+            wires,
+            reached_at,
+            running: BTreeMap::new(),
+            scrapes,
+            report: String::new(),
+        }
+    }
+
+    fn start(&mut self, number: usize) {
+        let path = |name: String| self.folder.path().join(name).display().to_string();
+        let join: Vec<String> = self.reached_at.iter().map(ToString::to_string).collect();
+        let arguments = [
+            "run".to_owned(),
+            path(format!("{number}.alloy")),
+            format!("--server.http.listen-addr={}", self.addresses[number]),
+            format!("--storage.path={}", path(format!("data-{number}"))),
+            "--cluster.enabled".to_owned(),
+            "--cluster.name=test".to_owned(),
+            format!("--cluster.node-name=collector-{number}"),
+            format!("--cluster.advertise-address={}", self.reached_at[number]),
+            format!("--cluster.join-addresses={}", join.join(",")),
+            format!("--cluster.secret-file={}", path("secret".to_owned())),
+        ];
+        let log = self.folder.path().join(format!("{number}.log"));
+        self.running.insert(number, Program::alluvium(&arguments, &log));
+    }
+
+    /// Stops a process or lets it go on.
+    fn signal(&self, number: usize, signal: &str) {
+        let id = self.running[&number].id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+    }
+
+    /// What was scraped by these collectors from `begin` on, by target and in order.
+    fn by_target(&self, begin: Instant, by: &[usize]) -> Vec<Vec<Scrape>> {
+        let mut all = vec![Vec::new(); TARGETS];
+        for scrape in self.scrapes.lock().unwrap().iter() {
+            if scrape.at >= begin && scrape.by.is_some_and(|number| by.contains(&number)) {
+                all[scrape.target].push(*scrape);
+            }
+        }
+        all
+    }
+
+    /// Whether each target was scraped by one of `side`, once an interval, for the last two intervals, and each of
+    /// `side` has targets.
+    fn is_settled(&self, side: &[usize]) -> bool {
+        let end = before(Instant::now(), ON_THE_WAY);
+        let mut owners = BTreeSet::new();
+        let mut scrapes = self.by_target(before(end, 2 * INTERVAL), side);
+        let is_of_one = scrapes.iter_mut().all(|scrapes| {
+            scrapes.retain(|scrape| scrape.at < end);
+            owners.extend(scrapes.first().and_then(|scrape| scrape.by));
+            (1..=3).contains(&scrapes.len()) && scrapes.iter().all(|scrape| scrape.by == scrapes[0].by)
+        });
+        is_of_one && owners.len() == side.len()
+    }
+
+    /// Waits until each target has its one collector on each side, and says how long it took after `begin` until the
+    /// last had.
+    async fn settle(&mut self, begin: Instant, what: &str, sides: &[&[usize]]) {
+        while !sides.iter().all(|side| self.is_settled(side)) {
+            for program in self.running.values_mut() {
+                program.check();
+            }
+            if begin.elapsed() > 3 * PROMISE {
+                self.fail(what, sides, begin);
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        for side in sides {
+            let (moved, took, pause, twice) = self.measure(begin, side);
+            writeln!(
+                self.report,
+                "| {what} | {side:?} | {moved} | {:.1} s | {:.1} s | {twice} |",
+                took.as_secs_f64(),
+                pause.as_secs_f64()
+            )
+            .unwrap();
+            assert!(
+                took <= PROMISE,
+                "{what}: a target was not where it belongs for {took:?}\n{}",
+                self.report
+            );
+            assert!(
+                pause <= PROMISE + INTERVAL,
+                "{what}: a target was not scraped for {pause:?}\n{}",
+                self.report
+            );
+        }
+    }
+
+    /// Since `begin`, of one side: targets that moved; time until the last of them had its collector; longest pause
+    /// between two scrapes of a target; scrapes that came too soon after another one. What was before was on no side.
+    fn measure(&self, begin: Instant, side: &[usize]) -> (usize, Duration, Duration, usize) {
+        let (mut moved, mut took, mut pause, mut twice) = (0, Duration::ZERO, Duration::ZERO, 0);
+        let everyone: Vec<usize> = (0..COLLECTORS).collect();
+        for mut scrapes in self.by_target(before(begin, 3 * INTERVAL), &everyone) {
+            scrapes.retain(|scrape| scrape.at < begin || scrape.by.is_some_and(|by| side.contains(&by)));
+            let last = scrapes.last().unwrap();
+            let since = scrapes
+                .iter()
+                .rposition(|scrape| scrape.by != last.by)
+                .map_or(0, |at| at + 1);
+            if scrapes[since].at > begin {
+                moved += 1;
+                took = took.max(scrapes[since].at - begin);
+            }
+            for pair in scrapes.windows(2) {
+                let between = pair[1].at - pair[0].at;
+                if pair[1].at > begin {
+                    pause = pause.max(between);
+                    twice += usize::from(between < INTERVAL / 2);
+                }
+            }
+        }
+        (moved, took, pause, twice)
+    }
+
+    fn fail(&self, what: &str, sides: &[&[usize]], begin: Instant) -> ! {
+        let mut text = format!("{what}: not settled after {:?}\n{}", begin.elapsed(), self.report);
+        for side in sides {
+            let mut counts: BTreeMap<Vec<usize>, usize> = BTreeMap::new();
+            for scrapes in self.by_target(before(Instant::now(), ON_THE_WAY + 2 * INTERVAL), side) {
+                let by = scrapes.iter().filter_map(|scrape| scrape.by).collect();
+                *counts.entry(by).or_default() += 1;
+            }
+            writeln!(
+                text,
+                "{side:?}: collectors of the last scrapes, and of how many targets: {counts:?}"
+            )
+            .unwrap();
+        }
+        for (number, program) in &self.running {
+            writeln!(text, "collector {number}:\n{}", program.tail()).unwrap();
+        }
+        panic!("{text}");
+    }
+
+    async fn get(&self, number: usize, path: &str) -> String {
+        let answer = client()
+            .get(format!("http://{}{path}", self.addresses[number]))
+            .send()
+            .await;
+        answer.unwrap().text().await.unwrap()
+    }
+}
+
+fn before(at: Instant, time: Duration) -> Instant {
+    at.checked_sub(time).unwrap()
+}
+
+fn configuration(server: SocketAddr, number: usize) -> String {
+    let target = |target| format!("\t\t{{\"__address__\" = \"{server}\", \"__profile_path__\" = \"/{target}\"}},\n");
+    let targets: String = (0..TARGETS).map(target).collect();
+    let off = ["block", "memory", "mutex", "process_cpu"];
+    let off: String = off
+        .iter()
+        .map(|kind| format!("\t\tprofile.{kind} {{\n\t\t\tenabled = false\n\t\t}}\n"))
+        .collect();
+    format!(
+        "pyroscope.scrape \"all\" {{\n\ttargets = [\n{targets}\t]\n\tforward_to = [pyroscope.write.server.receiver]\n\
+         \tscrape_interval = \"{}s\"\n\tclustering {{\n\t\tenabled = true\n\t}}\n\tprofiling_config {{\n{off}\t}}\n}}\n\
+         pyroscope.write \"server\" {{\n\tendpoint {{\n\t\turl = \"http://{server}\"\n\t}}\n\texternal_labels = {{\
+         collector = \"{number}\"}}\n}}\n",
+        INTERVAL.as_secs()
+    )
+}
+
+/// Ports of TCP are kept; those of UDP with the same numbers are free, unless something else on the machine has them.
+fn has_free_ports(cluster: &Cluster) -> bool {
+    let free = |address: &Address| std::net::UdpSocket::bind(&**address).is_ok();
+    cluster.addresses.iter().all(free)
+}
+
+async fn story() {
+    let mut cluster = Cluster::new().await;
+    while !has_free_ports(&cluster) {
+        cluster = Cluster::new().await;
+    }
+    let first = |count: usize| -> Vec<usize> { (0..count).collect() };
+    let mut begin = Instant::now();
+    for number in 0..3 {
+        cluster.start(number);
+    }
+    cluster.settle(begin, "three start", &[&first(3)]).await;
+    for number in 3..COLLECTORS {
+        begin = Instant::now();
+        cluster.start(number);
+        cluster.settle(begin, "one joins", &[&first(number + 1)]).await;
+    }
+    let five = first(COLLECTORS);
+    let peers: serde_json::Value = serde_json::from_str(&cluster.get(1, "/api/v0/web/peers").await).unwrap();
+    let peers = peers.as_array().unwrap();
+    assert_eq!(peers.len(), COLLECTORS);
+    for peer in peers {
+        assert_eq!(peer["isSelf"], peer["name"] == "collector-1");
+        assert_eq!(peer["state"], "participant");
+    }
+    let metrics = cluster.get(0, "/metrics").await;
+    assert!(
+        metrics.contains("cluster_node_peers{state=\"participant\"} 5\n"),
+        "{metrics}"
+    );
+
+    begin = Instant::now();
+    assert!(cluster.running.remove(&4).unwrap().terminate().success());
+    cluster.settle(begin, "one leaves", &[&first(4)]).await;
+    begin = Instant::now();
+    cluster.start(4);
+    cluster.settle(begin, "it comes back", &[&five]).await;
+
+    // Half of them at once: of those that died nothing is heard any more.
+    begin = Instant::now();
+    for number in [0, 3] {
+        cluster.running.get_mut(&number).unwrap().kill();
+        cluster.running.remove(&number);
+    }
+    cluster.settle(begin, "two are killed", &[&[1, 2, 4]]).await;
+    begin = Instant::now();
+    for number in [0, 3] {
+        cluster.start(number);
+    }
+    cluster.settle(begin, "both come back", &[&five]).await;
+
+    begin = Instant::now();
+    cluster.signal(2, "-STOP");
+    cluster.settle(begin, "one sleeps", &[&[0, 1, 3, 4]]).await;
+    begin = Instant::now();
+    cluster.signal(2, "-CONT");
+    cluster.settle(begin, "it wakes up", &[&five]).await;
+
+    begin = Instant::now();
+    *cluster.wires.beyond.lock().unwrap() = vec![0, 1];
+    cluster.settle(begin, "two are cut off", &[&[0, 1], &[2, 3, 4]]).await;
+    begin = Instant::now();
+    cluster.wires.beyond.lock().unwrap().clear();
+    cluster.settle(begin, "the cut heals", &[&five]).await;
+
+    println!("| event | collectors | targets that moved | until all had | longest pause | too soon |");
+    println!("| --- | --- | --- | --- | --- | --- |\n{}", cluster.report);
+}
+
+#[test]
+fn each_target_is_scraped_by_one_collector_whoever_comes_or_goes() {
+    let _alone = alone();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(story());
+}

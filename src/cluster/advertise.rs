@@ -1,0 +1,136 @@
+//! The address at which others reach this member.
+//!
+//! In: what the flags say, the address that is listened on, the interfaces of the machine. Out: one address.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+
+use crate::base::interfaces;
+use crate::cluster::codec::is_possible;
+use crate::cluster::join::host_and_port;
+
+/// Interfaces by this name are all there are.
+const ALL: &str = "all";
+
+/// The address to tell others: the one that is given, the one that is listened on, that of an interface, or the one
+/// from which `toward` is reached.
+pub(super) async fn address(
+    given: &str,
+    interfaces: &str,
+    listening: SocketAddr,
+    toward: Option<SocketAddr>,
+) -> Result<SocketAddr, String> {
+    let address = if !given.is_empty() {
+        named(given, listening.port()).await?
+    } else if !listening.ip().is_unspecified() {
+        listening
+    } else {
+        let of_machine = interfaces::addresses().map_err(|error| format!("cannot list network interfaces: {error}"))?;
+        let of_way = || toward.and_then(on_the_way).filter(|ip| is_heard(ip, listening.ip()));
+        let Some(ip) = of_interfaces(interfaces, &of_machine, listening.ip()).or_else(of_way) else {
+            return Err(format!(
+                "none of the interfaces {interfaces} has an address for others: give it here, or name an interface by \
+                 --cluster.advertise-interfaces (`all` for any)"
+            ));
+        };
+        SocketAddr::new(ip, listening.port())
+    };
+    if is_possible(address) {
+        Ok(address)
+    } else {
+        Err(format!("{address} is nobody's address"))
+    }
+}
+
+async fn named(given: &str, port: u16) -> Result<SocketAddr, String> {
+    let Some((host, port)) = host_and_port(given, port) else {
+        return Err(format!("`{given}` is not HOST or HOST:PORT"));
+    };
+    let found = tokio::net::lookup_host((host, port)).await;
+    let mut found = found.map_err(|error| format!("cannot look up `{given}`: {error}"))?;
+    found.next().ok_or_else(|| format!("`{given}` has no address"))
+}
+
+/// The first address of the first of the named interfaces that has one of the family that is listened on.
+fn of_interfaces(names: &str, of_machine: &[(String, IpAddr)], listening: IpAddr) -> Option<IpAddr> {
+    let is_usable = |ip: &IpAddr| {
+        // Addresses of one link need more than an address to be reached.
+        let is_of_link = match ip {
+            IpAddr::V4(ip) => ip.is_link_local(),
+            IpAddr::V6(ip) => ip.is_unicast_link_local(),
+        };
+        !ip.is_loopback() && !is_of_link && is_heard(ip, listening)
+    };
+    names.split(',').map(str::trim).find_map(|name| {
+        let mut of_name = of_machine.iter().filter(|(other, _)| name == ALL || name == other);
+        of_name.find(|(_, ip)| is_usable(ip)).map(|(_, ip)| *ip)
+    })
+}
+
+/// Whether what is sent to an address comes in where `listening` is: a socket on [::] takes both families.
+fn is_heard(ip: &IpAddr, listening: IpAddr) -> bool {
+    ip.is_ipv4() || listening.is_ipv6()
+}
+
+/// The address from which the system would send to another.
+fn on_the_way(to: SocketAddr) -> Option<IpAddr> {
+    let any = match to {
+        SocketAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
+        SocketAddr::V6(_) => IpAddr::from(Ipv6Addr::UNSPECIFIED),
+    };
+    // Sends nothing.
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    socket.connect(to).ok()?;
+    Some(socket.local_addr().ok()?.ip())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn of(given: &str, interfaces: &str, listening: &str, toward: Option<&str>) -> Result<String, String> {
+        let toward = toward.map(|toward| toward.parse().unwrap());
+        let found = address(given, interfaces, listening.parse().unwrap(), toward).await;
+        found.map(|address| address.to_string())
+    }
+
+    #[tokio::test]
+    async fn what_is_given_goes_first_then_what_is_listened_on_then_how_others_are_reached() {
+        assert_eq!(of("10.0.0.1", "lo", "0.0.0.0:7", None).await.unwrap(), "10.0.0.1:7");
+        assert_eq!(of("10.0.0.1:8", "lo", "127.0.0.1:7", None).await.unwrap(), "10.0.0.1:8");
+        assert!(of("localhost", "", "0.0.0.0:7", None).await.unwrap().ends_with(":7"));
+        assert_eq!(of("", "lo", "127.0.0.1:7", None).await.unwrap(), "127.0.0.1:7");
+        let found = of("", "none0", "0.0.0.0:7", Some("127.0.0.1:9")).await;
+        assert_eq!(found.unwrap(), "127.0.0.1:7");
+        let error = of("", "none0", "0.0.0.0:7", None).await.unwrap_err();
+        assert!(error.contains("--cluster.advertise-interfaces"), "{error}");
+        // A machine without IPv6 has no such way.
+        if UdpSocket::bind("[::1]:0").is_ok() {
+            assert_eq!(of("", "none0", "[::]:7", Some("[::1]:9")).await.unwrap(), "[::1]:7");
+        }
+        assert!(of("", "none0", "0.0.0.0:7", Some("[::1]:9")).await.is_err());
+        for wrong in ["0.0.0.0", "10.0.0.1:0", "a b", "224.0.0.1"] {
+            assert!(of(wrong, "", "127.0.0.1:7", None).await.is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn interfaces_are_tried_in_the_order_in_which_they_are_named() {
+        let entry = |(name, ip): (&str, &str)| (name.to_owned(), ip.parse().unwrap());
+        let machine = [
+            ("lo", "127.0.0.1"),
+            ("en0", "10.0.0.2"),
+            ("eth0", "fe80::1"),
+            ("eth0", "fd00::1"),
+            ("eth0", "10.0.0.1"),
+        ];
+        let machine = machine.map(entry);
+        let first = |names: &str, listening: &str| {
+            of_interfaces(names, &machine, listening.parse().unwrap()).map(|ip| ip.to_string())
+        };
+        assert_eq!(first("eth0,en0", "0.0.0.0").as_deref(), Some("10.0.0.1"));
+        assert_eq!(first("eth0,en0", "::").as_deref(), Some("fd00::1"));
+        assert_eq!(first("eth1, en0", "0.0.0.0").as_deref(), Some("10.0.0.2"));
+        assert_eq!(first("all", "0.0.0.0").as_deref(), Some("10.0.0.2"));
+        assert_eq!(first("lo", "0.0.0.0"), None);
+    }
+}

@@ -1,0 +1,378 @@
+//! A member of the cluster at work: the socket, the clock, the lookups, and the view that components are shown.
+//!
+//! In: options, datagrams. Out: a [`Cluster`] and datagrams. One task does it all. It says that the member leaves when
+//! the program stops, so that others take over its targets at once.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom as _;
+use tokio::net::UdpSocket;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::base::Shutdown;
+use crate::base::net::{is_this_machine, listen_reason};
+use crate::cluster::advertise;
+use crate::cluster::envelope::{Envelope, LONGEST_DATAGRAM, Refused, read_secret};
+use crate::cluster::join::{self, Found, Place};
+use crate::cluster::member::{Member, check_name};
+use crate::cluster::membership::{Event, Membership};
+use crate::cluster::metrics::ClusterMetrics;
+use crate::cluster::readiness::Readiness;
+use crate::cluster::view::{Cluster, Part, View};
+use crate::telemetry::metrics::Scope;
+
+/// Components are told of changes at most this often.
+const NOTICE_AT_MOST_EVERY: Duration = Duration::from_secs(1);
+/// How long a new member looks for others before it takes itself for the first.
+const LOOK_FOR_OTHERS: Duration = Duration::from_secs(5);
+/// How long it waits for what others know once it has found one, which may be as new as itself.
+const HEAR_ALL: Duration = Duration::from_millis(500);
+/// Pauses between attempts to join while nobody was found.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// Datagrams that are taken before timers have their turn.
+const MOST_AT_ONCE: usize = 64;
+/// How often, and how far apart, others are told that this member leaves.
+const FAREWELLS: usize = 3;
+const BETWEEN_FAREWELLS: Duration = Duration::from_millis(50);
+
+/// How this program takes part in a cluster.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Options {
+    /// Name of this member, unique in the cluster.
+    pub name: String,
+    /// Name of the cluster; members of another are not heard.
+    pub cluster: String,
+    /// `HOST:PORT` of the datagrams; empty for that of the HTTP endpoints.
+    pub listen: String,
+    /// Address that others are told, with or without port; empty to find one.
+    pub advertise: String,
+    /// Interfaces whose address is taken, separated by commas.
+    pub interfaces: String,
+    /// Where members may be, separated by commas.
+    pub join: String,
+    /// How often they are looked for again; zero for never.
+    pub rejoin_interval: Duration,
+    /// How many of them are asked at once; zero for all.
+    pub most_joined: usize,
+    /// Members that must be there before this one takes its share.
+    pub wait_for_size: usize,
+    /// How long they are waited for; zero for ever.
+    pub wait_timeout: Duration,
+    /// File of the secret that members share, if they do.
+    pub secret: Option<PathBuf>,
+}
+
+/// Why this program cannot take part.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ClusterError {
+    /// A flag has a value that cannot be used.
+    #[error("--cluster.{0}: {1}")]
+    Flag(&'static str, String),
+    /// The port for datagrams cannot be opened.
+    #[error("cannot listen for members of the cluster on {0} (UDP): {1}")]
+    Listen(String, String),
+}
+
+/// A member that has its port and does not work yet.
+pub(crate) struct Agent {
+    socket: UdpSocket,
+    envelope: Envelope,
+    membership: Membership,
+    places: Vec<Place>,
+    options: Options,
+    readiness: Readiness,
+    /// Until when it looks for others before it takes a share.
+    looks_until: Option<Instant>,
+    /// When the next lookup of others begins.
+    joins_at: Option<Instant>,
+    is_looking: bool,
+    pause: Duration,
+    /// What is shown is not what is.
+    is_stale: bool,
+    noticed_at: Option<Instant>,
+    /// Somebody with another secret, or of another cluster, was mentioned in the log.
+    has_warned: bool,
+    views: watch::Sender<Arc<View>>,
+    metrics: ClusterMetrics,
+}
+
+impl Agent {
+    /// Opens the port. `http` is the address of the program's HTTP endpoints.
+    pub(crate) async fn bind(options: Options, http: SocketAddr, scope: &Scope) -> Result<Self, ClusterError> {
+        let wrong = |flag: &'static str| move |error: String| ClusterError::Flag(flag, error);
+        check_name(&options.name).map_err(wrong("node-name"))?;
+        let secret = options.secret.as_deref().map(read_secret).transpose();
+        let secret = secret.map_err(wrong("secret-file"))?;
+        let listen = match options.listen.as_str() {
+            "" => http.to_string(),
+            given => given.to_owned(),
+        };
+        let refused = |error: std::io::Error| ClusterError::Listen(listen.clone(), listen_reason(&error));
+        let socket = UdpSocket::bind(&listen).await.map_err(refused)?;
+        let listening = socket.local_addr().map_err(refused)?;
+        let places = join::places(&options.join, listening.port());
+        let places = places.map_err(|error| wrong("join-addresses")(error.to_string()))?;
+        let toward = places.iter().find_map(|place| match place {
+            Place::Address(address) => Some(*address),
+            _ => None,
+        });
+        let advertised = advertise::address(&options.advertise, &options.interfaces, listening, toward).await;
+        let advertised = advertised.map_err(wrong("advertise-address"))?;
+        tracing::info!(%listening, %advertised, name = %options.name, cluster = %options.cluster, "cluster begins");
+        if secret.is_none() && !is_this_machine(listening.ip()) {
+            tracing::warn!(
+                %listening,
+                "whoever reaches this port can join the cluster and take targets: give all members a \
+                 --cluster.secret-file"
+            );
+        }
+        let own = Member::new(options.name.as_str().into(), advertised);
+        let metrics = ClusterMetrics::new(scope);
+        metrics.least.set(options.wait_for_size as i64);
+        let view = View::new(own.clone(), Vec::new(), Part::Viewer);
+        metrics.show(&view, 0);
+        let now = Instant::now();
+        Ok(Self {
+            envelope: Envelope::new(secret.as_deref().unwrap_or_default(), &options.cluster),
+            membership: Membership::new(own, rand::make_rng::<StdRng>()),
+            looks_until: (!places.is_empty()).then_some(now + LOOK_FOR_OTHERS),
+            joins_at: (!places.is_empty()).then_some(now),
+            is_looking: false,
+            pause: FIRST_PAUSE,
+            readiness: Readiness::new(options.wait_for_size, options.wait_timeout),
+            is_stale: false,
+            noticed_at: None,
+            has_warned: false,
+            views: watch::Sender::new(Arc::new(view)),
+            socket,
+            places,
+            options,
+            metrics,
+        })
+    }
+
+    /// What components see of it.
+    pub(crate) fn cluster(&self) -> Cluster {
+        Cluster::new(self.views.subscribe())
+    }
+
+    /// Works until `shutdown`, then leaves.
+    pub(crate) async fn run(mut self, shutdown: Shutdown) {
+        let mut lookups: JoinSet<Found> = JoinSet::new();
+        loop {
+            self.show().await;
+            let next = self.next_step();
+            tokio::select! {
+                () = shutdown.cancelled() => break,
+                ready = self.socket.readable() => {
+                    if let Err(error) = ready {
+                        tracing::error!(%error, "the cluster's socket fails");
+                        tokio::time::sleep(NOTICE_AT_MOST_EVERY).await;
+                    }
+                }
+                Some(found) = lookups.join_next() => self.announce(found.unwrap_or_default()),
+                () = sleep_until(next) => {}
+            }
+            self.receive();
+            let now = Instant::now();
+            self.membership.tick(now);
+            if !self.is_looking && self.joins_at.is_some_and(|at| at <= now) {
+                self.is_looking = true;
+                lookups.spawn(join::look_up(self.places.clone()));
+            }
+            self.tell();
+            self.send();
+        }
+        self.leave().await;
+    }
+
+    /// Takes what has come, a bounded number of datagrams at a time.
+    fn receive(&mut self) {
+        let mut buffer = [0; LONGEST_DATAGRAM + 1];
+        for _ in 0..MOST_AT_ONCE {
+            match self.socket.try_recv_from(&mut buffer) {
+                Ok((length, from)) => self.take(buffer.get(..length).unwrap_or_default(), from),
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return,
+                // What the system says of a datagram that was sent before.
+                Err(error) => tracing::debug!(%error, "cannot receive from the cluster"),
+            }
+        }
+    }
+
+    fn take(&mut self, datagram: &[u8], from: SocketAddr) {
+        self.metrics.received.inc();
+        self.metrics.received_bytes.inc_by(datagram.len() as u64);
+        let opened = self.envelope.open(datagram);
+        if let Err(refused) = opened.and_then(|message| self.membership.receive(Instant::now(), message)) {
+            self.metrics.refused(refused);
+            if matches!(refused, Refused::Cluster | Refused::Secret) && !self.has_warned {
+                self.has_warned = true;
+                tracing::warn!(
+                    %from, reason = refused.name(),
+                    "who sends to the cluster's port has another --cluster.name or --cluster.secret-file; said once, \
+                     and counted"
+                );
+            }
+        }
+    }
+
+    fn send(&mut self) {
+        for (to, message) in self.membership.outgoing() {
+            let datagram = self.envelope.seal(&message);
+            match self.socket.try_send_to(&datagram, to) {
+                Ok(bytes) => {
+                    self.metrics.sent.inc();
+                    self.metrics.sent_bytes.inc_by(bytes as u64);
+                }
+                // The protocol sends again what matters.
+                Err(error) => {
+                    self.metrics.not_sent.inc();
+                    tracing::debug!(%to, %error, "cannot send to the cluster");
+                }
+            }
+        }
+    }
+
+    /// Announces this member to those that were found, and says when they are looked for again.
+    fn announce(&mut self, found: Found) {
+        self.is_looking = false;
+        for error in &found.errors {
+            tracing::warn!(%error, "cannot look up members of the cluster");
+        }
+        let own = self.membership.own().address;
+        let mut others: Vec<SocketAddr> = found.addresses.into_iter().filter(|other| *other != own).collect();
+        others.shuffle(&mut rand::rng());
+        if self.options.most_joined > 0 {
+            others.truncate(self.options.most_joined);
+        }
+        let now = Instant::now();
+        for other in others {
+            self.membership.announce(now, other);
+        }
+        self.joins_at = if self.membership.other_count() == 0 {
+            let pause = self.pause;
+            self.pause = (pause * 2).min(LONGEST_PAUSE);
+            Some(now + pause)
+        } else {
+            self.pause = FIRST_PAUSE;
+            (!self.options.rejoin_interval.is_zero()).then_some(now + self.options.rejoin_interval)
+        };
+    }
+
+    /// Logs who came and went. A member that finds itself alone looks for others at once.
+    fn tell(&mut self) {
+        for event in self.membership.events() {
+            match event {
+                Event::Joined(member) => {
+                    tracing::info!(name = %member.name, address = %member.address, "member of the cluster is there");
+                }
+                Event::Gone(member) => {
+                    tracing::info!(name = %member.name, address = %member.address, "member of the cluster is gone");
+                }
+                Event::CameBack => tracing::warn!("the cluster took this member for dead; it is back"),
+            }
+        }
+        if self.membership.has_changed() {
+            self.is_stale = true;
+            if self.membership.other_count() == 0 && !self.places.is_empty() {
+                let soon = Instant::now() + FIRST_PAUSE;
+                self.joins_at = Some(self.joins_at.map_or(soon, |at| at.min(soon)));
+            }
+        }
+    }
+
+    /// What this member does, by what it has found.
+    fn part(&mut self, now: Instant) -> Part {
+        let others = self.membership.other_count();
+        if let Some(until) = self.looks_until {
+            let until = if others > 0 { until.min(now + HEAR_ALL) } else { until };
+            self.looks_until = Some(until).filter(|until| *until > now);
+            if self.looks_until.is_none() && others == 0 {
+                tracing::warn!("no member of the cluster answers; this one begins alone and goes on looking");
+            }
+        }
+        let is_ready = self.readiness.is_ready(others + 1, now);
+        match self.looks_until {
+            None if is_ready => Part::Participant,
+            _ => Part::Viewer,
+        }
+    }
+
+    /// Shows components what is, but not more often than they are told.
+    async fn show(&mut self) {
+        let now = Instant::now();
+        let part = self.part(now);
+        self.is_stale |= self.views.borrow().part != part;
+        let is_early = self.noticed_at.is_some_and(|at| now < at + NOTICE_AT_MOST_EVERY);
+        if !self.is_stale || is_early {
+            return;
+        }
+        self.is_stale = false;
+        self.noticed_at = Some(now);
+        self.publish(part).await;
+    }
+
+    async fn publish(&mut self, part: Part) {
+        let (own, others) = (self.membership.own().clone(), self.membership.others());
+        // Milliseconds for hundreds of members.
+        let made = tokio::task::spawn_blocking(move || View::new(own, others, part)).await;
+        let Ok(view) = made else { return };
+        if !view.bears_its_name() {
+            tracing::warn!(
+                name = %view.own.name,
+                "another member has this name and started later: it gets the targets of both; give each member a \
+                 --cluster.node-name of its own"
+            );
+        }
+        // One receiver is that of the handle of components.
+        self.metrics.show(&view, self.views.receiver_count().saturating_sub(1));
+        self.views.send_replace(Arc::new(view));
+    }
+
+    /// When there is something to do, whatever comes.
+    fn next_step(&self) -> Option<Instant> {
+        let notice = self
+            .noticed_at
+            .filter(|_| self.is_stale)
+            .map(|at| at + NOTICE_AT_MOST_EVERY);
+        let steps = [
+            self.membership.next_tick(),
+            self.joins_at.filter(|_| !self.is_looking),
+            self.looks_until,
+            // Once it has ended it is of no more interest.
+            self.readiness.patience_ends().filter(|end| *end > Instant::now()),
+            notice,
+        ];
+        steps.into_iter().flatten().min()
+    }
+
+    async fn leave(&mut self) {
+        self.publish(Part::Terminating).await;
+        for round in 0..FAREWELLS {
+            if round > 0 {
+                tokio::time::sleep(BETWEEN_FAREWELLS).await;
+            }
+            self.membership.leave(Instant::now());
+            self.send();
+        }
+        tracing::info!("left the cluster");
+    }
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+#[path = "agent_tests.rs"]
+mod tests;

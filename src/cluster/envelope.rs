@@ -1,0 +1,179 @@
+//! What is around each message between members: proof that the sender has the secret, and is of our cluster.
+//!
+//! In: messages, and datagrams of anyone. Out: datagrams, and messages of those who know the secret. Without a secret
+//! the proof is a checksum that anyone can make. Nothing is encrypted: messages hold names and addresses.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use ring::hmac;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Begins every datagram; the last byte is the version of what follows.
+const MAGIC: [u8; 4] = *b"ALC\x01";
+const MAC_BYTES: usize = 32;
+/// Magic and the hash of the cluster's name, then the proof.
+const BEFORE_MAC: usize = MAGIC.len() + 8;
+const HEADER: usize = BEFORE_MAC + MAC_BYTES;
+
+/// Bytes of the longest datagram; fits in one packet of Ethernet.
+pub(super) const LONGEST_DATAGRAM: usize = 1400;
+/// Bytes of the longest message.
+pub(super) const LONGEST_MESSAGE: usize = LONGEST_DATAGRAM - HEADER;
+
+/// A secret that can be guessed is none.
+const SHORTEST_SECRET: usize = 16;
+/// A file of this many bytes is not a secret, but was named by mistake.
+const LONGEST_SECRET: usize = 4096;
+
+/// Seals and opens datagrams of one cluster.
+pub(super) struct Envelope {
+    key: hmac::Key,
+    cluster: [u8; 8],
+}
+
+/// Why a datagram was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// It is too short, too long, or of another program or version.
+    Foreign,
+    /// The name of its cluster is another.
+    Cluster,
+    /// Its sender does not have the secret.
+    Secret,
+    /// It is of a member, and no message.
+    Malformed,
+    /// It names members beyond the bound.
+    Full,
+}
+
+impl Refused {
+    /// Every reason, for metrics.
+    pub(super) const ALL: [Self; 5] = [Self::Foreign, Self::Cluster, Self::Secret, Self::Malformed, Self::Full];
+
+    /// Its name in metrics and logs.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Foreign => "foreign",
+            Self::Cluster => "cluster",
+            Self::Secret => "secret",
+            Self::Malformed => "malformed",
+            Self::Full => "full",
+        }
+    }
+}
+
+impl Envelope {
+    /// An envelope for the cluster of this name; an empty secret is none.
+    pub(super) fn new(secret: &[u8], cluster: &str) -> Self {
+        Self {
+            key: hmac::Key::new(hmac::HMAC_SHA256, secret),
+            cluster: xxh3_64(cluster.as_bytes()).to_be_bytes(),
+        }
+    }
+
+    /// The datagram of a message.
+    pub(super) fn seal(&self, message: &[u8]) -> Vec<u8> {
+        let mut datagram = Vec::with_capacity(HEADER + message.len());
+        datagram.extend(MAGIC);
+        datagram.extend(self.cluster);
+        datagram.extend(self.proof(message).as_ref());
+        datagram.extend(message);
+        datagram
+    }
+
+    /// The message of a datagram.
+    pub(super) fn open<'a>(&self, datagram: &'a [u8]) -> Result<&'a [u8], Refused> {
+        if datagram.len() > LONGEST_DATAGRAM {
+            return Err(Refused::Foreign);
+        }
+        let rest = datagram.strip_prefix(&MAGIC).ok_or(Refused::Foreign)?;
+        let (cluster, rest) = rest.split_first_chunk::<8>().ok_or(Refused::Foreign)?;
+        let (proof, message) = rest.split_first_chunk::<MAC_BYTES>().ok_or(Refused::Foreign)?;
+        if *cluster != self.cluster {
+            return Err(Refused::Cluster);
+        }
+        let proven = [&MAGIC[..], cluster, message].concat();
+        hmac::verify(&self.key, &proven, proof).map_err(|_| Refused::Secret)?;
+        Ok(message)
+    }
+
+    fn proof(&self, message: &[u8]) -> hmac::Tag {
+        let mut context = hmac::Context::with_key(&self.key);
+        context.update(&MAGIC);
+        context.update(&self.cluster);
+        context.update(message);
+        context.sign()
+    }
+}
+
+/// The secret in a file, without white space around it.
+pub(super) fn read_secret(path: &Path) -> Result<Vec<u8>, String> {
+    let mut secret = Vec::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(LONGEST_SECRET as u64 + 1).read_to_end(&mut secret))
+        .map_err(|error| error.to_string())?;
+    if secret.len() > LONGEST_SECRET {
+        return Err(format!("a secret has at most {LONGEST_SECRET} bytes"));
+    }
+    let secret = secret.trim_ascii();
+    if secret.len() < SHORTEST_SECRET {
+        return Err(format!("a secret has at least {SHORTEST_SECRET} bytes"));
+    }
+    Ok(secret.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_has_the_secret_and_is_of_the_cluster_is_heard() {
+        let envelope = Envelope::new(b"a long enough secret", "blue");
+        let sealed = envelope.seal(b"hello");
+        assert_eq!(envelope.open(&sealed), Ok(&b"hello"[..]));
+        for (other, refused) in [
+            (Envelope::new(b"", "blue"), Refused::Secret),
+            (Envelope::new(b"another long secret", "blue"), Refused::Secret),
+            (Envelope::new(b"a long enough secret", "green"), Refused::Cluster),
+        ] {
+            assert_eq!(other.open(&sealed), Err(refused));
+            assert_eq!(envelope.open(&other.seal(b"hello")), Err(refused));
+        }
+    }
+
+    #[test]
+    fn a_datagram_that_was_changed_cut_or_made_longer_is_refused() {
+        let envelope = Envelope::new(b"", "");
+        let sealed = envelope.seal(b"hello");
+        for at in 0..sealed.len() {
+            let mut changed = sealed.clone();
+            changed[at] ^= 1;
+            assert!(envelope.open(&changed).is_err(), "{at}");
+            assert!(envelope.open(&sealed[..at]).is_err(), "{at}");
+        }
+        assert_eq!(envelope.open(&[&sealed[..], b"!"].concat()), Err(Refused::Secret));
+        let longest = envelope.seal(&[7; LONGEST_MESSAGE]);
+        assert_eq!(longest.len(), LONGEST_DATAGRAM);
+        assert!(envelope.open(&longest).is_ok());
+        assert_eq!(
+            envelope.open(&envelope.seal(&[7; LONGEST_MESSAGE + 1])),
+            Err(Refused::Foreign)
+        );
+    }
+
+    #[test]
+    fn a_secret_is_read_without_the_line_end_and_must_not_be_short() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "0123456789abcdef\n").unwrap();
+        assert_eq!(read_secret(file.path()).unwrap(), b"0123456789abcdef");
+        for wrong in ["0123456789abcde\n".to_owned(), "x".repeat(LONGEST_SECRET + 1)] {
+            std::fs::write(file.path(), wrong).unwrap();
+            assert!(read_secret(file.path()).is_err());
+        }
+        // The second has no end.
+        for wrong in ["/no/such/file", "/dev/zero"] {
+            assert!(read_secret(std::path::Path::new(wrong)).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Where to find members to join: addresses and names, in the forms of Alloy's `--cluster.join-addresses`.
+//!
+//! In: a text of addresses separated by commas. Out: socket addresses, looked up each time, since names of a headless
+//! service stand for other pods every day.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use futures::future::join_all;
+
+use crate::base::dns::System;
+use crate::cluster::codec::is_possible;
+
+/// Addresses that may be given.
+const MOST_ADDRESSES: usize = 64;
+/// Addresses that a name may stand for; of more, some are left out.
+const MOST_FOUND: usize = 1024;
+/// How long a lookup may take.
+const LOOKUP: Duration = Duration::from_secs(5);
+
+/// One place where members may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// An IP address and a port.
+    Address(SocketAddr),
+    /// A name with A and AAAA records, and the port.
+    Host(String, u16),
+    /// A name as above, which may have SRV records instead.
+    HostOrService(String, u16),
+    /// A name with SRV records, which know the port.
+    Service(String),
+}
+
+/// Why a text is no list of addresses.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum PlaceError {
+    /// What is written there cannot be read.
+    #[error("`{0}` is not HOST, HOST:PORT, or a name after dns+, dnssrv+ or dnssrvnoa+")]
+    Text(String),
+    /// There are more of them than are looked up.
+    #[error("there are more than {MOST_ADDRESSES} addresses")]
+    TooMany,
+}
+
+/// What was found at places, and what could not be looked up.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub addresses: BTreeSet<SocketAddr>,
+    pub errors: Vec<String>,
+}
+
+/// Reads a list of places; `port` is that of those without one.
+pub(super) fn places(text: &str, port: u16) -> Result<Vec<Place>, PlaceError> {
+    let texts: Vec<&str> = text.split(',').map(str::trim).filter(|text| !text.is_empty()).collect();
+    if texts.len() > MOST_ADDRESSES {
+        return Err(PlaceError::TooMany);
+    }
+    texts.into_iter().map(|text| place(text, port)).collect()
+}
+
+fn place(text: &str, default_port: u16) -> Result<Place, PlaceError> {
+    let wrong = || PlaceError::Text(text.to_owned());
+    for prefix in ["dnssrv+", "dnssrvnoa+"] {
+        if let Some(rest) = text.strip_prefix(prefix) {
+            // Its records have ports.
+            let (name, _) = host_and_port(rest, default_port).ok_or_else(wrong)?;
+            return Ok(Place::Service(name));
+        }
+    }
+    let is_dns = text.starts_with("dns+");
+    let rest = text.strip_prefix("dns+").unwrap_or(text);
+    let (host, port) = host_and_port(rest, default_port).ok_or_else(wrong)?;
+    match host.parse::<IpAddr>() {
+        Ok(_) if is_dns => Err(wrong()),
+        Ok(ip) => {
+            let address = SocketAddr::new(ip, port);
+            is_possible(address)
+                .then_some(Place::Address(address))
+                .ok_or_else(wrong)
+        }
+        Err(_) if is_dns => Ok(Place::Host(host, port)),
+        Err(_) => Ok(Place::HostOrService(host, port)),
+    }
+}
+
+/// Takes a host and a port apart: `host`, `host:1`, `10.0.0.1:1`, `[::1]:1`, `::1`.
+pub(super) fn host_and_port(text: &str, default_port: u16) -> Option<(String, u16)> {
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    if let Ok(ip) = bare.unwrap_or(text).parse::<IpAddr>() {
+        return Some((ip.to_string(), default_port));
+    }
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return Some((address.ip().to_string(), address.port()));
+    }
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) => (host, port.parse().ok()?),
+        None => (text, default_port),
+    };
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let is_host = !host.is_empty() && host.len() <= 253 && host.chars().all(is_name);
+    (is_host && port != 0).then(|| (host.to_owned(), port))
+}
+
+/// Looks all places up at once.
+pub(super) async fn look_up(places: Vec<Place>) -> Found {
+    let looked_up = join_all(places.iter().map(|place| async move {
+        let found = tokio::time::timeout(LOOKUP, at(place)).await;
+        found.unwrap_or_else(|_| Err("no answer in time".to_owned()))
+    }));
+    let mut all = Found::default();
+    for (place, found) in places.iter().zip(looked_up.await) {
+        match found {
+            Ok(found) => all
+                .addresses
+                .extend(found.into_iter().filter(|address| is_possible(*address))),
+            Err(error) => all.errors.push(format!("{place}: {error}")),
+        }
+    }
+    while all.addresses.len() > MOST_FOUND {
+        all.addresses.pop_last();
+    }
+    all
+}
+
+async fn at(place: &Place) -> Result<Vec<SocketAddr>, String> {
+    match place {
+        Place::Address(address) => Ok(vec![*address]),
+        Place::Host(host, port) => hosts(host, *port).await,
+        Place::HostOrService(host, port) => match hosts(host, *port).await {
+            Ok(found) => Ok(found),
+            Err(error) => match services(host).await {
+                Ok(found) if !found.is_empty() => Ok(found),
+                _ => Err(error),
+            },
+        },
+        Place::Service(name) => {
+            let found = services(name).await?;
+            (!found.is_empty())
+                .then_some(found)
+                .ok_or_else(|| "no such records".to_owned())
+        }
+    }
+}
+
+async fn hosts(host: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
+    let found = tokio::net::lookup_host((host, port)).await;
+    found.map(Iterator::collect).map_err(|error| error.to_string())
+}
+
+/// The addresses behind the SRV records of a name.
+async fn services(name: &str) -> Result<Vec<SocketAddr>, String> {
+    let services = System::of_this_machine().read()?.services(name).await?;
+    let services = services.into_iter().take(MOST_FOUND);
+    let found = join_all(services.map(|(host, port)| async move { hosts(&host, port).await }));
+    // One that is gone already does not hide the others.
+    Ok(found.await.into_iter().flatten().flatten().collect())
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(address) => write!(out, "{address}"),
+            Self::Host(host, port) | Self::HostOrService(host, port) => write!(out, "{host}:{port}"),
+            Self::Service(name) => out.write_str(name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn all_forms_of_alloys_addresses_are_read() {
+        let host = |name: &str, port| Place::HostOrService(name.to_owned(), port);
+        let expected = vec![
+            Place::Address("10.0.0.1:7000".parse().unwrap()),
+            Place::Address("10.0.0.2:12345".parse().unwrap()),
+            Place::Address("[::1]:7000".parse().unwrap()),
+            Place::Address("[fd00::1]:12345".parse().unwrap()),
+            host("collector-0.collectors", 7000),
+            host("collectors", 12345),
+            Place::Host("collectors".to_owned(), 7000),
+            Place::Service("_cluster._udp.collectors".to_owned()),
+            Place::Service("collectors".to_owned()),
+        ];
+        let text = "10.0.0.1:7000, 10.0.0.2,[::1]:7000,[fd00::1], collector-0.collectors:7000,collectors,,\
+            dns+collectors:7000,dnssrv+_cluster._udp.collectors,dnssrvnoa+collectors:1";
+        assert_eq!(places(text, 12345), Ok(expected));
+        assert_eq!(places("", 12345), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn what_is_no_address_is_said() {
+        for text in [
+            "http://a",
+            "a:b",
+            "a:0",
+            "a:70000",
+            "a b",
+            "dns+",
+            "dns+10.0.0.1",
+            "0.0.0.0:1",
+            "224.0.0.1:1",
+        ] {
+            assert_eq!(places(text, 12345), Err(PlaceError::Text(text.to_owned())), "{text}");
+        }
+        assert_eq!(places(&"a,".repeat(MOST_ADDRESSES + 1), 1), Err(PlaceError::TooMany));
+    }
+
+    proptest! {
+        #[test]
+        fn every_address_is_read_as_it_is_written(bits in 1_u32..0xe000_0000, port in 1_u16.., other in any::<u128>()) {
+            for ip in [IpAddr::from(bits.to_be_bytes()), IpAddr::from((other >> 8 | 1 << 64).to_be_bytes())] {
+                let address = SocketAddr::new(ip, port);
+                prop_assert_eq!(places(&address.to_string(), 1), Ok(vec![Place::Address(address)]));
+                let bare = SocketAddr::new(ip, 1);
+                prop_assert_eq!(places(&ip.to_string(), 1), Ok(vec![Place::Address(bare)]));
+            }
+        }
+
+        #[test]
+        fn texts_of_anyone_do_no_harm(text in ".{0,80}") {
+            let _ = places(&text, 1);
+        }
+    }
+
+    #[tokio::test]
+    async fn names_and_addresses_are_looked_up_together_and_one_that_is_not_there_hides_no_other() {
+        let places = places("127.0.0.1:7000,localhost:7001,dns+no.such.name.invalid:1", 1).unwrap();
+        let found = look_up(places).await;
+        assert!(
+            found.addresses.contains(&"127.0.0.1:7000".parse().unwrap()),
+            "{found:?}"
+        );
+        assert!(
+            found.addresses.iter().any(|address| address.port() == 7001),
+            "{found:?}"
+        );
+        assert_eq!(found.errors.len(), 1, "{found:?}");
+    }
+}

@@ -1,0 +1,247 @@
+//! The protocol by which members find and watch each other (SWIM, by `foca`), without sockets and without a clock.
+//!
+//! In: messages, timers that are due, the wish to join or leave. Out: messages to send, who the members are, and what
+//! changed. The settings make a member that dies known to all within seconds; see `docs/adr/0013-clustering.md`.
+
+use std::collections::{BTreeMap, HashSet};
+use std::net::SocketAddr;
+use std::num::{NonZeroU8, NonZeroUsize};
+use std::time::Duration;
+
+use bytes::Buf as _;
+use foca::{Codec as _, Config, Foca, NoCustomBroadcast, Notification, PeriodicParams, Runtime, Timer};
+use rand::rngs::StdRng;
+use tokio::time::Instant;
+
+use crate::cluster::codec::Codec;
+use crate::cluster::envelope::{LONGEST_MESSAGE, Refused};
+use crate::cluster::member::Member;
+
+/// Members that are known at most, those that have gone included. Of a thousand, shares of targets are small.
+pub(super) const MOST_MEMBERS: usize = 1024;
+/// Timers at most; each member that goes has one until it is forgotten.
+const MOST_TIMERS: usize = 8 * MOST_MEMBERS;
+
+/// How often a member is asked whether it is there, and how long until others are asked to ask it.
+const PROBE_PERIOD: Duration = Duration::from_millis(600);
+const PROBE_ANSWER: Duration = Duration::from_millis(200);
+/// How long a member that did not answer has to object before it is taken for dead.
+const SUSPICION: Duration = Duration::from_secs(3);
+/// A member that has gone is remembered and asked for as long; a cut of the network that takes longer is healed by the
+/// addresses to join.
+const REMEMBER: Duration = Duration::from_hours(1);
+/// How many members learn by the sender itself that it leaves, each time it says so.
+const TOLD_OF_LEAVING: usize = 16;
+
+/// What happened to a member, for logs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    Joined(Member),
+    /// It left, or is taken for dead.
+    Gone(Member),
+    /// Others took us for dead; we came back.
+    CameBack,
+}
+
+/// A message and where it goes.
+pub(super) type Outgoing = (SocketAddr, Vec<u8>);
+
+/// What one member knows of all.
+pub(super) struct Membership {
+    foca: Foca<Member, Codec, StdRng, NoCustomBroadcast>,
+    effects: Effects,
+    /// By the time at which they are due; the number keeps those of one time apart.
+    timers: BTreeMap<(Instant, u64), Timer<Member>>,
+    timers_made: u64,
+}
+
+/// What the protocol asks for during one call.
+#[derive(Default)]
+struct Effects {
+    outgoing: Vec<Outgoing>,
+    timers: Vec<(Duration, Timer<Member>)>,
+    events: Vec<Event>,
+    has_changed: bool,
+}
+
+impl Runtime<Member> for Effects {
+    fn notify(&mut self, notification: Notification<'_, Member>) {
+        let event = match notification {
+            Notification::MemberUp(member) => Event::Joined(member.clone()),
+            Notification::MemberDown(member) => Event::Gone(member.clone()),
+            Notification::Rejoin(_) => Event::CameBack,
+            // A younger member in the place of the one that was known.
+            Notification::Rename(..) => {
+                self.has_changed = true;
+                return;
+            }
+            Notification::Active | Notification::Idle | Notification::Defunct => return,
+        };
+        self.has_changed = true;
+        self.events.push(event);
+    }
+
+    fn send_to(&mut self, to: Member, data: &[u8]) {
+        self.outgoing.push((to.address, data.to_vec()));
+    }
+
+    fn submit_after(&mut self, timer: Timer<Member>, after: Duration) {
+        self.timers.push((after, timer));
+    }
+}
+
+impl Membership {
+    /// A member that knows nobody yet.
+    pub(super) fn new(own: Member, random: StdRng) -> Self {
+        let codec = Codec { own: own.address };
+        Self {
+            foca: Foca::new(own, settings(), random, codec),
+            effects: Effects::default(),
+            timers: BTreeMap::new(),
+            timers_made: 0,
+        }
+    }
+
+    /// This member, as others know it.
+    pub(super) fn own(&self) -> &Member {
+        self.foca.identity()
+    }
+
+    /// The members that are there, without this one.
+    pub(super) fn others(&self) -> Vec<Member> {
+        self.foca.iter_members().map(|entry| entry.id().clone()).collect()
+    }
+
+    /// How many members there are without this one.
+    pub(super) fn other_count(&self) -> usize {
+        self.foca.num_members()
+    }
+
+    /// Asks whoever is at an address to be let in.
+    pub(super) fn announce(&mut self, now: Instant, address: SocketAddr) {
+        let done = self.foca.announce(Member::anyone_at(address), &mut self.effects);
+        self.settle(now, done);
+    }
+
+    /// Takes in a message of a member.
+    pub(super) fn receive(&mut self, now: Instant, message: &[u8]) -> Result<(), Refused> {
+        let known = self.foca.iter_membership_state().len();
+        if known >= MOST_MEMBERS && self.names_a_stranger(message) {
+            return Err(Refused::Full);
+        }
+        let done = self.foca.handle_data(message, &mut self.effects);
+        let done = done.map_err(|error| tracing::debug!(%error, "a message of the cluster was not taken"));
+        self.schedule(now);
+        done.map_err(|()| Refused::Malformed)
+    }
+
+    /// Does what is due by now.
+    pub(super) fn tick(&mut self, now: Instant) {
+        // What becomes due by this is left for the next call.
+        let later = self.timers.split_off(&(now, u64::MAX));
+        let due = std::mem::replace(&mut self.timers, later);
+        for (_, timer) in due {
+            let done = self.foca.handle_timer(timer, &mut self.effects);
+            self.settle(now, done);
+        }
+    }
+
+    /// When `tick` has to be called next.
+    pub(super) fn next_tick(&self) -> Option<Instant> {
+        self.timers.keys().next().map(|(at, _)| *at)
+    }
+
+    /// Tells others that this member leaves. Called again it tells more of them; what comes in is not taken after it.
+    pub(super) fn leave(&mut self, now: Instant) {
+        let mut settings = settings();
+        settings.num_indirect_probes = at_least_one(TOLD_OF_LEAVING);
+        let done = self.foca.set_config(settings);
+        self.settle(now, done);
+        let done = self.foca.leave_cluster(&mut self.effects);
+        self.settle(now, done);
+    }
+
+    /// Messages to send, in order.
+    pub(super) fn outgoing(&mut self) -> Vec<Outgoing> {
+        std::mem::take(&mut self.effects.outgoing)
+    }
+
+    /// What happened since the last call.
+    pub(super) fn events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.effects.events)
+    }
+
+    /// Whether other members are there, or the same ones anew, since the last call.
+    pub(super) fn has_changed(&mut self) -> bool {
+        std::mem::take(&mut self.effects.has_changed)
+    }
+
+    fn settle(&mut self, now: Instant, done: Result<(), foca::Error>) {
+        if let Err(error) = done {
+            tracing::debug!(%error, "a step of the cluster's protocol failed");
+        }
+        self.schedule(now);
+    }
+
+    fn schedule(&mut self, now: Instant) {
+        for (after, timer) in self.effects.timers.drain(..) {
+            if self.timers.len() >= MOST_TIMERS && matches!(timer, Timer::RemoveDown(_)) {
+                // That member is remembered for longer, within the bound of members.
+                continue;
+            }
+            self.timers_made += 1;
+            self.timers.insert((now + after, self.timers_made), timer);
+        }
+    }
+
+    /// Whether a message tells of a member at an address of which nothing is known yet.
+    fn names_a_stranger(&self, mut message: &[u8]) -> bool {
+        let known: HashSet<SocketAddr> = self
+            .foca
+            .iter_membership_state()
+            .map(|entry| entry.id().address)
+            .collect();
+        let mut codec = Codec {
+            own: self.own().address,
+        };
+        let Ok(header) = codec.decode_header(&mut message) else {
+            return false;
+        };
+        let is_strange = |address: SocketAddr| address != self.own().address && !known.contains(&address);
+        let count = if message.len() < 2 { 0 } else { message.get_u16() };
+        let mut entries = (0..count).map_while(|_| codec.decode_member(&mut message).ok());
+        is_strange(header.src.address) || entries.any(|entry| is_strange(entry.id().address))
+    }
+}
+
+fn settings() -> Config {
+    let every = |frequency: Duration, members: usize| {
+        Some(PeriodicParams {
+            frequency,
+            num_members: at_least_one(members),
+        })
+    };
+    Config {
+        probe_period: PROBE_PERIOD,
+        probe_rtt: PROBE_ANSWER,
+        num_indirect_probes: at_least_one(3),
+        max_transmissions: NonZeroU8::new(10).unwrap_or(NonZeroU8::MIN),
+        suspect_to_down_after: SUSPICION,
+        remove_down_after: Some(REMEMBER),
+        max_packet_size: at_least_one(LONGEST_MESSAGE),
+        notify_down_members: true,
+        // A new member learns of some thirty others from each answer.
+        periodic_announce: every(Duration::from_secs(1), 1),
+        // Heals a cut of the network.
+        periodic_announce_to_down_members: every(Duration::from_secs(3), 2),
+        periodic_gossip: every(Duration::from_millis(200), 3),
+    }
+}
+
+fn at_least_one(number: usize) -> NonZeroUsize {
+    NonZeroUsize::new(number).unwrap_or(NonZeroUsize::MIN)
+}
+
+#[cfg(test)]
+#[path = "membership_tests.rs"]
+mod tests;

@@ -1,0 +1,197 @@
+//! What components know of the cluster: who its members are, and whose a key is.
+//!
+//! In: members as the protocol knows them. Out: a [`Cluster`] for components, which shows the [`View`] of now and tells
+//! of the next. A program that runs alone has a cluster without a view: everything is its own.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::cluster::member::Member;
+use crate::cluster::ring::Ring;
+
+/// The cluster of this program; none by default. Clones are handles of the same.
+#[derive(Clone, Default)]
+pub struct Cluster(Option<Arc<watch::Receiver<Arc<View>>>>);
+
+/// A handle by which one observer learns of changes.
+pub(crate) struct Changes(Option<watch::Receiver<Arc<View>>>);
+
+/// The cluster as this member sees it.
+#[derive(Clone, Debug)]
+pub(crate) struct View {
+    /// All members, this one included, sorted.
+    pub members: Vec<Member>,
+    /// This one, as it is among them.
+    pub own: Member,
+    /// What this one does in the cluster.
+    pub part: Part,
+    ring: Ring,
+}
+
+/// What this member does in the cluster, by Alloy's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// It has not found the others yet, or they are too few.
+    Viewer,
+    /// It has its share of the keys.
+    Participant,
+    /// It is about to leave the cluster.
+    Terminating,
+}
+
+/// Who a key belongs to, the same for all members that know of each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// The member whose view it is.
+    Own,
+    /// The member with this name.
+    Other(Arc<str>),
+    /// Nobody that this member knows, as long as it takes no part itself.
+    Unknown,
+}
+
+impl Part {
+    /// Every part, for metrics.
+    pub(crate) const ALL: [Self; 3] = [Self::Viewer, Self::Participant, Self::Terminating];
+
+    /// Its name in Alloy's metrics and API.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Viewer => "viewer",
+            Self::Participant => "participant",
+            Self::Terminating => "terminating",
+        }
+    }
+}
+
+impl View {
+    /// The view of `own`, which knows `others`. Takes milliseconds for hundreds of members.
+    pub(crate) fn new(own: Member, others: Vec<Member>, part: Part) -> Self {
+        let mut members = others;
+        members.push(own.clone());
+        members.sort_unstable();
+        Self {
+            ring: Ring::new(members.iter().map(|member| member.name.clone())),
+            members,
+            own,
+            part,
+        }
+    }
+
+    /// The owner of a key, as this member sees it.
+    pub(crate) fn owner(&self, key: u64) -> Owner {
+        match (self.part, self.ring.owner(key)) {
+            (Part::Participant, Some(name)) if *name == self.own.name && self.bears_its_name() => Owner::Own,
+            (Part::Participant, Some(name)) => Owner::Other(name.clone()),
+            _ => Owner::Unknown,
+        }
+    }
+
+    /// Whether this member takes its share.
+    pub(crate) fn is_participant(&self) -> bool {
+        self.part == Part::Participant
+    }
+
+    /// False when another member with the name of this one has started later: then that one is meant.
+    pub(crate) fn bears_its_name(&self) -> bool {
+        let namesakes = self.members.iter().filter(|member| member.name == self.own.name);
+        namesakes.max().is_none_or(|last| *last == self.own)
+    }
+}
+
+impl Cluster {
+    /// The cluster whose views come from there.
+    pub(crate) fn new(views: watch::Receiver<Arc<View>>) -> Self {
+        Self(Some(Arc::new(views)))
+    }
+
+    /// The cluster as it is now; `None` for a program that runs alone.
+    pub(crate) fn view(&self) -> Option<Arc<View>> {
+        self.0.as_ref().map(|views| views.borrow().clone())
+    }
+
+    /// What tells of the changes from now on.
+    pub(crate) fn changes(&self) -> Changes {
+        let changes = self.0.as_deref().map(|views| {
+            let mut views = views.clone();
+            views.mark_unchanged();
+            views
+        });
+        Changes(changes)
+    }
+}
+
+impl Changes {
+    /// Waits for the next change; for ever in a program that runs alone.
+    pub(crate) async fn next(&mut self) {
+        if let Some(views) = &mut self.0
+            && views.changed().await.is_ok()
+        {
+            return;
+        }
+        // The cluster has ended, and with it the program.
+        std::future::pending::<()>().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member(name: &str, started: u64) -> Member {
+        Member {
+            name: name.into(),
+            started,
+            address: ([127, 0, 0, 1], 1).into(),
+        }
+    }
+
+    #[test]
+    fn each_key_has_one_owner_whoever_is_asked() {
+        let all = [member("a", 1), member("b", 2), member("c", 3)];
+        let views = all.clone().map(|own| {
+            let others = all.iter().filter(|other| **other != own).cloned().collect();
+            View::new(own, others, Part::Participant)
+        });
+        for key in (0..1000).map(|number| u64::MAX / 1000 * number) {
+            let owners: Vec<&View> = views.iter().filter(|view| view.owner(key) == Owner::Own).collect();
+            let [owner] = owners.as_slice() else {
+                panic!("{owners:?}")
+            };
+            let others = views.iter().filter(|view| view.own != owner.own);
+            others.for_each(|view| assert_eq!(view.owner(key), Owner::Other(owner.own.name.clone())));
+        }
+    }
+
+    #[test]
+    fn who_takes_no_part_owns_nothing() {
+        for part in [Part::Viewer, Part::Terminating] {
+            assert_eq!(View::new(member("a", 1), Vec::new(), part).owner(1), Owner::Unknown);
+        }
+        assert_eq!(
+            View::new(member("a", 1), Vec::new(), Part::Participant).owner(1),
+            Owner::Own
+        );
+    }
+
+    #[test]
+    fn of_two_members_with_one_name_the_last_started_is_meant() {
+        let (old, new) = (member("a", 1), member("a", 2));
+        let of_old = View::new(old.clone(), vec![new.clone()], Part::Participant);
+        let of_new = View::new(new, vec![old], Part::Participant);
+        assert_eq!((of_old.bears_its_name(), of_new.bears_its_name()), (false, true));
+        assert_eq!(of_old.owner(1), Owner::Other("a".into()));
+        assert_eq!(of_new.owner(1), Owner::Own);
+    }
+
+    #[tokio::test]
+    async fn a_program_that_runs_alone_sees_no_cluster_and_no_change_of_it() {
+        let alone = Cluster::default();
+        assert!(alone.view().is_none());
+        let waiting = tokio::time::timeout(std::time::Duration::from_millis(20), async {
+            alone.changes().next().await;
+        });
+        assert!(waiting.await.is_err());
+    }
+}
