@@ -1,9 +1,10 @@
 //! What several components share: relabel rules, RE2 syntax, HTTP and Kubernetes client arguments,
-//! server arguments, bodies of requests, checks, the fan-out to receivers.
+//! server arguments, bodies of requests, gRPC, checks, the fan-out to receivers.
 //!
 //! Components do not import each other; what two of them need stands here.
 
 pub(crate) mod aws;
+pub(crate) mod azure_machine;
 pub(crate) mod bearer;
 pub(crate) mod checks;
 pub(crate) mod consul_catalog;
@@ -15,6 +16,8 @@ pub(crate) mod environment;
 pub(crate) mod expiring;
 pub(crate) mod fanout;
 pub(crate) mod folder_watcher;
+pub(crate) mod google;
+pub(crate) mod grpc;
 pub(crate) mod http_client;
 pub(crate) mod http_fetch;
 pub(crate) mod http_values;
@@ -29,7 +32,6 @@ pub(crate) mod outbox;
 pub(crate) mod paging;
 pub(crate) mod parts;
 pub(crate) mod polled;
-pub(crate) mod re2;
 pub(crate) mod receiver;
 pub(crate) mod relabel;
 pub(crate) mod selectors;

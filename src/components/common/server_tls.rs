@@ -4,11 +4,8 @@
 //! In: settings of the `tls` block. Out: a configuration of rustls, or the argument that is wrong. Files are read when
 //! the configuration is made, and again after they were replaced.
 
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::SystemTime;
 
-use parking_lot::Mutex;
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{CryptoProvider, SupportedKxGroup};
 use rustls::pki_types::pem::PemObject;
@@ -18,6 +15,7 @@ use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
 use rustls::{CipherSuite, DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, SignatureScheme};
 
+use crate::base::renewed::Renewed;
 use crate::lang::argument_error::ArgumentError;
 use crate::pipeline::check::settings::http::{ClientAuth, PemText, TlsSettings};
 
@@ -121,33 +119,24 @@ struct Certificates {
     certificate: PemText,
     key: PemText,
     provider: Arc<CryptoProvider>,
-    current: Mutex<(Stamp, Arc<CertifiedKey>)>,
+    renewed: Renewed<Arc<CertifiedKey>>,
 }
-
-/// Modification times of certificate and key.
-type Stamp = [Option<SystemTime>; 2];
 
 impl Certificates {
     fn read(settings: &TlsSettings, provider: Arc<CryptoProvider>) -> Result<Self, ArgumentError> {
         let (certificate, key) = (settings.certificate.clone(), settings.key.clone());
-        // The stamp is taken first, so that a file replaced in between is read again.
-        let stamp = stamp(&certificate, &key);
-        let certified = certified(&certificate, &key, &provider)?;
+        let files = [&certificate, &key].into_iter().filter_map(|pem| match pem {
+            PemText::Text(_) => None,
+            PemText::File(path) => Some(path.clone()),
+        });
+        let renewed = Renewed::read(files.collect(), || certified(&certificate, &key, &provider))?;
         Ok(Self {
             certificate,
             key,
             provider,
-            current: Mutex::new((stamp, certified)),
+            renewed,
         })
     }
-}
-
-fn stamp(certificate: &PemText, key: &PemText) -> Stamp {
-    let changed = |path: &PathBuf| std::fs::metadata(path).and_then(|data| data.modified()).ok();
-    [certificate, key].map(|pem| match pem {
-        PemText::Text(_) => None,
-        PemText::File(path) => changed(path),
-    })
 }
 
 fn certified(
@@ -175,20 +164,8 @@ impl std::fmt::Debug for Certificates {
 
 impl ResolvesServerCert for Certificates {
     fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let now = stamp(&self.certificate, &self.key);
-        let mut current = self.current.lock();
-        if current.0 != now {
-            // While only one of the two files is replaced, the old certificate stays. It is read again when the other
-            // is.
-            current.0 = now;
-            match certified(&self.certificate, &self.key, &self.provider) {
-                Ok(certified) => current.1 = certified,
-                Err(error) => {
-                    tracing::warn!(error = %error, "the changed certificate cannot be used; the last good one stays");
-                }
-            }
-        }
-        Some(current.1.clone())
+        let read = || certified(&self.certificate, &self.key, &self.provider);
+        Some(self.renewed.current(read))
     }
 }
 

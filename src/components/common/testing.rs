@@ -13,6 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use url::Url;
 
 use crate::base::{BoxFuture, Shutdown};
+use crate::cluster::Cluster;
 use crate::components::common::targets::{Target, Targets};
 use crate::lang::attribute::FromValue as _;
 use crate::lang::body::FromBody;
@@ -194,6 +195,7 @@ impl Recorder {
                 user_agent: "alluvium-test".into(),
                 live: LiveHandle::detached(id),
                 own_http: OwnHttp::default(),
+                cluster: Cluster::default(),
             },
             exports,
             health,

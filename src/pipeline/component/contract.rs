@@ -13,6 +13,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::base::{BoxFuture, Shutdown};
+use crate::cluster::Cluster;
 use crate::lang::value::Value;
 use crate::pipeline::component::live::LiveHandle;
 use crate::pipeline::component::own_http::OwnHttp;
@@ -81,6 +82,8 @@ pub struct Context {
     pub live: LiveHandle,
     /// The program's own endpoints.
     pub own_http: OwnHttp,
+    /// The collectors that share targets with this one, if there are any.
+    pub cluster: Cluster,
 }
 
 /// Passes the exports of a component to the engine.

@@ -17,6 +17,7 @@ use parking_lot::{Mutex, RwLock};
 use sha2::{Digest, Sha256};
 
 use crate::base::Shutdown;
+use crate::cluster::Cluster;
 use crate::lang::decode::Defaults;
 use crate::lang::{Diagnostic, Diagnostics, Source, Span, codes};
 use crate::pipeline::check::catalog::Catalog;
@@ -28,7 +29,7 @@ use crate::pipeline::run::engine::Engine;
 use crate::pipeline::run::load::{Loader, Refused, Swapped, Wanted};
 use crate::pipeline::run::metrics::Metrics;
 use crate::pipeline::run::names::{Common, constants};
-use crate::pipeline::run::node::{Changes, RestartPolicy, Surroundings};
+use crate::pipeline::run::node::{Changes, ContextParts, RestartPolicy};
 use crate::pipeline::run::plan::Running;
 use crate::pipeline::run::prepare::{PrepareHttp, PrepareRemote, no_listener};
 use crate::pipeline::run::stop::stop_all;
@@ -60,6 +61,8 @@ pub struct Options {
     pub on_remote: Option<PrepareRemote>,
     /// The program's own endpoints, for components that fetch from them.
     pub own_http: OwnHttp,
+    /// The collectors that share targets with this one.
+    pub cluster: Cluster,
     /// Hub of live debugging for all components.
     pub live: LiveHub,
     /// Id of the configuration itself, a prefix of the ids of its components: empty, or a name for a configuration from
@@ -82,6 +85,7 @@ impl Options {
             on_http: Arc::new(no_listener),
             on_remote: None,
             own_http: OwnHttp::default(),
+            cluster: Cluster::default(),
             live: LiveHub::default(),
             module: Arc::default(),
         }
@@ -156,7 +160,7 @@ impl Controller {
                         defaults: Defaults::default(),
                     },
                     metrics,
-                    around: Surroundings {
+                    context: ContextParts {
                         storage_path: options.storage_path,
                         metrics: options.metrics,
                         user_agent: options.user_agent,
@@ -164,6 +168,7 @@ impl Controller {
                         changes: changes.clone(),
                         names: Arc::default(),
                         own_http: options.own_http,
+                        cluster: options.cluster,
                     },
                 },
                 on_logging: options.on_logging,
@@ -349,11 +354,11 @@ impl Controller {
 
     /// The program's own endpoints, as components reach them.
     pub(crate) fn own_http(&self) -> &OwnHttp {
-        &self.inner.loader.engine.around.own_http
+        &self.inner.loader.engine.context.own_http
     }
 
     pub(crate) fn live_hub(&self) -> &LiveHub {
-        &self.inner.loader.engine.around.live
+        &self.inner.loader.engine.context.live
     }
 
     pub(crate) fn running(&self) -> Arc<Running> {

@@ -6,7 +6,7 @@ use crate::pipeline::check::catalog::Catalog;
 use crate::pipeline::component::Stability;
 use crate::pipeline::run::metrics::Metrics;
 use crate::pipeline::run::names::Common;
-use crate::pipeline::run::node::Surroundings;
+use crate::pipeline::run::node::ContextParts;
 
 /// The unchanging parts of a controller.
 pub(crate) struct Engine {
@@ -19,7 +19,7 @@ pub(crate) struct Engine {
     /// `constants`, and data shared by evaluations.
     pub(crate) common: Common,
     /// Parts of the context of every component.
-    pub(crate) around: Surroundings,
+    pub(crate) context: ContextParts,
     /// The engine's own metrics.
     pub(crate) metrics: Metrics,
 }

@@ -141,7 +141,7 @@ impl Loader {
             (self.on_logging)(&logging);
             // Only the local configuration may enable watching, not one from a server.
             if self.engine.module.is_empty() {
-                let live = &self.engine.around.live;
+                let live = &self.engine.context.live;
                 if live_debugging { live.enable() } else { live.disable() }
             }
         }

@@ -12,11 +12,12 @@ use std::time::{Duration, Instant, SystemTime};
 
 use futures::FutureExt as _;
 use parking_lot::Mutex;
-use rand::Rng;
+use rand::RngExt as _;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use crate::base::Shutdown;
+use crate::cluster::Cluster;
 use crate::lang::value::Value;
 use crate::pipeline::component::live::{LiveHandle, LiveHub};
 use crate::pipeline::component::own_http::OwnHttp;
@@ -144,7 +145,7 @@ enum Task {
 }
 
 /// The part of a component's context that is the same for all.
-pub(crate) struct Surroundings {
+pub(crate) struct ContextParts {
     /// Storage path, with a folder for each component.
     pub storage_path: std::path::PathBuf,
     /// Root scope in which all metrics are registered.
@@ -159,6 +160,8 @@ pub(crate) struct Surroundings {
     pub names: Arc<ExportNames>,
     /// The program's own endpoints.
     pub own_http: OwnHttp,
+    /// The collectors that share targets with this one.
+    pub cluster: Cluster,
 }
 
 impl Shared {
@@ -210,12 +213,12 @@ impl Node {
         metrics: Metrics,
         definition: &'static dyn AnyDefinition,
         arguments: ValidArguments,
-        around: &Surroundings,
+        parts: &ContextParts,
     ) -> Result<Self, ComponentError> {
         let shared = Arc::new(Shared {
             id: id.clone(),
-            changes: around.changes.clone(),
-            names: around.names.clone(),
+            changes: parts.changes.clone(),
+            names: parts.names.clone(),
             exports: Mutex::new(Value::Object(Arc::default())),
             health: Mutex::new(Aspects {
                 run: Health::now(HealthState::Unknown, "component created"),
@@ -233,20 +236,21 @@ impl Node {
             ("component_id", local),
         ];
         let metrics = match metrics {
-            Metrics::Shown => around.metrics.child_of(labels),
+            Metrics::Shown => parts.metrics.child_of(labels),
             Metrics::Hidden => crate::telemetry::metrics::Scope::new(),
         };
         let context = Context {
             id: id.clone(),
-            data_path: around.storage_path.join(&*id),
+            data_path: parts.storage_path.join(&*id),
             metrics,
             exports: Arc::new(move |exports| for_exports.set_exports(exports)),
             health: Arc::new(move |state, message| {
                 for_health.health.lock().reported = Some(Health::now(state, message));
             }),
-            user_agent: around.user_agent.clone(),
-            live: around.live.handle(&id),
-            own_http: around.own_http.clone(),
+            user_agent: parts.user_agent.clone(),
+            live: parts.live.handle(&id),
+            own_http: parts.own_http.clone(),
+            cluster: parts.cluster.clone(),
         };
         let component = definition.build(context, &arguments)?;
         Ok(Self {

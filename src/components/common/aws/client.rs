@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use chrono::Utc;
-use http::Method;
 use http::header::CONTENT_TYPE;
+use http::{HeaderMap, Method};
 use serde::de::DeserializeOwned;
 use tokio::sync::OnceCell;
 use url::Url;
@@ -22,6 +22,10 @@ use crate::components::common::web_api::{Answer, WebApi, built};
 use crate::pipeline::component::ComponentError;
 use crate::wire::client::ClientOptions;
 use crate::wire::sigv4::{Scope, sign};
+
+/// Host of the token service in the oldest region, and the one without a region.
+const HOME_STS: &str = "sts.us-east-1.amazonaws.com";
+const GLOBAL_STS: &str = "sts.amazonaws.com";
 
 /// A client of AWS services for one account.
 #[derive(Debug)]
@@ -157,6 +161,33 @@ impl Aws {
             self.credentials.held.forget().await;
         }
         answer
+    }
+
+    /// A signed request whose answer names the caller: whoever is given it can find out by it who has signed it. It is
+    /// not sent here. The headers are signed, too.
+    pub(crate) async fn identity_request(&self, headers: HeaderMap) -> Result<reqwest::Request, String> {
+        let region = self.region().await?;
+        let credentials = self.credentials.get(&region).await?;
+        let mut url = credentials::endpoint(&self.credentials.environment, "sts", &region)?;
+        if url.host_str() == Some(HOME_STS) {
+            // Signatures of this region hold at the host without a region, too, which is what others ask by default.
+            let _ = url.set_host(Some(GLOBAL_STS));
+        }
+        let form = format!("Action=GetCallerIdentity&Version={}", credentials::STS_VERSION);
+        let request = self.api.request(Method::POST, url).headers(headers);
+        let request = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded; charset=utf-8");
+        let mut request = built(request.body(form))?;
+        let scope = Scope {
+            service: "sts",
+            region: &region,
+        };
+        sign(&mut request, &credentials, scope, Utc::now()).map_err(|error| error.to_string())?;
+        Ok(request)
+    }
+
+    /// A part of what AWS signs of the machine that this is: `document`, `signature` or `pkcs7`.
+    pub(crate) async fn machine_identity(&self, part: &str) -> Result<String, String> {
+        self.credentials.metadata.identity(part).await
     }
 
     async fn find_region(&self) -> Result<Arc<str>, String> {

@@ -21,7 +21,7 @@ use crate::components::common::web_api::{WebApi, built};
 use crate::wire::sigv4::{Credentials, Scope, sign};
 
 /// Version of the API of the token service.
-const STS_VERSION: &str = "2011-06-15";
+pub(super) const STS_VERSION: &str = "2011-06-15";
 /// Session name of assumed roles in AWS logs, where none is configured.
 const SESSION: &str = "alluvium";
 /// Settings by which a profile obtains credentials in a way that is not supported.

@@ -63,19 +63,27 @@ impl Metadata {
 
     /// The region of the machine.
     pub(super) async fn region(&self) -> Result<Arc<str>, String> {
-        let answer = self.machine(&["placement", "region"]).await?;
+        let answer = self.machine(&["meta-data", "placement", "region"]).await?;
         Ok(String::from_utf8_lossy(&answer.body).trim().into())
+    }
+
+    /// A part of what AWS signs of the machine: `document`, `signature` or `pkcs7`.
+    pub(super) async fn identity(&self, part: &str) -> Result<String, String> {
+        let answer = self.machine(&["dynamic", "instance-identity", part]).await?;
+        Ok(String::from_utf8_lossy(&answer.body).into_owned())
     }
 
     /// The credentials of the machine's role.
     pub(super) async fn of_machine(&self) -> Result<Lasting<Credentials>, String> {
-        let roles = self.machine(&["iam", "security-credentials", ""]).await?;
+        let roles = self.machine(&["meta-data", "iam", "security-credentials", ""]).await?;
         let roles = String::from_utf8_lossy(&roles.body);
         let role = roles.lines().next().unwrap_or_default().trim();
         if role.is_empty() {
             return Err("the machine has no role".to_owned());
         }
-        let answer = self.machine(&["iam", "security-credentials", role]).await?;
+        let answer = self
+            .machine(&["meta-data", "iam", "security-credentials", role])
+            .await?;
         credentials(&answer)
     }
 
@@ -109,7 +117,7 @@ impl Metadata {
         let token = self.api.request(Method::PUT, self.api.url(["latest", "api", "token"]));
         let token = self.api.send(token.header(name, value)).await?;
         let token = secret(String::from_utf8_lossy(&token.body).trim())?;
-        let path = ["latest", "meta-data"].into_iter().chain(path.iter().copied());
+        let path = ["latest"].into_iter().chain(path.iter().copied());
         self.api
             .get(self.api.url(path), HeaderMap::from_iter([(TOKEN, token)]))
             .await

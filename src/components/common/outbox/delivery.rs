@@ -8,6 +8,7 @@ use crate::components::common::outbox::metrics::EndpointMetrics;
 use crate::components::common::outbox::settings::Settings;
 use crate::pipeline::component::live::LiveHandle;
 use crate::profile::RawProfile;
+use crate::wire::queue_report::QueueReport;
 use crate::wire::refusals::Refused;
 
 /// How the requests with a batch ended.
@@ -29,6 +30,8 @@ pub(crate) struct Sending<'a> {
     pub metrics: &'a EndpointMetrics,
     /// How the endpoint is sent to.
     pub settings: &'a Settings,
+    /// The queue of the endpoint at this moment.
+    pub report: &'a QueueReport,
     /// Longest time of a request.
     pub timeout: Duration,
 }

@@ -40,7 +40,7 @@ pub(crate) enum DropReason {
     Rejected,
     /// Its labels are not valid.
     InvalidLabels,
-    /// It could not be written to the queue.
+    /// The disk was full, and this was the oldest; or it could not be written to the queue.
     Disk,
 }
 

@@ -4,7 +4,9 @@
 //! disk only, never for an endpoint. All endpoints get every profile and are sent to independently. `queue` holds the
 //! profiles, `sender` empties it. Nothing here knows a protocol.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -14,6 +16,7 @@ use tokio::task::JoinSet;
 use url::Url;
 
 use crate::base::Shutdown;
+use crate::base::net::hostname;
 use crate::lang::value::{Number, Value};
 use crate::pipeline::component::live::{Entry, ProfileFacts};
 use crate::pipeline::component::{ComponentError, Context, HealthState};
@@ -31,6 +34,7 @@ mod settings;
 
 use gauges::QueueGauges;
 use metrics::OutboxMetrics;
+use queue::record::Encoded;
 use queue::{Queue, record};
 use sender::{EndpointState, Sender};
 
@@ -46,6 +50,8 @@ const SYNC_EVERY: Duration = Duration::from_millis(100);
 /// The endpoints of a component, with their queues.
 pub(crate) struct Outbox {
     context: Context,
+    /// Name of this machine, for servers.
+    host: Arc<str>,
     metrics: OutboxMetrics,
     gauges: QueueGauges,
     endpoints: RwLock<Vec<Endpoint>>,
@@ -85,6 +91,7 @@ impl Outbox {
         Self {
             metrics: OutboxMetrics::new(&context.metrics, names),
             gauges: QueueGauges::new(&context.metrics, names),
+            host: hostname().into(),
             context,
             endpoints: RwLock::default(),
             changed: Notify::new(),
@@ -143,6 +150,7 @@ impl Outbox {
         let weak = Arc::downgrade(self);
         Ok(Sender {
             live: self.context.live.clone(),
+            host: self.host.clone(),
             queue,
             metrics,
             delivery: plan.delivery,
@@ -336,7 +344,7 @@ fn store(endpoints: &[Endpoint], profiles: &[RawProfile]) -> Option<SinkError> {
     let mut first_error = None;
     for endpoint in endpoints {
         let sender = &endpoint.sender;
-        if let Err(error) = sender.queue.append(&encoded) {
+        if let Err(error) = append(&sender.queue, &encoded, endpoints) {
             let bytes = profiles.iter().map(|profile| profile.pprof.len() as u64).sum();
             sender.metrics.dropped(DropReason::Disk, profiles.len() as u64, bytes);
             let message = format!("cannot queue for endpoint {}: {error}", sender.settings.endpoint);
@@ -344,6 +352,37 @@ fn store(endpoints: &[Endpoint], profiles: &[RawProfile]) -> Option<SinkError> {
         }
     }
     first_error
+}
+
+/// Appends to a queue. While the disk is full the oldest that waits goes, in the queue that holds most: that of a dead
+/// endpoint must not take the room of the others.
+fn append(queue: &Queue, encoded: &Encoded, endpoints: &[Endpoint]) -> io::Result<()> {
+    loop {
+        match queue.append(encoded) {
+            Err(error) if is_want_of_room(&error) && make_room(endpoints) => {}
+            appended => return appended,
+        }
+    }
+}
+
+fn is_want_of_room(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}
+
+/// Drops the oldest of the queue that holds most, or of the next that has something to drop; false without one.
+fn make_room(endpoints: &[Endpoint]) -> bool {
+    let mut senders: Vec<&Sender> = endpoints.iter().map(|endpoint| &*endpoint.sender).collect();
+    senders.sort_by_cached_key(|sender| Reverse(sender.queue.waiting().bytes));
+    senders.into_iter().any(|sender| {
+        let Some(dropped) = sender.queue.make_room() else {
+            return false;
+        };
+        tracing::warn!(
+            component = %sender.live.id(), endpoint = %sender.settings.endpoint, profiles = dropped,
+            "the disk is full, the oldest queued profiles are dropped"
+        );
+        true
+    })
 }
 
 /// Folder of an endpoint's queue: readable, and different for different endpoints. It depends on name and URL only, so

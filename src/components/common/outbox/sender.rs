@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
-use rand::Rng as _;
+use rand::RngExt as _;
 
 use crate::base::Shutdown;
 use crate::components::common::outbox::delivery::{Deliver, Outcome, Sending};
@@ -20,6 +20,7 @@ use crate::components::common::outbox::queue::{Batch, Queue};
 use crate::components::common::outbox::settings::Settings;
 use crate::pipeline::component::live::LiveHandle;
 use crate::profile::RawProfile;
+use crate::wire::queue_report::QueueReport;
 use crate::wire::refusals::Refused;
 
 /// Failures in a row after which the endpoint counts as unhealthy.
@@ -55,6 +56,8 @@ impl EndpointState {
 pub(super) struct Sender {
     /// The component, for logs and live views.
     pub live: LiveHandle,
+    /// Name of this machine, which an endpoint is told.
+    pub host: Arc<str>,
     /// How the endpoint is sent to.
     pub settings: Settings,
     /// The queue that holds its profiles.
@@ -311,9 +314,23 @@ impl Sender {
             live: &self.live,
             metrics: &self.metrics,
             settings: &self.settings,
+            report: &self.report(profiles.len() as u64),
             timeout,
         };
         self.delivery.deliver(profiles, sending).await
+    }
+
+    /// What an endpoint is told of its queue, with a request of so many profiles.
+    fn report(&self, under_way: u64) -> QueueReport {
+        let waiting = self.queue.waiting();
+        QueueReport {
+            host: self.host.to_string(),
+            component: self.live.id().to_string(),
+            profiles: waiting.profiles.saturating_sub(under_way),
+            oldest_age: waiting.oldest_age,
+            dropped: self.metrics.totals().1,
+            failures: self.state.lock().failures,
+        }
     }
 
     /// Waits as long as the server asked for, within the configured bound.

@@ -1,9 +1,10 @@
 //! Behaviour of the rules: one case an action and a check, in the form "labels, rule, labels".
 
-use crate::components::common::relabel::{LabelMap, Rules, is_template};
+use crate::components::common::relabel::{LabelMap, Rules};
 use crate::lang::body::FromBlocks as _;
 use crate::lang::schema::{ArgumentBlock, Arguments};
 use crate::lang::value::{Number, Value};
+use crate::profile::relabel::is_template;
 
 /// A `rule` block with the schema's defaults, as the language would hand it over.
 fn rule(attributes: &[(&str, Value)]) -> ArgumentBlock {

@@ -1,11 +1,8 @@
 //! Access tokens for Azure: by a client secret, a workload identity, or the identity of the machine.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use http::{HeaderMap, HeaderName, HeaderValue};
-use url::Url;
-
+use crate::components::common::azure_machine::AzureMachine;
 use crate::components::common::bearer;
 use crate::components::common::environment::Environment;
 use crate::components::common::expiring::{Expiring, Lasting};
@@ -15,8 +12,6 @@ use crate::lang::attribute::Secret;
 use crate::pipeline::component::ComponentError;
 use crate::wire::client::ClientOptions;
 
-/// URL of the machine's metadata service, unless the environment names another.
-const MACHINE: &str = "http://169.254.169.254";
 /// Type of a client assertion: a token of another issuer that proves the client's identity.
 const ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
@@ -44,7 +39,7 @@ pub(super) struct Credentials {
     way: Way,
     cloud: Cloud,
     api: WebApi,
-    machine: WebApi,
+    machine: AzureMachine,
     environment: Environment,
     held: Expiring<Arc<str>>,
 }
@@ -56,16 +51,10 @@ impl Credentials {
         options: &ClientOptions,
         environment: Environment,
     ) -> Result<Self, ComponentError> {
-        let host = environment.get("AZURE_POD_IDENTITY_AUTHORITY_HOST");
-        let host = host.as_deref().unwrap_or(MACHINE);
-        let host = host
-            .parse()
-            .map_err(|error| ComponentError(format!("`{host}` is not a URL: {error}")))?;
-        let machine = ClientOptions::new(options.user_agent.clone());
         Ok(Self {
             way,
             api: WebApi::with_options(options, &cloud.login)?,
-            machine: WebApi::with_options(&machine, &host)?.with_timeout(Duration::from_secs(5)),
+            machine: AzureMachine::new(&options.user_agent, environment.clone())?,
             cloud,
             environment,
             held: Expiring::default(),
@@ -118,33 +107,8 @@ impl Credentials {
         self.ask(&self.tenant(tenant)?, &client, &shown).await
     }
 
-    /// A token of the machine's identity; in App Service, environment variables name another URL for it.
     async fn of_machine(&self, client: &str) -> Result<Lasting<Arc<str>>, String> {
-        let manager = self.cloud.manager.as_str();
-        let (mut url, version, (name, value)) = if let Some(endpoint) = self.environment.get("IDENTITY_ENDPOINT") {
-            let url = endpoint.parse::<Url>();
-            let url = url.map_err(|error| format!("IDENTITY_ENDPOINT is not a URL: {error}"))?;
-            let header = (
-                HeaderName::from_static("x-identity-header"),
-                self.variable("IDENTITY_HEADER")?,
-            );
-            (url, "2019-08-01", header)
-        } else {
-            let url = self.machine.url(["metadata", "identity", "oauth2", "token"]);
-            (
-                url,
-                "2018-02-01",
-                (HeaderName::from_static("metadata"), "true".to_owned()),
-            )
-        };
-        url.query_pairs_mut()
-            .append_pair("api-version", version)
-            .append_pair("resource", manager);
-        if !client.is_empty() {
-            url.query_pairs_mut().append_pair("client_id", client);
-        }
-        let value = HeaderValue::from_str(&value).map_err(|_| "IDENTITY_HEADER cannot stand in a header".to_owned())?;
-        bearer::of_answer(&self.machine.get(url, HeaderMap::from_iter([(name, value)])).await?)
+        self.machine.token(self.cloud.manager.as_str(), client).await
     }
 
     async fn ask(&self, tenant: &str, client: &str, shown: &[(&str, &str)]) -> Result<Lasting<Arc<str>>, String> {

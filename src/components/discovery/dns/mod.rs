@@ -9,12 +9,12 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use hickory_resolver::proto::rr::{Name, RData, RecordType};
 
+use crate::base::dns::{Lookups, System};
 use crate::components::common::meta_labels::{MetaLabels, host_port};
 use crate::components::common::parts::Parts;
 use crate::components::common::polled::{self, Discovery};
 use crate::components::common::server::Port;
 use crate::components::common::targets::Target;
-use crate::components::discovery::dns::resolve::{Lookups, System};
 use crate::lang::argument_error::ArgumentError;
 use crate::lang::attribute::{FromValue, Interval, choose};
 use crate::lang::body::arguments;
@@ -22,7 +22,6 @@ use crate::lang::schema::Kind;
 use crate::lang::value::Value;
 use crate::pipeline::component::{ComponentError, Context, Definition};
 
-mod resolve;
 #[cfg(test)]
 mod tests;
 

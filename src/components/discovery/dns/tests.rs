@@ -12,8 +12,8 @@ use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, UdpSocket};
 
-use super::resolve::System;
 use super::{DEFINITION, Dns, Parts};
+use crate::base::dns::System;
 use crate::components::common::polled::Discovery as _;
 use crate::components::common::testing::{Body, Server};
 use crate::lang::value::{Number, Value};

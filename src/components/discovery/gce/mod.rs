@@ -10,6 +10,7 @@ use url::Url;
 
 use crate::components::common::bearer;
 use crate::components::common::environment::Environment;
+use crate::components::common::google::Google;
 use crate::components::common::http_values::http_url;
 use crate::components::common::json_values::{list, pairs, take_list, text, texts};
 use crate::components::common::meta_labels::{MetaLabels, host_port, label_name};
@@ -22,12 +23,13 @@ use crate::lang::body::arguments;
 use crate::pipeline::component::{ComponentError, Context, Definition};
 use crate::wire::client::{ClientOptions, ProxyOptions};
 
-mod credentials;
 #[cfg(test)]
 mod tests;
 
 /// URL at which the vendor serves the API.
 const API: &str = "https://compute.googleapis.com/compute/v1/";
+/// Scope of the requests: reading only.
+const SCOPE: &str = "https://www.googleapis.com/auth/compute.readonly";
 /// Labels of an instance, each with the JSON path of its value.
 const LABELS: &[(&str, &str)] = &[
     ("instance_id", "/id"),
@@ -66,7 +68,7 @@ pub(crate) const DEFINITION: Definition<GceArguments> = polled::definition::<Gce
 
 struct Gce {
     api: WebApi,
-    credentials: credentials::Google,
+    credentials: Google,
     arguments: GceArguments,
 }
 
@@ -104,7 +106,7 @@ impl Gce {
         };
         Ok(Self {
             api: WebApi::with_options(&options, url)?,
-            credentials: credentials::Google::new(&options, environment)?,
+            credentials: Google::new(SCOPE, &options, environment)?,
             arguments: arguments.clone(),
         })
     }

@@ -6,7 +6,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 
-use crate::ebpf::{Accounts, Refusal, Refused};
+use crate::ebpf::{Accounts, Excesses, LeftOut, Refusal, Refused};
 use crate::telemetry::metrics::Scope;
 use crate::unwind::Stop;
 
@@ -37,6 +37,7 @@ pub(super) struct EbpfMetrics {
     outcomes: Family<Labels, Counter>,
     stacks: Family<Labels, Counter>,
     files_refused: Family<Labels, Counter>,
+    left_out: Family<Labels, Counter>,
 }
 
 impl EbpfMetrics {
@@ -118,6 +119,11 @@ impl EbpfMetrics {
             "Files named by processes that were not read, by reason",
             metrics.files_refused.clone(),
         );
+        scope.register(
+            "pyroscope_ebpf_left_out",
+            "Parts of files and processes that were not read or kept because of a bound, by what they are",
+            metrics.left_out.clone(),
+        );
         metrics
     }
 
@@ -133,6 +139,15 @@ impl EbpfMetrics {
         for (index, why) in Refusal::ALL.iter().enumerate() {
             self.files_refused
                 .get_or_create_owned(&vec![("reason", why.name().to_owned())])
+                .inc_by(after[index].saturating_sub(before[index]));
+        }
+    }
+
+    /// Counts what was left out between two states.
+    pub(super) fn left_out(&self, before: &Excesses, after: &Excesses) {
+        for (index, what) in LeftOut::ALL.iter().enumerate() {
+            self.left_out
+                .get_or_create_owned(&vec![("what", what.name().to_owned())])
                 .inc_by(after[index].saturating_sub(before[index]));
         }
     }

@@ -16,7 +16,8 @@ use crate::components::pyroscope::ebpf::arguments::EbpfOptions;
 use crate::components::pyroscope::ebpf::metrics::EbpfMetrics;
 use crate::components::pyroscope::ebpf::targets::Targets;
 use crate::ebpf::{
-    Accounts, Engine, NameCache, Namer, Places, ProcessInfo, Profiler, Refused, Span, Stacks, StartError, Window,
+    Accounts, Engine, Excesses, NameCache, Namer, Places, ProcessInfo, Profiler, Refused, Span, Stacks, StartError,
+    Window,
 };
 use crate::profile::labels::SERVICE_NAME;
 use crate::profile::pprof::gzip;
@@ -90,6 +91,7 @@ pub(super) fn run(
     let mut names = NameCache::new(options.profiler().budget, profiler.opener().clone());
     let mut before = Accounts::default();
     let mut refused = Refused::default();
+    let mut excesses = Excesses::default();
     let mut kept = Vec::new();
     let mut from = (Instant::now(), SystemTime::now());
     loop {
@@ -139,6 +141,9 @@ pub(super) fn run(
         let refused_now = profiler.opener().refused();
         shared.metrics.refused(&refused, &refused_now);
         refused = refused_now;
+        let excesses_now = profiler.opener().bounds.excesses();
+        shared.metrics.left_out(&excesses, &excesses_now);
+        excesses = excesses_now;
         before = accounts;
         hand_over(profiles, counts.profiled, shared, out);
         cost.note();

@@ -1,13 +1,12 @@
 //! Splits a push of push.v1 into profiles, which stay as they came.
 
 use bytes::Bytes;
-use http::HeaderMap;
 
 use crate::components::common::intake::{Intake, TakenBody};
 use crate::components::pyroscope::receive_http::ingest::with_service;
 use crate::profile::RawProfile;
 use crate::profile::upload::Upload;
-use crate::wire::connect::{self, CallHeaders, Codec, ConnectError};
+use crate::wire::connect::{self, Codec, ConnectError};
 use crate::wire::proto::push::PushRequest;
 use crate::wire::push::{PushBatch, PushOutcome};
 use crate::wire::weight;
@@ -18,22 +17,19 @@ pub(super) struct Push {
     pub profiles: Vec<RawProfile>,
     /// What the answer needs to know of all profiles of the push.
     pub outcome: PushOutcome,
-    /// The encoding of the answer.
-    pub codec: Codec,
 }
 
-/// Reads the message. The second value holds the memory of the push. JSON is decoded off the runtime's threads.
+/// Reads an unpacked message. The second value holds the memory of the push. JSON is decoded off the runtime's threads.
 pub(super) async fn read(
     intake: &Intake,
-    headers: &HeaderMap,
+    codec: Codec,
     body: TakenBody,
 ) -> Result<(Push, impl Send + use<>), ConnectError> {
-    let call = CallHeaders::read(headers)?;
-    let (bytes, held) = intake.unpack(call.compression, body).await?.split();
-    let weighed = intake.take(weight::push(call.codec, &bytes)?)?;
-    let request = match call.codec {
-        Codec::Proto => decode(call.codec, bytes)?,
-        Codec::Json => tokio::task::spawn_blocking(move || decode(call.codec, bytes))
+    let (bytes, held) = body.split();
+    let weighed = intake.take(weight::push(codec, &bytes)?)?;
+    let request = match codec {
+        Codec::Proto => decode(codec, bytes)?,
+        Codec::Json => tokio::task::spawn_blocking(move || decode(codec, bytes))
             .await
             .map_err(|error| ConnectError::new(connect::Code::Internal, format!("reading failed: {error}")))??,
     };
@@ -44,12 +40,7 @@ pub(super) async fn read(
     for profile in &mut profiles {
         profile.labels = with_service(&profile.labels);
     }
-    let push = Push {
-        profiles,
-        outcome,
-        codec: call.codec,
-    };
-    Ok((push, (held, weighed)))
+    Ok((Push { profiles, outcome }, (held, weighed)))
 }
 
 fn decode(codec: Codec, bytes: Bytes) -> Result<PushRequest, ConnectError> {

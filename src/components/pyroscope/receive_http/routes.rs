@@ -11,14 +11,17 @@ use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use bytes::Bytes;
 
 use crate::components::common::fanout::Fanout;
-use crate::components::common::intake::Intake;
+use crate::components::common::grpc;
+use crate::components::common::intake::{Intake, TakenBody};
 use crate::components::pyroscope::receive_http::ingest::IngestRequest;
 use crate::components::pyroscope::receive_http::metrics::ReceiveMetrics;
 use crate::components::pyroscope::receive_http::push;
 use crate::profile::{RawProfile, RefusedProfile, SinkError};
-use crate::wire::connect::{self, Code, ConnectError};
+use crate::wire::connect::{self, CallHeaders, Code, Codec, ConnectError};
+use crate::wire::grpc::Protocol;
 use crate::wire::proto::push::PushResponse;
 use crate::wire::push::PUSH_ROUTE;
 
@@ -56,7 +59,11 @@ async fn ingest(State(handlers): State<Arc<Handlers>>, request: Request<Body>) -
 }
 
 async fn pushed(State(handlers): State<Arc<Handlers>>, request: Request<Body>) -> Response {
-    let taken = handlers.take_push(request).await;
+    if Protocol::of(request.headers()) != Protocol::Connect {
+        let count = |status| handlers.metrics.request("push", status);
+        return grpc::serve(request, count, |request| handlers.take_grpc(request)).await;
+    }
+    let taken = handlers.take_connect(request).await;
     handlers.metrics.request("push", status_of(&taken));
     match taken {
         Ok(codec) => {
@@ -85,10 +92,24 @@ impl Handlers {
         }
     }
 
-    async fn take_push(&self, request: Request<Body>) -> Result<connect::Codec, ConnectError> {
+    async fn take_connect(&self, request: Request<Body>) -> Result<Codec, ConnectError> {
         let (parts, body) = request.into_parts();
         let body = self.intake.read(&parts.headers, body, Vec::new()).await?;
-        let (push, _held) = push::read(&self.intake, &parts.headers, body).await?;
+        let call = CallHeaders::read(&parts.headers)?;
+        let body = self.intake.unpack(call.compression, body).await?;
+        self.take_push(call.codec, body).await?;
+        Ok(call.codec)
+    }
+
+    async fn take_grpc(&self, request: Request<Body>) -> Result<Bytes, ConnectError> {
+        let (parts, body) = request.into_parts();
+        let body = grpc::read_message(&self.intake, &parts.headers, body).await?;
+        self.take_push(Codec::Proto, body).await?;
+        Ok(connect::encode(Codec::Proto, &PushResponse {}))
+    }
+
+    async fn take_push(&self, codec: Codec, body: TakenBody) -> Result<(), ConnectError> {
+        let (push, _held) = push::read(&self.intake, codec, body).await?;
         let bytes = push.profiles.iter().map(|profile| profile.pprof.len()).sum();
         self.metrics.came(push.profiles.len(), bytes);
         let errors = if push.profiles.is_empty() {
@@ -97,7 +118,7 @@ impl Handlers {
             self.forward(push.profiles).await?
         };
         push.outcome.finish(errors)?;
-        Ok(push.codec)
+        Ok(())
     }
 
     /// Hands profiles to the receivers. A client that has waited too long is asked to send again: the profile may then

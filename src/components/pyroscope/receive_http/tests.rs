@@ -4,12 +4,15 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::StatusCode;
 use parking_lot::Mutex;
 use prost::Message as _;
 
 use crate::base::BoxFuture;
+use crate::components::common::grpc::testing::{framed, post_http1, post_http2, send};
 use crate::components::common::testing::{Body, Collector, Recorder, Running, eventually, receivers};
 use crate::components::pyroscope::receive_http::DEFINITION;
 use crate::components::pyroscope::receive_http::arguments::ReceiveArguments;
@@ -17,7 +20,7 @@ use crate::lang::value::{Number, Value};
 use crate::pipeline::component::HealthState;
 use crate::profile::sink::Receiver;
 use crate::profile::upload::Upload;
-use crate::profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind};
+use crate::profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind, pprof};
 use crate::wire::client::{ClientOptions, HttpClient, Pem};
 use crate::wire::connect::{Codec, encode};
 use crate::wire::proto::push::PushRequest;
@@ -154,6 +157,94 @@ async fn a_push_in_either_form_and_compressed_becomes_profiles() {
         assert_eq!(profile.pprof, PPROF);
     }
     assert_eq!(sink.profiles().len(), 3);
+    port.running.stop().await;
+}
+
+#[tokio::test]
+async fn a_push_by_grpc_or_grpc_web_becomes_a_profile_too() {
+    let sink = Arc::new(Collector::default());
+    let port = Port::open(sink.clone()).await;
+    let url = port.url(PUSH);
+    let message = request("cpu").encode_to_vec();
+    let plain = || framed(false, &message);
+    let packed = framed(true, &pprof::gzip(&message));
+    let grpc = ("content-type", "application/grpc");
+    let (gzip, te) = (("grpc-encoding", "gzip"), ("te", "trailers"));
+    for answer in [
+        send(post_http2(&url), &[grpc], plain()).await,
+        send(post_http2(&url), &[grpc, gzip], packed).await,
+        // As connect's client for Go does at an `http:` address.
+        send(post_http1(&url), &[grpc, te], plain()).await,
+    ] {
+        assert_eq!((answer.status, &*answer.body), (200, &[0; 5][..]));
+        assert_eq!(answer.trailers["grpc-status"], "0");
+    }
+    let web = send(
+        post_http1(&url),
+        &[("content-type", "application/grpc-web+proto")],
+        plain(),
+    )
+    .await;
+    assert_eq!((web.status, &web.body[..6]), (200, &[0, 0, 0, 0, 0, 0x80][..]));
+    assert!(String::from_utf8_lossy(&web.body).contains("grpc-status:0"));
+    let kind = "application/grpc-web-text+proto";
+    let (kind, accept) = (("content-type", kind), ("accept", kind));
+    let text = send(post_http1(&url), &[kind, accept], STANDARD.encode(plain())).await;
+    assert!(text.body.starts_with(b"AAAAAAA"), "{:?}", text.body);
+    let profiles = sink.profiles();
+    assert_eq!(profiles.len(), 5);
+    for profile in profiles {
+        let expected = r#"{__name__="cpu", service_name="cpu", zone="eu"}"#;
+        assert_eq!((profile.labels.to_string().as_str(), &*profile.id), (expected, "7b1d"));
+        assert_eq!(profile.pprof, PPROF);
+    }
+    let metrics = port.recorder.context.metrics.encode();
+    assert!(
+        metrics.contains("pyroscope_receive_http_requests_total{route=\"push\",status=\"200\"} 5"),
+        "{metrics}"
+    );
+    port.running.stop().await;
+}
+
+#[tokio::test]
+async fn a_push_by_grpc_is_refused_with_the_code_that_says_why() {
+    let sink = Arc::new(Refusing(Mutex::new(SinkErrorKind::LimitExceeded)));
+    let port = Port::open(sink).await;
+    let url = port.url(PUSH);
+    let message = request("cpu").encode_to_vec();
+    let grpc = ("content-type", "application/grpc");
+    let json = ("content-type", "application/grpc+json");
+    for (answer, code, reason) in [
+        (
+            send(post_http2(&url), &[grpc], framed(false, &message)).await,
+            "8",
+            "told to",
+        ),
+        (
+            send(post_http2(&url), &[grpc], message.clone()).await,
+            "3",
+            "flags before the message",
+        ),
+        (
+            send(post_http2(&url), &[grpc], framed(true, &message)).await,
+            "3",
+            "does not say how",
+        ),
+        (
+            send(post_http2(&url), &[json], framed(false, &message)).await,
+            "3",
+            "not supported",
+        ),
+        (
+            send(post_http1(&url), &[grpc], framed(false, &message)).await,
+            "12",
+            "gRPC needs HTTP/2",
+        ),
+    ] {
+        assert_eq!((answer.status, answer.header("grpc-status")), (200, code), "{reason}");
+        assert!(answer.header("grpc-message").contains(reason), "{:?}", answer.headers);
+        assert!(answer.body.is_empty());
+    }
     port.running.stop().await;
 }
 

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use futures::StreamExt as _;
 use futures::stream;
-use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue};
 
 use crate::base::BoxFuture;
 use crate::components::common::outbox::{Deliver, Failure, FailureKind, Outcome, Sending};
@@ -19,6 +19,7 @@ use crate::profile::{RawProfile, SinkError};
 use crate::wire::call::{CallError, Caller};
 use crate::wire::client::HttpClient;
 use crate::wire::push::PushClient;
+use crate::wire::queue_report::QUEUE_HEADER;
 use crate::wire::refusals::{self, Refused};
 
 /// Concurrent requests of one batch, so that uploads and tenants do not wait for each other's round trips.
@@ -41,10 +42,13 @@ impl Deliver for Delivery {
 impl Delivery {
     /// Sends the profiles, several requests at a time.
     async fn send_all(&self, profiles: &[RawProfile], sending: Sending<'_>) -> Outcome {
-        let headers = match self.client.headers().await {
+        let mut headers = match self.client.headers().await {
             Ok(headers) => headers,
             Err(error) => return Outcome::Failed(Failure::of_endpoint(error.to_string())),
         };
+        if let Ok(report) = HeaderValue::from_str(&sending.report.to_header()) {
+            headers.insert(QUEUE_HEADER, report);
+        }
         let tenant_label = self.arguments.tenant_label.as_ref().map(|label| &*label.0);
         let mut parcels = parcel::pack(profiles, tenant_label);
         if let [_] = parcels.as_slice()

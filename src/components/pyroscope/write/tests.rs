@@ -22,6 +22,7 @@ use crate::profile::upload::Upload;
 use crate::profile::{Labels, RawProfile, SinkError, SinkErrorKind};
 use crate::wire::connect::{Code, ConnectError};
 use crate::wire::proto::push::PushRequest;
+use crate::wire::queue_report::{QUEUE_HEADER, QueueReport};
 use crate::wire::refusals::{self, Place};
 
 /// What the fake endpoint does with a request: status and body, or take it.
@@ -34,6 +35,8 @@ struct Endpoint {
     /// (labels, id) of everything taken.
     taken: Mutex<Vec<(String, String)>>,
     headers: Mutex<HeaderMap>,
+    /// What came with requests, of the queue of the component.
+    reports: Mutex<Vec<QueueReport>>,
 }
 
 impl Endpoint {
@@ -44,6 +47,7 @@ impl Endpoint {
             is_down: AtomicBool::new(false),
             taken: Mutex::default(),
             headers: Mutex::default(),
+            reports: Mutex::default(),
         });
         let router = Router::new()
             .route("/profile/push.v1.PusherService/Push", post(push))
@@ -69,6 +73,8 @@ async fn push(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap, body: B
     if endpoint.is_down.load(Ordering::Relaxed) {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
+    let report = headers[QUEUE_HEADER].to_str().ok().and_then(QueueReport::of_header);
+    endpoint.reports.lock().extend(report);
     *endpoint.headers.lock() = headers;
     let request = PushRequest::decode(body).unwrap();
     match (endpoint.verdict.lock())(&request) {
@@ -183,6 +189,17 @@ async fn a_profile_is_sent_as_connect_wants_it() {
     assert_eq!(endpoint.services(), ["__delta__=false,__name__=cpu,env=dev,s"]);
     assert_eq!(endpoint.taken.lock()[0].1.len(), 36, "a UUID is given");
     let headers = endpoint.headers.lock().clone();
+    let report = QueueReport::of_header(headers[QUEUE_HEADER].to_str().unwrap()).unwrap();
+    assert_eq!(
+        (
+            report.component.as_str(),
+            report.profiles,
+            report.failures,
+            report.dropped
+        ),
+        ("pyroscope.write.test", 0, 0, 0)
+    );
+    assert!(!report.host.is_empty());
     for (name, value) in [
         ("content-type", "application/proto"),
         ("connect-protocol-version", "1"),
@@ -248,6 +265,11 @@ async fn an_outage_loses_nothing_and_shows_in_metrics_and_health() {
     endpoint.is_down.store(false, Ordering::Relaxed);
     eventually("all profiles", || endpoint.taken.lock().len() == 200).await;
     assert_eq!(endpoint.services(), names(0..200));
+    let told = endpoint.reports.lock().clone();
+    assert!(
+        told.iter().any(|report| report.failures > 3),
+        "the endpoint is told of the failures: {told:?}"
+    );
     eventually("the health", || recorder.health().0 == HealthState::Healthy).await;
     eventually("the queue", || {
         metric(&recorder, "pyroscope_write_queue_profiles{") == 0.0

@@ -28,13 +28,13 @@ arguments! {
         /// Credentials: a role and its secret.
         approle as "auth.approle": Option<AppRole>,
         /// Credentials: the machine's identity in Amazon Web Services.
-        aws as "auth.aws": Option<Aws>,
+        aws as "auth.aws": Option<AwsLogin>,
         /// Credentials: the machine's identity in Azure.
-        azure as "auth.azure": Option<Azure>,
+        azure as "auth.azure": Option<AzureLogin>,
         /// Credentials: data for any method of login.
         custom as "auth.custom": Option<Custom>,
         /// Credentials: the machine's identity in Google Cloud.
-        gcp as "auth.gcp": Option<Gcp>,
+        gcp as "auth.gcp": Option<GcpLogin>,
         /// Credentials: a service account of Kubernetes.
         kubernetes as "auth.kubernetes": Option<Kubernetes>,
         /// Credentials: user and password of a directory.
@@ -73,7 +73,7 @@ arguments! {
 
 arguments! {
     /// The body of `auth.aws { }`.
-    pub(crate) struct Aws {
+    pub(crate) struct AwsLogin {
         /// Signature of the instance's identity: pkcs7 or identity.
         ec2_signature_type: Ec2Signature = "pkcs7",
         /// Value of the header with the server's id.
@@ -107,7 +107,7 @@ choices! {
 
 arguments! {
     /// The body of `auth.azure { }`.
-    pub(crate) struct Azure {
+    pub(crate) struct AzureLogin {
         /// Path that the method is mounted at.
         mount_path: Arc<str> = "azure",
         /// Resource that the machine's token is for.
@@ -119,7 +119,7 @@ arguments! {
 
 arguments! {
     /// The body of `auth.gcp { }`.
-    pub(crate) struct Gcp {
+    pub(crate) struct GcpLogin {
         /// Service account, for the type iam.
         iam_service_account: Option<Arc<str>>,
         /// Path that the method is mounted at.
@@ -129,7 +129,7 @@ arguments! {
         /// Which identity: gce or iam.
         identity as "type": GcpIdentity,
     }
-    check Gcp::check;
+    check GcpLogin::check;
 }
 
 choices! {
@@ -212,19 +212,9 @@ impl VaultArguments {
         }
         Ok(())
     }
-
-    /// The configured login method of a cloud, if any. None of these is supported yet.
-    pub(super) fn cloud(&self) -> Option<&'static str> {
-        let clouds = [
-            ("auth.aws", self.aws.is_some()),
-            ("auth.azure", self.azure.is_some()),
-            ("auth.gcp", self.gcp.is_some()),
-        ];
-        clouds.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
-    }
 }
 
-impl Gcp {
+impl GcpLogin {
     fn check(&self) -> Result<(), ArgumentError> {
         if self.identity == GcpIdentity::Iam && self.iam_service_account.is_none() {
             let message = "iam_service_account must not be empty";

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::components::remote::vault::arguments::{AppRole, UserPassword, VaultArguments};
 use crate::components::remote::vault::client::{Request, Vault};
+use crate::components::remote::vault::clouds::Clouds;
 
 /// How a token is obtained. Holds secrets and is therefore never printed.
 pub(super) enum Way {
@@ -32,6 +33,7 @@ pub(super) struct Login {
 pub(super) async fn way(
     arguments: &VaultArguments,
     vault: &Vault,
+    clouds: &Clouds,
     unwrapped: &mut Option<String>,
 ) -> Result<Way, String> {
     let login = |mount: &str, path: &str, body: Value| {
@@ -55,6 +57,20 @@ pub(super) async fn way(
             "login",
             json!({ "role": &*role.role, "jwt": token.trim() }),
         );
+    }
+    let failed = |name: &'static str| move |error: String| format!("{name}: {error}");
+    if let Some(aws) = &arguments.aws {
+        let body = clouds.aws(aws).await.map_err(failed("auth.aws"))?;
+        return login(&aws.mount_path, "login", body);
+    }
+    if let Some(azure) = &arguments.azure {
+        let body = clouds.azure(azure).await.map_err(failed("auth.azure"))?;
+        return login(&azure.mount_path, "login", body);
+    }
+    if let Some(gcp) = &arguments.gcp {
+        let server = arguments.server.url();
+        let body = clouds.gcp(gcp, server).await.map_err(failed("auth.gcp"))?;
+        return login(&gcp.mount_path, "login", body);
     }
     if let Some(user) = arguments.userpass.as_ref().or(arguments.ldap.as_ref()) {
         let UserPassword {

@@ -1,8 +1,8 @@
 //! `remote.vault`: a secret of HashiCorp Vault, or of a compatible server.
 //!
 //! In: where the secret is and how to log in. Out: the export `data`, whose values are secrets. `login` knows the
-//! methods, `secret` the stores, `client` the requests. A token is renewed before it expires, or replaced by a new
-//! login. When the secret cannot be read later, the last one stays.
+//! methods, `clouds` those of clouds, `secret` the stores, `client` the requests. A token is renewed before it expires,
+//! or replaced by a new login. When the secret cannot be read later, the last one stays.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use serde_json::{Value as Json, json};
 
+use crate::components::common::environment::Environment;
 use crate::components::common::source::{self, Exports, Fetch};
 use crate::lang::schema::{Attribute, Kind};
 use crate::lang::value::Value;
@@ -20,6 +21,7 @@ use crate::telemetry::metrics::Scope;
 
 mod arguments;
 mod client;
+mod clouds;
 mod login;
 mod secret;
 #[cfg(test)]
@@ -27,6 +29,7 @@ mod tests;
 
 use arguments::VaultArguments;
 use client::{Auth, Request, Vault};
+use clouds::Clouds;
 use login::Way;
 
 /// Pause after a failed attempt, when the configuration names none.
@@ -60,6 +63,7 @@ struct Remote {
     id: Arc<str>,
     arguments: VaultArguments,
     vault: Vault,
+    clouds: Clouds,
     metrics: VaultMetrics,
     session: tokio::sync::Mutex<Session>,
     /// Time to the next read; `None` when the secret cannot change.
@@ -105,14 +109,10 @@ fn build(
 ) -> Result<Arc<dyn Component<VaultArguments>>, ComponentError> {
     let metrics = VaultMetrics::new(&context.metrics);
     source::build(context, &*arguments, move |context, arguments: &VaultArguments| {
-        if let Some(cloud) = arguments.cloud() {
-            return Err(ComponentError(format!(
-                "{cloud} cannot be used yet: log in by auth.kubernetes, auth.approle or auth.custom"
-            )));
-        }
         Ok(Remote {
             id: context.id.clone(),
             vault: Vault::new(arguments, &context.user_agent)?,
+            clouds: Clouds::new(context, Environment::of_process())?,
             arguments: arguments.clone(),
             metrics: metrics.clone(),
             session: tokio::sync::Mutex::default(),
@@ -165,7 +165,7 @@ impl Remote {
             }
         }
         session.token = None;
-        let way = login::way(&self.arguments, &self.vault, &mut session.unwrapped).await?;
+        let way = login::way(&self.arguments, &self.vault, &self.clouds, &mut session.unwrapped).await?;
         session.token = Some(match way {
             Way::Token(text) => Token {
                 text,

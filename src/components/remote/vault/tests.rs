@@ -296,7 +296,6 @@ async fn short_outages_are_waited_for_and_what_cannot_be_read_fails_the_build() 
         .text("username", "u")
         .text("mount_path", "userpass")
         .with("password", Value::Secret("wrong-password".into()));
-    let machine = Body::new().text("role", "r").text("type", "gce");
     for (body, reason) in [
         (
             body(&url, "secret/app").block("auth.userpass", wrong),
@@ -305,10 +304,6 @@ async fn short_outages_are_waited_for_and_what_cannot_be_read_fails_the_build() 
         (
             token(&url, "secret/nowhere"),
             "for secret/data/nowhere: the server answered 404",
-        ),
-        (
-            body(&url, "secret/app").block("auth.gcp", machine),
-            "auth.gcp cannot be used yet",
         ),
     ] {
         let error = start(&recorder(), body).await.err().unwrap();

@@ -289,8 +289,7 @@ impl<'a> Stage<'a> {
         } else {
             Metrics::Shown
         };
-        let around = &self.engine.around;
-        let built = Node::build(id.clone(), module, metrics, definition, arguments, around);
+        let built = Node::build(id.clone(), module, metrics, definition, arguments, &self.engine.context);
         built.map(Arc::new).map_err(|error| {
             let message = format!("{id} could not be built: {error}");
             block_error(codes::BUILD_FAILED, text, message).into()

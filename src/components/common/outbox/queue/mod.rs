@@ -16,6 +16,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use crate::base::file::create_folders;
 use crate::base::segment;
 use crate::components::common::outbox::metrics::{DropReason, EndpointMetrics};
 use crate::profile::RawProfile;
@@ -73,7 +74,7 @@ pub(super) struct Queue {
 impl Queue {
     /// Opens the queue in `folder`, which is made if it does not exist, and restores what waits in it.
     pub(super) fn open(folder: &Path, limits: Limits, metrics: EndpointMetrics) -> io::Result<Self> {
-        fs::create_dir_all(folder)?;
+        create_folders(folder)?;
         let lock = lock(&folder.join("lock"))?;
         let saved = Cursor::load(folder);
         let mut state = State::new(limits, saved);
@@ -85,6 +86,8 @@ impl Queue {
             }
             state.restore(number, &path, &metrics)?;
         }
+        // Nor may the name of its last segment be.
+        File::open(folder)?.sync_all()?;
         let queue = Self {
             folder: folder.to_owned(),
             metrics,
@@ -126,7 +129,9 @@ impl Queue {
         let is_sync_due = state.unsynced >= UNSYNCED_BYTES;
         drop(state);
         if is_sync_due {
-            self.sync()?;
+            // The profiles are in the queue whatever comes of it. A failed sync is due again, and whoever syncs then
+            // says so.
+            let _ = self.sync();
         }
         self.arrived.notify_one();
         self.written.notify_one();
@@ -192,6 +197,22 @@ impl Queue {
             // Not fatal: after a restart these profiles are sent once more.
             tracing::warn!(folder = %self.folder.display(), error = %error, "cannot save the place in the queue");
         }
+    }
+
+    /// Gives room on the disk back: the oldest segment of which nothing is being sent and that is not written to goes
+    /// with its profiles, which are counted. Returns how many they were; `None` when there is no such segment. Blocks
+    /// on the disk.
+    pub(super) fn make_room(&self) -> Option<u64> {
+        let mut state = self.state.lock();
+        let number = state.oldest_at_rest()?;
+        fs::remove_file(segment_path(&self.folder, number)).ok()?;
+        let dropped = state.drop_segment(number);
+        for entry in &dropped {
+            self.metrics.dropped(DropReason::Disk, 1, u64::from(entry.length));
+        }
+        // If this fails, for want of room, a restart finds no segment there and goes on with the next.
+        let _ = self.save(&mut state);
+        Some(dropped.len() as u64)
     }
 
     /// Drops and counts profiles that are too old.

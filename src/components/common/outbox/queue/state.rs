@@ -127,9 +127,12 @@ impl State {
         if waiting == 0 {
             return fs::remove_file(path);
         }
+        let file = File::open(path)?;
+        // A process that was killed may have left writes that were never synced, and nobody else will sync them.
+        file.sync_data()?;
         self.segments.push_back(Segment {
             number,
-            file: Arc::new(File::open(path)?),
+            file: Arc::new(file),
             bytes: contents.valid_bytes,
             waiting,
         });
@@ -152,8 +155,10 @@ impl State {
                 self.unsynced = 0;
             }
             let number = self.next_segment;
-            let file = segment::create(&segment_path(folder, number))?;
-            File::open(folder)?.sync_all()?;
+            let path = segment_path(folder, number);
+            let created = segment::create(&path).and_then(|file| File::open(folder)?.sync_all().map(|()| file));
+            // A file without its start, as a full disk leaves it, would be in the way of the next attempt.
+            let file = created.inspect_err(|_| drop(fs::remove_file(&path)))?;
             self.next_segment += 1;
             self.is_writing = true;
             self.segments.push_back(Segment {
@@ -197,6 +202,25 @@ impl State {
         if let Some(segment) = self.segments.iter_mut().find(|segment| segment.number == entry.segment) {
             segment.waiting -= 1;
         }
+    }
+
+    /// Number of the oldest segment of which nothing is being sent and that is not written to.
+    pub(super) fn oldest_at_rest(&self) -> Option<u64> {
+        let sent = self.in_flight.checked_sub(1).and_then(|last| self.entries.get(last));
+        let sent = sent.map(|entry| entry.segment);
+        let written = self.is_writing.then(|| self.next_segment - 1);
+        let mut numbers = self.segments.iter().map(|segment| segment.number);
+        numbers.find(|number| sent.is_none_or(|sent| *number > sent) && Some(*number) != written)
+    }
+
+    /// Forgets a segment, and returns what waited in it.
+    pub(super) fn drop_segment(&mut self, number: u64) -> Vec<Entry> {
+        let (dropped, kept): (Vec<Entry>, Vec<Entry>) =
+            self.entries.drain(..).partition(|entry| entry.segment == number);
+        self.entries = kept.into();
+        self.bytes -= dropped.iter().map(|entry| u64::from(entry.length)).sum::<u64>();
+        self.segments.retain(|segment| segment.number != number);
+        dropped
     }
 
     pub(super) fn file_of(&self, number: u64) -> Option<Arc<File>> {

@@ -145,6 +145,36 @@ fn the_oldest_go_when_the_queue_is_full_and_are_counted() {
 }
 
 #[test]
+fn room_is_made_by_the_oldest_that_is_neither_sent_nor_written_now() {
+    let folder = tempfile::tempdir().unwrap();
+    let metrics = metrics();
+    let queue = Queue::open(folder.path(), LIMITS, metrics.clone()).unwrap();
+    append(&queue, 0..40, SEGMENT_BYTES as usize / 8);
+    let under_way = queue.take(u64::MAX, 2);
+    let before = queue.waiting();
+    let mut dropped = 0;
+    while let Some(profiles) = queue.make_room() {
+        dropped += profiles;
+    }
+    let after = queue.waiting();
+    assert_eq!(
+        (before.profiles - after.profiles, metrics.totals().1),
+        (dropped, dropped)
+    );
+    assert!(
+        dropped >= 24 && before.bytes - after.bytes > 3 * SEGMENT_BYTES,
+        "{after:?}"
+    );
+    queue.finish(&under_way.ids);
+    drop(queue);
+    // A restart finds neither what was sent nor what was dropped.
+    let left = drain(&open(folder.path()));
+    assert_eq!(left.len() as u64, 38 - dropped);
+    assert_eq!((left[0], left.last()), (2, Some(&39)));
+    assert!(left.is_sorted());
+}
+
+#[test]
 fn what_is_too_old_goes() {
     let folder = tempfile::tempdir().unwrap();
     let metrics = metrics();

@@ -8,18 +8,18 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
-use axum::http::{HeaderValue, StatusCode, Version};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use bytes::Bytes;
 
-use crate::admin::grpc;
+use crate::admin;
 use crate::components::common::fanout::Fanout;
+use crate::components::common::grpc;
 use crate::components::common::intake::{Intake, TakenBody};
 use crate::components::otelcol::receiver::otlp::metrics::ReceiverMetrics;
 use crate::profile::{RawProfile, RefusedProfile, pprof};
-use crate::wire::connect::{self, CallHeaders, Code, Codec, Compression, ConnectError};
-use crate::wire::grpc::{PREFIX_BYTES, Prefix, call_headers};
+use crate::wire::connect::{self, CallHeaders, Code, Codec, ConnectError};
 use crate::wire::grpc_status;
 use crate::wire::otlp::{self, EXPORT_ROUTE, ExportBatch, ExportOutcome, HTTP_ROUTE};
 use crate::wire::proto::otlp::{ExportProfilesServiceRequest, ExportProfilesServiceResponse};
@@ -57,7 +57,7 @@ pub(super) fn grpc_router(handlers: Handlers) -> Router {
 async fn unknown_call(request: Request<Body>) -> Response {
     let path = request.uri().path().trim_start_matches('/');
     let message = format!("`{path}` is not implemented: only profiles are taken here");
-    grpc::failure(Code::Unimplemented.grpc_number(), &message, &[])
+    admin::grpc::failure(Code::Unimplemented.grpc_number(), &message, &[])
 }
 
 async fn by_http(State(handlers): State<Arc<Handlers>>, request: Request<Body>) -> Response {
@@ -78,30 +78,8 @@ async fn by_http(State(handlers): State<Arc<Handlers>>, request: Request<Body>) 
 }
 
 async fn by_grpc(State(handlers): State<Arc<Handlers>>, request: Request<Body>) -> Response {
-    let (status, response) = match handlers.take_grpc(request).await {
-        Ok(answer) => (200, framed(&connect::encode(Codec::Proto, &answer))),
-        Err(error) => {
-            tracing::debug!(status = error.status, error = %error, "profiles refused");
-            let details = if error.details.is_empty() {
-                Bytes::new()
-            } else {
-                grpc_status::encode(&error)
-            };
-            let code = error.code.grpc_number();
-            (error.status, grpc::failure(code, &error.message, &details))
-        }
-    };
-    handlers.metrics.request("grpc", status);
-    response
-}
-
-/// A message with the bytes that stand before it.
-fn framed(message: &[u8]) -> Response {
-    let prefix = Prefix {
-        is_compressed: false,
-        length: message.len() as u32,
-    };
-    grpc::success([&prefix.to_bytes(), message].concat().into(), None)
+    let count = |status| handlers.metrics.request("grpc", status);
+    grpc::serve(request, count, |request| handlers.take_grpc(request)).await
 }
 
 fn refusal(codec: Codec, error: &ConnectError) -> Response {
@@ -128,25 +106,11 @@ impl Handlers {
         self.take(call.codec, body).await
     }
 
-    async fn take_grpc(&self, request: Request<Body>) -> Result<ExportProfilesServiceResponse, ConnectError> {
-        if request.version() != Version::HTTP_2 {
-            return Err(ConnectError::new(Code::Unimplemented, "gRPC needs HTTP/2"));
-        }
+    async fn take_grpc(&self, request: Request<Body>) -> Result<Bytes, ConnectError> {
         let (parts, body) = request.into_parts();
-        let call = call_headers(&parts.headers)?;
-        let mut body = self.intake.read(&parts.headers, body, Vec::new()).await?;
-        let prefix = prefix_of(&body.bytes)?;
-        body.bytes = body.bytes.split_off(PREFIX_BYTES);
-        let compression = match call.compression {
-            _ if !prefix.is_compressed => Compression::Identity,
-            Compression::Identity => {
-                let message = "the message is compressed, and the header grpc-encoding does not say how";
-                return Err(ConnectError::invalid(message));
-            }
-            named => named,
-        };
-        let body = self.intake.unpack(compression, body).await?;
-        self.take(call.codec, body).await
+        let body = grpc::read_message(&self.intake, &parts.headers, body).await?;
+        let answer = self.take(Codec::Proto, body).await?;
+        Ok(connect::encode(Codec::Proto, &answer))
     }
 
     /// Makes profiles of a request and hands them to the receivers.
@@ -177,22 +141,6 @@ impl Handlers {
             ConnectError::new(Code::Unavailable, message)
         })
     }
-}
-
-/// The bytes before the one message of a body.
-fn prefix_of(body: &[u8]) -> Result<Prefix, ConnectError> {
-    let (prefix, message) = body
-        .split_first_chunk()
-        .ok_or_else(|| ConnectError::invalid("the body ends before its message"))?;
-    let prefix = Prefix::read(*prefix)?;
-    if prefix.length as usize != message.len() {
-        return Err(ConnectError::invalid(format!(
-            "the message has {} bytes, and {} are announced",
-            message.len(),
-            prefix.length
-        )));
-    }
-    Ok(prefix)
 }
 
 /// Reads a request; its profiles become pprof, compressed.

@@ -3,13 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::HeaderMap;
-use http_body_util::BodyExt as _;
 use parking_lot::Mutex;
 use prost::Message as _;
 
 use crate::base::BoxFuture;
+use crate::components::common::grpc::testing::{Answer, framed, post_http1, post_http2, send};
 use crate::components::common::testing::{Body, Collector, Recorder, Running, eventually, receivers};
 use crate::components::otelcol::receiver::otlp::DEFINITION;
 use crate::components::otelcol::receiver::otlp::arguments::ReceiverArguments;
@@ -18,7 +16,6 @@ use crate::pipeline::component::HealthState;
 use crate::profile::sink::Receiver;
 use crate::profile::{ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind, pprof};
 use crate::wire::connect::{Codec, encode};
-use crate::wire::grpc::Prefix;
 use crate::wire::grpc_status;
 use crate::wire::otlp::tests::request;
 use crate::wire::otlp::{EXPORT_ROUTE, HTTP_ROUTE};
@@ -38,22 +35,6 @@ impl ProfileSink for Refusing {
 struct Ports {
     recorder: Recorder,
     running: Running<ReceiverArguments>,
-}
-
-/// An answer with its trailers.
-struct Answer {
-    status: u16,
-    headers: HeaderMap,
-    trailers: HeaderMap,
-    body: Bytes,
-}
-
-impl Answer {
-    /// A header, wherever it stands.
-    fn header(&self, name: &str) -> &str {
-        let value = self.headers.get(name).or(self.trailers.get(name));
-        value.map_or("", |value| value.to_str().unwrap())
-    }
 }
 
 impl Ports {
@@ -77,44 +58,14 @@ impl Ports {
     }
 
     async fn grpc(&self, route: &str, headers: &[(&str, &str)], body: Vec<u8>) -> Answer {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder().no_proxy().http2_prior_knowledge();
-        let request = client
-            .build()
-            .unwrap()
-            .post(format!("{}/{route}", self.address("(grpc)")));
+        let request = post_http2(&format!("{}/{route}", self.address("(grpc)")));
         send(request.header("content-type", "application/grpc"), headers, body).await
     }
 
     async fn http(&self, headers: &[(&str, &str)], body: Vec<u8>) -> Answer {
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        let request = client.post(format!("{}/{HTTP_ROUTE}", self.address("(http)")));
+        let request = post_http1(&format!("{}/{HTTP_ROUTE}", self.address("(http)")));
         send(request, headers, body).await
     }
-}
-
-async fn send(mut request: reqwest::RequestBuilder, headers: &[(&str, &str)], body: Vec<u8>) -> Answer {
-    for (name, value) in headers {
-        request = request.header(*name, *value);
-    }
-    let response: http::Response<reqwest::Body> = request.body(body).send().await.unwrap().into();
-    let (parts, body) = response.into_parts();
-    let body = body.collect().await.unwrap();
-    Answer {
-        status: parts.status.as_u16(),
-        headers: parts.headers,
-        trailers: body.trailers().cloned().unwrap_or_default(),
-        body: body.to_bytes(),
-    }
-}
-
-fn framed(is_compressed: bool, message: &[u8]) -> Vec<u8> {
-    let prefix = Prefix {
-        is_compressed,
-        length: message.len() as u32,
-    };
-    [&prefix.to_bytes(), message].concat()
 }
 
 #[tokio::test(flavor = "multi_thread")]

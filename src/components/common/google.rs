@@ -1,7 +1,7 @@
-//! Google's application default credentials.
+//! Google's application default credentials, and the identity of a machine.
 //!
-//! They are looked up in the order of Google's tools: the file that an environment variable names, the file of the
-//! user, the machine. Out: a bearer token, kept until shortly before it expires.
+//! Credentials are looked up in the order of Google's tools: the file that an environment variable names, the file of
+//! the user, the machine. Out: a bearer token, kept until shortly before it expires.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,8 +20,6 @@ use crate::pipeline::component::ComponentError;
 use crate::wire::client::ClientOptions;
 use crate::wire::jwt;
 
-/// Scope of the token: reading only.
-const SCOPE: &str = "https://www.googleapis.com/auth/compute.readonly";
 /// URL of the token server, unless the file names another.
 const TOKEN_URL: &str = "https://oauth2.googleapis.com/token";
 /// Host of the metadata service, unless the environment says otherwise.
@@ -34,9 +32,14 @@ const FLAVOR: (HeaderName, HeaderValue) = (
 /// Lifetime of an assertion that a service account signs.
 const LIFETIME: Duration = Duration::from_hours(1);
 
+/// Path of the machine's service account at the metadata service.
+const ACCOUNT: [&str; 5] = ["computeMetadata", "v1", "instance", "service-accounts", "default"];
+
 /// Finds credentials, and keeps their token.
 #[derive(Debug)]
-pub(super) struct Google {
+pub(crate) struct Google {
+    /// What the token is for, as Google names it.
+    scope: &'static str,
     api: WebApi,
     machine: WebApi,
     environment: Environment,
@@ -64,7 +67,12 @@ enum File {
 }
 
 impl Google {
-    pub(super) fn new(options: &ClientOptions, environment: Environment) -> Result<Self, ComponentError> {
+    /// Credentials for requests within `scope`, which is a URL of Google's list. Sends no request.
+    pub(crate) fn new(
+        scope: &'static str,
+        options: &ClientOptions,
+        environment: Environment,
+    ) -> Result<Self, ComponentError> {
         let host = environment
             .get("GCE_METADATA_HOST")
             .unwrap_or_else(|| METADATA.to_owned());
@@ -74,6 +82,7 @@ impl Google {
         };
         let machine = ClientOptions::new(options.user_agent.clone());
         Ok(Self {
+            scope,
             api: WebApi::with_options(options, &url(TOKEN_URL)?)?,
             machine: WebApi::with_options(&machine, &url(&format!("http://{host}/"))?)?
                 .with_timeout(Duration::from_secs(5)),
@@ -83,14 +92,24 @@ impl Google {
     }
 
     /// An access token that is valid now.
-    pub(super) async fn token(&self) -> Result<Arc<str>, String> {
+    pub(crate) async fn token(&self) -> Result<Arc<str>, String> {
         let token = self.held.get(self.find()).await;
         token.map_err(|error| format!("no credentials of Google: {error}"))
     }
 
     /// Forgets a token that may have been refused.
-    pub(super) async fn forget(&self) {
+    pub(crate) async fn forget(&self) {
         self.held.forget().await;
+    }
+
+    /// A token by which the machine proves to `audience` which one it is; only machines of Google have one.
+    pub(crate) async fn machine_identity(&self, audience: &str) -> Result<String, String> {
+        let mut url = self.machine.url(ACCOUNT.into_iter().chain(["identity"]));
+        url.query_pairs_mut()
+            .append_pair("audience", audience)
+            .append_pair("format", "full");
+        let answer = self.machine.get(url, HeaderMap::from_iter([FLAVOR])).await?;
+        Ok(String::from_utf8_lossy(&answer.body).trim().to_owned())
     }
 
     async fn find(&self) -> Result<Lasting<Arc<str>>, String> {
@@ -111,16 +130,8 @@ impl Google {
     }
 
     async fn of_machine(&self) -> Result<Lasting<Arc<str>>, String> {
-        let path = [
-            "computeMetadata",
-            "v1",
-            "instance",
-            "service-accounts",
-            "default",
-            "token",
-        ];
-        let mut url = self.machine.url(path);
-        url.query_pairs_mut().append_pair("scopes", SCOPE);
+        let mut url = self.machine.url(ACCOUNT.into_iter().chain(["token"]));
+        url.query_pairs_mut().append_pair("scopes", self.scope);
         bearer::of_answer(&self.machine.get(url, HeaderMap::from_iter([FLAVOR])).await?)
     }
 
@@ -147,7 +158,7 @@ impl Google {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 let claims = json!({
                     "iss": client_email,
-                    "scope": SCOPE,
+                    "scope": self.scope,
                     "aud": url.as_str(),
                     "iat": now.as_secs(),
                     "exp": (now + LIFETIME).as_secs(),

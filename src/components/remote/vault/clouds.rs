@@ -1,0 +1,204 @@
+//! Logins by the identity that a cloud gives to a machine or an account: what is sent to Vault to prove it.
+//!
+//! In: the arguments of a login. Out: the body of its request. Credentials and identities are looked up anew for every
+//! login, and nothing but a nonce is kept.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::base::file::{create_folders, replace};
+use crate::components::common::aws::account::Account;
+use crate::components::common::aws::client::Aws;
+use crate::components::common::azure_machine::AzureMachine;
+use crate::components::common::bearer;
+use crate::components::common::environment::Environment;
+use crate::components::common::google::Google;
+use crate::components::common::web_api::WebApi;
+use crate::components::remote::vault::arguments::{
+    AwsIdentity, AwsLogin, AzureLogin, Ec2Signature, GcpIdentity, GcpLogin,
+};
+use crate::pipeline::component::{ComponentError, Context};
+use crate::wire::client::{ClientOptions, ProxyOptions};
+
+/// Header with the name that a Vault server wants to see signed, so that a login is good for this server only.
+const SERVER_ID: HeaderName = HeaderName::from_static("x-vault-aws-iam-server-id");
+/// URL of Google's API that signs with the keys of service accounts.
+const IAM: &str = "https://iamcredentials.googleapis.com/v1/";
+/// Scope of requests to it.
+const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
+/// How long a token that it signs is good for; Vault takes none that lasts longer than 15 minutes.
+const LIFETIME: Duration = Duration::from_mins(10);
+/// Name of the file with the nonce of this machine's logins.
+const NONCE: &str = "nonce";
+
+/// What the logins of clouds need of their surroundings.
+pub(super) struct Clouds {
+    options: ClientOptions,
+    environment: Environment,
+    /// URL of Google's API that signs.
+    iam: Url,
+    /// The component's folder.
+    folder: PathBuf,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Signed {
+    signed_jwt: String,
+}
+
+impl Clouds {
+    /// Reads nothing and sends no request.
+    pub(super) fn new(context: &Context, environment: Environment) -> Result<Self, ComponentError> {
+        Ok(Self {
+            options: ClientOptions {
+                proxy: ProxyOptions {
+                    from_environment: true,
+                    ..ProxyOptions::default()
+                },
+                ..ClientOptions::new(context.user_agent.clone())
+            },
+            environment,
+            iam: IAM
+                .parse()
+                .map_err(|error| ComponentError(format!("{IAM} is not a URL: {error}")))?,
+            folder: context.data_path.clone(),
+        })
+    }
+
+    /// `auth.aws`: a request to AWS that is signed and not sent, or the signed identity of a machine.
+    pub(super) async fn aws(&self, login: &AwsLogin) -> Result<Value, String> {
+        let account = Account {
+            access_key: None,
+            endpoint: None,
+            profile: None,
+            region: Some(login.region.clone()),
+            role_arn: None,
+            secret_key: None,
+        };
+        let aws = Aws::new(&account, None, &self.options, self.environment.clone());
+        let aws = aws.map_err(|error| error.0)?;
+        let mut body = match login.identity {
+            AwsIdentity::Iam => iam_request(&aws, login.iam_server_id_header.as_deref()).await?,
+            AwsIdentity::Ec2 => {
+                let part = async |name| Ok::<_, String>(aws.machine_identity(name).await?.replace('\n', ""));
+                let mut body = match login.ec2_signature_type {
+                    Ec2Signature::Pkcs7 => json!({ "pkcs7": part("pkcs7").await? }),
+                    Ec2Signature::Identity => json!({
+                        // The signature is over every byte of the document.
+                        "identity": STANDARD.encode(aws.machine_identity("document").await?),
+                        "signature": part("signature").await?,
+                    }),
+                };
+                body["nonce"] = self.nonce()?.into();
+                body
+            }
+        };
+        if let Some(role) = &login.role {
+            body["role"] = Value::from(&**role);
+        }
+        Ok(body)
+    }
+
+    /// `auth.azure`: a token of the machine's identity, and which machine it is.
+    pub(super) async fn azure(&self, login: &AzureLogin) -> Result<Value, String> {
+        let machine = AzureMachine::new(&self.options.user_agent, self.environment.clone());
+        let machine = machine.map_err(|error| error.0)?;
+        let token = machine.token(&login.resource_url, "").await?;
+        let instance = machine.instance().await?;
+        Ok(json!({
+            "role": *login.role,
+            "jwt": *token.value,
+            "vm_name": instance.name,
+            "vmss_name": instance.vm_scale_set_name,
+            "subscription_id": instance.subscription_id,
+            "resource_group_name": instance.resource_group_name,
+        }))
+    }
+
+    /// `auth.gcp`: the identity of the machine for the Vault at `server`, or a token that Google signs for a service
+    /// account.
+    pub(super) async fn gcp(&self, login: &GcpLogin, server: &Url) -> Result<Value, String> {
+        let google = Google::new(SCOPE, &self.options, self.environment.clone());
+        let google = google.map_err(|error| error.0)?;
+        let role = &*login.role;
+        let jwt = match login.identity {
+            GcpIdentity::Gce => {
+                let server = server.as_str().trim_end_matches('/');
+                google.machine_identity(&format!("{server}/vault/{role}")).await?
+            }
+            GcpIdentity::Iam => {
+                let account = login.iam_service_account.as_deref().unwrap_or_default();
+                self.signed(&google, account, role).await?
+            }
+        };
+        Ok(json!({ "role": role, "jwt": jwt }))
+    }
+
+    /// A token for a role of Vault, signed with the key of a service account.
+    async fn signed(&self, google: &Google, account: &str, role: &str) -> Result<String, String> {
+        let ends = SystemTime::now() + LIFETIME;
+        let ends = ends.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let claims = json!({ "aud": format!("vault/{role}"), "sub": account, "exp": ends });
+        let api = WebApi::with_options(&self.options, &self.iam).map_err(|error| error.0)?;
+        let url = api.url(["projects", "-", "serviceAccounts", &format!("{account}:signJwt")]);
+        let request = api.request(Method::POST, url);
+        let request = request.headers(bearer::header(&google.token().await?)?);
+        let request = request.header(CONTENT_TYPE, "application/json");
+        // The claims are text inside of the request's JSON.
+        let body = json!({ "payload": claims.to_string() }).to_string();
+        let answer = api.send(request.body(body)).await?;
+        Ok(answer.json::<Signed>()?.signed_jwt)
+    }
+
+    /// The nonce of this machine's logins. Vault takes a machine's later logins only with the nonce of its first one,
+    /// so it is kept in a file.
+    fn nonce(&self) -> Result<String, String> {
+        let path = self.folder.join(NONCE);
+        let failed = |error: io::Error| format!("cannot keep the nonce of the logins in {}: {error}", path.display());
+        match std::fs::read_to_string(&path) {
+            Ok(nonce) => return Ok(nonce),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(failed(error)),
+        }
+        let nonce = uuid::Uuid::new_v4().to_string();
+        create_folders(&self.folder).map_err(failed)?;
+        replace(&path, nonce.as_bytes()).map_err(failed)?;
+        Ok(nonce)
+    }
+}
+
+/// A signed request to AWS in the parts that Vault wants: it sends the request itself, and AWS says who has signed it.
+async fn iam_request(aws: &Aws, server_id: Option<&str>) -> Result<Value, String> {
+    let mut headers = HeaderMap::new();
+    if let Some(id) = server_id {
+        let id = HeaderValue::from_str(id).map_err(|_| "iam_server_id_header cannot stand in a header")?;
+        headers.insert(SERVER_ID, id);
+    }
+    let request = aws.identity_request(headers).await?;
+    let headers = request.headers().iter();
+    let headers: BTreeMap<&str, [String; 1]> = headers
+        .map(|(name, value)| (name.as_str(), [String::from_utf8_lossy(value.as_bytes()).into_owned()]))
+        .collect();
+    let body = request.body().and_then(reqwest::Body::as_bytes).unwrap_or_default();
+    Ok(json!({
+        "iam_http_request_method": request.method().as_str(),
+        "iam_request_url": STANDARD.encode(request.url().as_str()),
+        "iam_request_headers": STANDARD.encode(json!(headers).to_string()),
+        "iam_request_body": STANDARD.encode(body),
+    }))
+}
+
+#[cfg(test)]
+#[path = "clouds_tests.rs"]
+mod tests;
