@@ -78,6 +78,9 @@ impl Size {
 /// Maximum number of distinct frames, as in folded text.
 const MAX_NAMES: usize = 1 << 16;
 
+/// Maximum number of bytes of texts that frames are looked up by: an upload may name one long text in many places.
+const MAX_LOOKED_UP: usize = 1 << 31;
+
 /// Numbers that grow up to limits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
@@ -161,6 +164,8 @@ pub(crate) struct FrameId(u32);
 /// Calls with their values.
 pub(crate) struct CallTree {
     room: Room,
+    /// Bytes of texts that frames were looked up by.
+    looked_up: usize,
     /// Texts of all frames, one behind the other.
     text: String,
     frames: Vec<Frame>,
@@ -200,6 +205,7 @@ impl CallTree {
         };
         Self {
             room,
+            looked_up: 0,
             text: String::new(),
             frames: Vec::new(),
             known: HashTable::new(),
@@ -216,6 +222,9 @@ impl CallTree {
 
     /// The frame of a function in a binary; each text may be empty.
     pub(crate) fn frame_in(&mut self, name: &str, file: &str, line: i64, binary: &str) -> Result<FrameId, TooMany> {
+        let length = name.len() + file.len() + binary.len();
+        self.looked_up = self.looked_up.saturating_add(length);
+        check(self.looked_up, MAX_LOOKED_UP, "bytes of names to look up")?;
         let (text, frames, hasher) = (&self.text, &self.frames, &self.hasher);
         let parts = |index: u32| {
             let frame = frames.get(index as usize);
@@ -232,7 +241,7 @@ impl CallTree {
             Entry::Occupied(known) => return Ok(FrameId(*known.get())),
             Entry::Vacant(place) => place,
         };
-        self.room.text(name.len() + file.len() + binary.len())?;
+        self.room.text(length)?;
         check(frames.len() + 1, MAX_NAMES, "names")?;
         let index = frames.len() as u32;
         place.insert(index);
@@ -449,6 +458,9 @@ mod tests {
         }
         assert_eq!(tree.frame("another", "", 0).unwrap_err().what, "names");
         assert!(tree.frame("ff", "", 0).is_ok());
+        tree.looked_up = MAX_LOOKED_UP - 3;
+        assert!(tree.frame("ff", "", 0).is_ok());
+        assert_eq!(tree.frame("ff", "", 0).unwrap_err().what, "bytes of names to look up");
     }
 
     #[test]

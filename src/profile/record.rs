@@ -1,8 +1,9 @@
 //! A profile as one record of a file: the format that the store's log and the collector's queue share.
 //!
-//! `version u8 = 1 | time i64 (Unix ms) | fields of the file | id | label count u32 | (name, value)* | pprof to the
+//! `version u8 | time i64 (Unix ms) | fields of the file | id | label count u32 | (name, value)* | pprof to the
 //! end`. Numbers are little endian, a text is `length u32 | UTF-8`. Each kind of file may add its own numbers and texts
-//! between time and id: the log stores two limits and the tenant there, the queue nothing. [`crate::base::segment`]
+//! between time and id, by version: the log stores two limits and the tenant there, and since version 2 the relabel
+//! rules, the queue nothing. [`crate::base::segment`]
 //! adds framing and checksums. The layout is on disk: a change needs a new version, and the old one must stay readable.
 
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use bytes::Bytes;
 
 use crate::profile::{Labels, RawProfile};
 
+/// The version of most records.
 const VERSION: u8 = 1;
 
 /// Why a payload is not a record.
@@ -28,6 +30,9 @@ pub(crate) enum RecordError {
     /// The tenant of a log record is not valid.
     #[error("record holds a tenant id that is not allowed")]
     Tenant,
+    /// The relabel rules of a log record are not what this program writes.
+    #[error("record holds relabel rules that cannot be used")]
+    Rules,
 }
 
 /// Writes the part of a record before the pprof bytes.
@@ -36,8 +41,13 @@ pub(crate) struct Writer(Vec<u8>);
 impl Writer {
     /// Starts a record of the time `time_ms`, milliseconds since 1970.
     pub(crate) fn new(time_ms: i64) -> Self {
+        Self::of_version(VERSION, time_ms)
+    }
+
+    /// Starts a record that has other fields of its kind of file than a record of version 1.
+    pub(crate) fn of_version(version: u8, time_ms: i64) -> Self {
         let mut out = Vec::with_capacity(256);
-        out.push(VERSION);
+        out.push(version);
         out.extend_from_slice(&time_ms.to_le_bytes());
         Self(out)
     }
@@ -69,6 +79,8 @@ impl Writer {
 pub(crate) struct Reader<'a> {
     payload: &'a Bytes,
     position: usize,
+    /// Says which fields of the kind of file there are.
+    pub version: u8,
     /// Milliseconds since 1970.
     pub time_ms: i64,
 }
@@ -76,15 +88,22 @@ pub(crate) struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Reads version and time.
     pub(crate) fn new(payload: &'a Bytes) -> Result<Self, RecordError> {
+        Self::up_to(VERSION, payload)
+    }
+
+    /// As [`Reader::new`], where the kind of file has versions up to `newest`.
+    pub(crate) fn up_to(newest: u8, payload: &'a Bytes) -> Result<Self, RecordError> {
         let mut reader = Self {
             payload,
             position: 0,
+            version: 0,
             time_ms: 0,
         };
         let [version] = reader.array()?;
-        if version != VERSION {
+        if !(VERSION..=newest).contains(&version) {
             return Err(RecordError::Version(version));
         }
+        reader.version = version;
         reader.time_ms = i64::from_le_bytes(reader.array()?);
         Ok(reader)
     }

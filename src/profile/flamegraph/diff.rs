@@ -66,7 +66,7 @@ pub fn diff(left: &Tree, right: &Tree, max_nodes: usize) -> DiffGraph {
                 graph.names.len() as i64 - 1
             });
             for side in 0..2 {
-                groups.extend([x[side] - ends[side], pair.total[side], pair.own[side]]);
+                groups.extend([x[side].saturating_sub(ends[side]), pair.total[side], pair.own[side]]);
                 ends[side] = x[side].saturating_add(pair.total[side]);
                 graph.max_self = graph.max_self.max(pair.own[side]);
             }

@@ -3,6 +3,8 @@
 //! Frames are interned once per location, so that a stack costs one lookup per frame. Code without a known function is
 //! named by its binary and address.
 
+use hashbrown::HashMap;
+
 use crate::profile::flamegraph::tree::{FrameId, FrameRef, Tree};
 use crate::profile::pprof::{Location, Profile};
 
@@ -18,6 +20,8 @@ impl Tree {
         }
         let mut frames: Vec<(FrameId, i64)> = Vec::with_capacity(profile.lines.len());
         let mut ranges: Vec<(usize, usize)> = Vec::with_capacity(profile.locations.len());
+        // A function has many lines, and its name may be long.
+        let mut known: HashMap<(u32, u32), FrameId> = HashMap::new();
         for location in &profile.locations {
             let start = frames.len();
             let mapping = match location.mapping {
@@ -26,13 +30,15 @@ impl Tree {
             };
             for line in profile.lines_of(location) {
                 let function = &profile.functions[line.function as usize];
-                let frame = FrameRef {
-                    function: function.display_name(),
-                    file: function.file,
-                    line: line.line,
-                    mapping,
-                };
-                frames.push((self.intern(frame), line.line));
+                let frame = *known.entry((line.function, location.mapping)).or_insert_with(|| {
+                    self.intern(FrameRef {
+                        function: function.display_name(),
+                        file: function.file,
+                        line: line.line,
+                        mapping,
+                    })
+                });
+                frames.push((frame, line.line));
             }
             if frames.len() == start {
                 let function = address_name(mapping, location.address);

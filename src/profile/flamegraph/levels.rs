@@ -116,7 +116,7 @@ impl Tree {
                         (node.total, node.own, name, lines[index as usize])
                     }
                 };
-                groups.extend([x - end, total, own, name]);
+                groups.extend([x.saturating_sub(end), total, own, name]);
                 level_lines.push(line);
                 graph.max_self = graph.max_self.max(own);
                 end = x.saturating_add(total);
@@ -234,6 +234,17 @@ mod tests {
         );
         assert_eq!((graph.total, graph.max_self), (25, 10));
         assert_eq!(graph.blocks(2).map(|block| block.x).collect::<Vec<_>>(), [0, 3, 15]);
+    }
+
+    #[test]
+    fn values_of_any_size_and_sign_have_places() {
+        let (least, most) = (i64::MIN + 2, i64::MAX);
+        let stacks = [("a", least), ("a;k", 1), ("b", most), ("c", most), ("d;k", 1)];
+        let graph = tree(&stacks).to_flamegraph(0);
+        assert_eq!(graph.levels[2], [least, 1, 1, 5, most, 1, 1, 5]);
+        let nothing = tree(&[]);
+        let graph = crate::profile::flamegraph::diff(&tree(&stacks), &nothing, 0);
+        assert_eq!(graph.levels.len(), 3);
     }
 
     #[test]

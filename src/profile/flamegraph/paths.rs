@@ -5,9 +5,10 @@
 //! name. Parents have smaller numbers than their children, so totals are one pass backwards. Values of 0 or less are
 //! left out. Files, lines and binaries of nodes are not kept here.
 
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use hashbrown::HashMap;
+use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::profile::flamegraph::levels::smallest_kept;
 use crate::profile::flamegraph::marked::Marking;
@@ -16,10 +17,13 @@ use crate::profile::flamegraph::{DiffGraph, FlameGraph, OTHER, TOTAL};
 /// Names and the paths made of them. Node 0 is the root.
 pub(crate) struct Paths {
     names: Vec<Arc<str>>,
-    name_ids: HashMap<Arc<str>, u32>,
+    /// The root's name is not in it: a function may have the same name.
+    name_index: HashTable<u32>,
     parents: Vec<u32>,
     node_names: Vec<u32>,
-    children: HashMap<(u32, u32), u32>,
+    /// Nodes by parent and name.
+    children: HashTable<u32>,
+    hasher: DefaultHashBuilder,
 }
 
 /// Nodes with a value in ascending order, the root first, with one value per side.
@@ -53,11 +57,11 @@ impl Default for Paths {
     fn default() -> Self {
         Self {
             names: vec![TOTAL.into()],
-            // The root's name is not in the map: a function may have the same name.
-            name_ids: HashMap::new(),
+            name_index: HashTable::new(),
             parents: vec![0],
             node_names: vec![0],
-            children: HashMap::new(),
+            children: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
         }
     }
 }
@@ -65,26 +69,36 @@ impl Default for Paths {
 impl Paths {
     /// The number of a name, which is stored if it is new.
     pub(crate) fn name(&mut self, text: &Arc<str>) -> u32 {
-        if let Some(id) = self.name_ids.get(text) {
+        let (names, hasher) = (&mut self.names, &self.hasher);
+        let hash = |text: &Arc<str>| hasher.hash_one(text);
+        let own = hash(text);
+        if let Some(id) = self.name_index.find(own, |id| names[*id as usize] == *text) {
             return *id;
         }
-        let id = self.names.len() as u32;
-        self.names.push(text.clone());
-        self.name_ids.insert(text.clone(), id);
+        let id = names.len() as u32;
+        names.push(text.clone());
+        self.name_index.insert_unique(own, id, |id| hash(&names[*id as usize]));
         id
     }
 
     /// The node of a path of names, root first, which is stored if it is new.
     pub(crate) fn insert(&mut self, root_first: impl IntoIterator<Item = u32>) -> u32 {
+        let (parents, names, hasher) = (&mut self.parents, &mut self.node_names, &self.hasher);
         let mut node = 0;
         for name in root_first {
-            let next = self.parents.len() as u32;
-            let child = *self.children.entry((node, name)).or_insert(next);
-            if child == next {
-                self.parents.push(node);
-                self.node_names.push(name);
-            }
-            node = child;
+            let hash = hasher.hash_one((node, name));
+            let is_child = |child: &u32| parents[*child as usize] == node && names[*child as usize] == name;
+            node = if let Some(child) = self.children.find(hash, is_child) {
+                *child
+            } else {
+                let next = parents.len() as u32;
+                parents.push(node);
+                names.push(name);
+                self.children.insert_unique(hash, next, |child| {
+                    hasher.hash_one((parents[*child as usize], names[*child as usize]))
+                });
+                next
+            };
         }
         node
     }
@@ -94,9 +108,12 @@ impl Paths {
         self.parents.len()
     }
 
-    /// Memory held, estimated, without the texts.
+    /// Memory held, without the texts.
     pub(crate) fn bytes(&self) -> usize {
-        self.names.len() * 48 + self.parents.len() * 28
+        self.names.capacity() * size_of::<Arc<str>>()
+            + (self.parents.capacity() + self.node_names.capacity()) * size_of::<u32>()
+            + self.name_index.allocation_size()
+            + self.children.allocation_size()
     }
 
     /// The flame graph of values at nodes, with about `max_nodes` nodes (0: all).

@@ -1,6 +1,6 @@
 //! A flame graph as a self-contained SVG file: root on top, no script, no external font or style.
 //!
-//! Frames are coloured by package. A frame's title (the tooltip of every viewer) has the full name, self and total with
+//! Frames are coloured by package. A frame's title (the tooltip of every viewer) has the name, self and total with
 //! share, file and line, and binary. All names are escaped. Frames narrower than a third of a pixel are not drawn.
 
 use std::fmt::Write;
@@ -18,6 +18,8 @@ const MARGIN: f64 = 8.0;
 const CHARACTER: f64 = 7.3;
 /// Frames narrower than this are left out.
 const NARROWEST: f64 = 0.3;
+/// Most bytes of a name or path: each frame has its own copy.
+const LONGEST: usize = 4096;
 
 /// Title, unit and size of the drawing.
 #[derive(Debug, Clone)]
@@ -95,19 +97,15 @@ fn frame(
         let text = format::value(value, options.unit);
         format!("{text} ({})", format::share(value, graph.total))
     };
-    let mut title = format!(
-        "{}\ntotal {}, self {}",
-        block.name,
-        value(block.total),
-        value(block.own)
-    );
-    match (block.file, block.line) {
+    let [name, file, mapping] = [block.name, block.file, block.mapping].map(start);
+    let mut title = format!("{name}\ntotal {}, self {}", value(block.total), value(block.own));
+    match (file, block.line) {
         ("", _) => {}
         (file, 0) => title.push_str(&format!("\n{file}")),
         (file, line) => title.push_str(&format!("\n{file}:{line}")),
     }
-    if !block.mapping.is_empty() {
-        title.push_str(&format!("\n{}", block.mapping));
+    if !mapping.is_empty() {
+        title.push_str(&format!("\n{mapping}"));
     }
     // A gap of half a pixel separates neighbours; very narrow frames go without.
     let drawn = if wide > 2.0 { wide - 0.5 } else { wide };
@@ -125,7 +123,7 @@ fn frame(
             "<text x=\"{:.2}\" y=\"{}\" fill=\"#1b1f24\">{}</text>",
             x + 3.0,
             y + 13,
-            escape(&clip(block.name, room)),
+            escape(&clip(name, room)),
         );
     }
     out.push_str("</g>\n");
@@ -144,6 +142,11 @@ fn fill(block: &Block<'_>, depth: usize) -> String {
     } else {
         format!("hsl({hue},65%,76%)")
     }
+}
+
+/// As much of a text as a frame has.
+fn start(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(LONGEST)).unwrap_or_default()
 }
 
 /// Shortens a text to `room` characters. Of a name like a path the end is kept, which says more than the start.
@@ -231,6 +234,9 @@ mod tests {
         assert_eq!(clip("github.com/acme/shop.Add", 30), "github.com/acme/shop.Add");
         assert_eq!(clip("github.com/acme/shop.Add", 10), "shop.Add");
         assert_eq!(clip("github.com/acme/shop.Add", 6), "shop..");
+        // Thousands of frames may have one name.
+        let svg = drawn(&"Z".repeat(3 * LONGEST), "");
+        assert!((LONGEST..2 * LONGEST).contains(&svg.matches('Z').count()));
     }
 
     #[test]

@@ -16,6 +16,8 @@ const METADATA: u64 = 0;
 const TEXT_BYTES: usize = 48;
 /// Deepest nesting of elements: root, metadata, class, field, annotation.
 const MAX_DEPTH: usize = 16;
+/// Digits of the largest number of a type.
+const MAX_DIGITS: usize = 20;
 
 /// Reads the types from the event at the reader's position.
 pub(super) fn read(mut reader: Reader<'_>, budget: &mut Budget) -> Result<Types, JfrError> {
@@ -159,7 +161,34 @@ impl Tree<'_> {
     }
 
     fn number(&self, name: &'static str, index: Option<u64>, here: &Reader<'_>) -> Result<u64, JfrError> {
-        let text = self.given(index, here)?;
-        text.parse().map_err(|_| here.error(JfrErrorKind::Attribute(name)))
+        // Many attributes may be one long text of zeros.
+        let text = Some(self.given(index, here)?).filter(|text| text.len() <= MAX_DIGITS);
+        let number = text.and_then(|text| text.parse().ok());
+        number.ok_or_else(|| here.error(JfrErrorKind::Attribute(name)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_of_more_digits_than_any_has_is_refused() {
+        let classes = |id: &str| {
+            let mut event = vec![0, 0, 0, 0, 4];
+            for text in ["class", "name", "id", id] {
+                event.extend([3, text.len() as u8]);
+                event.extend(text.bytes());
+            }
+            // The element `class` with the attributes `name` and `id`, and nothing in it.
+            event.extend([0, 2, 1, 1, 2, 3, 0]);
+            event.insert(0, event.len() as u8 + 1);
+            let types = read(Reader::new(&event, 0), &mut Budget::of_chunk(event.len()));
+            types.map(|types| types.iter().count())
+        };
+        assert_eq!(classes("7"), Ok(1));
+        assert_eq!(classes(&"0".repeat(MAX_DIGITS)), Ok(1));
+        assert!(classes(&"0".repeat(MAX_DIGITS + 1)).is_err());
+        assert!(classes("x").is_err());
     }
 }

@@ -51,9 +51,15 @@ impl<'a> Builder<'a> {
             } == mapping
         };
         let index = self.mappings.add(mappings, mapping, is_same, key);
-        let has = &mut mappings[index as usize].has;
-        has.iter_mut().zip(mapping.has).for_each(|(has, more)| *has |= more);
+        self.add_flags(index, mapping.has);
         index
+    }
+
+    /// Adds flags to those of a binary.
+    pub(crate) fn add_flags(&mut self, mapping: u32, has: [bool; 4]) {
+        if let Some(mapping) = self.profile.mappings.get_mut(mapping as usize) {
+            mapping.has.iter_mut().zip(has).for_each(|(has, more)| *has |= more);
+        }
     }
 
     /// The index of a code address: its mapping ([`Location::NO_MAPPING`] for none), the address (0 when unknown) and

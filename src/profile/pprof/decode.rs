@@ -38,11 +38,41 @@ pub fn decode(data: &[u8]) -> Result<Profile<'_>, DecodeError> {
         return Err(start.error(DecodeErrorKind::NoSampleTypes));
     }
     read_scalars(&outline, &strings, &mut profile)?;
-    let mapping_ids = read_mappings(data, &outline, &strings, &mut profile)?;
-    let function_ids = read_functions(data, &outline, &strings, &mut profile)?;
+    let mut texts = Texts::of_profile(data.len());
+    let mapping_ids = read_mappings(data, &outline, &strings, &mut texts, &mut profile)?;
+    let function_ids = read_functions(data, &outline, &strings, &mut texts, &mut profile)?;
     let location_ids = read_locations(data, &outline, &mapping_ids, &function_ids, &mut profile)?;
     read_samples(data, &outline, &location_ids, &strings, &mut profile)?;
     Ok(profile)
+}
+
+/// Bytes of texts that functions and mappings may refer to, and labels: some, and so many more for each byte of a
+/// profile. Who tells them apart reads the text of each. The store has tighter bounds.
+const FREE_TEXT_BYTES: usize = 64 << 20;
+const TEXT_RATIO: usize = 64;
+
+/// Bytes of texts that may still be referred to.
+struct Texts {
+    left: usize,
+    limit: usize,
+}
+
+impl Texts {
+    fn of_profile(bytes: usize) -> Self {
+        let limit = bytes.saturating_mul(TEXT_RATIO).saturating_add(FREE_TEXT_BYTES);
+        Self { left: limit, limit }
+    }
+
+    /// Charges the texts of a message that starts at `offset`.
+    fn take(&mut self, texts: &[&str], offset: usize) -> Result<(), DecodeError> {
+        let bytes = texts.iter().map(|text| text.len()).sum();
+        let limit = self.limit;
+        self.left = self.left.checked_sub(bytes).ok_or(DecodeError {
+            offset,
+            kind: DecodeErrorKind::Texts { limit },
+        })?;
+        Ok(())
+    }
 }
 
 /// The string table of a profile.
@@ -199,6 +229,7 @@ fn read_mappings<'a>(
     data: &'a [u8],
     outline: &Outline<'a>,
     strings: &Strings<'a>,
+    texts: &mut Texts,
     profile: &mut Profile<'a>,
 ) -> Result<Ids, DecodeError> {
     let run = outline.runs[MAPPING as usize];
@@ -208,14 +239,16 @@ fn read_mappings<'a>(
         let offset = message.position();
         let fields: [Number; 10] = numbers(&mut message, "mapping")?;
         ids.add(fields[0].value, offset)?;
-        profile.mappings.push(Mapping {
+        let mapping = Mapping {
             start: fields[1].value,
             limit: fields[2].value,
             offset: fields[3].value,
             file: strings.get(fields[4])?,
             build_id: strings.get(fields[5])?,
             has: [6, 7, 8, 9].map(|index: usize| fields[index].value != 0),
-        });
+        };
+        texts.take(&[mapping.file, mapping.build_id], offset)?;
+        profile.mappings.push(mapping);
     }
     Ok(ids)
 }
@@ -224,6 +257,7 @@ fn read_functions<'a>(
     data: &'a [u8],
     outline: &Outline<'a>,
     strings: &Strings<'a>,
+    texts: &mut Texts,
     profile: &mut Profile<'a>,
 ) -> Result<Ids, DecodeError> {
     let run = outline.runs[FUNCTION as usize];
@@ -233,12 +267,14 @@ fn read_functions<'a>(
         let offset = message.position();
         let [id, name, system_name, file, start_line] = numbers(&mut message, "function")?;
         ids.add(id.value, offset)?;
-        profile.functions.push(Function {
+        let function = Function {
             name: strings.get(name)?,
             system_name: strings.get(system_name)?,
             file: strings.get(file)?,
             start_line: start_line.value as i64,
-        });
+        };
+        texts.take(&[function.name, function.system_name, function.file], offset)?;
+        profile.functions.push(function);
     }
     Ok(ids)
 }
@@ -303,6 +339,7 @@ fn read_samples<'a>(
 ) -> Result<(), DecodeError> {
     let run = outline.runs[SAMPLE as usize];
     let width = profile.sample_types.len();
+    let mut texts = Texts::of_profile(data.len());
     profile.sample_locations.reserve_exact(outline.locations_in_samples);
     profile.values.reserve_exact(outline.values);
     profile.labels.reserve_exact(outline.labels);
@@ -335,7 +372,10 @@ fn read_samples<'a>(
                 (2, VARINT) => profile.values.push(message.varint()? as i64),
                 (3, BYTES) => {
                     let mut label = message.message()?;
-                    profile.labels.push(sample_label(&mut label, strings)?);
+                    let label = sample_label(&mut label, strings)?;
+                    let (SampleLabel::Text(key, text) | SampleLabel::Number(key, _, text)) = label;
+                    texts.take(&[key, text], offset)?;
+                    profile.labels.push(label);
                 }
                 _ => skip_in_sample(&mut message, tag)?,
             }

@@ -99,6 +99,15 @@ pub enum DecodeErrorKind {
         /// Largest number that is allowed.
         limit: usize,
     },
+    /// Many functions and mappings, or labels, refer to long texts, which those who tell them apart read for each.
+    #[error(
+        "its functions and mappings, or its labels, refer to more than {limit} bytes of texts, the limit for a profile \
+            of this size"
+    )]
+    Texts {
+        /// Largest number that is allowed.
+        limit: usize,
+    },
     /// More comments than are allowed.
     #[error("profile has more than {limit} comments")]
     TooManyComments {

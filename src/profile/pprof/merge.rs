@@ -1,5 +1,7 @@
 //! Several profiles of the same types as one.
 
+use hashbrown::HashSet;
+
 use crate::profile::pprof::builder::Builder;
 use crate::profile::pprof::model::Profile;
 
@@ -7,7 +9,7 @@ use crate::profile::pprof::model::Profile;
 /// when there is no profile.
 ///
 /// Equal functions and locations are one; equal stacks stay samples of their own. The time is the earliest, the
-/// duration the sum of all.
+/// duration the sum of all, and each comment is there once.
 pub fn merge<'a>(profiles: &[&Profile<'a>]) -> Option<Profile<'a>> {
     let (first, _) = profiles.split_first()?;
     let same: Vec<&&Profile<'a>> = profiles
@@ -16,7 +18,15 @@ pub fn merge<'a>(profiles: &[&Profile<'a>]) -> Option<Profile<'a>> {
         .collect();
     let times = same.iter().map(|profile| profile.time_nanos).filter(|time| *time != 0);
     let durations = same.iter().map(|profile| profile.duration_nanos);
+    let mut comments: Vec<&str> = Vec::new();
+    let mut known = HashSet::new();
+    for comment in same.iter().flat_map(|profile| &profile.comments) {
+        if known.insert(*comment) {
+            comments.push(*comment);
+        }
+    }
     let mut builder = Builder::new(Profile {
+        comments,
         sample_types: first.sample_types.clone(),
         period_type: first.period_type,
         period: first.period,
@@ -52,6 +62,7 @@ mod tests {
             let mut builder = Builder::new(Profile {
                 sample_types: vec![ValueType { kind, unit: "count" }],
                 duration_nanos: 5,
+                comments: vec!["of a test", names[0]],
                 ..Profile::default()
             });
             let stack: Vec<u32> = names.iter().map(|name| builder.named(name)).collect();
@@ -65,6 +76,7 @@ mod tests {
         ];
         let merged = merge(&[&one, &two, &other]).unwrap();
         assert_eq!((merged.functions.len(), merged.duration_nanos), (2, 10));
+        assert_eq!(merged.comments, ["of a test", "work", "main"]);
         assert_eq!(
             [0, 1].map(|sample| merged.stack(sample).to_vec()),
             [vec![0, 1], vec![1]]

@@ -35,6 +35,7 @@ pub(crate) use outline::max_column_bytes;
 pub(crate) use reader::{BYTES, Reader, VARINT};
 pub(crate) use stack_ids::StackHasher;
 pub use stack_ids::stack_ids;
+pub(crate) use strings::LONG_BYTES;
 pub use strings::Strings;
 
 #[cfg(test)]

@@ -2,9 +2,14 @@
 
 use hashbrown::HashMap;
 
+/// Texts of more bytes are known by where they are, too: a profile may refer to one of megabytes from each sample.
+pub(crate) const LONG_BYTES: usize = 64;
+
 /// A string table that grows.
 pub struct Strings<'a> {
     indices: HashMap<&'a str, i64>,
+    /// Indices of long texts by address and length.
+    places: HashMap<(usize, usize), i64>,
     texts: Vec<&'a str>,
 }
 
@@ -13,6 +18,7 @@ impl Default for Strings<'_> {
     fn default() -> Self {
         Self {
             indices: HashMap::from_iter([("", 0)]),
+            places: HashMap::new(),
             texts: vec![""],
         }
     }
@@ -21,6 +27,20 @@ impl Default for Strings<'_> {
 impl<'a> Strings<'a> {
     /// The index of a text, which is added when it is new.
     pub fn index(&mut self, text: &'a str) -> i64 {
+        if text.len() <= LONG_BYTES {
+            return self.index_of(text);
+        }
+        // It is borrowed for as long as the table: nothing else can come to lie there.
+        let place = (text.as_ptr().addr(), text.len());
+        if let Some(known) = self.places.get(&place) {
+            return *known;
+        }
+        let index = self.index_of(text);
+        self.places.insert(place, index);
+        index
+    }
+
+    fn index_of(&mut self, text: &'a str) -> i64 {
         let next = self.texts.len() as i64;
         *self.indices.entry(text).or_insert_with(|| {
             self.texts.push(text);
@@ -36,5 +56,22 @@ impl<'a> Strings<'a> {
     /// The texts by their index, as owned strings.
     pub(crate) fn into_texts(self) -> Vec<String> {
         self.texts.into_iter().map(str::to_owned).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_texts_have_one_index_and_a_long_one_is_known_by_its_place() {
+        let long = "x".repeat(LONG_BYTES + 1);
+        let (same, other) = (long.clone(), format!("{long}y"));
+        let mut strings = Strings::default();
+        let texts = ["", "a", &long, "a", &same, &other, &other[..long.len()], &long];
+        assert_eq!(texts.map(|text| strings.index(text)), [0, 1, 2, 1, 2, 3, 2, 2]);
+        assert_eq!(strings.texts(), ["", "a", &long, &other]);
+        // That of `same` and the part of `other` are places of their own.
+        assert_eq!(strings.places.len(), 4);
     }
 }

@@ -365,3 +365,22 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn functions_and_labels_that_share_a_long_text_are_refused() {
+    let base = base().bytes(6, "n".repeat(100_000).as_bytes());
+    let functions = |count: u64| {
+        let function = |out: Bytes, id| out.message(5, new().number(1, id).number(2, 7));
+        decode(&(1..=count).fold(base.clone(), function).0).map(|profile| profile.functions.len())
+    };
+    let labels = |count: u64| {
+        let sample = new().bytes(2, &[1]);
+        let label = |out: Bytes, _| out.message(3, new().number(1, 5).number(2, 7));
+        let profile = base.clone().message(2, (0..count).fold(sample, label));
+        decode(&profile.0).map(|profile| profile.labels.len())
+    };
+    assert_eq!((functions(100), labels(100)), (Ok(100), Ok(100)));
+    for error in [functions(1000).unwrap_err(), labels(1000).unwrap_err()] {
+        assert!(matches!(error.kind, DecodeErrorKind::Texts { .. }), "{error}");
+    }
+}

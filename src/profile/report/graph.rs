@@ -95,7 +95,7 @@ pub(super) struct Trimmed {
 
 impl Graph {
     /// The graph of all samples, with the places for which `kept` is true.
-    fn new(samples: &Samples<'_>, kept: Option<&[bool]>) -> Self {
+    pub(super) fn new(samples: &Samples<'_>, kept: Option<&[bool]>) -> Self {
         let count = samples.places.all.len();
         let mut nodes = vec![Node::default(); count];
         let mut edges: Vec<Edge> = Vec::new();

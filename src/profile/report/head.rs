@@ -5,7 +5,7 @@ use chrono::DateTime;
 use crate::profile::pprof::Profile;
 use crate::profile::report::graph::{Graph, Trim, Trimmed};
 use crate::profile::report::options::Options;
-use crate::profile::report::place::base_name;
+use crate::profile::report::paths::base_name;
 use crate::profile::report::units;
 
 /// Bytes of a condition that are shown.
@@ -27,7 +27,6 @@ pub(super) struct Head {
 impl Head {
     pub(super) fn of(profile: &Profile<'_>, value: usize, options: &Options) -> Self {
         let kind = profile.sample_types.get(value).copied().unwrap_or_default();
-        let values = (0..profile.sample_count()).filter_map(|sample| profile.values_of(sample).get(value));
         let mut lines = Vec::new();
         if let Some(mapping) = profile.mappings.first() {
             if !mapping.file.is_empty() {
@@ -50,7 +49,7 @@ impl Head {
             lines,
             conditions: options.focus.named(),
             duration_nanos: profile.duration_nanos,
-            total: values.fold(0, |total, value| total.saturating_add(value.saturating_abs())),
+            total: total(profile, value),
             unit: kind.unit.to_owned(),
             wanted: options.unit.clone(),
         }
@@ -133,6 +132,12 @@ impl Head {
         }
         lines.join("\n") + "\n"
     }
+}
+
+/// Sum of the absolute values of all samples.
+pub(super) fn total(profile: &Profile<'_>, value: usize) -> i64 {
+    let values = (0..profile.sample_count()).filter_map(|sample| profile.values_of(sample).get(value));
+    values.fold(0, |total, value| total.saturating_add(value.saturating_abs()))
 }
 
 /// How the values of a report are written.

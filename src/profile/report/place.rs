@@ -9,6 +9,7 @@ use hashbrown::HashMap;
 
 use crate::profile::package::package;
 use crate::profile::pprof::{Line, Location, Profile};
+use crate::profile::report::paths::{SourcePaths, base_name, clean};
 
 /// What rows stand for. All but the last two are the granularities of `go tool pprof`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,6 +102,16 @@ pub(super) struct Places<'a> {
 
 impl<'a> Places<'a> {
     pub(super) fn of(profile: &Profile<'a>, grouping: Grouping) -> Self {
+        Self::by(profile, |location, line| place(profile, grouping, location, line))
+    }
+
+    /// The places of source lines: as [`Grouping::Lines`], but told apart by binary and start of the function, too.
+    pub(super) fn of_source(profile: &Profile<'a>, paths: &SourcePaths) -> Self {
+        Self::by(profile, |location, line| source_line(profile, paths, location, line))
+    }
+
+    /// The places that `place` makes of the locations and their lines.
+    fn by(profile: &Profile<'a>, place: impl Fn(&Location, Option<Line>) -> Place<'a>) -> Self {
         let mut places = Self {
             all: Vec::new(),
             indices: Vec::new(),
@@ -109,8 +120,8 @@ impl<'a> Places<'a> {
         let mut known: HashMap<Place<'a>, u32> = HashMap::new();
         for location in &profile.locations {
             let lines = profile.lines_of(location);
-            let outside = lines.is_empty().then(|| place(profile, grouping, location, None));
-            let inside = lines.iter().map(|line| place(profile, grouping, location, Some(*line)));
+            let outside = lines.is_empty().then(|| place(location, None));
+            let inside = lines.iter().map(|line| place(location, Some(*line)));
             for place in outside.into_iter().chain(inside) {
                 let index = *known.entry(place).or_insert_with_key(|place| {
                     places.all.push(place.clone());
@@ -130,6 +141,29 @@ impl<'a> Places<'a> {
         let end = self.ends.get(location).copied().unwrap_or_default();
         let range = start.copied().unwrap_or_default() as usize..end as usize;
         self.indices.get(range).unwrap_or_default()
+    }
+}
+
+fn source_line<'a>(profile: &Profile<'a>, paths: &SourcePaths, location: &Location, line: Option<Line>) -> Place<'a> {
+    let object = profile.mappings.get(location.mapping as usize);
+    let object = object.map_or("", |mapping| mapping.file);
+    let found = line.and_then(|line| Some((line, *profile.functions.get(line.function as usize)?)));
+    let Some((line, function)) = found else {
+        return Place {
+            object,
+            ..Place::default()
+        };
+    };
+    Place {
+        name: function.name,
+        address: 0,
+        file: match paths.trimmed(function.file) {
+            "" => Cow::Borrowed(""),
+            file => clean(file),
+        },
+        start_line: function.start_line,
+        line: line.line,
+        object,
     }
 }
 
@@ -158,7 +192,7 @@ fn place<'a>(profile: &Profile<'a>, grouping: Grouping, location: &Location, lin
         _ => "",
     };
     let file = match function.file {
-        file if !file.is_empty() && grouping.has_files() => clean(trimmed(file)),
+        file if !file.is_empty() && grouping.has_files() => clean(SourcePaths::default().trimmed(file)),
         _ => Cow::Borrowed(""),
     };
     let is_whole_file = grouping == Grouping::WholeFiles && !file.is_empty();
@@ -177,68 +211,9 @@ fn place<'a>(profile: &Profile<'a>, grouping: Grouping, location: &Location, lin
     }
 }
 
-/// Without what some build systems put before paths.
-fn trimmed(path: &str) -> &str {
-    let here = "/proc/self/cwd/";
-    path.strip_prefix(here)
-        .map_or(path, |rest| rest.strip_prefix("./").unwrap_or(rest))
-}
-
-/// The shortest path that means the same, as `path.Clean` of Go makes it.
-fn clean(path: &str) -> Cow<'_, str> {
-    let is_rooted = path.starts_with('/');
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/') {
-        match (part, parts.last()) {
-            ("" | ".", _) => {}
-            ("..", Some(last)) if *last != ".." => {
-                parts.pop();
-            }
-            ("..", _) if is_rooted => {}
-            (part, _) => parts.push(part),
-        }
-    }
-    let mut cleaned = parts.join("/");
-    if is_rooted {
-        cleaned.insert(0, '/');
-    } else if cleaned.is_empty() {
-        cleaned.push('.');
-    }
-    if cleaned == path {
-        Cow::Borrowed(path)
-    } else {
-        Cow::Owned(cleaned)
-    }
-}
-
-/// The last part of a path.
-pub(super) fn base_name(path: &str) -> &str {
-    let path = path.trim_end_matches('/');
-    path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("/")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn paths_become_short_as_in_go() {
-        for (path, expected) in [
-            ("/a/b.go", "/a/b.go"),
-            ("a//b/./c.go", "a/b/c.go"),
-            ("/a/../../b", "/b"),
-            ("../a/../b", "../b"),
-            ("./", "."),
-            ("a/..", "."),
-        ] {
-            assert_eq!(clean(path), expected, "{path}");
-        }
-        assert_eq!(trimmed("/proc/self/cwd/./a.c"), "a.c");
-        assert_eq!(
-            [base_name("/bin/sh"), base_name("[vdso]"), base_name("/")],
-            ["sh", "[vdso]", "/"]
-        );
-    }
 
     #[test]
     fn a_place_is_printed_by_what_is_known_of_it() {

@@ -1,0 +1,417 @@
+//! Prometheus relabel rules: their checks, and the engine that applies them to a set of labels.
+//!
+//! In: rules and labels. Out: changed labels, or nothing when a rule drops them. The behaviour is that of Prometheus
+//! (frozen there for compatibility). Components take rules from blocks of the configuration, the store from the limits
+//! of a tenant.
+
+mod re2;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use md5::{Digest, Md5};
+
+use crate::profile::relabel::re2::{Expression, Template};
+
+pub(crate) const DEFAULT_REGEX: &str = "(.*)";
+pub(crate) const DEFAULT_REPLACEMENT: &str = "$1";
+pub(crate) const DEFAULT_SEPARATOR: &str = ";";
+
+/// Labels while rules work on them.
+pub(crate) type LabelMap = BTreeMap<Arc<str>, Arc<str>>;
+
+/// What a rule does when it applies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Set the target label to the expanded replacement when the expression matches.
+    Replace,
+    /// Drop what does not match.
+    Keep,
+    /// Drop what matches the expression.
+    Drop,
+    /// Drop what differs from the target label.
+    KeepEqual,
+    /// Drop what equals the target label.
+    DropEqual,
+    /// Set the target label to a hash modulo.
+    HashMod,
+    /// Copy labels to new names.
+    LabelMap,
+    /// Remove labels whose names match.
+    LabelDrop,
+    /// Remove all labels but those by name.
+    LabelKeep,
+    /// Set the target label to the source in lower case.
+    Lowercase,
+    /// Set the target label to the source in upper case.
+    Uppercase,
+}
+
+const ACTIONS: [(&str, Action); 11] = [
+    ("replace", Action::Replace),
+    ("keep", Action::Keep),
+    ("drop", Action::Drop),
+    ("keepequal", Action::KeepEqual),
+    ("dropequal", Action::DropEqual),
+    ("hashmod", Action::HashMod),
+    ("labelmap", Action::LabelMap),
+    ("labeldrop", Action::LabelDrop),
+    ("labelkeep", Action::LabelKeep),
+    ("lowercase", Action::Lowercase),
+    ("uppercase", Action::Uppercase),
+];
+
+impl Action {
+    /// The action with this name, in letters of any case.
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
+        let lower = name.to_lowercase();
+        ACTIONS
+            .iter()
+            .find(|(name, _)| *name == lower)
+            .map(|(_, action)| *action)
+    }
+
+    /// The action as it is written.
+    pub(crate) fn name(self) -> &'static str {
+        ACTIONS
+            .iter()
+            .find(|(_, action)| *action == self)
+            .map_or("", |(name, _)| name)
+    }
+}
+
+/// One rule, checked and compiled.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Rule {
+    action: Action,
+    source_labels: Vec<Arc<str>>,
+    separator: Arc<str>,
+    pattern: Pattern,
+    modulus: u64,
+    target_label: Arc<str>,
+    target: Template,
+    replacement: Template,
+}
+
+/// A rule as it is written, with the defaults where nothing is.
+#[derive(Debug, Clone)]
+pub(crate) struct RuleSpec {
+    pub(crate) action: Action,
+    pub(crate) source_labels: Vec<Arc<str>>,
+    pub(crate) separator: Arc<str>,
+    pub(crate) pattern: Pattern,
+    pub(crate) modulus: u64,
+    pub(crate) target_label: Arc<str>,
+    pub(crate) replacement: Arc<str>,
+}
+
+/// What is wrong with a rule.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct RuleError {
+    /// The field that is wrong; empty when several do not go together.
+    pub(crate) field: &'static str,
+    pub(crate) message: String,
+}
+
+/// What a value must match.
+#[derive(Debug, Clone)]
+pub(crate) enum Pattern {
+    /// `(.*)`, the default: everything matches and is the first group.
+    Everything,
+    /// An expression that was compiled.
+    Regex(Expression),
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Everything, Self::Everything) => true,
+            (Self::Regex(left), Self::Regex(right)) => left.as_str() == right.as_str(),
+            _ => false,
+        }
+    }
+}
+
+impl Pattern {
+    /// The pattern of an RE2 expression, anchored at both ends. The error says in one line what is wrong.
+    pub(crate) fn new(text: &str) -> Result<Self, String> {
+        if text == DEFAULT_REGEX {
+            return Ok(Self::Everything);
+        }
+        let compiled = Expression::anchored(text).map(Self::Regex);
+        compiled.map_err(|reason| format!("invalid regular expression: {reason}"))
+    }
+
+    fn is_match(&self, text: &str) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Regex(regex) => regex.is_match(text),
+        }
+    }
+
+    /// Expands the templates; `None` when the text does not match.
+    fn expand<const N: usize>(&self, text: &str, templates: [&Template; N]) -> Option<[String; N]> {
+        match self {
+            Self::Everything => Some(templates.map(|template| template.expand_everything(text))),
+            Self::Regex(regex) => {
+                let groups = regex.groups(text)?;
+                Some(templates.map(|template| template.expand(&groups)))
+            }
+        }
+    }
+}
+
+/// Compiled rules; cheap to clone.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Rules(Arc<[Rule]>);
+
+impl Rules {
+    /// Applies the rules in order. `None` means dropped: a rule said so, or no label is left.
+    pub(crate) fn apply(&self, mut labels: LabelMap) -> Option<LabelMap> {
+        (self.change(&mut labels) && !labels.is_empty()).then_some(labels)
+    }
+
+    /// Applies the rules in place. `labels` may be empty before or after. False when a rule drops them.
+    pub(crate) fn change(&self, labels: &mut LabelMap) -> bool {
+        self.0.iter().all(|rule| rule.apply(labels))
+    }
+
+    /// True when there is no rule.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The rules, in the order in which they run.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Rule> {
+        self.0.iter()
+    }
+}
+
+impl From<Vec<Rule>> for Rules {
+    fn from(rules: Vec<Rule>) -> Self {
+        Self(rules.into())
+    }
+}
+
+impl RuleSpec {
+    /// The checks of Prometheus, in its order and its words.
+    pub(crate) fn check(&self) -> Result<(), RuleError> {
+        use Action::{DropEqual, HashMod, KeepEqual, LabelDrop, LabelKeep, LabelMap, Lowercase, Replace, Uppercase};
+
+        let error = |field: &'static str, message: String| Err(RuleError { field, message });
+        let name = self.action.name();
+        let target = self.target_label.as_ref();
+        let replacement = self.replacement.as_ref();
+        let is_default_replacement = replacement == DEFAULT_REPLACEMENT;
+        let is_default_separator = self.separator.as_ref() == DEFAULT_SEPARATOR;
+        if self.action == HashMod && self.modulus == 0 {
+            let message = "relabel configuration for hashmod requires non-zero modulus";
+            return error("modulus", message.to_owned());
+        }
+        if matches!(
+            self.action,
+            Replace | HashMod | Lowercase | Uppercase | KeepEqual | DropEqual
+        ) {
+            if target.is_empty() {
+                let message = format!("relabel configuration for {name} action requires 'target_label' value");
+                return error("target_label", message);
+            }
+            let is_valid = if self.action == Replace && target.contains('$') {
+                is_template(target)
+            } else {
+                is_label_name(target)
+            };
+            if !is_valid {
+                let message = format!("\"{target}\" is invalid 'target_label' for {name} action");
+                return error("target_label", message);
+            }
+        }
+        if matches!(self.action, Lowercase | Uppercase | KeepEqual | DropEqual) && !is_default_replacement {
+            return error("replacement", format!("'replacement' can not be set for {name} action"));
+        }
+        if self.action == LabelMap && !is_template(replacement) {
+            let message = format!("\"{replacement}\" is invalid 'replacement' for {name} action");
+            return error("replacement", message);
+        }
+        if matches!(self.action, KeepEqual | DropEqual)
+            && (!matches!(self.pattern, Pattern::Everything) || self.modulus != 0 || !is_default_separator)
+        {
+            let message =
+                format!("{name} action requires only 'source_labels' and 'target_label', and no other fields");
+            return error("", message);
+        }
+        if matches!(self.action, LabelDrop | LabelKeep)
+            && (!self.source_labels.is_empty()
+                || !target.is_empty()
+                || self.modulus != 0
+                || !is_default_separator
+                || !is_default_replacement)
+        {
+            return error("", format!("{name} action requires only 'regex', and no other fields"));
+        }
+        Ok(())
+    }
+}
+
+impl Rule {
+    /// Compiles a rule that is [right](RuleSpec::check).
+    pub(crate) fn new(spec: RuleSpec) -> Self {
+        Self {
+            action: spec.action,
+            pattern: spec.pattern,
+            modulus: spec.modulus,
+            target: Template::new(&spec.target_label),
+            replacement: Template::new(&spec.replacement),
+            source_labels: spec.source_labels,
+            separator: spec.separator,
+            target_label: spec.target_label,
+        }
+    }
+
+    /// What the rule does to the labels that it matches.
+    pub(crate) fn action(&self) -> Action {
+        self.action
+    }
+
+    /// Applies the rule; false means drop.
+    pub(crate) fn apply(&self, labels: &mut LabelMap) -> bool {
+        match self.action {
+            Action::LabelMap => {
+                let copies: Vec<(String, Arc<str>)> = labels
+                    .iter()
+                    .filter_map(|(name, value)| {
+                        let [copy] = self.pattern.expand(name, [&self.replacement])?;
+                        Some((copy, value.clone()))
+                    })
+                    .collect();
+                for (name, value) in copies {
+                    set(labels, &name, value);
+                }
+                return true;
+            }
+            Action::LabelDrop => {
+                labels.retain(|name, _| !self.pattern.is_match(name));
+                return true;
+            }
+            Action::LabelKeep => {
+                labels.retain(|name, _| self.pattern.is_match(name));
+                return true;
+            }
+            _ => {}
+        }
+        let source = self.source(labels);
+        match self.action {
+            Action::Replace => self.replace(&source, labels),
+            Action::Keep => return self.pattern.is_match(&source),
+            Action::Drop => return !self.pattern.is_match(&source),
+            Action::KeepEqual => return self.target_value(labels) == source.as_ref(),
+            Action::DropEqual => return self.target_value(labels) != source.as_ref(),
+            Action::HashMod => {
+                let value = hash(source.as_bytes()) % self.modulus.max(1);
+                set(labels, &self.target_label, value.to_string().into());
+            }
+            Action::Lowercase => set(labels, &self.target_label, source.to_lowercase().into()),
+            Action::Uppercase => set(labels, &self.target_label, source.to_uppercase().into()),
+            Action::LabelMap | Action::LabelDrop | Action::LabelKeep => {}
+        }
+        true
+    }
+
+    fn replace(&self, source: &Arc<str>, labels: &mut LabelMap) {
+        // The most common rule copies a label; it needs no captures.
+        if let (Pattern::Everything, Some(target)) = (&self.pattern, self.target.as_literal()) {
+            let value = match self.replacement.as_literal() {
+                Some(text) => text.into(),
+                None if self.replacement.is_everything() => source.clone(),
+                None => self.replacement.expand_everything(source).into(),
+            };
+            if is_label_name(target) {
+                set(labels, target, value);
+            }
+            return;
+        }
+        let Some([target, value]) = self.pattern.expand(source, [&self.target, &self.replacement]) else {
+            return;
+        };
+        if is_label_name(&target) {
+            set(labels, &target, value.into());
+        }
+    }
+
+    /// The values of the source labels, joined; a label that is not there counts as empty.
+    fn source(&self, labels: &LabelMap) -> Arc<str> {
+        if let [only] = self.source_labels.as_slice() {
+            return labels.get(only).cloned().unwrap_or_default();
+        }
+        let mut joined = String::new();
+        for (index, name) in self.source_labels.iter().enumerate() {
+            if index > 0 {
+                joined.push_str(&self.separator);
+            }
+            joined.push_str(labels.get(name).map_or("", AsRef::as_ref));
+        }
+        joined.into()
+    }
+
+    fn target_value<'a>(&self, labels: &'a LabelMap) -> &'a str {
+        labels.get(&self.target_label).map_or("", AsRef::as_ref)
+    }
+}
+
+/// Sets a label; an empty value removes it.
+fn set(labels: &mut LabelMap, name: &str, value: Arc<str>) {
+    if value.is_empty() {
+        labels.remove(name);
+    } else {
+        labels.insert(name.into(), value);
+    }
+}
+
+/// Prometheus' hash for `hashmod`: the last 8 bytes of the MD5 digest, big endian.
+fn hash(data: &[u8]) -> u64 {
+    let digest = Md5::digest(data);
+    digest
+        .iter()
+        .skip(8)
+        .fold(0, |hash, byte| (hash << 8) | u64::from(*byte))
+}
+
+/// True for `[a-zA-Z_][a-zA-Z0-9_]*`.
+fn is_label_name(name: &str) -> bool {
+    let mut bytes = name.bytes();
+    bytes
+        .next()
+        .is_some_and(|first| first == b'_' || first.is_ascii_alphabetic())
+        && bytes.all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
+}
+
+/// True for a label name in which `$name` and `${name}` may stand: `^(?:(?:[a-zA-Z_]|\$(?:\{\w+\}|\w+))+\w*)+$`.
+pub(crate) fn is_template(text: &str) -> bool {
+    let is_word = |byte: u8| byte == b'_' || byte.is_ascii_alphanumeric();
+    let word_length = |text: &str| text.bytes().take_while(|byte| is_word(*byte)).count();
+    let mut rest = text;
+    while let Some(first) = rest.bytes().next() {
+        let used = if first == b'$' {
+            let body = &rest[1..];
+            let length = match body.strip_prefix('{') {
+                Some(braced) => match word_length(braced) {
+                    0 => 0,
+                    length if braced[length..].starts_with('}') => length + 2,
+                    _ => 0,
+                },
+                None => word_length(body),
+            };
+            if length == 0 {
+                return false;
+            }
+            1 + length
+        } else if is_word(first) && (rest.len() < text.len() || !first.is_ascii_digit()) {
+            1
+        } else {
+            return false;
+        };
+        rest = &rest[used..];
+    }
+    !text.is_empty()
+}

@@ -1,0 +1,124 @@
+//! Replacement texts, as Go's `Regexp.Expand` reads them.
+
+use std::sync::Arc;
+
+use crate::profile::relabel::re2::expression::Groups;
+
+/// A replacement text, cut into its parts once.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Template {
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Part {
+    Text(Arc<str>),
+    Group(usize),
+    Named(Arc<str>),
+}
+
+impl Template {
+    /// Cuts `text` as Go's `Regexp.Expand` does: `$$` is a dollar, `$name` takes the longest run of letters, digits and
+    /// underscores, a dollar that opens nothing stands for itself.
+    pub(crate) fn new(text: &str) -> Self {
+        let mut parts = Vec::new();
+        let mut literal = String::new();
+        let mut rest = text;
+        while let Some(dollar) = rest.find('$') {
+            literal.push_str(&rest[..dollar]);
+            rest = &rest[dollar + 1..];
+            if let Some(after) = rest.strip_prefix('$') {
+                literal.push('$');
+                rest = after;
+                continue;
+            }
+            let Some((name, after)) = reference(rest) else {
+                literal.push('$');
+                continue;
+            };
+            if !literal.is_empty() {
+                parts.push(Part::Text(std::mem::take(&mut literal).into()));
+            }
+            parts.push(match name.parse::<usize>() {
+                Ok(index) => Part::Group(index),
+                Err(_) => Part::Named(name.into()),
+            });
+            rest = after;
+        }
+        literal.push_str(rest);
+        if !literal.is_empty() {
+            parts.push(Part::Text(literal.into()));
+        }
+        Self { parts }
+    }
+
+    /// The text with every reference replaced by its group, or by nothing when the group did not take part or does not
+    /// exist.
+    pub(crate) fn expand(&self, groups: &Groups<'_>) -> String {
+        let mut out = String::new();
+        for part in &self.parts {
+            match part {
+                Part::Text(text) => out.push_str(text),
+                Part::Group(index) => out.push_str(groups.get(*index)),
+                Part::Named(name) => out.push_str(groups.named(name)),
+            }
+        }
+        out
+    }
+
+    /// Expands the template for `(.*)`, whose only group is the whole text.
+    pub(crate) fn expand_everything(&self, whole: &str) -> String {
+        let part = |part: &Part| match part {
+            Part::Text(text) => text.to_string(),
+            Part::Group(0 | 1) => whole.to_owned(),
+            Part::Group(_) | Part::Named(_) => String::new(),
+        };
+        self.parts.iter().map(part).collect()
+    }
+
+    /// True for `$1`, which for `(.*)` is everything as it is.
+    pub(crate) fn is_everything(&self) -> bool {
+        matches!(self.parts.as_slice(), [Part::Group(0 | 1)])
+    }
+
+    /// The whole text when it refers to no group.
+    pub(crate) fn as_literal(&self) -> Option<&str> {
+        match self.parts.as_slice() {
+            [] => Some(""),
+            [Part::Text(text)] => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// The name after a dollar and what follows it.
+fn reference(rest: &str) -> Option<(&str, &str)> {
+    let is_name = |character: char| character == '_' || character.is_alphanumeric();
+    if let Some(body) = rest.strip_prefix('{') {
+        let (name, after) = body.split_once('}')?;
+        return (!name.is_empty() && name.chars().all(is_name)).then_some((name, after));
+    }
+    let end = rest.find(|character| !is_name(character)).unwrap_or(rest.len());
+    (end > 0).then(|| rest.split_at(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::relabel::re2::expression::Expression;
+
+    #[test]
+    fn references_expand_as_in_go() {
+        let expression = Expression::anchored("(?P<name>a+)(b)?(c)").unwrap();
+        let groups = expression.groups("aac").unwrap();
+        let expand = |text: &str| Template::new(text).expand(&groups);
+        assert_eq!(expand("$1-$3"), "aa-c");
+        assert_eq!(expand("${1}x$2"), "aax");
+        assert_eq!(expand("$1x"), "");
+        assert_eq!(expand("${name}"), "aa");
+        assert_eq!(expand("$$1 costs 5$"), "$1 costs 5$");
+        assert_eq!(expand("${1-"), "${1-");
+        assert_eq!(Template::new("plain").as_literal(), Some("plain"));
+        assert_eq!(Template::new("$1").as_literal(), None);
+    }
+}

@@ -1,0 +1,261 @@
+//! Source lines of functions with their values, as `go tool pprof -list` prints them.
+//!
+//! In: a profile, the names that are wanted, and a reader of source files. Out: text in which source lines are the
+//! bytes of their file.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use hashbrown::HashMap;
+use regex::Regex;
+
+use crate::profile::pprof::Profile;
+use crate::profile::report::filter::{self, Focus};
+use crate::profile::report::graph::{Graph, Node, Samples};
+use crate::profile::report::head;
+use crate::profile::report::paths::SourcePaths;
+use crate::profile::report::place::{Place, Places};
+use crate::profile::report::printed::ReportError;
+use crate::profile::report::units::{self, percentage};
+
+/// Lines that are shown before and after those with values.
+const MARGIN: i64 = 5;
+
+/// A line of so many bytes ends the file, as it does in pprof.
+const LONGEST_LINE: usize = 1 << 16;
+
+/// A profile by the lines of its sources.
+pub struct Listing<'a> {
+    samples: Samples<'a>,
+    total: i64,
+    unit: &'a str,
+    /// Unit in which values are written.
+    written: String,
+    unmatched: Vec<&'static str>,
+}
+
+impl<'a> Listing<'a> {
+    /// A listing of the sample type with the index `value`, which the profile must have, in `unit` or in one that suits
+    /// each value. `paths` are those that the user named.
+    pub fn new(mut profile: Profile<'a>, value: usize, focus: &Focus, unit: Option<&str>, paths: &SourcePaths) -> Self {
+        filter::drop_frames(&mut profile);
+        // Shares are of all samples, whichever of them are shown.
+        let total = head::total(&profile, value);
+        let unmatched = focus.apply(&mut profile);
+        let places = Places::of_source(&profile, paths);
+        Self {
+            total,
+            unit: profile.sample_types.get(value).map_or("", |kind| kind.unit),
+            written: unit.unwrap_or(units::MINIMUM).to_owned(),
+            unmatched,
+            samples: Samples { profile, value, places },
+        }
+    }
+
+    /// The flags (`focus`, `ignore`) that matched nothing.
+    pub fn unmatched(&self) -> &[&'static str] {
+        &self.unmatched
+    }
+
+    /// The functions whose name matches, by name and file. `read` is asked once for each file; what it fails with is
+    /// said in place of the lines.
+    pub fn text(
+        &self,
+        wanted: &Regex,
+        mut read: impl FnMut(&str) -> Result<Vec<u8>, String>,
+    ) -> Result<Vec<u8>, ReportError> {
+        let graph = Graph::new(&self.samples, None);
+        let mut functions: BTreeMap<&str, BTreeMap<&str, Vec<u32>>> = BTreeMap::new();
+        for &index in &graph.order {
+            let place = &self.samples.places.all[index as usize];
+            if wanted.is_match(place.name) {
+                let files = functions.entry(place.name).or_default();
+                if !place.file.is_empty() {
+                    files.entry(&place.file).or_default().push(index);
+                }
+            }
+        }
+        if functions.is_empty() {
+            return Err(ReportError::NoMatch(wanted.to_string()));
+        }
+        let mut contents: HashMap<&str, Result<Vec<u8>, String>> = HashMap::new();
+        // Writing into a vector cannot fail.
+        let mut out = Vec::new();
+        let _ = writeln!(out, "Total: {}", self.label(self.total));
+        for (name, files) in functions {
+            if files.is_empty() {
+                let _ = writeln!(out, "No source information for {name}");
+            }
+            for (file, places) in files {
+                let lines = Lines::of(&places, &self.samples.places.all, &graph.nodes);
+                let _ = writeln!(
+                    out,
+                    "ROUTINE ======================== {name} in {file}\n{:>10} {:>10} (flat, cum) {} of Total",
+                    self.label(lines.all.flat),
+                    self.label(lines.all.cum),
+                    percentage(lines.all.cum, self.total),
+                );
+                match contents.entry(file).or_insert_with(|| read(file)) {
+                    Ok(content) => self.lines(&mut out, &lines, content),
+                    Err(error) => {
+                        let _ = writeln!(out, " Error: {error}");
+                    }
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    fn lines(&self, out: &mut Vec<u8>, lines: &Lines, content: &[u8]) {
+        let before = usize::try_from(lines.first - 1).unwrap_or(usize::MAX);
+        for (number, text) in (lines.first..=lines.last).zip(split(content).skip(before)) {
+            let node = lines.nodes.get(&number).copied().unwrap_or_default();
+            let _ = write!(
+                out,
+                "{:>10} {:>10} {number:>6}:",
+                self.label_or_dot(node.flat),
+                self.label_or_dot(node.cum)
+            );
+            out.extend_from_slice(text);
+            out.push(b'\n');
+        }
+    }
+
+    fn label(&self, value: i64) -> String {
+        units::label(value, self.unit, &self.written)
+    }
+
+    fn label_or_dot(&self, value: i64) -> String {
+        match value {
+            0 => ".".to_owned(),
+            value => self.label(value),
+        }
+    }
+}
+
+/// The values of a function in a file, and the lines that are shown of it.
+struct Lines {
+    first: i64,
+    last: i64,
+    all: Node,
+    nodes: HashMap<i64, Node>,
+}
+
+impl Lines {
+    /// From the start of the function, where that is known, to a few lines behind the last that has a value.
+    fn of(indices: &[u32], places: &[Place<'_>], nodes: &[Node]) -> Self {
+        let (mut first, mut last) = (i64::MAX, 1);
+        let mut lines = Self {
+            first: 1,
+            last: 1,
+            all: Node::default(),
+            nodes: HashMap::new(),
+        };
+        for &index in indices {
+            let (place, node) = (&places[index as usize], &nodes[index as usize]);
+            let start = match place.start_line {
+                0 => place.line.saturating_sub(MARGIN),
+                start => start,
+            };
+            first = first.min(start);
+            last = last.max(place.line.saturating_add(MARGIN));
+            for sum in [&mut lines.all, lines.nodes.entry(place.line).or_default()] {
+                sum.flat = sum.flat.saturating_add(node.flat);
+                sum.cum = sum.cum.saturating_add(node.cum);
+            }
+        }
+        Self {
+            first: first.max(1),
+            last,
+            ..lines
+        }
+    }
+}
+
+/// The lines of a file without their ends.
+fn split(content: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let content = content.strip_suffix(b"\n").unwrap_or(content);
+    let lines = content.split(|byte| *byte == b'\n').filter(|_| !content.is_empty());
+    lines
+        .take_while(|line| line.len() < LONGEST_LINE)
+        .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::pprof::{Builder, Function, Line, Location, ValueType};
+
+    /// `work` calls `leaf`, at line 7 of a file of their own or at none.
+    fn profile(file: &'static str, start_line: i64) -> Profile<'static> {
+        let mut builder = Builder::new(Profile {
+            sample_types: vec![ValueType {
+                kind: "cpu",
+                unit: "nanoseconds",
+            }],
+            ..Profile::default()
+        });
+        let [leaf, work] = ["leaf", "work"].map(|name| {
+            let function = builder.function(Function {
+                name,
+                file,
+                start_line,
+                ..Function::default()
+            });
+            builder.location(Location::NO_MAPPING, 0, &[Line { function, line: 7 }])
+        });
+        builder.sample([leaf, work], [], &[30_000_000]);
+        builder.sample([work], [], &[10_000_000]);
+        builder.finish()
+    }
+
+    fn listed(profile: Profile<'_>, wanted: &str, content: Result<&str, &str>) -> Result<String, ReportError> {
+        let listing = Listing::new(profile, 0, &Focus::default(), None, &SourcePaths::default());
+        let read = |_: &str| content.map(|text| text.as_bytes().to_vec()).map_err(str::to_owned);
+        let text = listing.text(&Regex::new(wanted).unwrap(), read)?;
+        Ok(String::from_utf8(text).unwrap())
+    }
+
+    #[test]
+    fn lines_stand_beside_their_values() {
+        let text = "1\n2\n3\n4\n5\r\n6\n\tleaf()\n8\n";
+        let expected = "\
+Total: 40ms
+ROUTINE ======================== work in shop/a.go
+      10ms       40ms (flat, cum)   100% of Total
+         .          .      5:5
+         .          .      6:6
+      10ms       40ms      7:\tleaf()
+         .          .      8:8
+";
+        assert_eq!(listed(profile("shop/a.go", 5), "wor", Ok(text)).unwrap(), expected);
+        let without_start = listed(profile("shop/a.go", 0), "wor", Ok(text)).unwrap();
+        assert!(
+            without_start.contains("(flat, cum)   100% of Total\n         .          .      2:2\n"),
+            "{without_start}"
+        );
+    }
+
+    #[test]
+    fn what_has_no_source_is_said() {
+        let text = listed(profile("a.go", 0), "l", Err("open a.go: permission denied")).unwrap();
+        assert!(
+            text.ends_with("of Total\n Error: open a.go: permission denied\n"),
+            "{text}"
+        );
+        let text = listed(profile("", 0), "leaf|work", Ok("")).unwrap();
+        let expected = "Total: 40ms\nNo source information for leaf\nNo source information for work\n";
+        assert_eq!(text, expected);
+        let error = listed(profile("a.go", 0), "nobody", Ok("")).unwrap_err();
+        assert_eq!(error, ReportError::NoMatch("nobody".to_owned()));
+        let text = listed(profile("a.go", 0), "leaf", Ok("")).unwrap();
+        assert!(text.ends_with("of Total\n"), "{text}");
+    }
+
+    #[test]
+    fn a_line_without_an_end_to_it_is_the_last() {
+        let long = "x".repeat(LONGEST_LINE);
+        assert_eq!(split(format!("a\n{long}\nb").as_bytes()).count(), 1);
+        assert_eq!(split(b"a\n\n").collect::<Vec<_>>(), [&b"a"[..], b""]);
+    }
+}

@@ -1,0 +1,121 @@
+//! Paths of source files as `go tool pprof` reads them: made short, and without what belongs to another machine.
+
+use std::borrow::Cow;
+
+/// What some build systems put before every path.
+const USUAL_PREFIXES: [&str; 2] = ["/proc/self/cwd/./", "/proc/self/cwd/"];
+
+/// Where source files are looked for, and what is taken off their paths before. Lists with colons between.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SourcePaths {
+    /// Folders in which files are looked for.
+    pub search: String,
+    /// Beginnings of paths that are taken off.
+    pub trim: String,
+}
+
+impl SourcePaths {
+    /// A path of the profile without what belongs to another machine. Where nothing is named, that is all up to the
+    /// name of a folder that is searched: `/build/shop/cart/add.go` is `cart/add.go` to those who search in `~/shop`.
+    pub(crate) fn trimmed<'p>(&self, path: &'p str) -> &'p str {
+        if self.trim.is_empty() {
+            for folder in folders(&self.search) {
+                let name = if folder.is_empty() { "." } else { base_name(folder) };
+                let wanted = format!("/{name}/");
+                if let Some(at) = path.find(&wanted) {
+                    return &path[at + wanted.len()..];
+                }
+            }
+        }
+        let without = |prefix: &str| {
+            let rest = path.strip_prefix(prefix)?;
+            if prefix.ends_with('/') {
+                Some(rest)
+            } else {
+                rest.strip_prefix('/')
+            }
+        };
+        let mut prefixes = folders(&self.trim).chain(USUAL_PREFIXES);
+        prefixes.find_map(without).unwrap_or(path)
+    }
+}
+
+/// The parts of a list of paths; an empty list has none.
+pub(crate) fn folders(list: &str) -> impl Iterator<Item = &str> {
+    list.split(':').filter(|_| !list.is_empty())
+}
+
+/// The shortest path that means the same, as `path.Clean` of Go makes it.
+pub(crate) fn clean(path: &str) -> Cow<'_, str> {
+    let is_rooted = path.starts_with('/');
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match (part, parts.last()) {
+            ("" | ".", _) => {}
+            ("..", Some(last)) if *last != ".." => {
+                parts.pop();
+            }
+            ("..", _) if is_rooted => {}
+            (part, _) => parts.push(part),
+        }
+    }
+    let mut cleaned = parts.join("/");
+    if is_rooted {
+        cleaned.insert(0, '/');
+    } else if cleaned.is_empty() {
+        cleaned.push('.');
+    }
+    if cleaned == path {
+        Cow::Borrowed(path)
+    } else {
+        Cow::Owned(cleaned)
+    }
+}
+
+/// The last part of a path.
+pub(super) fn base_name(path: &str) -> &str {
+    let path = path.trim_end_matches('/');
+    path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_become_short_as_in_go() {
+        for (path, expected) in [
+            ("/a/b.go", "/a/b.go"),
+            ("a//b/./c.go", "a/b/c.go"),
+            ("/a/../../b", "/b"),
+            ("../a/../b", "../b"),
+            ("./", "."),
+            ("a/..", "."),
+        ] {
+            assert_eq!(clean(path), expected, "{path}");
+        }
+        assert_eq!(
+            [base_name("/bin/sh"), base_name("[vdso]"), base_name("/")],
+            ["sh", "[vdso]", "/"]
+        );
+    }
+
+    #[test]
+    fn what_belongs_to_another_machine_is_taken_off() {
+        for (search, trim, path, expected) in [
+            ("", "", "/proc/self/cwd/./a.c", "a.c"),
+            ("", "", "/build/shop/a.c", "/build/shop/a.c"),
+            ("/here/shop", "", "/build/shop/cart/a.c", "cart/a.c"),
+            ("/here/shop/", "", "/build/shopping/a.c", "/build/shopping/a.c"),
+            ("/here/shop", "/build", "/build/shop/a.c", "shop/a.c"),
+            ("", "/other:/build/", "/build/a.c", "a.c"),
+            ("", "/build", "/building/a.c", "/building/a.c"),
+        ] {
+            let paths = SourcePaths {
+                search: search.to_owned(),
+                trim: trim.to_owned(),
+            };
+            assert_eq!(paths.trimmed(path), expected, "{search} {trim} {path}");
+        }
+    }
+}
