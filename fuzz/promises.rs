@@ -205,6 +205,11 @@ pub(super) fn files(data: &[u8]) {
     }
 }
 
+/// Any bytes behind the first ones of a trace of .NET are one or an error; the same is promised as of other files.
+pub(super) fn nettrace(data: &[u8]) {
+    files(&[b"Nettrace\x14\0\0\0!FastSerialization.1", data].concat());
+}
+
 fn uploaded(query: &str, data: &[u8]) {
     let Ok(profiles) = ingest::read(query, "", data.to_vec().into(), 1 << 20) else {
         return;

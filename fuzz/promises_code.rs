@@ -17,13 +17,14 @@ pub(super) fn elf(data: &[u8]) {
     let Ok(file) = object::File::parse(data) else {
         return;
     };
-    elf_file::build_id(&file);
     separate::link(&file);
     if let Some(packed) = separate::packed(&file) {
         separate::unpack(&packed);
     }
-    let segments = elf_file::executable_segments(&file);
-    let mut addresses: Vec<u64> = segments
+    let head = elf_file::Head::read(data).expect("a file that can be parsed has a head");
+    assert!(head.build_id.len() <= 128);
+    let mut addresses: Vec<u64> = head
+        .segments
         .iter()
         .flat_map(|segment| [segment.address, segment.address.wrapping_add(segment.size / 2)])
         .collect();
@@ -34,12 +35,12 @@ pub(super) fn elf(data: &[u8]) {
     addresses.sort_unstable();
     addresses.dedup();
     let mut names = Ranges::default();
-    let limits = dwarf::Limits {
+    let mut limits = dwarf::Limits {
         bytes: 8 << 20,
         entries: 100_000,
     };
     Functions::new(&file, data).resolve(&addresses, Demangle::Full, &mut names, |_, missing| {
-        Some(dwarf::locate(&file, missing, Demangle::Full, limits))
+        Some(dwarf::locate(&file, missing, Demangle::Full, &mut limits))
     });
     assert!(names.len() <= addresses.len());
     go_file::find(&file, &Bytes::new(&data));

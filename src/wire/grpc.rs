@@ -25,7 +25,7 @@ pub(crate) const PREFIX_BYTES: usize = 5;
 pub(crate) enum Protocol {
     /// Connect, or a request that is not a call.
     Connect,
-    /// gRPC, which needs HTTP/2.
+    /// gRPC, for clients that read trailers.
     Grpc,
     /// gRPC-Web, over any version of HTTP.
     GrpcWeb,

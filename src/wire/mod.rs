@@ -23,6 +23,7 @@ pub(crate) mod profefe;
 pub mod proto;
 pub mod push;
 pub mod querier;
+pub(crate) mod queue_report;
 pub(crate) mod refusals;
 pub(crate) mod service;
 pub(crate) mod sigv4;

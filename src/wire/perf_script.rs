@@ -16,6 +16,10 @@ pub(crate) struct Sample<'a> {
 impl<'a> Sample<'a> {
     /// Reads a line; `None` when it does not begin a sample.
     pub(crate) fn of(line: &'a str) -> Option<Self> {
+        // Most lines are those of frames.
+        if !may_have_time(line.as_bytes()) {
+            return None;
+        }
         let words = || words(line);
         let is_time = |word: &str| {
             let number = word.strip_suffix(':').and_then(|word| word.split_once('.'));
@@ -48,6 +52,15 @@ impl<'a> Sample<'a> {
     }
 }
 
+/// True when a word ends with a digit and a colon, as a time does.
+fn may_have_time(line: &[u8]) -> bool {
+    let at = |index: usize| line.get(index).copied();
+    memchr::memchr_iter(b':', line).any(|colon| {
+        let before = colon.checked_sub(1).and_then(at);
+        before.is_some_and(|byte| byte.is_ascii_digit()) && at(colon + 1).is_none_or(|byte| byte.is_ascii_whitespace())
+    })
+}
+
 /// The name of an event without what is behind it, as in `cycles:ppp` and `cpu-clock:u:`; a tracepoint keeps its name.
 fn without_modifiers(event: &str) -> Option<&str> {
     let event = event.trim_end_matches(':');
@@ -70,7 +83,22 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// What is before and behind the last bracket that opens behind a blank.
+fn in_brackets(text: &str) -> Option<(&str, &str)> {
+    let bytes = text.as_bytes();
+    let is_behind_blank = |bracket: &usize| bracket.checked_sub(1).and_then(|before| bytes.get(before)) == Some(&b' ');
+    let bracket = memchr::memrchr_iter(b'(', bytes).find(is_behind_blank)?;
+    Some((text.get(..bracket - 1)?, text.get(bracket + 1..)?))
+}
+
+/// True of an offset, as in `+0x1f`.
+fn is_offset(text: &str) -> bool {
+    let digits = text.strip_prefix("+0x");
+    digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
 /// A frame: `address function+offset (binary)`, and a place in the source when it is on the next line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Frame<'a> {
     pub(crate) function: &'a str,
     /// Named in the place of a function that is not known.
@@ -88,12 +116,10 @@ impl<'a> Frame<'a> {
             return None;
         }
         let rest = rest.trim();
-        let (function, binary) = match rest.strip_suffix(')').and_then(|rest| rest.rsplit_once(" (")) {
-            Some((function, binary)) => (function, binary),
-            None => (rest, ""),
-        };
-        let function = match function.rsplit_once("+0x") {
-            Some((name, offset)) if offset.bytes().all(|byte| byte.is_ascii_hexdigit()) => name,
+        let (function, binary) = rest.strip_suffix(')').and_then(in_brackets).unwrap_or((rest, ""));
+        let offset = memchr::memrchr(b'+', function.as_bytes()).and_then(|plus| function.split_at_checked(plus));
+        let function = match offset {
+            Some((name, offset)) if is_offset(offset) => name,
             _ => function,
         };
         Some(Self {

@@ -6,14 +6,14 @@
 
 use bytes::Bytes;
 
-use crate::profile::TenantId;
+use crate::profile::Tenants;
 use crate::wire::connect::{Codec, ConnectError};
 use crate::wire::json::{FromJson, ToJson};
 
 /// A call with its decoded message.
 pub struct Call<Message> {
-    /// The tenant of the request.
-    pub tenant: TenantId,
+    /// The tenants of the request. A question may be about several.
+    pub tenants: Tenants,
     /// The message that came in.
     pub request: Message,
     /// Encoding of the answer, for methods that can encode it themselves.

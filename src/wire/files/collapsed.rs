@@ -2,10 +2,15 @@
 //!
 //! File and line are read where a profiler of a script writes them behind the name.
 
-use crate::profile::call_tree::{CallTree, Calls, Room, Size};
+use hashbrown::HashMap;
+use memchr::{memchr_iter, memrchr2};
+
+use crate::profile::call_tree::{CallTree, Calls, FrameId, NodeId, Room, Size, TooMany};
 use crate::wire::files::error::FileError;
 use crate::wire::files::imported::{FileFormat, ImportedProfile, Meaning};
 
+/// Texts of frames that are remembered: many may be one frame of the profile.
+const MAX_KNOWN: usize = 1 << 17;
 /// Lines that are looked at to recognise a file.
 const LOOKED_AT: usize = 20;
 
@@ -16,27 +21,27 @@ pub(super) fn is_like(text: &str) -> bool {
         .filter(|line| !line.trim().is_empty())
         .take(LOOKED_AT)
         .peekable();
-    lines.peek().is_some() && lines.all(|line| parts(line).is_some())
+    let mut has_frames = false;
+    lines.peek().is_some()
+        && lines.all(|line| {
+            let parts = parts(line);
+            has_frames |= parts.is_some_and(|(stack, _)| !stack.trim().is_empty());
+            parts.is_some()
+        })
+        && has_frames
 }
 
 /// The one profile of a text. What its counts stand for is not in it: they are samples.
 pub(super) fn read(text: &str) -> Result<Vec<ImportedProfile>, FileError> {
     let format = FileFormat::Collapsed;
-    let mut tree = CallTree::new(Room::new(Size::MOST));
+    let mut stacks = Stacks::new();
     for (index, line) in text.lines().enumerate() {
         let wrong = |problem: &str| format.wrong(&format_args!("line {}: {problem}", index + 1));
         if line.trim().is_empty() {
             continue;
         }
         let (stack, count) = parts(line).ok_or_else(|| wrong("it is not a stack and a count"))?;
-        let mut node = tree.root();
-        for name in stack.split(';').map(str::trim).filter(|name| !name.is_empty()) {
-            let (name, file, line) = place(name);
-            let frame = tree.frame(name, file, line);
-            let called = frame.and_then(|frame| tree.call_frame(node, frame));
-            node = called.map_err(|error| wrong(&error.to_string()))?;
-        }
-        tree.add(node, count).map_err(|error| wrong(&error.to_string()))?;
+        stacks.add(stack, count).map_err(|error| wrong(&error.to_string()))?;
     }
     let meaning = Meaning {
         name: "process_cpu",
@@ -44,24 +49,97 @@ pub(super) fn read(text: &str) -> Result<Vec<ImportedProfile>, FileError> {
         unit: "count",
         ..Meaning::default()
     };
-    let profile = ImportedProfile::of_tree(tree, meaning).map_err(|error| format.wrong(&error))?;
+    let profile = ImportedProfile::of_tree(stacks.tree, meaning).map_err(|error| format.wrong(&error))?;
     Ok(profile.into_iter().collect())
 }
 
-fn parts(line: &str) -> Option<(&str, i64)> {
-    let (stack, count) = line.trim_end().rsplit_once([' ', '\t'])?;
-    let count = count.parse().ok().filter(|count| *count >= 0)?;
-    (!stack.trim().is_empty()).then_some((stack, count))
+/// The stacks of a text so far.
+struct Stacks<'a> {
+    tree: CallTree,
+    /// Frames by what stands between two semicolons: each text is taken apart once.
+    frames: HashMap<&'a str, FrameId>,
+    /// The stack before, and behind each of its frames the end of it and the call. Neighbours begin alike.
+    last: &'a str,
+    calls: Vec<(usize, NodeId)>,
 }
 
-/// Name, file and line of `work (app.py:12)`, as py-spy writes it, and of `work - app.rb:12`, as rbspy does.
+impl<'a> Stacks<'a> {
+    fn new() -> Self {
+        Self {
+            tree: CallTree::new(Room::new(Size::MOST)),
+            frames: HashMap::new(),
+            last: "",
+            calls: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, stack: &'a str, count: i64) -> Result<(), TooMany> {
+        let pairs = stack.bytes().zip(self.last.bytes());
+        let same = pairs.take_while(|(new, old)| new == old).count();
+        // A frame is the same when what ends it is, too.
+        let kept = self.calls.partition_point(|(end, _)| *end < same);
+        self.calls.truncate(kept);
+        self.last = stack;
+        let (mut start, mut node) = match self.calls.last() {
+            Some((end, node)) => (end + 1, *node),
+            None => (0, self.tree.root()),
+        };
+        let rest = stack.get(start..).unwrap_or_default();
+        let from = start;
+        for end in memchr_iter(b';', rest.as_bytes())
+            .map(|at| from + at)
+            .chain([stack.len()])
+        {
+            let name = stack.get(start..end).unwrap_or_default();
+            start = end + 1;
+            if let Some(frame) = self.frame(name.trim())? {
+                node = self.tree.call_frame(node, frame)?;
+            }
+            self.calls.push((end, node));
+        }
+        // py-spy writes no frame of a thread that begins or ends.
+        if node == self.tree.root() {
+            node = self.tree.call(node, "[unknown]")?;
+        }
+        self.tree.add(node, count)
+    }
+
+    fn frame(&mut self, text: &'a str) -> Result<Option<FrameId>, TooMany> {
+        if let Some(known) = self.frames.get(text) {
+            return Ok(Some(*known));
+        }
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let (name, file, line) = place(text);
+        let frame = self.tree.frame(name, file, line)?;
+        if self.frames.len() < MAX_KNOWN {
+            self.frames.insert(text, frame);
+        }
+        Ok(Some(frame))
+    }
+}
+
+/// Stack and count of a line. The stack may be empty.
+fn parts(line: &str) -> Option<(&str, i64)> {
+    let line = line.trim_end();
+    let (stack, count) = line.split_at_checked(memrchr2(b' ', b'\t', line.as_bytes())?)?;
+    let count = count.get(1..)?.parse().ok().filter(|count| *count >= 0)?;
+    Some((stack, count))
+}
+
+/// Name, file and line of `work (app.py:12)`, as py-spy writes it, and of `work - app.rb:12`, as rbspy does, which does
+/// not know the files of functions in C, and of some in Ruby.
 fn place(frame: &str) -> (&str, &str, i64) {
+    if let Some(name) = frame.strip_suffix(" - (unknown)") {
+        return (name, "", 0);
+    }
     let in_brackets = frame.strip_suffix(')').and_then(|frame| frame.rsplit_once(" ("));
     let split = in_brackets.or_else(|| frame.rsplit_once(" - "));
     let found = split.and_then(|(name, place)| {
         let (file, line) = place.rsplit_once(':')?;
         let line = line.parse().ok().filter(|line| *line >= 0)?;
-        let is_file = !file.is_empty() && file.contains(['.', '/', '<']);
+        let is_file = file == "unknown" || file.contains(['.', '/', '<']);
         is_file.then_some((name, file, line))
     });
     found.unwrap_or((frame, "", 0))
@@ -72,11 +150,40 @@ mod tests {
     use super::*;
 
     #[test]
+    fn stacks_that_begin_like_the_one_before_are_their_own() {
+        let text = "a;b;c 1\na;b;cd 2\na;b 4\na;b;c;d 8\nab;b;c 16\na; b;;c 32\na;b;c 64\n;a 128\n 256\n";
+        let profiles = read(text).unwrap();
+        let profile = profiles[0].columns.get();
+        let mut found: Vec<(String, i64)> = (0..profile.sample_count())
+            .map(|sample| {
+                let names = profile.stack(sample).iter().rev().map(|location| {
+                    let line = profile.lines_of(&profile.locations[*location as usize])[0];
+                    profile.functions[line.function as usize].name
+                });
+                (names.collect::<Vec<_>>().join(";"), profile.values[sample])
+            })
+            .collect();
+        found.sort();
+        let expected = [
+            ("[unknown]", 256),
+            ("a", 128),
+            ("a;b", 4),
+            ("a;b;c", 1 + 32 + 64),
+            ("a;b;c;d", 8),
+            ("a;b;cd", 2),
+            ("ab;b;c", 16),
+        ];
+        assert_eq!(found, expected.map(|(stack, value)| (stack.to_owned(), value)));
+    }
+
+    #[test]
     fn file_and_line_are_read_behind_a_name() {
         for (frame, expected) in [
             ("work (app.py:12)", ("work", "app.py", 12)),
             ("<module> (lib/app.py:3)", ("<module>", "lib/app.py", 3)),
             ("work - /srv/app.rb:7", ("work", "/srv/app.rb", 7)),
+            ("sleep [c function] - (unknown)", ("sleep [c function]", "", 0)),
+            ("require - unknown:170", ("require", "unknown", 170)),
             ("Foo::bar(int, int)", ("Foo::bar(int, int)", "", 0)),
             ("thread (1:2)", ("thread (1:2)", "", 0)),
             ("work - 7", ("work - 7", "", 0)),

@@ -10,8 +10,9 @@ use crate::wire::files::v8::{CallFrame, Node, V8Profile};
 /// A file. Times are microseconds.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct File {
-    nodes: Vec<FileNode>,
+struct File<'a> {
+    #[serde(borrow)]
+    nodes: Vec<FileNode<'a>>,
     #[serde(default)]
     samples: Vec<u64>,
     #[serde(default)]
@@ -25,9 +26,10 @@ struct File {
 /// A node knows its children, or its parent.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct FileNode {
+struct FileNode<'a> {
     id: u64,
-    call_frame: CallFrame,
+    #[serde(borrow)]
+    call_frame: CallFrame<'a>,
     #[serde(default)]
     children: Vec<u64>,
     #[serde(default)]
@@ -39,7 +41,7 @@ struct FileNode {
 /// The one profile of a file.
 pub(super) fn read(json: &[u8]) -> Result<Vec<ImportedProfile>, FileError> {
     let format = FileFormat::CpuProfile;
-    let file: File = serde_json::from_slice(json).map_err(|error| format.wrong(&error))?;
+    let file: File<'_> = serde_json::from_slice(json).map_err(|error| format.wrong(&error))?;
     let mut parents: HashMap<u64, u64> = HashMap::new();
     for node in &file.nodes {
         parents.extend(node.children.iter().map(|child| (*child, node.id)));

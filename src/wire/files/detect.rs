@@ -5,22 +5,17 @@ use memchr::memmem;
 use crate::profile::{legacy, pprof};
 use crate::wire::files::error::FileError;
 use crate::wire::files::imported::FileFormat;
-use crate::wire::files::{collapsed, perf_script};
+use crate::wire::files::{collapsed, instruments, nettrace, perf_script};
 
 /// Characters of an unknown file that its error shows.
 const SHOWN: usize = 40;
 
 /// First bytes of formats that are known and not read, their names, and what to do instead.
-const NOT_READ: [(&[u8], &str, &str); 6] = [
+const NOT_READ: [(&[u8], &str, &str); 9] = [
     (
         b"PERFILE2",
         "a file of `perf record`",
         "import the output of `perf script -i FILE`",
-    ),
-    (
-        b"Nettrace",
-        "a trace of .NET",
-        "convert it with `dotnet-trace convert --format Speedscope`",
     ),
     (
         b"JAVA PROFILE",
@@ -29,11 +24,27 @@ const NOT_READ: [(&[u8], &str, &str); 6] = [
     ),
     (b"go 1.", "an execution trace of Go", "take a CPU profile instead"),
     (
+        b"rbspy0",
+        "a raw file of rbspy",
+        "import what `rbspy report --input FILE --format pprof --output PROFILE` writes",
+    ),
+    (
+        b"# callgrind format",
+        "a file of callgrind",
+        "it has calls, and no stacks",
+    ),
+    (
+        b"version: 1\ncreator: ",
+        "a file of callgrind",
+        "it has calls, and no stacks",
+    ),
+    (
         b"<?xml",
         "XML",
-        "export folded stacks or a trace of Chrome from the program that wrote it",
+        "of Instruments, `xctrace export` writes what is read, of other programs their folded stacks are",
     ),
-    (b"<", "HTML", "save the profile itself and not its page"),
+    (b"<!", "HTML", "save the profile itself and not its page"),
+    (b"<html", "HTML", "save the profile itself and not its page"),
 ];
 
 /// The format of a file that is not compressed.
@@ -44,9 +55,15 @@ pub(super) fn format(plain: &[u8]) -> Result<FileFormat, FileError> {
     if plain.starts_with(b"FLR\0") {
         return Ok(FileFormat::Jfr);
     }
+    if plain.starts_with(nettrace::MAGIC) {
+        return Ok(FileFormat::Nettrace);
+    }
     // A sample type of two small numbers; text does not begin with a line end and a control character.
     if matches!(plain, [0x0a, 0..=8 | 11..=22, ..]) {
         return Ok(FileFormat::Pprof);
+    }
+    if instruments::is_like(plain) {
+        return Ok(FileFormat::Instruments);
     }
     if let Some(&(_, what, instead)) = NOT_READ.iter().find(|(start, ..)| plain.starts_with(start)) {
         return Err(FileError::NotRead { what, instead });
@@ -77,6 +94,9 @@ fn json(plain: &[u8]) -> Result<FileFormat, FileError> {
         Ok(FileFormat::ChromeTrace)
     } else if has("\"callFrame\"") && has("\"nodes\"") {
         Ok(FileFormat::CpuProfile)
+    } else if plain.trim_ascii_start().starts_with(b"[") && has("\"ph\"") {
+        // A list of events alone.
+        Ok(FileFormat::ChromeTrace)
     } else {
         Err(unknown(plain))
     }

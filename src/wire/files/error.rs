@@ -25,7 +25,8 @@ pub enum FileError {
     /// Nothing that is known begins like this.
     #[error(
         "this is no profile that is known (it begins with `{start}`): read are pprof, the text of Go's profiles, JFR, \
-            folded stacks, speedscope, `perf script`, .cpuprofile, traces of Chrome, and profiles of Firefox and samply"
+            folded stacks, speedscope, `perf script`, .cpuprofile, traces of Chrome, profiles of Firefox and samply, \
+            .nettrace, XML of Instruments"
     )]
     Unknown {
         /// The first bytes as text.

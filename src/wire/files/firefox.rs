@@ -1,34 +1,62 @@
 //! JSON of the Firefox Profiler, which samply writes, too: tables of frames and stacks, a list of samples a thread.
 //!
-//! In: JSON as the profiler's page and samply save it. Out: a profile for each kind of weight, with the samples of all
-//! threads below the names of these. A sample stands for the interval of the profile.
+//! In: JSON as the profiler's page and samply save it. Out: a profile for each thing that samples count, with those of
+//! all threads below their names. A sample stands for the interval of the profile. Where the file says how much CPU
+//! time a thread has used since its sample before, that is `process_cpu`; where threads that wait were sampled, too,
+//! the samples are `wall`.
 
 use std::borrow::Cow;
 
+use hashbrown::HashMap;
 use serde::Deserialize;
 
-use crate::profile::call_tree::{CallTree, Calls, NodeId, Room, Size, TooMany};
+use crate::profile::call_tree::{CallTree, Calls, FrameId, NodeId, Room, Size, TooMany};
 use crate::wire::files::error::FileError;
 use crate::wire::files::imported::{FileFormat, ImportedProfile, Meaning};
 
+const MICROSECOND_NANOS: f64 = 1e3;
 const MILLISECOND_NANOS: f64 = 1e6;
+
+/// Rows of tables of stacks that the threads of a file refer to, each thread for itself.
+const MAX_ROWS: usize = 1 << 22;
 
 #[derive(Deserialize)]
 struct File<'a> {
-    #[serde(default)]
-    meta: About,
+    #[serde(borrow, default)]
+    meta: About<'a>,
     #[serde(borrow)]
     threads: Vec<Thread<'a>>,
     #[serde(borrow, default)]
-    shared: Tables<'a>,
+    libs: Vec<Library<'a>>,
+    #[serde(borrow, default)]
+    shared: Shared<'a>,
 }
 
 /// Times are milliseconds.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct About {
+struct About<'a> {
     interval: f64,
     start_time: f64,
+    #[serde(borrow)]
+    sample_units: Units<'a>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Units<'a> {
+    #[serde(borrow, rename = "threadCPUDelta")]
+    cpu: Option<Cow<'a, str>>,
+}
+
+/// A binary that has functions of the profile.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Library<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    path: Cow<'a, str>,
 }
 
 #[derive(Deserialize)]
@@ -44,6 +72,8 @@ struct Thread<'a> {
     frame_table: Option<Frames>,
     #[serde(default)]
     func_table: Option<Functions>,
+    #[serde(default)]
+    resource_table: Option<Resources>,
     #[serde(borrow, default)]
     string_array: Option<Vec<Cow<'a, str>>>,
     #[serde(borrow, default)]
@@ -53,10 +83,11 @@ struct Thread<'a> {
 /// Tables of all threads, in newer files.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct Tables<'a> {
+struct Shared<'a> {
     stack_table: Option<Stacks>,
     frame_table: Option<Frames>,
     func_table: Option<Functions>,
+    resource_table: Option<Resources>,
     #[serde(borrow)]
     string_array: Option<Vec<Cow<'a, str>>>,
 }
@@ -68,6 +99,8 @@ struct Samples<'a> {
     weight: Option<Vec<Option<f64>>>,
     #[serde(borrow)]
     weight_type: Option<Cow<'a, str>>,
+    #[serde(rename = "threadCPUDelta")]
+    cpu: Option<Vec<Option<f64>>>,
 }
 
 #[derive(Deserialize)]
@@ -89,6 +122,16 @@ struct Functions {
     name: Vec<u32>,
     #[serde(default)]
     file_name: Vec<Option<u32>>,
+    /// The resource that has the function; -1 for none.
+    #[serde(default)]
+    resource: Vec<Option<i64>>,
+}
+
+/// Where functions are from: for those that are binaries their index in the list of libraries.
+#[derive(Deserialize)]
+struct Resources {
+    #[serde(default)]
+    lib: Vec<Option<i64>>,
 }
 
 /// What the weights of samples are.
@@ -97,6 +140,17 @@ enum Weight {
     Samples,
     Milliseconds,
     Bytes,
+}
+
+/// What a profile of a file counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Count {
+    /// CPU time between a sample and the one before it.
+    Cpu,
+    /// All time, with that in which threads waited.
+    Wall,
+    /// What the weights of samples are.
+    Weights(Weight),
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -108,33 +162,51 @@ enum Problem {
     #[error("`{table}` has no row {row}")]
     NoRow { table: &'static str, row: u32 },
     #[error("row {0} of `stackTable` has a prefix that is not before it")]
-    Prefix(usize),
+    Prefix(u32),
+    #[error("its threads refer to more than {0} rows of `stackTable`")]
+    TooManyRows(usize),
     #[error("weights of the type `{0}` are not known")]
     WeightType(String),
 }
 
-/// A profile for each kind of weight.
+/// A profile for each thing that samples count.
 pub(super) fn read(json: &[u8]) -> Result<Vec<ImportedProfile>, FileError> {
     let format = FileFormat::Firefox;
     let file: File<'_> = serde_json::from_slice(json).map_err(|error| format.wrong(&error))?;
+    let samples: &[Count] = match (file.has_cpu_time(), file.has_waits()) {
+        (true, true) => &[Count::Cpu, Count::Wall],
+        (true, false) => &[Count::Cpu],
+        (false, _) => &[Count::Weights(Weight::Samples)],
+    };
+    let others = [Weight::Milliseconds, Weight::Bytes].map(Count::Weights);
     let mut profiles = Vec::new();
-    for weight in [Weight::Samples, Weight::Milliseconds, Weight::Bytes] {
-        profiles.extend(profile(&file, weight).map_err(|error| format.wrong(&error))?);
+    for count in samples.iter().chain(&others) {
+        profiles.extend(profile(&file, *count).map_err(|error| format.wrong(&error))?);
     }
     Ok(profiles)
 }
 
-fn profile(file: &File<'_>, weight: Weight) -> Result<Option<ImportedProfile>, Problem> {
+fn profile(file: &File<'_>, count: Count) -> Result<Option<ImportedProfile>, Problem> {
+    let wanted = match count {
+        Count::Cpu | Count::Wall => Weight::Samples,
+        Count::Weights(weight) => weight,
+    };
     let mut tree = CallTree::new(Room::new(Size::MOST));
+    let mut rows = 0;
     for thread in &file.threads {
-        if Weight::of(&thread.samples)? == weight && !thread.samples.stack.is_empty() {
-            add(&mut tree, file, thread, weight)?;
+        if Weight::of(&thread.samples)? == wanted && !thread.samples.stack.is_empty() {
+            rows += add(&mut tree, file, thread, count)?;
+            // Threads may share a table of stacks, so that there are more of them than the file is long.
+            if rows > MAX_ROWS {
+                return Err(Problem::TooManyRows(MAX_ROWS));
+            }
         }
     }
-    let (name, kind, unit) = match weight {
-        Weight::Samples if file.meta.interval <= 0.0 => ("process_cpu", "samples", "count"),
-        Weight::Samples | Weight::Milliseconds => ("process_cpu", "cpu", "nanoseconds"),
-        Weight::Bytes => ("memory", "space", "bytes"),
+    let (name, kind, unit) = match count {
+        Count::Weights(Weight::Bytes) => ("memory", "space", "bytes"),
+        Count::Weights(Weight::Samples) if file.meta.interval <= 0.0 => ("process_cpu", "samples", "count"),
+        Count::Wall => ("wall", "wall", "nanoseconds"),
+        Count::Cpu | Count::Weights(_) => ("process_cpu", "cpu", "nanoseconds"),
     };
     let meaning = Meaning {
         name,
@@ -151,69 +223,159 @@ fn profile(file: &File<'_>, weight: Weight) -> Result<Option<ImportedProfile>, P
     Ok(ImportedProfile::of_tree(tree, meaning)?)
 }
 
-/// Adds the samples of a thread.
-fn add(tree: &mut CallTree, file: &File<'_>, thread: &Thread<'_>, weight: Weight) -> Result<(), Problem> {
+/// Adds the samples of a thread; the number of stacks that they refer to.
+fn add(tree: &mut CallTree, file: &File<'_>, thread: &Thread<'_>, count: Count) -> Result<usize, Problem> {
     let samples = &thread.samples;
-    let nodes = nodes(tree, file, thread)?;
-    let scale = match weight {
-        Weight::Samples if file.meta.interval > 0.0 => file.meta.interval * MILLISECOND_NANOS,
-        Weight::Milliseconds => MILLISECOND_NANOS,
-        Weight::Samples | Weight::Bytes => 1.0,
-    };
-    for (index, stack) in samples.stack.iter().enumerate() {
-        let Some(stack) = stack else { continue };
-        let given = samples
-            .weight
-            .as_ref()
-            .and_then(|weights| weights.get(index).copied().flatten());
-        // Memory that was given back has a negative weight.
-        let value = (given.unwrap_or(1.0) * scale).round().max(0.0) as i64;
-        tree.add(row("stackTable", &nodes, *stack)?, value)?;
-    }
-    Ok(())
-}
-
-/// The call of each row of the thread's table of stacks.
-fn nodes(tree: &mut CallTree, file: &File<'_>, thread: &Thread<'_>) -> Result<Vec<NodeId>, Problem> {
-    let shared = &file.shared;
-    let stacks = thread.stack_table.as_ref().or(shared.stack_table.as_ref());
-    let frames = thread.frame_table.as_ref().or(shared.frame_table.as_ref());
-    let functions = thread.func_table.as_ref().or(shared.func_table.as_ref());
-    let own_texts = thread.string_array.as_ref().or(thread.string_table.as_ref());
-    let stacks = stacks.ok_or(Problem::Missing("stackTable"))?;
-    let frames = frames.ok_or(Problem::Missing("frameTable"))?;
-    let functions = functions.ok_or(Problem::Missing("funcTable"))?;
-    let texts = own_texts
-        .or(shared.string_array.as_ref())
-        .ok_or(Problem::Missing("stringArray"))?;
+    let tables = Tables::of(file, thread)?;
     let root = match thread.name.as_ref() {
         "" => tree.root(),
         name => tree.call(tree.root(), name)?,
     };
-    let mut nodes: Vec<NodeId> = Vec::with_capacity(stacks.frame.len());
-    for (index, frame) in stacks.frame.iter().enumerate() {
-        let caller = match stacks.prefix.get(index).copied().flatten() {
-            None => root,
-            Some(prefix) => *nodes.get(prefix as usize).ok_or(Problem::Prefix(index))?,
+    let (values, without, scale) = match count {
+        Count::Cpu => (&samples.cpu, 0.0, file.meta.cpu_nanos().unwrap_or_default()),
+        Count::Weights(Weight::Samples) if file.meta.interval <= 0.0 => (&samples.weight, 1.0, 1.0),
+        Count::Wall | Count::Weights(Weight::Samples) => (&samples.weight, 1.0, file.meta.interval * MILLISECOND_NANOS),
+        Count::Weights(Weight::Milliseconds) => (&samples.weight, 1.0, MILLISECOND_NANOS),
+        Count::Weights(Weight::Bytes) => (&samples.weight, 1.0, 1.0),
+    };
+    let mut known = HashMap::new();
+    for (index, stack) in samples.stack.iter().enumerate() {
+        let Some(stack) = stack else { continue };
+        let given = values.as_ref().and_then(|values| values.get(index).copied().flatten());
+        // Memory that was given back has a negative weight.
+        let value = (given.unwrap_or(without) * scale).round().max(0.0) as i64;
+        let node = tables.call(tree, &mut known, root, *stack)?;
+        tree.add(node, value)?;
+    }
+    Ok(known.len())
+}
+
+impl File<'_> {
+    /// True when threads say how much CPU time they have used. samply says zero where nothing told it.
+    fn has_cpu_time(&self) -> bool {
+        let deltas = |thread: &Thread<'_>| {
+            let deltas = thread.samples.cpu.as_ref();
+            deltas.is_some_and(|deltas| deltas.iter().flatten().any(|delta| *delta > 0.0))
         };
-        let function = row("frameTable", &frames.func, *frame)?;
-        let line = frames.line.get(*frame as usize).copied().flatten().unwrap_or(0);
-        let name = row("funcTable", &functions.name, function)?;
-        let file = functions.file_name.get(function as usize).copied().flatten();
-        let text = |index: u32| {
-            texts.get(index as usize).ok_or(Problem::NoRow {
-                table: "stringArray",
-                row: index,
-            })
+        self.meta.cpu_nanos().is_some() && self.threads.iter().any(deltas)
+    }
+
+    /// True when a thread has used no CPU time between two samples. Who samples only what runs has none of them.
+    fn has_waits(&self) -> bool {
+        let waits = |thread: &Thread<'_>| {
+            let deltas = thread.samples.cpu.iter().flatten();
+            deltas.skip(1).flatten().any(|delta| *delta <= 0.0)
         };
-        let file = match file {
-            Some(file) => text(file)?.as_ref(),
+        self.threads.iter().any(waits)
+    }
+}
+
+impl About<'_> {
+    /// Nanoseconds of the unit of CPU time. On some machines it is no time: cycles, of a frequency that changes.
+    fn cpu_nanos(&self) -> Option<f64> {
+        match self.sample_units.cpu.as_deref()? {
+            "ns" => Some(1.0),
+            "\u{b5}s" => Some(MICROSECOND_NANOS),
+            _ => None,
+        }
+    }
+}
+
+/// The tables that the samples of a thread refer to, its own or those of all threads.
+struct Tables<'f, 'a> {
+    stacks: &'f Stacks,
+    frames: &'f Frames,
+    functions: &'f Functions,
+    resources: &'f [Option<i64>],
+    libraries: &'f [Library<'a>],
+    texts: &'f [Cow<'a, str>],
+}
+
+impl<'f, 'a> Tables<'f, 'a> {
+    fn of(file: &'f File<'a>, thread: &'f Thread<'a>) -> Result<Self, Problem> {
+        let shared = &file.shared;
+        let stacks = thread.stack_table.as_ref().or(shared.stack_table.as_ref());
+        let frames = thread.frame_table.as_ref().or(shared.frame_table.as_ref());
+        let functions = thread.func_table.as_ref().or(shared.func_table.as_ref());
+        let resources = thread.resource_table.as_ref().or(shared.resource_table.as_ref());
+        let own_texts = thread.string_array.as_ref().or(thread.string_table.as_ref());
+        let texts = own_texts.or(shared.string_array.as_ref());
+        Ok(Self {
+            stacks: stacks.ok_or(Problem::Missing("stackTable"))?,
+            frames: frames.ok_or(Problem::Missing("frameTable"))?,
+            functions: functions.ok_or(Problem::Missing("funcTable"))?,
+            resources: resources.map_or(&[], |resources| &resources.lib),
+            libraries: &file.libs,
+            texts: texts.ok_or(Problem::Missing("stringArray"))?,
+        })
+    }
+
+    /// The call of a row of the table of stacks, below the frame of the thread. `known` are those that were asked for.
+    fn call(
+        &self,
+        tree: &mut CallTree,
+        known: &mut HashMap<u32, NodeId>,
+        root: NodeId,
+        stack: u32,
+    ) -> Result<NodeId, Problem> {
+        // The rows from here to the first caller that is known.
+        let mut path = Vec::new();
+        let mut node = root;
+        let mut next = Some(stack);
+        while let Some(row) = next {
+            if let Some(found) = known.get(&row) {
+                node = *found;
+                break;
+            }
+            path.push(row);
+            next = self.stacks.prefix.get(row as usize).copied().flatten();
+            if next.is_some_and(|prefix| prefix >= row) {
+                return Err(Problem::Prefix(row));
+            }
+        }
+        for row in path.into_iter().rev() {
+            let frame = self.frame(tree, row)?;
+            node = tree.call_frame(node, frame)?;
+            known.insert(row, node);
+        }
+        Ok(node)
+    }
+
+    fn frame(&self, tree: &mut CallTree, stack: u32) -> Result<FrameId, Problem> {
+        let frame = row("stackTable", &self.stacks.frame, stack)?;
+        let function = row("frameTable", &self.frames.func, frame)?;
+        let line = self.frames.line.get(frame as usize).copied().flatten().unwrap_or(0);
+        let name = row("funcTable", &self.functions.name, function)?;
+        let file = match self.functions.file_name.get(function as usize).copied().flatten() {
+            Some(file) => self.text(file)?,
             None => "",
         };
-        let frame = tree.frame(text(name)?, file, line.max(0))?;
-        nodes.push(tree.call_frame(caller, frame)?);
+        let (name, library) = (self.text(name)?, self.library(function));
+        let Some(Library { name: binary, path }) = library else {
+            return Ok(tree.frame(name, file, line.max(0))?);
+        };
+        let path = if path.is_empty() { binary } else { path };
+        // samply leaves names to the page: there is an address in the binary, which others have, too.
+        if name.starts_with("0x") {
+            return Ok(tree.frame_in(&format!("{binary}+{name}"), file, line.max(0), path)?);
+        }
+        Ok(tree.frame_in(name, file, line.max(0), path)?)
     }
-    Ok(nodes)
+
+    /// The binary that has a function.
+    fn library(&self, function: u32) -> Option<&'f Library<'a>> {
+        let resource = self.functions.resource.get(function as usize).copied().flatten()?;
+        let library = self.resources.get(usize::try_from(resource).ok()?).copied().flatten()?;
+        self.libraries.get(usize::try_from(library).ok()?)
+    }
+
+    fn text(&self, index: u32) -> Result<&str, Problem> {
+        let text = self.texts.get(index as usize).ok_or(Problem::NoRow {
+            table: "stringArray",
+            row: index,
+        })?;
+        Ok(text.as_ref())
+    }
 }
 
 fn row<T: Copy>(table: &'static str, rows: &[T], index: u32) -> Result<T, Problem> {
@@ -229,6 +391,51 @@ impl Weight {
             Some("tracing-ms") => Ok(Self::Milliseconds),
             Some("bytes") => Ok(Self::Bytes),
             Some(other) => Err(Problem::WeightType(other.chars().take(40).collect())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::wire::files::tests::{read_text, told};
+
+    /// As samply writes it: two binaries, of which it knows addresses, and a function that it names.
+    const SAMPLY: &str = r#"{"meta": {"interval": 2, "startTime": 1000, "sampleUnits": {"threadCPUDelta": "\u00b5s"}},
+        "libs": [{"name": "shop", "path": "/srv/shop"}, {"name": "libc.so.6", "path": "/lib/libc.so.6"}],
+        "threads": [{"name": "shop", "samples": {"stack": [1, 1, 2, null], "weight": [1, 1, 4, 1],
+            "threadCPUDelta": [null, 1500, 250, 9], "weightType": "samples"},
+        "stackTable": {"frame": [0, 1, 2], "prefix": [null, 0, 0]},
+        "frameTable": {"func": [0, 1, 2], "address": [64, 64, -1], "line": [null, null, null]},
+        "funcTable": {"name": [0, 0, 1], "resource": [0, 1, -1], "fileName": [null, null, null]},
+        "resourceTable": {"lib": [0, 1]}, "stringArray": ["0x40", "render"]}]}"#;
+
+    #[test]
+    fn cpu_time_is_what_the_file_says_and_addresses_are_those_of_a_binary() {
+        let imported = read_text(SAMPLY).unwrap();
+        let stacks = ["shop;shop+0x40;libc.so.6+0x40", "shop;shop+0x40;render"].map(str::to_owned);
+        let cpu = "process_cpu:cpu:nanoseconds:cpu:nanoseconds".to_owned();
+        assert_eq!(told(&imported), [(cpu.clone(), 1_750_000, stacks.to_vec())]);
+        let profile = imported.profiles[0].columns.get();
+        assert_eq!(profile.values, [1_500_000, 250_000]);
+        let files: Vec<&str> = profile.mappings.iter().map(|mapping| mapping.file).collect();
+        assert_eq!(files, ["/srv/shop", "/lib/libc.so.6"]);
+        // Samples of a thread that waits are no CPU time.
+        let waits = read_text(&SAMPLY.replace("250,", "0,")).unwrap();
+        let wall = "wall:wall:nanoseconds:wall:nanoseconds".to_owned();
+        let expected = [
+            (cpu.clone(), 1_500_000, stacks[..1].to_vec()),
+            (wall, 12_000_000, stacks.to_vec()),
+        ];
+        assert_eq!(told(&waits), expected);
+        // Where nothing says what a sample is, it is time on the CPU.
+        for nothing in [
+            SAMPLY.replace("\\u00b5s", "variable CPU cycles"),
+            SAMPLY.replace("1500, 250, 9", "0, 0, 0"),
+        ] {
+            assert_eq!(
+                told(&read_text(&nothing).unwrap()),
+                [(cpu.clone(), 12_000_000, stacks.to_vec())]
+            );
         }
     }
 }

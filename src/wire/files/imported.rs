@@ -27,6 +27,10 @@ pub enum FileFormat {
     ChromeTrace,
     /// JSON of the Firefox Profiler, which samply writes, too.
     Firefox,
+    /// A trace of .NET, as `dotnet-trace` writes it.
+    Nettrace,
+    /// XML that `xctrace export` writes of Xcode's Instruments.
+    Instruments,
     /// A stack and a number on each line.
     Collapsed,
 }
@@ -42,6 +46,8 @@ impl fmt::Display for FileFormat {
             Self::CpuProfile => "cpuprofile",
             Self::ChromeTrace => "Chrome trace",
             Self::Firefox => "Firefox profile",
+            Self::Nettrace => "nettrace",
+            Self::Instruments => "Instruments",
             Self::Collapsed => "folded stacks",
         })
     }

@@ -8,10 +8,14 @@
 mod collapsed;
 mod cpuprofile;
 mod detect;
+mod durations;
 mod error;
 mod firefox;
 mod imported;
+mod instruments;
+mod nettrace;
 mod perf_script;
+pub mod synthetic;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -57,6 +61,8 @@ pub fn read(content: &Bytes, max_bytes: usize) -> Result<Imported, FileError> {
         FileFormat::CpuProfile => cpuprofile::read(&plain)?,
         FileFormat::ChromeTrace => trace::read(&plain)?,
         FileFormat::Firefox => firefox::read(&plain)?,
+        FileFormat::Nettrace => nettrace::read(&plain)?,
+        FileFormat::Instruments => instruments::read(text(&plain, format)?)?,
         FileFormat::Collapsed => collapsed::read(text(&plain, format)?)?,
     };
     let profiles: Vec<ImportedProfile> = profiles
@@ -90,21 +96,19 @@ fn recording(plain: &[u8]) -> Result<Vec<ImportedProfile>, FileError> {
 
 fn speedscope(plain: Bytes, max_bytes: usize) -> Result<Vec<ImportedProfile>, FileError> {
     let wrong = FileFormat::Speedscope;
-    let read = ingest::read(SPEEDSCOPE, "", plain, max_bytes).map_err(|error| wrong.wrong(&error.message))?;
-    let profiles = read.into_iter().map(|raw| {
-        let columns = Columns::read(raw.pprof.clone(), |plain| pprof::decode(plain));
-        let columns = columns.map_err(|error| wrong.wrong(&error))?;
-        let label = |name: &str| raw.labels.get(name).unwrap_or_default();
+    let read = ingest::read_columns(SPEEDSCOPE, "", plain, max_bytes).map_err(|error| wrong.wrong(&error.message))?;
+    let profiles = read.into_iter().map(|decoded| {
+        let label = |name: &str| decoded.labels.get(name).unwrap_or_default();
         let part = Some(label("profile_name")).filter(|part| !part.is_empty());
-        Ok(ImportedProfile {
+        ImportedProfile {
             labels: part
                 .map(|part| ("profile_name".to_owned(), part.to_owned()))
                 .into_iter()
                 .collect(),
-            ..ImportedProfile::new(label("__name__"), columns)
-        })
+            ..ImportedProfile::new(label("__name__"), decoded.columns)
+        }
     });
-    profiles.collect()
+    Ok(profiles.collect())
 }
 
 fn text(plain: &Bytes, format: FileFormat) -> Result<&str, FileError> {

@@ -3,7 +3,9 @@
 //! Samples of different events are different profiles. Values are the periods of the samples, nanoseconds of clocks and
 //! counts of all other events; a sample without a period counts once. The command is the outermost frame.
 
-use crate::profile::call_tree::{CallTree, Calls, NodeId, Room, Size, TooMany};
+use hashbrown::HashMap;
+
+use crate::profile::call_tree::{CallTree, Calls, FrameId, Room, Size, TooMany};
 use crate::wire::files::error::FileError;
 use crate::wire::files::imported::{FileFormat, ImportedProfile, Meaning};
 use crate::wire::perf_script::{Frame, Sample};
@@ -12,6 +14,8 @@ use crate::wire::perf_script::{Frame, Sample};
 const MAX_EVENTS: usize = 16;
 /// Frames of a stack; `perf record` takes 127 unless it is told otherwise.
 const MAX_DEPTH: usize = 4096;
+/// Frames that are remembered as they stand in the file: many may be one in the profile.
+const MAX_KNOWN: usize = 1 << 17;
 /// Lines that are looked at to recognise a file.
 const LOOKED_AT: usize = 100;
 
@@ -26,28 +30,27 @@ pub(super) fn is_like(text: &str) -> bool {
 pub(super) fn read(text: &str) -> Result<Vec<ImportedProfile>, FileError> {
     let mut events: Vec<Event<'_>> = Vec::new();
     let mut open: Option<Open<'_>> = None;
+    // The frames of the open sample, leaf first.
+    let mut frames: Vec<Frame<'_>> = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let wrong = |problem: &dyn std::fmt::Display| {
             FileFormat::PerfScript.wrong(&format_args!("line {}: {problem}", index + 1))
         };
         if line.trim().is_empty() {
-            close(&mut events, open.take()).map_err(|error| wrong(&error))?;
+            close(&mut events, open.take(), &mut frames).map_err(|error| wrong(&error))?;
         } else if is_comment(line) {
             // Between samples there may be comments.
-        } else if let Some(open) = &mut open
-            && line.starts_with([' ', '\t'])
-            && Sample::of(line).is_none()
-        {
-            if open.frames.len() >= MAX_DEPTH {
+        } else if open.is_some() && line.starts_with([' ', '\t']) && Sample::of(line).is_none() {
+            if frames.len() >= MAX_DEPTH {
                 return Err(wrong(&format_args!("a stack has more than {MAX_DEPTH} frames")));
             }
-            match (Frame::of(line), open.frames.last_mut()) {
-                (Some(frame), _) => open.frames.push(frame),
+            match (Frame::of(line), frames.last_mut()) {
+                (Some(frame), _) => frames.push(frame),
                 (None, Some(frame)) => frame.set_place(line.trim()),
                 (None, None) => {}
             }
         } else {
-            close(&mut events, open.take()).map_err(|error| wrong(&error))?;
+            close(&mut events, open.take(), &mut frames).map_err(|error| wrong(&error))?;
             let sample = Sample::of(line).ok_or_else(|| wrong(&"it is not the first line of a sample"))?;
             let known = events.iter().position(|event| event.name == sample.event);
             let event = known.unwrap_or(events.len());
@@ -59,7 +62,6 @@ pub(super) fn read(text: &str) -> Result<Vec<ImportedProfile>, FileError> {
             }
             open = Some(Open {
                 event,
-                frames: sample.frame.into_iter().collect(),
                 command: if sample.command.is_empty() {
                     "[unknown]"
                 } else {
@@ -67,9 +69,10 @@ pub(super) fn read(text: &str) -> Result<Vec<ImportedProfile>, FileError> {
                 },
                 value: sample.period.unwrap_or(1),
             });
+            frames.extend(sample.frame);
         }
     }
-    close(&mut events, open).map_err(|error| FileFormat::PerfScript.wrong(&error))?;
+    close(&mut events, open, &mut frames).map_err(|error| FileFormat::PerfScript.wrong(&error))?;
     let mut profiles = Vec::new();
     for event in events {
         let profile = event.finish().map_err(|error| FileFormat::PerfScript.wrong(&error))?;
@@ -87,20 +90,27 @@ struct Open<'a> {
     event: usize,
     command: &'a str,
     value: i64,
-    /// The frames of the stack, leaf first.
-    frames: Vec<Frame<'a>>,
 }
 
-/// Adds a sample to its event.
-fn close(events: &mut [Event<'_>], open: Option<Open<'_>>) -> Result<(), TooMany> {
+/// Adds a sample to its event and leaves no frames for the next.
+fn close<'a>(events: &mut [Event<'a>], open: Option<Open<'a>>, frames: &mut Vec<Frame<'a>>) -> Result<(), TooMany> {
     let Some(open) = open else { return Ok(()) };
     let Some(event) = events.get_mut(open.event) else {
         return Ok(());
     };
     let tree = &mut event.tree;
     let mut node = tree.call(tree.root(), open.command)?;
-    for frame in open.frames.iter().rev() {
-        node = call(frame, tree, node)?;
+    for frame in frames.drain(..).rev() {
+        let frame = if let Some(known) = event.known.get(&frame) {
+            *known
+        } else {
+            let new = self::frame(&frame, tree)?;
+            if event.known.len() < MAX_KNOWN {
+                event.known.insert(frame, new);
+            }
+            new
+        };
+        node = tree.call_frame(node, frame)?;
     }
     tree.add(node, open.value)
 }
@@ -110,6 +120,8 @@ struct Event<'a> {
     name: &'a str,
     has_periods: bool,
     tree: CallTree,
+    /// Frames as they stand in the file: their names are made once.
+    known: HashMap<Frame<'a>, FrameId>,
 }
 
 impl<'a> Event<'a> {
@@ -118,6 +130,7 @@ impl<'a> Event<'a> {
             name: sample.event,
             has_periods: sample.period.is_some(),
             tree: CallTree::new(Room::new(Size::MOST)),
+            known: HashMap::new(),
         }
     }
 
@@ -147,15 +160,13 @@ fn plain(letter: char) -> char {
     if letter.is_ascii_alphanumeric() { letter } else { '_' }
 }
 
-/// The call of a frame, which is named by its binary where the function is not known.
-fn call(frame: &Frame<'_>, tree: &mut CallTree, caller: NodeId) -> Result<NodeId, TooMany> {
+/// The frame of the tree, which is named by its binary where the function is not known.
+fn frame(frame: &Frame<'_>, tree: &mut CallTree) -> Result<FrameId, TooMany> {
     let binary = frame.real_binary();
-    let called = if frame.has_function() {
-        tree.frame_in(frame.function, frame.file, frame.line, binary)?
-    } else {
-        let name = frame.binary_name().trim_matches(['[', ']']);
-        let name = format!("[{}]", if name.is_empty() { "unknown" } else { name });
-        tree.frame_in(&name, "", 0, binary)?
-    };
-    tree.call_frame(caller, called)
+    if frame.has_function() {
+        return tree.frame_in(frame.function, frame.file, frame.line, binary);
+    }
+    let name = frame.binary_name().trim_matches(['[', ']']);
+    let name = format!("[{}]", if name.is_empty() { "unknown" } else { name });
+    tree.frame_in(&name, "", 0, binary)
 }

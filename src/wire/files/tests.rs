@@ -4,6 +4,8 @@
 use bytes::Bytes;
 
 use crate::profile::pprof::{self, Builder, Profile, ValueType};
+use crate::profile::synthetic::{Names, Shape, cpu_profile};
+use crate::wire::files::synthetic::{TICK_NANOS, files};
 use crate::wire::files::{FileError, FileFormat, Imported, read};
 
 const MAX_BYTES: usize = 1 << 20;
@@ -57,13 +59,13 @@ const SPEEDSCOPE: &str = r#"{"$schema": "https://www.speedscope.app/file-format-
 
 const GO_TEXT: &str = "goroutine profile: total 3\n3 @ 0x1 0x2\n#\t0x1\tmain.work+0x1\t/src/main.go:12\n";
 
-fn read_text(text: &str) -> Result<Imported, FileError> {
+pub(super) fn read_text(text: &str) -> Result<Imported, FileError> {
     read(&Bytes::copy_from_slice(text.as_bytes()), MAX_BYTES)
 }
 
 /// The type of each profile (that of pprof without its name), the sum of its values, and its samples as
 /// `root;leaf file:line`.
-fn told(imported: &Imported) -> Vec<(String, i64, Vec<String>)> {
+pub(super) fn told(imported: &Imported) -> Vec<(String, i64, Vec<String>)> {
     let profiles = imported.profiles.iter().map(|imported| {
         let profile = imported.columns.get();
         let (kind, period) = (profile.sample_types[0], profile.period_type);
@@ -107,6 +109,10 @@ fn folded_stacks_have_files_and_lines_where_they_are_written() {
     let mut found = told(&imported);
     found[0].2.sort();
     assert_eq!(found, expected);
+    // As py-spy writes them: a thread that begins has no frames yet, and the first frame looks like a mark of HTML.
+    let imported = read_text("<module> (app.py:3);work (app.py:12) 7\n 1\n").unwrap();
+    assert_eq!(imported.format, FileFormat::Collapsed);
+    assert_eq!(told(&imported)[0].1, 8);
 }
 
 #[test]
@@ -176,6 +182,31 @@ fn samples_of_firefox_stand_for_the_interval() {
 }
 
 #[test]
+fn threads_of_firefox_that_share_their_tables_have_the_stacks_of_their_samples_alone() {
+    // Stacks of all threads together would be more calls than a profile may have.
+    let (threads, rows) = (700, 1000);
+    let frames = vec![0; rows];
+    let prefixes: Vec<Option<usize>> = (0..rows).map(|row| row.checked_sub(1)).collect();
+    let shared = serde_json::json!({
+        "stackTable": {"frame": frames, "prefix": prefixes},
+        "frameTable": {"func": [0]}, "funcTable": {"name": [0]}, "stringArray": ["main"],
+    });
+    let list = (0..threads).map(|thread| format!(r#"{{"name": "t{thread}", "samples": {{"stack": [1, 0, null]}}}}"#));
+    let list = list.collect::<Vec<_>>().join(",");
+    let imported = read_text(&format!(r#"{{"meta": {{}}, "threads": [{list}], "shared": {shared}}}"#)).unwrap();
+    assert_eq!(imported.format, FileFormat::Firefox);
+    let (_, total, stacks) = &told(&imported)[0];
+    assert_eq!((*total, stacks.len()), (2 * threads, 2 * threads as usize));
+    assert!(stacks.contains(&"t699;main;main".to_owned()));
+    let circle = FIREFOX.replace("\"prefix\": [null, 0]", "\"prefix\": [1, 0]");
+    let error = read_text(&circle).unwrap_err().to_string();
+    assert!(
+        error.ends_with("row 0 of `stackTable` has a prefix that is not before it"),
+        "{error}"
+    );
+}
+
+#[test]
 fn formats_of_ingest_are_recognised_and_keep_their_units() {
     let imported = read_text(SPEEDSCOPE).unwrap();
     assert_eq!(imported.format, FileFormat::Speedscope);
@@ -232,8 +263,26 @@ fn what_is_no_profile_is_said_in_words() {
     for (bytes, expected) in [
         (&b""[..], "the file is empty"),
         (b"PERFILE2\0", "import the output of `perf script -i FILE`"),
-        (b"Nettrace\x14", "dotnet-trace convert"),
+        (
+            b"Nettrace\0\0\0\0\x06\0\0\0",
+            "cannot read the file as nettrace: its version is 6, versions 4 and 5 are read",
+        ),
+        (
+            b"Nettrace\x14",
+            "cannot read the file as nettrace: byte 8: 3 bytes are missing",
+        ),
         (b"<html></html>", "this is HTML"),
+        (
+            b"# callgrind format\nversion: 1\n",
+            "this is a file of callgrind, which is not read",
+        ),
+        (
+            b"version: 1\ncreator: rbspy\n",
+            "this is a file of callgrind, which is not read",
+        ),
+        (b"rbspy02\n{}", "import what `rbspy report --input FILE"),
+        (b"<!DOCTYPE html><html></html>", "this is HTML"),
+        (b" 1\n 2\n", "this is no profile that is known"),
         (b"Notes of today\n", "(it begins with `Notes of today`)"),
         (b"{\"a\": 1}", "(it begins with `{\"a\": 1}`)"),
         (b"\xff\xfe\0", "this is no profile that is known"),
@@ -262,6 +311,71 @@ fn what_is_no_profile_is_said_in_words() {
     assert_eq!(error, "profile exceeds 1048576 bytes uncompressed");
 }
 
+#[test]
+fn calls_of_a_trace_that_begin_and_end_are_wall_time() {
+    let trace = r#"[
+        {"name": "main", "ph": "B", "pid": 1, "tid": 2, "ts": 10, "args": {"filename": "app.py", "line": 3}},
+        {"name": "other", "ph": "B", "pid": 1, "tid": 3, "ts": 10},
+        {"name": "work", "ph": "B", "pid": 1, "tid": 2, "ts": 15, "args": {"filename": "app.py", "line": null}},
+        {"name": "work", "ph": "E", "pid": 1, "tid": 2, "ts": 40}, {"name": "x", "ph": "X", "ts": 1, "dur": 9},
+        {"name": "main", "ph": "E", "pid": 1, "tid": 2, "ts": 41},
+        {"name": "main", "ph": "E", "pid": 1, "tid": 2, "ts": 99}]"#;
+    let imported = read_text(trace).unwrap();
+    assert_eq!(imported.format, FileFormat::ChromeTrace);
+    let stacks = ["main app.py:3", "main app.py:3;work app.py:0"];
+    assert_eq!(
+        told(&imported),
+        one("wall:wall:nanoseconds:wall:nanoseconds", 31_000, &stacks)
+    );
+}
+
+/// A profile with few stacks, as a file of each format.
+fn small_files() -> Vec<(&'static str, Vec<u8>)> {
+    let shape = Shape {
+        functions: 20,
+        samples: 12,
+        depth: 6,
+        labelled_every: 0,
+    };
+    let names = Names::new(shape.functions);
+    files(&cpu_profile(&names, shape, 7))
+}
+
+/// Names of each stack, without what only one format writes, with the sum of its values in ticks.
+fn stacks_of(imported: &Imported) -> Vec<(String, i64)> {
+    // Of several profiles the first; of pprof the ticks.
+    let profile = imported.profiles[0].columns.get();
+    let width = profile.sample_types.len();
+    let tick = match profile.sample_types[0].unit {
+        "nanoseconds" => TICK_NANOS,
+        _ => 1,
+    };
+    let mut sums = std::collections::BTreeMap::new();
+    for sample in 0..profile.sample_count() {
+        let locations = profile.stack(sample).iter().rev();
+        let lines =
+            locations.flat_map(|location| profile.lines_of(&profile.locations[*location as usize]).iter().rev());
+        let names = lines.map(|line| profile.functions[line.function as usize].name);
+        let names = names.map(|name| name.strip_prefix("shop!").unwrap_or(name));
+        let names: Vec<&str> = names.map(|name| name.strip_suffix("()").unwrap_or(name)).collect();
+        // The command, or the thread.
+        let names = names.strip_prefix(&["shop"]).unwrap_or(&names);
+        *sums.entry(names.join(";")).or_insert(0) += profile.values[sample * width] / tick;
+    }
+    sums.into_iter().collect()
+}
+
+#[test]
+fn the_same_stacks_are_read_from_a_file_of_each_format() {
+    let mut expected: Option<Vec<(String, i64)>> = None;
+    for (name, bytes) in small_files() {
+        let imported = read(&bytes.into(), MAX_BYTES).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let stacks = stacks_of(&imported);
+        assert!(stacks.len() > 5, "{name}: {stacks:?}");
+        assert_eq!(&stacks, expected.get_or_insert(stacks.clone()), "{name}");
+    }
+}
+
 /// Numbers that are the same in every run.
 fn next(state: &mut u64) -> usize {
     *state = state
@@ -277,20 +391,33 @@ fn a_thousand_changed_files_of_each_format_are_profiles_or_errors() {
     let jfr = concat!(env!("CARGO_MANIFEST_DIR"), "/integration/fixtures/jfr/small.jfr");
     let jfr = pprof::gunzip(&std::fs::read(jfr).unwrap().into(), MAX_BYTES).unwrap();
     let seeds = seeds.into_iter().chain([pprof_bytes(), jfr.to_vec()]);
+    let seeds: Vec<Vec<u8>> = seeds.chain(small_files().into_iter().map(|(_, bytes)| bytes)).collect();
     let mut state = 1;
-    for (format, seed) in seeds.enumerate() {
+    for (format, seed) in seeds.iter().enumerate() {
         let mut read_well = 0;
         for change in 0..1000 {
             let mut bytes = seed.clone();
             for _ in 0..=next(&mut state) % 4 {
                 let place = next(&mut state) % bytes.len().max(1);
-                match next(&mut state) % 5 {
+                let other = &seeds[next(&mut state) % seeds.len()];
+                match next(&mut state) % 8 {
                     0 if !bytes.is_empty() => bytes[place] = next(&mut state) as u8,
                     1 if bytes.len() > 1 => bytes.truncate(bytes.len() - place / 8),
                     2 if !bytes.is_empty() => {
                         bytes.remove(place);
                     }
                     3 => bytes.insert(place, b"019,:;[]{}\" \n"[next(&mut state) % 13]),
+                    4 if !bytes.is_empty() => bytes[place] ^= 1 << (next(&mut state) % 8),
+                    // What may be a length is another.
+                    5 if place + 4 <= bytes.len() => {
+                        let number = [0, 1, 0x7f, 0xffff, 0x7fff_ffff, u32::MAX][next(&mut state) % 6];
+                        bytes[place..place + 4].copy_from_slice(&number.to_le_bytes());
+                    }
+                    6 => {
+                        let from = next(&mut state) % other.len();
+                        let part = other[from..other.len().min(from + 64)].to_vec();
+                        bytes.splice(place..place, part);
+                    }
                     _ => bytes.extend_from_within(place..),
                 }
             }

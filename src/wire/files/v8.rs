@@ -2,6 +2,8 @@
 //!
 //! In: nodes and samples, out of a `.cpuprofile` or a trace. Out: stacks with wall time: a sample lasts until the next.
 
+use std::borrow::Cow;
+
 use hashbrown::HashMap;
 use serde::Deserialize;
 
@@ -11,21 +13,21 @@ use crate::wire::files::imported::{ImportedProfile, Meaning};
 /// A function, as V8 names it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct CallFrame {
-    #[serde(default)]
-    pub function_name: String,
-    #[serde(default)]
-    pub url: String,
+pub(super) struct CallFrame<'a> {
+    #[serde(borrow, default)]
+    pub function_name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub url: Cow<'a, str>,
     /// Line at which the function begins, from 0.
     #[serde(default)]
     pub line_number: Option<i64>,
 }
 
 /// A call with its callers.
-pub(super) struct Node {
+pub(super) struct Node<'a> {
     pub id: u64,
     pub parent: Option<u64>,
-    pub frame: CallFrame,
+    pub frame: CallFrame<'a>,
     /// Samples that were taken here.
     pub hits: i64,
 }
@@ -45,8 +47,8 @@ pub(super) enum V8Error {
 
 /// A profile of one thread. Times are microseconds.
 #[derive(Default)]
-pub(super) struct V8Profile {
-    pub nodes: Vec<Node>,
+pub(super) struct V8Profile<'a> {
+    pub nodes: Vec<Node<'a>>,
     /// The node in which each sample was taken.
     pub samples: Vec<u64>,
     /// For each sample the time since the one before it.
@@ -55,7 +57,7 @@ pub(super) struct V8Profile {
     pub end: f64,
 }
 
-impl V8Profile {
+impl V8Profile<'_> {
     /// The stacks as a profile; `None` when there is no sample.
     pub(super) fn finish(&self) -> Result<Option<ImportedProfile>, V8Error> {
         let mut calls = Tree::new(&self.nodes)?;
@@ -110,7 +112,7 @@ fn nanos(micros: f64) -> i64 {
 
 /// Calls of a profile as a tree.
 struct Tree<'a> {
-    nodes: &'a [Node],
+    nodes: &'a [Node<'a>],
     /// Index of each node by its id.
     indices: HashMap<u64, usize>,
     /// For each node that was asked for: its call.
@@ -119,7 +121,7 @@ struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    fn new(nodes: &'a [Node]) -> Result<Self, V8Error> {
+    fn new(nodes: &'a [Node<'a>]) -> Result<Self, V8Error> {
         let mut indices = HashMap::with_capacity(nodes.len());
         for (index, node) in nodes.iter().enumerate() {
             if indices.insert(node.id, index).is_some() {
@@ -160,11 +162,11 @@ impl<'a> Tree<'a> {
             let frame = &self.nodes[index].frame;
             // The root is no function.
             if frame.function_name != "(root)" {
-                let name = match frame.function_name.as_str() {
+                let name = match frame.function_name.as_ref() {
                     "" => "(anonymous)",
                     name => name,
                 };
-                let file = frame.url.strip_prefix("file://").unwrap_or(&frame.url);
+                let file = frame.url.strip_prefix("file://").unwrap_or(frame.url.as_ref());
                 let line = frame.line_number.map_or(0, |line| line.saturating_add(1).max(0));
                 let frame = self.tree.frame(name, file, line)?;
                 node = self.tree.call_frame(node, frame)?;

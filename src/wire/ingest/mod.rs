@@ -112,12 +112,23 @@ impl Upload {
 /// Reads an upload to profiles as pprof, without the budget of a server: for tests and fuzz targets. `max_bytes` is the
 /// largest decompressed size.
 pub fn read(query: &str, content_type: &str, body: Bytes, max_bytes: usize) -> Result<Vec<RawProfile>, ConnectError> {
+    let profiles = read_columns(query, content_type, body, max_bytes)?;
+    Ok(profiles.into_iter().map(|profile| profile.into_parts().0).collect())
+}
+
+/// The same as columns, for the readers of files.
+pub(crate) fn read_columns(
+    query: &str,
+    content_type: &str,
+    body: Bytes,
+    max_bytes: usize,
+) -> Result<Vec<DecodedProfile>, ConnectError> {
     let query = IngestQuery::parse(query, 0)?;
     let upload = Upload::new(&query, content_type, body)?;
     let opening = Opening::AtMost(max_bytes);
     upload.memory(opening)?;
     match upload.read(&query, opening) {
-        Ok(profiles) => Ok(profiles.into_iter().map(|profile| profile.into_parts().0).collect()),
+        Ok(profiles) => Ok(profiles),
         Err(ReadError::Refused(error)) => Err(error),
         Err(ReadError::LargerThanAnnounced) => Err(format::too_large(max_bytes)),
     }

@@ -117,15 +117,15 @@ fn read(payload: &Payload, query: &IngestQuery, opening: Opening) -> Result<Vec<
     }])
 }
 
-/// The label `__name__` of a profile with these sample types.
+/// The label `__name__` of a profile with these sample types. A type `wall` says it whatever it is shown as.
 fn profile_name(kinds: &[&str], config: &Config, spy: Option<Spy>) -> String {
+    if kinds.contains(&"wall") {
+        return "wall".to_owned();
+    }
     let shown = kinds.iter().map(|kind| shown_name(kind, config));
     let shown: Vec<Cow<'_, str>> = shown
         .map(|name| spy.map_or(Cow::Borrowed(name), |spy| spy.kind(name)))
         .collect();
-    if shown.iter().any(|name| name == "wall") {
-        return "wall".to_owned();
-    }
     let known = shown.iter().find_map(|name| known_name(name));
     known.or(shown.last().map(Cow::as_ref)).unwrap_or_default().to_owned()
 }
@@ -181,5 +181,22 @@ mod tests {
         ] {
             assert_eq!(profile_name(kinds, &Config::new(), None), name, "{kinds:?}");
         }
+    }
+
+    #[test]
+    fn wall_time_is_wall_whatever_it_is_shown_as() {
+        let shown_as = |kind: &str, name: &str| {
+            let display_name = name.to_owned();
+            Config::from([(kind.to_owned(), SampleTypeConfig { display_name })])
+        };
+        assert_eq!(profile_name(&["wall"], &shown_as("wall", "renamed"), None), "wall");
+        assert_eq!(
+            profile_name(&["goroutine"], &shown_as("goroutine", "renamed"), None),
+            "renamed"
+        );
+        assert_eq!(
+            profile_name(&["ticks"], &shown_as("ticks", "cpu_ticks"), None),
+            "process_cpu"
+        );
     }
 }

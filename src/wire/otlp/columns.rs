@@ -4,7 +4,7 @@
 //! samples only, whose texts are copied. Memory is charged before it is used.
 
 use crate::profile::decoded::Columns;
-use crate::profile::pprof::{Builder, Function, Line, Location, Mapping, Profile, SampleLabel};
+use crate::profile::pprof::{Builder, Function, LONG_BYTES, Line, Location, Mapping, Profile, SampleLabel};
 use crate::wire::otlp::attributes::{SERVICE, Value};
 use crate::wire::otlp::budget::Budget;
 use crate::wire::otlp::dictionary::Dictionary;
@@ -26,6 +26,8 @@ const MAPPING_BYTES: usize = 2 * (size_of::<Mapping<'_>>() + 8);
 
 /// Memory of a text beside its bytes: its entry in the table of texts.
 const TEXT_BYTES: usize = 96;
+/// Memory of the place by which a long text is known.
+const PLACE_BYTES: usize = 48;
 
 /// Bytes of trace and span id of a sample, in hexadecimal.
 const LINK_TEXT_BYTES: usize = 48;
@@ -97,7 +99,11 @@ impl<'d> ColumnMaker<'d> {
 
 /// Memory of a text that is new to a profile.
 fn text_bytes(text: &str) -> usize {
-    if text.is_empty() { 0 } else { TEXT_BYTES + text.len() }
+    match text.len() {
+        0 => 0,
+        short @ ..=LONG_BYTES => TEXT_BYTES + short,
+        long => TEXT_BYTES + PLACE_BYTES + long,
+    }
 }
 
 /// All events of a sample: the sum of its values, or the number of its times.
@@ -154,20 +160,28 @@ impl<'d> Building<'d, '_> {
                 line: line.line,
             });
         }
-        let mapping = match dictionary.mapping(location.mapping_index, self.budget)? {
-            None => Location::NO_MAPPING,
-            Some(mapping) => {
-                if self.seen.mappings.get(location.mapping_index).is_none() {
-                    let texts = text_bytes(mapping.file) + text_bytes(mapping.build_id);
-                    self.budget.take(1, MAPPING_BYTES + texts)?;
-                    self.seen.mappings.set(location.mapping_index, 0);
-                }
-                self.builder.mapping(Mapping { has, ..mapping })
-            }
-        };
+        let mapping = self.mapping(location.mapping_index)?;
+        self.builder.add_flags(mapping, has);
         let known = self.builder.location(mapping, location.address, &lines);
         self.seen.locations.set(index, known);
         Ok(Some(known))
+    }
+
+    /// The mapping with this index in the profile; no mapping for the empty one.
+    fn mapping(&mut self, index: i32) -> Result<u32, ExportError> {
+        if let Some(known) = self.seen.mappings.get(index) {
+            return Ok(known);
+        }
+        let known = match self.seen.dictionary.mapping(index, self.budget)? {
+            None => Location::NO_MAPPING,
+            Some(mapping) => {
+                let texts = text_bytes(mapping.file) + text_bytes(mapping.build_id);
+                self.budget.take(1, MAPPING_BYTES + texts)?;
+                self.builder.mapping(mapping)
+            }
+        };
+        self.seen.mappings.set(index, known);
+        Ok(known)
     }
 
     /// A function with its index in the profile; `None` for the empty one.

@@ -2,6 +2,7 @@
 
 use hashbrown::HashMap;
 
+use crate::profile::pprof::Strings;
 use crate::wire::otlp::attributes::{SERVICE, Value};
 use crate::wire::otlp::budget::Budget;
 use crate::wire::otlp::dictionary::Dictionary;
@@ -30,18 +31,21 @@ pub(super) fn by_service<'m>(
 ) -> Result<Vec<Group<'m>>, ExportError> {
     budget.take(profile.samples.len(), SAMPLE_BYTES)?;
     let mut groups: Vec<Group<'m>> = Vec::new();
-    let mut index_of: HashMap<Option<&'m str>, usize> = HashMap::new();
+    // A service may be a long text in each sample.
+    let mut services = Strings::default();
+    let mut index_of: HashMap<Option<i64>, usize> = HashMap::new();
     for sample in &profile.samples {
         let service = if dictionary.has_services() {
             service_of(sample, dictionary)?
         } else {
             None
         };
-        let index = if let Some(index) = index_of.get(&service) {
+        let key = service.map(|service| services.index(service));
+        let index = if let Some(index) = index_of.get(&key) {
             *index
         } else {
             budget.take(1, GROUP_BYTES)?;
-            index_of.insert(service, groups.len());
+            index_of.insert(key, groups.len());
             groups.push(Group {
                 service,
                 samples: Vec::new(),

@@ -440,12 +440,10 @@ fn what_multiplies_is_refused_before_it_is_made() {
     let attributes = &mut request.resource_profiles[0].resource.as_mut().unwrap().attributes;
     *attributes = vec![pair("a", text("b")); 3_000];
     assert!(is_too_large(&request));
-    // Attributes of a mapping, many locations.
-    let mut request = super::tests::request();
+    // Attributes of a mapping, many profiles.
+    let mut request = of_profiles(vec![profile(vec![sample(1, &[1])]); 1_000]);
+    assert!(!is_too_large(&request));
     tables(&mut request).mapping_table[1].attribute_indices = vec![1; 100_000];
-    let location = tables(&mut request).location_table[1].clone();
-    tables(&mut request).location_table = vec![location; 10_000];
-    tables(&mut request).stack_table[1].location_indices = (0..10_000).collect();
     assert!(is_too_large(&request));
     // Profiles.
     let request = of_profiles(vec![profile(vec![sample(2, &[1])]); 10_001]);
@@ -559,4 +557,56 @@ proptest! {
             Err(error) => prop_assert_eq!(error.status, 400),
         }
     }
+}
+
+#[test]
+fn long_texts_in_many_samples_are_read_once() {
+    // By each sample and location it would be work for an hour.
+    let mut request = request();
+    let tables = request.dictionary.as_mut().unwrap();
+    let long = tables.string_table.len() as i32;
+    tables.string_table.push("long/".repeat(1 << 20));
+    let service = tables.attribute_table.len() as i32;
+    for key in ["service.name", "thread.name"] {
+        let key_strindex = TEXTS.iter().position(|text| *text == key).unwrap() as i32;
+        tables.attribute_table.push(KeyValueAndUnit {
+            key_strindex,
+            value: Some(AnyValue {
+                string_value_strindex: Some(long),
+                ..AnyValue::default()
+            }),
+            unit_strindex: 0,
+        });
+    }
+    tables.mapping_table.push(Mapping {
+        filename_strindex: long,
+        ..Mapping::default()
+    });
+    let mapping_index = tables.mapping_table.len() as i32 - 1;
+    let first = tables.location_table.len() as i32;
+    tables.location_table.extend((1..=20_000).map(|address| Location {
+        mapping_index,
+        address,
+        ..Location::default()
+    }));
+    tables.stack_table.push(Stack {
+        location_indices: (first..first + 20_000).collect(),
+    });
+    let stack_index = tables.stack_table.len() as i32 - 1;
+    let profile = &mut request.resource_profiles[0].scope_profiles[0].profiles[0];
+    let sample = Sample {
+        stack_index,
+        values: vec![1],
+        attribute_indices: vec![service, service + 1],
+        ..Sample::default()
+    };
+    profile.samples = vec![sample.clone()];
+    let small = Sample {
+        stack_index: 0,
+        ..sample
+    };
+    profile.samples.extend(vec![small; 20_000]);
+    let batch = ExportBatch::read(&request, NOW).unwrap();
+    let profile = batch.profiles[0].columns.get();
+    assert_eq!((profile.sample_count(), profile.mappings.len()), (20_001, 1));
 }

@@ -12,7 +12,11 @@ pub mod capabilities;
 #[rustfmt::skip]
 pub mod collector;
 #[rustfmt::skip]
+pub mod debuginfo;
+#[rustfmt::skip]
 pub mod google;
+#[rustfmt::skip]
+pub mod health;
 #[rustfmt::skip]
 pub mod otlp;
 #[rustfmt::skip]
@@ -22,6 +26,10 @@ pub mod querier;
 #[rustfmt::skip]
 pub mod settings;
 #[rustfmt::skip]
+pub mod status;
+#[rustfmt::skip]
 pub mod types;
+#[rustfmt::skip]
+pub mod vcs;
 #[rustfmt::skip]
 pub mod version;

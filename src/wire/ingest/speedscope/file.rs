@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, Error, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, SeqAccess, Unexpected, Visitor};
 
 /// A file with its frames and profiles.
 #[derive(Deserialize)]
@@ -77,7 +77,8 @@ pub(super) enum EventKind {
     Close,
 }
 
-/// A number as it is written: whole numbers keep all of their digits.
+/// A number as it is written: whole numbers keep all of their digits. dotnet-trace wrote some as text until
+/// 2021.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Amount {
     Whole(i64),
@@ -143,6 +144,17 @@ impl<'de> Deserialize<'de> for Amount {
 
             fn visit_f64<E: Error>(self, number: f64) -> Result<Amount, E> {
                 Ok(Amount::Real(number))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Amount, E> {
+                let real = || text.parse().ok().filter(|number: &f64| number.is_finite());
+                let number = text
+                    .parse()
+                    .map(Amount::Whole)
+                    .ok()
+                    .or_else(|| real().map(Amount::Real));
+                let shown = || text.chars().take(40).collect::<String>();
+                number.ok_or_else(|| E::invalid_value(Unexpected::Str(&shown()), &self))
             }
         }
 
@@ -235,7 +247,11 @@ mod tests {
         let read = |text: &str| serde_json::from_str::<Amount>(text).unwrap();
         assert_eq!(read("1700000000000000001"), Amount::Whole(1_700_000_000_000_000_001));
         assert_eq!(read("18446744073709551615"), Amount::Real(18_446_744_073_709_551_615.0));
-        assert!(serde_json::from_str::<Amount>("\"1\"").is_err());
+        assert_eq!(read("\"7\""), Amount::Whole(7));
+        assert_eq!(read("\"0.25\""), Amount::Real(0.25));
+        for bad in ["\"\"", "\"x\"", "\"inf\"", "true", "null"] {
+            assert!(serde_json::from_str::<Amount>(bad).is_err(), "{bad}");
+        }
         for (end, start, scale, expected) in [
             ("1700000000000000001", "1700000000000000000", 1, Some(1)),
             ("0.3", "0.1", 1_000_000_000, Some(200_000_000)),

@@ -13,13 +13,13 @@ use std::collections::BTreeMap;
 use memchr::memmem;
 
 use crate::profile::DecodedProfile;
-use crate::profile::call_tree::{CallTree, Room, Size};
+use crate::profile::call_tree::{Room, Size};
 use crate::wire::connect::ConnectError;
 use crate::wire::ingest::format::{Format, Opening, Payload, ReadError, too_large};
 use crate::wire::ingest::meaning::Meaning;
 use crate::wire::ingest::query::IngestQuery;
 use crate::wire::ingest::speedscope::file::{File, OneProfile};
-use crate::wire::ingest::speedscope::stacks::{StackError, shown};
+use crate::wire::ingest::speedscope::stacks::{StackError, Stacks, shown};
 
 /// The format of speedscope's files.
 pub(crate) static SPEEDSCOPE: Format = Format {
@@ -122,9 +122,9 @@ fn read(payload: &Payload, query: &IngestQuery, opening: Opening) -> Result<Vec<
     for ((name, _), parts) in by_name_and_unit(&file.profiles) {
         let Some((first, _)) = parts.first() else { continue };
         let (meaning, scale) = meaning_of(first, query, profiles)?;
-        let mut tree = CallTree::new(room);
+        let mut stacks = Stacks::new(room, &file.shared.frames);
         for (profile, index) in &parts {
-            let added = stacks::add(&mut tree, profile, &file.shared.frames, scale);
+            let added = stacks.add(profile, scale);
             added.map_err(|error| refused(&error, *index))?;
         }
         let mut about = meaning.profile(query);
@@ -135,7 +135,8 @@ fn read(payload: &Payload, query: &IngestQuery, opening: Opening) -> Result<Vec<
                 .max()
                 .unwrap_or(0);
         }
-        let (columns, left) = tree
+        let (columns, left) = stacks
+            .tree
             .into_columns(about, 1)
             .map_err(|error| ConnectError::too_large(error.to_string()))?;
         room = left;

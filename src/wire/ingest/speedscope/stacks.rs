@@ -3,7 +3,9 @@
 //! In: a profile of a file and its frames. Out: calls in a tree, or an error with its path in the JSON. A sample has
 //! its weight; in a profile of events a stack has the time up to the next event.
 
-use crate::profile::call_tree::{CallTree, Calls, NodeId, TooMany};
+use hashbrown::HashMap;
+
+use crate::profile::call_tree::{CallTree, Calls, FrameId, NodeId, Room, TooMany};
 use crate::wire::ingest::speedscope::file::{Amount, Event, EventKind, Frame, OneProfile};
 
 /// What is wrong with a profile, and where.
@@ -21,20 +23,116 @@ pub(super) enum StackError {
     },
 }
 
-/// Adds the stacks of a profile, of values times `scale`.
-pub(super) fn add(
-    tree: &mut CallTree,
-    profile: &OneProfile<'_>,
-    frames: &[Frame<'_>],
-    scale: i64,
-) -> Result<(), StackError> {
-    match profile.kind.as_ref() {
-        "evented" => add_events(tree, profile, frames, scale),
-        "sampled" => add_samples(tree, profile, frames, scale),
-        kind => Err(wrong(
-            "type".to_owned(),
-            format!("`{}` is neither `evented` nor `sampled`", shown(kind)),
-        )),
+/// The calls of profiles that become one. A frame is looked up by its name once, however many stacks it is in.
+pub(super) struct Stacks<'f> {
+    pub tree: CallTree,
+    frames: &'f [Frame<'f>],
+    known: HashMap<u32, FrameId>,
+}
+
+impl<'f> Stacks<'f> {
+    /// No calls yet, of these frames.
+    pub(super) fn new(room: Room, frames: &'f [Frame<'f>]) -> Self {
+        Self {
+            tree: CallTree::new(room),
+            frames,
+            known: HashMap::new(),
+        }
+    }
+
+    /// Adds the stacks of a profile, of values times `scale`.
+    pub(super) fn add(&mut self, profile: &OneProfile<'_>, scale: i64) -> Result<(), StackError> {
+        match profile.kind.as_ref() {
+            "evented" => self.add_events(profile, scale),
+            "sampled" => self.add_samples(profile, scale),
+            kind => Err(wrong(
+                "type".to_owned(),
+                format!("`{}` is neither `evented` nor `sampled`", shown(kind)),
+            )),
+        }
+    }
+
+    fn add_samples(&mut self, profile: &OneProfile<'_>, scale: i64) -> Result<(), StackError> {
+        let (samples, weights) = (profile.samples.len(), profile.weights.len());
+        if samples != weights {
+            let problem = format!("there are {weights} weights of {samples} samples");
+            return Err(wrong("weights".to_owned(), problem));
+        }
+        for (index, (stack, weight)) in profile.samples.stacks().zip(&profile.weights).enumerate() {
+            let value = weight.since(Amount::default(), scale).filter(|value| *value >= 0);
+            let value = value.ok_or_else(|| {
+                let problem = "is negative, or more than a profile may have".to_owned();
+                wrong(format!("weights[{index}]"), problem)
+            })?;
+            let mut node = self.tree.root();
+            for frame in stack {
+                node = self
+                    .call(node, *frame)?
+                    .ok_or_else(|| wrong(format!("samples[{index}]"), self.no_frame(*frame)))?;
+            }
+            self.tree.add(node, value)?;
+        }
+        Ok(())
+    }
+
+    fn add_events(&mut self, profile: &OneProfile<'_>, scale: i64) -> Result<(), StackError> {
+        // The frames that are open, and their nodes.
+        let mut open: Vec<(u32, NodeId)> = Vec::new();
+        let mut last = i64::MIN;
+        for (index, event) in profile.events.iter().enumerate() {
+            let at = |part: &str, problem: String| wrong(format!("events[{index}]{part}"), problem);
+            let Event { kind, frame, .. } = *event;
+            let time = event.at.since(profile.start_value, scale);
+            let time = time.ok_or_else(|| at(".at", "is farther from the start than a profile may last".to_owned()))?;
+            if time < last {
+                return Err(at(".at", "is before the event before it".to_owned()));
+            }
+            if let Some((_, node)) = open.last() {
+                self.tree.add(*node, time.saturating_sub(last))?;
+            }
+            last = time;
+            match (kind, open.last()) {
+                (EventKind::Open, caller) => {
+                    let caller = caller.map_or_else(|| self.tree.root(), |(_, node)| *node);
+                    let node = self.call(caller, frame)?;
+                    open.push((frame, node.ok_or_else(|| at(".frame", self.no_frame(frame)))?));
+                }
+                (EventKind::Close, Some((opened, _))) if *opened == frame => {
+                    open.pop();
+                }
+                (EventKind::Close, Some((opened, _))) => {
+                    let problem = format!("closes frame {frame} while frame {opened} is open");
+                    return Err(at("", problem));
+                }
+                (EventKind::Close, None) => return Err(at("", format!("closes frame {frame} while none is open"))),
+            }
+        }
+        // What is open at the end lasted until then.
+        if let (Some((_, node)), Some(end)) = (open.last(), profile.end_value) {
+            let end = end.since(profile.start_value, scale).unwrap_or(last);
+            self.tree.add(*node, end.saturating_sub(last).max(0))?;
+        }
+        Ok(())
+    }
+
+    /// The node of a call of a frame; `None` when there is no such frame.
+    fn call(&mut self, caller: NodeId, index: u32) -> Result<Option<NodeId>, TooMany> {
+        let frame = match (self.known.get(&index).copied(), self.frames.get(index as usize)) {
+            (Some(known), _) => known,
+            (None, None) => return Ok(None),
+            (None, Some(frame)) => {
+                let line = frame.line.map_or(0, Amount::line);
+                let file = frame.file.as_deref().unwrap_or_default();
+                let new = self.tree.frame(&frame.name, file, line)?;
+                self.known.insert(index, new);
+                new
+            }
+        };
+        self.tree.call_frame(caller, frame).map(Some)
+    }
+
+    fn no_frame(&self, index: u32) -> String {
+        format!("there is no frame {index}, `shared.frames` has {}", self.frames.len())
     }
 }
 
@@ -45,90 +143,4 @@ pub(super) fn shown(text: &str) -> &str {
 
 fn wrong(path: String, problem: String) -> StackError {
     StackError::Wrong { path, problem }
-}
-
-fn add_samples(
-    tree: &mut CallTree,
-    profile: &OneProfile<'_>,
-    frames: &[Frame<'_>],
-    scale: i64,
-) -> Result<(), StackError> {
-    let (samples, weights) = (profile.samples.len(), profile.weights.len());
-    if samples != weights {
-        let problem = format!("there are {weights} weights of {samples} samples");
-        return Err(wrong("weights".to_owned(), problem));
-    }
-    for (index, (stack, weight)) in profile.samples.stacks().zip(&profile.weights).enumerate() {
-        let value = weight.since(Amount::default(), scale).filter(|value| *value >= 0);
-        let value = value.ok_or_else(|| {
-            let problem = "is negative, or more than a profile may have".to_owned();
-            wrong(format!("weights[{index}]"), problem)
-        })?;
-        let mut node = tree.root();
-        for frame in stack {
-            node = call(tree, node, frames, *frame)?
-                .ok_or_else(|| wrong(format!("samples[{index}]"), no_frame(*frame, frames)))?;
-        }
-        tree.add(node, value)?;
-    }
-    Ok(())
-}
-
-fn add_events(
-    tree: &mut CallTree,
-    profile: &OneProfile<'_>,
-    frames: &[Frame<'_>],
-    scale: i64,
-) -> Result<(), StackError> {
-    // The frames that are open, and their nodes.
-    let mut open: Vec<(u32, NodeId)> = Vec::new();
-    let mut last = i64::MIN;
-    for (index, event) in profile.events.iter().enumerate() {
-        let at = |part: &str, problem: String| wrong(format!("events[{index}]{part}"), problem);
-        let Event { kind, frame, .. } = *event;
-        let time = event.at.since(profile.start_value, scale);
-        let time = time.ok_or_else(|| at(".at", "is farther from the start than a profile may last".to_owned()))?;
-        if time < last {
-            return Err(at(".at", "is before the event before it".to_owned()));
-        }
-        if let Some((_, node)) = open.last() {
-            tree.add(*node, time.saturating_sub(last))?;
-        }
-        last = time;
-        match (kind, open.last()) {
-            (EventKind::Open, caller) => {
-                let caller = caller.map_or_else(|| tree.root(), |(_, node)| *node);
-                let node = call(tree, caller, frames, frame)?;
-                open.push((frame, node.ok_or_else(|| at(".frame", no_frame(frame, frames)))?));
-            }
-            (EventKind::Close, Some((opened, _))) if *opened == frame => {
-                open.pop();
-            }
-            (EventKind::Close, Some((opened, _))) => {
-                let problem = format!("closes frame {frame} while frame {opened} is open");
-                return Err(at("", problem));
-            }
-            (EventKind::Close, None) => return Err(at("", format!("closes frame {frame} while none is open"))),
-        }
-    }
-    // What is open at the end lasted until then.
-    if let (Some((_, node)), Some(end)) = (open.last(), profile.end_value) {
-        let end = end.since(profile.start_value, scale).unwrap_or(last);
-        tree.add(*node, end.saturating_sub(last).max(0))?;
-    }
-    Ok(())
-}
-
-/// The node of a call of a frame; `None` when there is no such frame.
-fn call(tree: &mut CallTree, caller: NodeId, frames: &[Frame<'_>], index: u32) -> Result<Option<NodeId>, TooMany> {
-    let Some(frame) = frames.get(index as usize) else {
-        return Ok(None);
-    };
-    let line = frame.line.map_or(0, Amount::line);
-    let frame = tree.frame(&frame.name, frame.file.as_deref().unwrap_or_default(), line)?;
-    tree.call_frame(caller, frame).map(Some)
-}
-
-fn no_frame(index: u32, frames: &[Frame<'_>]) -> String {
-    format!("there is no frame {index}, `shared.frames` has {}", frames.len())
 }

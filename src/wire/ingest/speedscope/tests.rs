@@ -72,7 +72,7 @@ fn evented(stacks: &Stacks, unit: &str) -> Vec<u8> {
 }
 
 fn read_as(name: &str, body: Vec<u8>) -> Result<Vec<RawProfile>, ConnectError> {
-    crate::wire::ingest::read(&format!("name={name}&format=speedscope"), "", body.into(), 1 << 20)
+    crate::wire::ingest::read(&format!("name={name}&format=speedscope"), "", body.into(), 2 << 20)
 }
 
 /// Service, name of the profile, profile type and sum of the values of each.
@@ -213,6 +213,46 @@ fn what_is_open_at_the_end_lasted_until_then_and_a_file_knows_its_length() {
     assert_eq!(pprof::decode(&found[0].pprof).unwrap().duration_nanos, 8_000_000);
 }
 
+/// As dotnet-trace wrote it until 2021: `SpeedScopeStackSourceWriter` of <https://github.com/microsoft/perfview>.
+const DOTNET_TRACE: &str = r#"{"exporter": "speedscope@1.3.2", "name": "shop", "activeProfileIndex": 0,
+    "$schema": "https://www.speedscope.app/file-format-schema.json", "shared": { "frames": [
+    { "name": "Process64 shop (17) (17) Args: " }, { "name": "Thread (18)" },
+    { "name": "Shop!Shop.Cart.Total(int32)" }, { "name": "CPU_TIME" }] }, "profiles": [ { "type": "evented",
+    "name": "Thread (18)", "unit": "milliseconds", "startValue": "1.5", "endValue": "4", "events": [
+    { "type": "O", "frame": 0, "at": 1.5 }, { "type": "O", "frame": 1, "at": 1.5 },
+    { "type": "O", "frame": 2, "at": 1.5 }, { "type": "O", "frame": 3, "at": 1.5 },
+    { "type": "C", "frame": 3, "at": 3.5 }, { "type": "C", "frame": 2, "at": 3.5 },
+    { "type": "C", "frame": 1, "at": 4 }, { "type": "C", "frame": 0, "at": 4 }]}] }"#;
+
+#[test]
+fn dotnet_trace_wrote_start_and_end_as_text() {
+    let found = read_as("shop", DOTNET_TRACE.into()).unwrap();
+    assert_eq!(
+        told(&found),
+        "shop - process_cpu:cpu:nanoseconds:cpu:nanoseconds 2500000\n"
+    );
+    let of = |names: &[&str], value| (names.iter().map(|name| (*name).to_owned()).collect(), value);
+    let names = [
+        "Process64 shop (17) (17) Args: ",
+        "Thread (18)",
+        "Shop!Shop.Cart.Total(int32)",
+        "CPU_TIME",
+    ];
+    assert_eq!(
+        testing::listed(&found[0]),
+        [of(&names[..2], 500_000), of(&names, 2_000_000)]
+    );
+    assert_eq!(pprof::decode(&found[0].pprof).unwrap().duration_nanos, 2_500_000);
+    let numbers = DOTNET_TRACE.replace("\"1.5\"", "1.5").replace("\"4\"", "4");
+    assert_eq!(told(&read_as("shop", numbers.into()).unwrap()), told(&found));
+    let error = read_as("shop", DOTNET_TRACE.replace("\"4\"", "\"four\"").into()).unwrap_err();
+    assert!(
+        error.message.contains("`four`") || error.message.contains("\"four\""),
+        "{}",
+        error.message
+    );
+}
+
 #[test]
 fn a_file_is_known_without_its_format() {
     let body = sampled(&[("a;b".to_owned(), 5)].into(), "bytes");
@@ -328,4 +368,15 @@ proptest! {
         let body = if as_events { evented(&stacks, "seconds") } else { sampled(&stacks, "none") };
         testing::survives("name=app&format=speedscope", testing::changed(body, &changes));
     }
+}
+
+#[test]
+fn a_long_name_in_many_stacks_is_looked_up_once() {
+    // By each stack it would be more bytes than the limit of all names.
+    let frames = [json!({"name": "long ".repeat(200_000)})];
+    let more = json!({"samples": vec![[0]; 3000], "weights": vec![1; 3000]});
+    let body = file(&frames, &[profile("sampled", "p", "none", &more)]);
+    let profiles = read_as("app", body).unwrap();
+    let plain = pprof::decode(&profiles[0].pprof).unwrap();
+    assert_eq!((plain.sample_count(), plain.functions[0].name.len()), (1, 1_000_000));
 }

@@ -1,0 +1,11 @@
+//! [`promises::nettrace`] for whatever the fuzzer thinks of.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+#[path = "../promises.rs"]
+#[allow(dead_code, reason = "every target takes its own promise")]
+mod promises;
+
+fuzz_target!(|data: &[u8]| promises::nettrace(data));

@@ -1,0 +1,495 @@
+//! XML of Instruments, as `xctrace export` writes a table of samples: Xcode's *Time Profiler* (`time-profile`) and *CPU
+//! Profiler* (`cpu-profile`).
+//!
+//! A row is a sample. What occurs again is a reference, by its number, to where it stood first. In: the table. Out: one
+//! profile, CPU time or cycles, or samples where rows have no weight. The process is the outermost frame.
+
+use hashbrown::HashMap;
+use quick_xml::Reader;
+use quick_xml::escape::resolve_predefined_entity;
+use quick_xml::events::{BytesStart, Event};
+
+use crate::profile::call_tree::{CallTree, Calls, FrameId, NodeId, Room, Size, TooMany};
+use crate::wire::files::error::FileError;
+use crate::wire::files::imported::{FileFormat, ImportedProfile, Meaning};
+
+/// The first element of every answer.
+const ROOT: &str = "<trace-query-result";
+/// Bytes in which it must begin.
+const LOOKED_AT: usize = 256;
+
+/// Elements in one another; a row needs eight.
+const MAX_DEPTH: usize = 64;
+/// Elements that may be referred to.
+const MAX_KNOWN: usize = 1 << 22;
+/// Frames that a stack may have.
+const MAX_STACK: usize = 4096;
+
+#[derive(Debug, thiserror::Error)]
+enum Problem {
+    #[error(transparent)]
+    Xml(#[from] quick_xml::Error),
+    #[error(transparent)]
+    TooMany(#[from] TooMany),
+    #[error("it ends within an element")]
+    End,
+    #[error("elements are more than {0} deep")]
+    Depth(usize),
+    #[error("it has more than {0} elements with a number")]
+    Known(usize),
+    #[error("a stack has more than {0} frames")]
+    Stack(usize),
+    #[error("no element before has the number {0}, or it is another kind of element")]
+    Reference(u64),
+    #[error("`{0}` is no number")]
+    Number(String),
+    #[error("its samples have weights of several kinds: export one table")]
+    Kinds,
+    #[error("its rows have no stacks: export the table `time-profile` or `cpu-profile`")]
+    NoStacks,
+}
+
+/// True for the answer to a query of a trace.
+pub(super) fn is_like(plain: &[u8]) -> bool {
+    let start = plain.trim_ascii_start();
+    let start = start.get(..LOOKED_AT).unwrap_or(start);
+    start.starts_with(b"<") && memchr::memmem::find(start, ROOT.as_bytes()).is_some()
+}
+
+/// The one profile of a table.
+pub(super) fn read(text: &str) -> Result<Vec<ImportedProfile>, FileError> {
+    let format = FileFormat::Instruments;
+    let mut reader = Reader::from_str(text);
+    let mut table = Table::new();
+    table
+        .read(&mut reader)
+        .map_err(|problem| format.wrong(&format_args!("byte {}: {problem}", reader.buffer_position())))?;
+    let (kind, unit) = match table.kind {
+        Some(Kind::Time) => ("cpu", "nanoseconds"),
+        Some(Kind::Cycles) => ("cycles", "count"),
+        Some(Kind::Samples) | None => ("samples", "count"),
+    };
+    let meaning = Meaning {
+        name: "process_cpu",
+        kind,
+        unit,
+        ..Meaning::default()
+    };
+    let profile = ImportedProfile::of_tree(table.tree, meaning).map_err(|error| format.wrong(&error))?;
+    Ok(profile.into_iter().collect())
+}
+
+/// What the values of samples count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Time,
+    Cycles,
+    Samples,
+}
+
+/// The elements that count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Element {
+    Row,
+    Weight(Kind),
+    Thread,
+    Process,
+    /// A stack with or without tags.
+    Stack,
+    Frame,
+    Binary,
+    Source,
+    Path,
+    Other,
+}
+
+impl Element {
+    fn of(name: &[u8]) -> Self {
+        match name {
+            b"row" => Self::Row,
+            b"weight" => Self::Weight(Kind::Time),
+            b"cycle-weight" => Self::Weight(Kind::Cycles),
+            b"thread" => Self::Thread,
+            b"process" => Self::Process,
+            b"backtrace" | b"tagged-backtrace" => Self::Stack,
+            b"frame" => Self::Frame,
+            b"binary" => Self::Binary,
+            b"source" => Self::Source,
+            b"path" => Self::Path,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// What the number of an element stands for.
+enum Known {
+    Value(Kind, i64),
+    /// A thread, too: that of its process.
+    Process(FrameId),
+    Stack(Stack),
+    Frame(FrameId),
+    /// The path of a binary, or of a source.
+    Path(Box<str>),
+}
+
+/// Place of the frames of a stack among those of all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Stack {
+    start: usize,
+    end: usize,
+}
+
+/// A sample that is being read.
+#[derive(Default)]
+struct Row {
+    value: Option<(Kind, i64)>,
+    process: Option<FrameId>,
+    stack: Option<Stack>,
+}
+
+/// A frame that is being read.
+#[derive(Default)]
+struct Frame {
+    name: String,
+    binary: String,
+    file: String,
+    line: i64,
+}
+
+/// What was read of a table so far.
+struct Table {
+    tree: CallTree,
+    kind: Option<Kind>,
+    known: HashMap<u64, Known>,
+    /// Frames of all stacks, the leaf first.
+    frames: Vec<FrameId>,
+    /// The calls of stacks that were met, below a process.
+    calls: HashMap<(FrameId, Stack), NodeId>,
+    /// The elements that have not ended, with the number of each.
+    open: Vec<(Element, Option<u64>)>,
+    row: Row,
+    frame: Frame,
+    /// Where the frames of the stack that is read begin.
+    stack_start: usize,
+    /// The text of the innermost element.
+    text: String,
+}
+
+impl Table {
+    fn new() -> Self {
+        Self {
+            tree: CallTree::new(Room::new(Size::MOST)),
+            kind: None,
+            known: HashMap::new(),
+            frames: Vec::new(),
+            calls: HashMap::new(),
+            open: Vec::new(),
+            row: Row::default(),
+            frame: Frame::default(),
+            stack_start: 0,
+            text: String::new(),
+        }
+    }
+
+    fn read(&mut self, reader: &mut Reader<&[u8]>) -> Result<(), Problem> {
+        loop {
+            match reader.read_event()? {
+                Event::Start(tag) => self.begin(&tag)?,
+                Event::Empty(tag) => {
+                    self.begin(&tag)?;
+                    self.end()?;
+                }
+                Event::End(_) => self.end()?,
+                Event::Text(text) if self.takes_text() => {
+                    self.text.push_str(&text.xml_content().map_err(quick_xml::Error::from)?);
+                }
+                Event::GeneralRef(name) if self.takes_text() => {
+                    let letter = name.resolve_char_ref()?;
+                    let name = name.decode().map_err(quick_xml::Error::from)?;
+                    self.text.extend(letter);
+                    self.text.push_str(resolve_predefined_entity(&name).unwrap_or_default());
+                }
+                Event::Eof if !self.open.is_empty() => return Err(Problem::End),
+                Event::Eof if self.frames.is_empty() => return Err(Problem::NoStacks),
+                Event::Eof => return Ok(()),
+                _ => {}
+            }
+        }
+    }
+
+    fn takes_text(&self) -> bool {
+        matches!(self.open.last(), Some((Element::Weight(_) | Element::Path, _)))
+    }
+
+    fn begin(&mut self, tag: &BytesStart<'_>) -> Result<(), Problem> {
+        if self.open.len() >= MAX_DEPTH {
+            return Err(Problem::Depth(MAX_DEPTH));
+        }
+        let mut element = Element::of(tag.name().as_ref());
+        let mut number = None;
+        self.text.clear();
+        match element {
+            Element::Row => self.row = Row::default(),
+            Element::Stack => self.stack_start = self.frames.len(),
+            Element::Frame => self.frame = Frame::default(),
+            Element::Binary => self.frame.binary.clear(),
+            _ => {}
+        }
+        for attribute in tag.attributes().with_checks(false) {
+            let attribute = attribute.map_err(quick_xml::Error::from)?;
+            match (attribute.key.into_inner(), element) {
+                (_, Element::Other) => break,
+                (b"ref", _) => {
+                    self.refer(element, whole(&attribute.value)?)?;
+                    // Nothing is in it.
+                    element = Element::Other;
+                }
+                (b"id", _) => number = Some(whole(&attribute.value)?),
+                (b"name", Element::Frame) => self.frame.name = attribute.unescape_value()?.into_owned(),
+                // Behind the name, if there is a path.
+                (b"name", Element::Binary) if self.frame.binary.is_empty() => {
+                    self.frame.binary = attribute.unescape_value()?.into_owned();
+                }
+                (b"path", Element::Binary) => self.frame.binary = attribute.unescape_value()?.into_owned(),
+                (b"line", Element::Source) => {
+                    self.frame.line = i64::try_from(whole(&attribute.value)?).unwrap_or_default();
+                }
+                (b"fmt", Element::Process) => {
+                    let name = attribute.unescape_value()?;
+                    self.row.process = Some(self.tree.frame(without_number(&name), "", 0)?);
+                }
+                _ => {}
+            }
+        }
+        self.open.push((element, number));
+        Ok(())
+    }
+
+    /// Takes what an element stood for before.
+    fn refer(&mut self, element: Element, number: u64) -> Result<(), Problem> {
+        let known = self.known.get(&number).ok_or(Problem::Reference(number))?;
+        match (element, known) {
+            (Element::Weight(kind), Known::Value(known, value)) if kind == *known => {
+                self.row.value = Some((kind, *value));
+            }
+            (Element::Thread | Element::Process, Known::Process(process)) => self.row.process = Some(*process),
+            (Element::Stack, Known::Stack(stack)) => self.row.stack = Some(*stack),
+            (Element::Frame, Known::Frame(frame)) => self.frames.push(*frame),
+            (Element::Binary, Known::Path(path)) => self.frame.binary = path.to_string(),
+            (Element::Path, Known::Path(path)) => self.frame.file = path.to_string(),
+            // They have no number in a table that Instruments has written.
+            (Element::Row | Element::Source | Element::Other, _) => {}
+            _ => return Err(Problem::Reference(number)),
+        }
+        Ok(())
+    }
+
+    /// The innermost element ends.
+    fn end(&mut self) -> Result<(), Problem> {
+        let Some((element, number)) = self.open.pop() else {
+            return Ok(());
+        };
+        let known = match element {
+            Element::Row => {
+                self.add()?;
+                None
+            }
+            Element::Weight(kind) => {
+                let value = i64::try_from(whole(self.text.trim().as_bytes())?).unwrap_or(i64::MAX);
+                self.row.value = Some((kind, value));
+                Some(Known::Value(kind, value))
+            }
+            Element::Thread | Element::Process => self.row.process.map(Known::Process),
+            Element::Stack => {
+                // One with tags has the stack in it, which has ended.
+                let is_outer = self.frames.len() == self.stack_start;
+                let stack = self.row.stack.filter(|_| is_outer).unwrap_or(Stack {
+                    start: self.stack_start,
+                    end: self.frames.len(),
+                });
+                self.stack_start = self.frames.len();
+                self.row.stack = Some(stack);
+                Some(Known::Stack(stack))
+            }
+            Element::Frame => {
+                let frame = self.frame()?;
+                self.frames.push(frame);
+                Some(Known::Frame(frame))
+            }
+            Element::Binary => Some(Known::Path(self.frame.binary.as_str().into())),
+            Element::Path => {
+                self.frame.file.clone_from(&self.text);
+                Some(Known::Path(self.text.as_str().into()))
+            }
+            Element::Source | Element::Other => None,
+        };
+        if let (Some(number), Some(known)) = (number, known) {
+            self.known.insert(number, known);
+        }
+        if self.known.len() > MAX_KNOWN {
+            return Err(Problem::Known(MAX_KNOWN));
+        }
+        Ok(())
+    }
+
+    /// The frame that has been read, which is named by its binary where the function is not known.
+    fn frame(&mut self) -> Result<FrameId, TooMany> {
+        let Frame {
+            name,
+            binary,
+            file,
+            line,
+        } = &self.frame;
+        if !name.is_empty() && !name.starts_with("0x") {
+            return self.tree.frame_in(name, file, *line, binary);
+        }
+        let binary_name = binary.rsplit('/').next().unwrap_or_default();
+        let name = if binary_name.is_empty() { "unknown" } else { binary_name };
+        self.tree.frame_in(&format!("[{name}]"), "", 0, binary)
+    }
+
+    /// Adds the sample that has been read.
+    fn add(&mut self) -> Result<(), Problem> {
+        let row = std::mem::take(&mut self.row);
+        let (kind, value) = row.value.unwrap_or((Kind::Samples, 1));
+        if *self.kind.get_or_insert(kind) != kind {
+            return Err(Problem::Kinds);
+        }
+        let process = match row.process {
+            Some(process) => process,
+            None => self.tree.frame("[unknown]", "", 0)?,
+        };
+        // A sample without a stack is one of its process.
+        let stack = row.stack.unwrap_or(Stack { start: 0, end: 0 });
+        let node = match self.calls.get(&(process, stack)) {
+            Some(known) => *known,
+            None => self.call(process, stack)?,
+        };
+        Ok(self.tree.add(node, value)?)
+    }
+
+    /// The call of a stack that is not known yet.
+    fn call(&mut self, process: FrameId, stack: Stack) -> Result<NodeId, Problem> {
+        let frames = self.frames.get(stack.start..stack.end).unwrap_or_default();
+        if frames.len() > MAX_STACK {
+            return Err(Problem::Stack(MAX_STACK));
+        }
+        let mut node = self.tree.call_frame(self.tree.root(), process)?;
+        for frame in frames.iter().rev() {
+            node = self.tree.call_frame(node, *frame)?;
+        }
+        self.calls.insert((process, stack), node);
+        Ok(node)
+    }
+}
+
+fn whole(digits: &[u8]) -> Result<u64, Problem> {
+    let text = String::from_utf8_lossy(digits);
+    let number = text.parse();
+    number.map_err(|_| Problem::Number(text.chars().take(40).collect()))
+}
+
+/// The name of a process, as in `shop (17)`, without its number.
+fn without_number(process: &str) -> &str {
+    let split = process.strip_suffix(')').and_then(|process| process.rsplit_once(" ("));
+    match split {
+        Some((name, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => process,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::wire::files::FileFormat;
+    use crate::wire::files::tests::{read_text, told};
+
+    /// As `xctrace export` writes it: weights, threads, stacks, frames, binaries and paths that occur again are
+    /// references, also of stacks with tags; a sample without a stack.
+    const TABLE: &str = r#"<?xml version="1.0"?>
+<trace-query-result>
+<node xpath='//trace-toc[1]/run[1]/data[1]/table[11]'>
+<schema name="time-profile"><col><mnemonic>time</mnemonic><name>Sample Time</name></col></schema>
+<row><sample-time id="1" fmt="00:00.300.613">300613208</sample-time>
+ <thread id="2" fmt="Main Thread 0x12aa (My App, pid: 581)"><tid id="3" fmt="0x12aa">4778</tid>
+  <process id="4" fmt="My App (581)"><pid id="5" fmt="581">581</pid></process></thread><process ref="4"/>
+ <core id="6" fmt="CPU 0 (E Core)">0</core><thread-state id="7" fmt="Running">Running</thread-state>
+ <weight id="8" fmt="1.00 ms">1000000</weight>
+ <backtrace id="9"><frame id="10" name="Array&lt;Int&gt;.sum()" addr="0x1001">
+   <binary id="11" name="App" UUID="E5D9" arch="arm64" load-addr="0x1000" path="/Apps/App"/>
+   <source line="39"><path id="12">/src/a&amp;b.swift</path></source></frame>
+  <frame id="13" name="0x1a0241c35" addr="0x1a0241c35"><binary id="14" name="dyld" path="/usr/lib/dyld"/></frame>
+ </backtrace></row>
+<row><sample-time id="15">301613208</sample-time><thread ref="2"/><process ref="4"/><weight ref="8"/>
+ <backtrace ref="9"/></row>
+<row><thread ref="2"/><weight ref="8"/><tagged-backtrace id="16" fmt="main"><backtrace id="17">
+  <frame id="18" name="main" addr="0x1002"><binary ref="11"></binary><source line="7"><path ref="12"/></source></frame>
+  <frame ref="13"/></backtrace></tagged-backtrace></row>
+<row><thread ref="2"/><weight ref="8"/><tagged-backtrace ref="16"/></row>
+<row><process id="19" fmt="sh (9)"/><weight id="20" fmt="2.00 ms">2000000</weight><sentinel/></row>
+</node>
+</trace-query-result>
+"#;
+
+    fn error(text: &str) -> String {
+        read_text(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_table_of_instruments_has_the_time_of_its_samples() {
+        let imported = read_text(TABLE).unwrap();
+        assert_eq!(imported.format, FileFormat::Instruments);
+        let mut found = told(&imported);
+        found[0].2.sort();
+        let stacks = [
+            "My App;[dyld];Array<Int>.sum() /src/a&b.swift:39",
+            "My App;[dyld];main /src/a&b.swift:7",
+            "sh",
+        ];
+        let stacks = stacks.map(str::to_owned).to_vec();
+        let kind = "process_cpu:cpu:nanoseconds:cpu:nanoseconds".to_owned();
+        assert_eq!(found, [(kind, 6_000_000, stacks)]);
+        let mappings = &imported.profiles[0].columns.get().mappings;
+        let mut files: Vec<&str> = mappings.iter().map(|mapping| mapping.file).collect();
+        files.sort_unstable();
+        assert_eq!(files, ["/Apps/App", "/usr/lib/dyld"]);
+    }
+
+    #[test]
+    fn other_tables_have_cycles_or_samples() {
+        let cycles = TABLE
+            .replace("<weight", "<cycle-weight")
+            .replace("</weight", "</cycle-weight");
+        let found = told(&read_text(&cycles).unwrap());
+        assert_eq!(found[0].0, "process_cpu:cycles:count:cycles:count");
+        let row = "<row><process fmt='sh'/><backtrace><frame name='main'/></backtrace></row>";
+        let samples = format!("<trace-query-result><node>{row}{row}</node></trace-query-result>");
+        let found = told(&read_text(&samples).unwrap());
+        let kind = "process_cpu:samples:count:cpu:nanoseconds".to_owned();
+        assert_eq!(found, [(kind, 2, vec!["sh;main".to_owned()])]);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_table_is_said_with_its_place() {
+        let found = error(&TABLE.replace("<backtrace ref=\"9\"/>", "<backtrace ref=\"8\"/>"));
+        assert!(
+            found.starts_with("cannot read the file as Instruments: byte "),
+            "{found}"
+        );
+        assert!(found.contains("no element before has the number 8"), "{found}");
+        let found = error(&TABLE.replace(">2000000<", ">2 ms<"));
+        assert!(found.ends_with("`2 ms` is no number"), "{found}");
+        let last = "<weight id=\"20\" fmt=\"2.00 ms\">2000000</weight>";
+        let found = error(&TABLE.replace(last, "<cycle-weight>9</cycle-weight>"));
+        assert!(found.contains("weights of several kinds"), "{found}");
+        let found = error(&TABLE[..TABLE.len() - 30]);
+        assert!(found.contains("it ends within an element"), "{found}");
+        let states = "<trace-query-result><node><row><process fmt='sh'/></row></node></trace-query-result>";
+        assert!(error(states).contains("its rows have no stacks"), "{}", error(states));
+        let toc = "<?xml version=\"1.0\"?>\n<trace-toc><run number=\"1\"/></trace-toc>\n";
+        assert!(
+            error(toc).contains("`xctrace export` writes what is read"),
+            "{}",
+            error(toc)
+        );
+    }
+}

@@ -1,0 +1,168 @@
+//! Reads numbers and texts of a file of .NET one after the other, and knows where it is.
+
+use crate::profile::call_tree::TooMany;
+
+/// What is wrong with a file, and at which of its bytes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Problem {
+    #[error("byte {at}: {needed} bytes are missing")]
+    Short { at: usize, needed: usize },
+    #[error("byte {at}: {what}")]
+    Malformed { at: usize, what: &'static str },
+    #[error("byte {at}: there are more than {limit} {what}")]
+    TooManyParts {
+        at: usize,
+        limit: usize,
+        what: &'static str,
+    },
+    #[error(
+        "its version is {0}, versions 4 and 5 are read: collect with `dotnet-trace collect`, or convert the file with \
+            `dotnet-trace convert --format Speedscope`"
+    )]
+    Version(u32),
+    #[error("it does not say what trace it is of: the object `Trace` is missing")]
+    NoAbout,
+    #[error(
+        "no sample of a thread is in it: collect with the provider `Microsoft-DotNETCore-SampleProfiler`, as the \
+            default profile of `dotnet-trace collect` does"
+    )]
+    NoSamples,
+    #[error("no name of a method is in it: it was ended before the program had written its names")]
+    NoNames,
+    #[error("the names of its methods are made of more than {0} bytes")]
+    Names(usize),
+    #[error(transparent)]
+    TooMany(#[from] TooMany),
+}
+
+/// A part of a file. All numbers have their least significant byte first.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cursor<'a> {
+    /// The file up to the end of the part.
+    data: &'a [u8],
+    position: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(data: &'a [u8]) -> Self {
+        Self { data, position: 0 }
+    }
+
+    /// Bytes from the beginning of the file.
+    pub(super) fn position(&self) -> usize {
+        self.position
+    }
+
+    pub(super) fn is_at_end(&self) -> bool {
+        self.position >= self.data.len()
+    }
+
+    pub(super) fn wrong(&self, what: &'static str) -> Problem {
+        Problem::Malformed {
+            at: self.position,
+            what,
+        }
+    }
+
+    pub(super) fn bytes(&mut self, length: usize) -> Result<&'a [u8], Problem> {
+        let end = self.position.saturating_add(length);
+        let bytes = self.data.get(self.position..end).ok_or(Problem::Short {
+            at: self.position,
+            needed: end.saturating_sub(self.data.len()),
+        })?;
+        self.position = end;
+        Ok(bytes)
+    }
+
+    fn fixed<const N: usize>(&mut self) -> Result<[u8; N], Problem> {
+        let mut fixed = [0; N];
+        fixed.copy_from_slice(self.bytes(N)?);
+        Ok(fixed)
+    }
+
+    pub(super) fn u8(&mut self) -> Result<u8, Problem> {
+        Ok(u8::from_le_bytes(self.fixed()?))
+    }
+
+    pub(super) fn u16(&mut self) -> Result<u16, Problem> {
+        Ok(u16::from_le_bytes(self.fixed()?))
+    }
+
+    pub(super) fn u32(&mut self) -> Result<u32, Problem> {
+        Ok(u32::from_le_bytes(self.fixed()?))
+    }
+
+    pub(super) fn u64(&mut self) -> Result<u64, Problem> {
+        Ok(u64::from_le_bytes(self.fixed()?))
+    }
+
+    /// A number of as many bytes as it needs, seven bits in each.
+    pub(super) fn number(&mut self) -> Result<u64, Problem> {
+        let mut number = 0;
+        for shift in (0..70).step_by(7) {
+            let byte = self.u8()?;
+            // Of the tenth byte one bit is left.
+            number |= u64::from(byte & 0x7f).unbounded_shl(shift);
+            if byte < 0x80 {
+                return Ok(number);
+            }
+        }
+        Err(self.wrong("a number does not end"))
+    }
+
+    /// A number of the same form that has 32 bits.
+    pub(super) fn small_number(&mut self) -> Result<u32, Problem> {
+        let number = self.number()?;
+        u32::try_from(number).map_err(|_| self.wrong("a number has more than 32 bits"))
+    }
+
+    /// The bytes of a UTF-16 text, without the zero behind it.
+    pub(super) fn text(&mut self) -> Result<Text<'a>, Problem> {
+        let rest = self.data.get(self.position..).unwrap_or_default();
+        let units = rest.as_chunks::<2>().0;
+        let Some(length) = units.iter().position(|unit| *unit == [0; 2]) else {
+            return Err(self.wrong("a text does not end"));
+        };
+        let bytes = self.bytes(2 * length)?;
+        self.bytes(2)?;
+        Ok(Text(bytes))
+    }
+
+    /// The next `length` bytes as a part, behind which this goes on.
+    pub(super) fn part(&mut self, length: usize) -> Result<Self, Problem> {
+        let position = self.position;
+        self.bytes(length)?;
+        let data = self.data.get(..self.position).unwrap_or_default();
+        Ok(Self { data, position })
+    }
+
+    /// Goes on to a multiple of four bytes.
+    pub(super) fn align(&mut self) -> Result<(), Problem> {
+        let over = self.position % 4;
+        self.bytes((4 - over) % 4).map(|_| ())
+    }
+}
+
+/// A text of UTF-16 as it stands in the file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Text<'a>(&'a [u8]);
+
+impl Text<'_> {
+    /// True when it is this text, which is ASCII.
+    pub(super) fn is(self, ascii: &str) -> bool {
+        let units = self.0.as_chunks::<2>().0;
+        units.len() == ascii.len() && units.iter().zip(ascii.bytes()).all(|(unit, byte)| *unit == [byte, 0])
+    }
+
+    /// Bytes that it has in the file.
+    pub(super) fn len(self) -> usize {
+        self.0.len()
+    }
+
+    /// Adds it to the end of `out`; what is no character is replaced.
+    pub(super) fn push_to(self, out: &mut String) {
+        let units = self.0.as_chunks::<2>().0.iter().map(|unit| u16::from_le_bytes(*unit));
+        let letters = char::decode_utf16(units);
+        out.extend(letters.map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER)));
+    }
+}

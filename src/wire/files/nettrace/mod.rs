@@ -1,0 +1,424 @@
+//! `.nettrace`: traces of .NET, as `dotnet-trace collect` writes them, in their versions 4 and 5.
+//!
+//! A file is a list of blocks: descriptions of events, stacks of addresses, events. Those of the sample profiler say
+//! that a thread was in a stack, about every millisecond for every thread; those of the runtime, mostly at the end, say
+//! which methods are where. In: the whole file. Out: `wall`, the time of all threads, and `process_cpu`, the part of it
+//! in which they ran managed code, which `dotnet-trace` calls CPU time. A sample lasts until the next one of its
+//! thread.
+
+mod blobs;
+mod cursor;
+mod names;
+#[cfg(test)]
+mod tests;
+
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
+
+use crate::profile::call_tree::{CallTree, Calls, FrameId, Room, Size};
+use crate::wire::files::error::FileError;
+use crate::wire::files::imported::{FileFormat, ImportedProfile, Meaning};
+use crate::wire::files::nettrace::blobs::{Blobs, Event};
+use crate::wire::files::nettrace::cursor::{Cursor, Problem, Text};
+use crate::wire::files::nettrace::names::Names;
+
+/// First bytes of every file.
+pub(super) const MAGIC: &[u8] = b"Nettrace";
+
+/// What follows in the versions that are read; later ones have a zero in place of its length.
+const SERIALIZATION: &[u8] = b"!FastSerialization.1";
+
+// Marks of objects.
+const NULL: u8 = 1;
+const BEGIN: u8 = 5;
+const END: u8 = 6;
+
+/// The version of the first object up to which files are understood.
+const NEWEST: u32 = 5;
+
+// Limits of what a file may make of us: stacks that events may still refer to, stacks of samples, threads.
+const MAX_LIVE_STACKS: usize = 1 << 20;
+const MAX_STACKS: usize = 1 << 20;
+const MAX_THREADS: usize = 1 << 16;
+/// Bytes of the texts of which the names of a profile are made: a method may be there often, a long text be part of
+/// many names.
+const MAX_NAMED: usize = 64 << 20;
+
+/// Payload of a sample in managed code.
+const MANAGED: u32 = 2;
+
+const SECOND_NANOS: u128 = 1_000_000_000;
+/// Longest time that the last sample of a thread may last: the interval of the file is wrong beyond it.
+const MAX_INTERVAL_NANOS: u32 = 1_000_000_000;
+
+/// The profiles of a file.
+pub(super) fn read(plain: &[u8]) -> Result<Vec<ImportedProfile>, FileError> {
+    profiles(plain).map_err(|problem| FileFormat::Nettrace.wrong(&problem))
+}
+
+fn profiles(plain: &[u8]) -> Result<Vec<ImportedProfile>, Problem> {
+    let mut cursor = Cursor::new(plain);
+    cursor.bytes(MAGIC.len())?;
+    if cursor.u32()? as usize != SERIALIZATION.len() {
+        return Err(Problem::Version(cursor.u32()?));
+    }
+    if cursor.bytes(SERIALIZATION.len())? != SERIALIZATION {
+        return Err(cursor.wrong("it is not serialized by `!FastSerialization.1`"));
+    }
+    let mut trace = Trace::default();
+    loop {
+        match cursor.u8()? {
+            NULL => break,
+            BEGIN => object(&mut trace, &mut cursor)?,
+            _ => return Err(cursor.wrong("no object begins here")),
+        }
+    }
+    trace.finish()
+}
+
+/// Reads what is behind the mark at which an object begins.
+fn object<'a>(trace: &mut Trace<'a>, cursor: &mut Cursor<'a>) -> Result<(), Problem> {
+    if cursor.bytes(2)? != [BEGIN, NULL] {
+        return Err(cursor.wrong("an object has no type"));
+    }
+    let _version = cursor.u32()?;
+    let least_version = cursor.u32()?;
+    let length = cursor.u32()?;
+    let name = cursor.bytes(length as usize)?;
+    end(cursor)?;
+    if name == b"Trace" {
+        if least_version > NEWEST {
+            return Err(Problem::Version(least_version));
+        }
+        trace.about = Some(About::read(cursor)?);
+    } else {
+        let length = cursor.u32()?;
+        cursor.align()?;
+        let block = cursor.part(length as usize)?;
+        match name {
+            b"MetadataBlock" => trace.add_descriptions(block)?,
+            b"StackBlock" => trace.add_stacks(block)?,
+            b"EventBlock" => trace.add_events(block)?,
+            // Behind it no event refers to a stack before it.
+            b"SPBlock" => trace.stacks.clear(),
+            _ => {}
+        }
+    }
+    end(cursor)
+}
+
+fn end(cursor: &mut Cursor<'_>) -> Result<(), Problem> {
+    match cursor.u8()? {
+        END => Ok(()),
+        _ => Err(cursor.wrong("an object does not end here")),
+    }
+}
+
+/// What the first object says of the whole trace.
+#[derive(Debug, Clone, Copy)]
+struct About {
+    time_nanos: i64,
+    /// Ticks of the clock when the trace began, and in a second.
+    start: u64,
+    frequency: u64,
+    pointer_bytes: usize,
+    interval_nanos: u32,
+}
+
+impl About {
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Problem> {
+        let mut date = [0; 8];
+        for part in &mut date {
+            *part = cursor.u16()?;
+        }
+        let about = Self {
+            time_nanos: unix_nanos(date).unwrap_or(0),
+            start: cursor.u64()?,
+            frequency: cursor.u64()?,
+            pointer_bytes: cursor.u32()? as usize,
+            interval_nanos: {
+                // Before it are the process and its number of processors.
+                cursor.u64()?;
+                cursor.u32()?
+            },
+        };
+        if about.frequency == 0 {
+            return Err(cursor.wrong("the clock has no frequency"));
+        }
+        if !matches!(about.pointer_bytes, 4 | 8) {
+            return Err(cursor.wrong("addresses have neither four nor eight bytes"));
+        }
+        Ok(about)
+    }
+
+    fn nanos(&self, ticks: u64) -> i64 {
+        let nanos = u128::from(ticks) * SECOND_NANOS / u128::from(self.frequency.max(1));
+        i64::try_from(nanos).unwrap_or(i64::MAX)
+    }
+
+    /// The interval of the samples in ticks.
+    fn interval_ticks(&self) -> u64 {
+        let nanos = u128::from(self.interval_nanos.min(MAX_INTERVAL_NANOS));
+        u64::try_from(nanos * u128::from(self.frequency) / SECOND_NANOS).unwrap_or(u64::MAX)
+    }
+}
+
+/// Year, month, day of the week, day, hour, minute, second, millisecond, in UTC.
+fn unix_nanos([year, month, _, day, hour, minute, second, milli]: [u16; 8]) -> Option<i64> {
+    let [month, day, hour, minute, second, milli] = [month, day, hour, minute, second, milli].map(u32::from);
+    let date = chrono::NaiveDate::from_ymd_opt(year.into(), month, day)?;
+    let time = date.and_hms_milli_opt(hour, minute, second, milli)?;
+    time.and_utc().timestamp_nanos_opt()
+}
+
+/// Kinds of events that matter.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Sample,
+    Method,
+    Module,
+}
+
+impl Kind {
+    fn of(provider: Text<'_>, event: u32) -> Option<Self> {
+        // Begin and end of code while the trace ran; what there was at its beginning and its end.
+        let is_runtime = || provider.is("Microsoft-Windows-DotNETRuntime");
+        let is_rundown = || provider.is("Microsoft-Windows-DotNETRuntimeRundown");
+        match event {
+            0 if provider.is("Microsoft-DotNETCore-SampleProfiler") => Some(Self::Sample),
+            143 | 144 if is_runtime() || is_rundown() => Some(Self::Method),
+            152 | 153 if is_runtime() => Some(Self::Module),
+            153 | 154 if is_rundown() => Some(Self::Module),
+            _ => None,
+        }
+    }
+}
+
+/// Times of a stack in ticks.
+struct Stack<'a> {
+    /// The addresses as they stand in the file, the leaf first.
+    addresses: &'a [u8],
+    wall: u64,
+    managed: u64,
+}
+
+/// The last sample of a thread.
+struct Last {
+    time: u64,
+    stack: usize,
+    is_managed: bool,
+}
+
+/// What was read of a file so far.
+#[derive(Default)]
+struct Trace<'a> {
+    about: Option<About>,
+    kinds: HashMap<u32, Kind>,
+    /// Index in `times` of each stack that events may refer to.
+    stacks: HashMap<u32, usize>,
+    /// Index in `times` by addresses.
+    known: HashMap<&'a [u8], usize>,
+    times: Vec<Stack<'a>>,
+    threads: HashMap<u64, Last>,
+    last_time: u64,
+    names: Names<'a>,
+}
+
+impl<'a> Trace<'a> {
+    /// Reads a block of descriptions of events.
+    fn add_descriptions(&mut self, block: Cursor<'a>) -> Result<(), Problem> {
+        let mut blobs = Blobs::of(block)?;
+        while let Some(Event { mut payload, .. }) = blobs.next()? {
+            let id = payload.u32()?;
+            let provider = payload.text()?;
+            match Kind::of(provider, payload.u32()?) {
+                Some(kind) => self.kinds.insert(id, kind),
+                None => self.kinds.remove(&id),
+            };
+        }
+        Ok(())
+    }
+
+    /// Reads a block of stacks.
+    fn add_stacks(&mut self, mut block: Cursor<'a>) -> Result<(), Problem> {
+        let first = block.u32()?;
+        let count = block.u32()?;
+        for offset in 0..count {
+            let length = block.u32()?;
+            let addresses = block.bytes(length as usize)?;
+            let stack = self.stack(addresses, block.position())?;
+            if self.stacks.len() >= MAX_LIVE_STACKS {
+                return Err(Problem::TooManyParts {
+                    at: block.position(),
+                    limit: MAX_LIVE_STACKS,
+                    what: "stacks without a sequence point between them",
+                });
+            }
+            self.stacks.insert(first.wrapping_add(offset), stack);
+        }
+        Ok(())
+    }
+
+    /// Index of a stack, which is read before `at`.
+    fn stack(&mut self, addresses: &'a [u8], at: usize) -> Result<usize, Problem> {
+        match self.known.entry(addresses) {
+            Entry::Occupied(known) => Ok(*known.get()),
+            Entry::Vacant(_) if self.times.len() >= MAX_STACKS => Err(Problem::TooManyParts {
+                at,
+                limit: MAX_STACKS,
+                what: "stacks",
+            }),
+            Entry::Vacant(place) => {
+                let index = *place.insert(self.times.len());
+                self.times.push(Stack {
+                    addresses,
+                    wall: 0,
+                    managed: 0,
+                });
+                Ok(index)
+            }
+        }
+    }
+
+    /// Reads a block of events.
+    fn add_events(&mut self, block: Cursor<'a>) -> Result<(), Problem> {
+        let mut blobs = Blobs::of(block)?;
+        while let Some(event) = blobs.next()? {
+            match self.kinds.get(&event.kind) {
+                Some(Kind::Sample) => self.add_sample(event)?,
+                Some(Kind::Method) => self.names.add_method(event.payload)?,
+                Some(Kind::Module) => self.names.add_module(event.payload)?,
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn add_sample(&mut self, mut event: Event<'a>) -> Result<(), Problem> {
+        let is_managed = event.payload.u32()? == MANAGED;
+        let at = event.payload.position();
+        // One whose stack was lost has no frame that is known.
+        let stack = match self.stacks.get(&event.stack) {
+            Some(stack) => *stack,
+            None => self.stack(&[], at)?,
+        };
+        self.last_time = self.last_time.max(event.time);
+        let last = Last {
+            time: event.time,
+            stack,
+            is_managed,
+        };
+        if let Some(before) = self.threads.insert(event.thread, last) {
+            self.add(&before, event.time.saturating_sub(before.time));
+        } else if self.threads.len() > MAX_THREADS {
+            return Err(Problem::TooManyParts {
+                at,
+                limit: MAX_THREADS,
+                what: "threads",
+            });
+        }
+        Ok(())
+    }
+
+    /// Adds the time that a sample lasted.
+    fn add(&mut self, sample: &Last, ticks: u64) {
+        if let Some(stack) = self.times.get_mut(sample.stack) {
+            stack.wall = stack.wall.saturating_add(ticks);
+            if sample.is_managed {
+                stack.managed = stack.managed.saturating_add(ticks);
+            }
+        }
+    }
+
+    fn finish(mut self) -> Result<Vec<ImportedProfile>, Problem> {
+        let about = self.about.ok_or(Problem::NoAbout)?;
+        if self.threads.is_empty() {
+            return Err(Problem::NoSamples);
+        }
+        if self.names.len() == 0 {
+            return Err(Problem::NoNames);
+        }
+        for (_, last) in std::mem::take(&mut self.threads) {
+            self.add(&last, about.interval_ticks());
+        }
+        self.names.sort();
+        let cpu = self.profile(&about, ["process_cpu", "cpu"], |stack| stack.managed)?;
+        let wall = self.profile(&about, ["wall", "wall"], |stack| stack.wall)?;
+        Ok(cpu.into_iter().chain(wall).collect())
+    }
+
+    fn profile(
+        &self,
+        about: &About,
+        [name, kind]: [&str; 2],
+        ticks: impl Fn(&Stack<'_>) -> u64,
+    ) -> Result<Option<ImportedProfile>, Problem> {
+        let mut tree = CallTree::new(Room::new(Size::MOST));
+        let mut frames = Frames {
+            known: vec![None; self.names.len()],
+            named: 0,
+        };
+        let unknown = tree.frame("[unknown]", "", 0)?;
+        for stack in &self.times {
+            let value = about.nanos(ticks(stack));
+            if value == 0 {
+                continue;
+            }
+            let mut node = tree.root();
+            if stack.addresses.is_empty() {
+                node = tree.call_frame(node, unknown)?;
+            }
+            for (index, address) in stack.addresses.chunks_exact(about.pointer_bytes).enumerate().rev() {
+                // A caller goes on behind its call, which may be the last of a method.
+                let address = number(address).saturating_sub(u64::from(index > 0));
+                let frame = match self.names.find(address) {
+                    Some(method) => self.frame(&mut tree, &mut frames, method)?,
+                    None => unknown,
+                };
+                node = tree.call_frame(node, frame)?;
+            }
+            tree.add(node, value)?;
+        }
+        let meaning = Meaning {
+            name,
+            kind,
+            unit: "nanoseconds",
+            period: about.interval_nanos.into(),
+            time_nanos: about.time_nanos,
+            duration_nanos: about.nanos(self.last_time.saturating_sub(about.start)),
+        };
+        Ok(ImportedProfile::of_tree(tree, meaning)?)
+    }
+
+    /// The frame of a method, which is named once.
+    fn frame(&self, tree: &mut CallTree, frames: &mut Frames, method: usize) -> Result<FrameId, Problem> {
+        if let Some(known) = frames.known.get(method).copied().flatten() {
+            return Ok(known);
+        }
+        frames.named = frames.named.saturating_add(self.names.length(method));
+        if frames.named > MAX_NAMED {
+            return Err(Problem::Names(MAX_NAMED));
+        }
+        let (name, file) = self.names.name(method);
+        let frame = tree.frame_in(&name, "", 0, &file)?;
+        if let Some(known) = frames.known.get_mut(method) {
+            *known = Some(frame);
+        }
+        Ok(frame)
+    }
+}
+
+/// Frames of a profile by their methods.
+struct Frames {
+    known: Vec<Option<FrameId>>,
+    /// Bytes of the texts of which their names were made.
+    named: usize,
+}
+
+/// An address of four or eight bytes.
+fn number(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .rev()
+        .fold(0, |number, byte| number << 8 | u64::from(*byte))
+}

@@ -1,0 +1,34 @@
+//! Files of profilers with the stacks of one profile, for tests, benches and fuzz targets: the same profile gives the
+//! same bytes.
+//!
+//! In: a profile whose first values are ticks of [`TICK_NANOS`]. Out: a file of each format that is read, but JFR. The
+//! running program does not use this.
+
+mod instruments;
+mod json;
+pub(crate) mod nettrace;
+mod stacks;
+mod texts;
+
+use crate::profile::pprof::{self, Profile};
+use crate::wire::files::synthetic::stacks::Stacks;
+
+pub use stacks::TICK_NANOS;
+
+/// A file of each format with its name.
+pub fn files(profile: &Profile<'_>) -> Vec<(&'static str, Vec<u8>)> {
+    let stacks = Stacks::of(profile);
+    vec![
+        ("pprof", pprof::encode(profile)),
+        ("go_text", texts::go(&stacks).into()),
+        ("collapsed", texts::collapsed(&stacks).into()),
+        ("perf_script", texts::perf_script(&stacks).into()),
+        ("speedscope", json::speedscope(&stacks).into()),
+        ("cpuprofile", json::cpuprofile(&stacks).into()),
+        ("chrome_trace", json::chrome_trace(&stacks).into()),
+        ("durations", json::durations(&stacks).into()),
+        ("firefox", json::firefox(&stacks).into()),
+        ("nettrace", nettrace::file(&stacks)),
+        ("instruments", instruments::table(&stacks).into()),
+    ]
+}

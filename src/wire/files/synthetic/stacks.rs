@@ -1,0 +1,77 @@
+//! The stacks of a profile as a tree of calls, from which files are written.
+
+use hashbrown::HashMap;
+
+use crate::profile::pprof::Profile;
+
+/// Nanoseconds of a tick: the values of a profile times this are CPU time.
+pub const TICK_NANOS: i64 = 10_000_000;
+
+/// A function at a line of its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Frame<'a> {
+    pub name: &'a str,
+    pub file: &'a str,
+    pub line: i64,
+}
+
+/// A frame with its caller, which stands before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Call {
+    pub caller: Option<usize>,
+    pub frame: usize,
+}
+
+/// The stacks of a profile as a tree of calls.
+pub(super) struct Stacks<'a> {
+    pub frames: Vec<Frame<'a>>,
+    pub calls: Vec<Call>,
+    /// Leaf and ticks of each sample.
+    pub samples: Vec<(usize, i64)>,
+}
+
+impl<'a> Stacks<'a> {
+    pub(super) fn of(profile: &Profile<'a>) -> Self {
+        let (mut frames, mut calls) = (Vec::new(), Vec::new());
+        let (mut known_frames, mut known_calls) = (HashMap::new(), HashMap::new());
+        let mut samples = Vec::new();
+        for sample in 0..profile.sample_count() {
+            let mut caller = None;
+            let locations = profile.stack(sample).iter().rev();
+            let locations = locations.filter_map(|location| profile.locations.get(*location as usize));
+            for line in locations.flat_map(|location| profile.lines_of(location).iter().rev()) {
+                let Some(function) = profile.functions.get(line.function as usize) else {
+                    continue;
+                };
+                let frame = Frame {
+                    name: function.name,
+                    file: function.file,
+                    line: line.line,
+                };
+                let frame = index(&mut frames, &mut known_frames, frame);
+                caller = Some(index(&mut calls, &mut known_calls, Call { caller, frame }));
+            }
+            let ticks = profile.values_of(sample).first().copied().unwrap_or_default();
+            samples.extend(caller.map(|leaf| (leaf, ticks)));
+        }
+        Self { frames, calls, samples }
+    }
+
+    /// The frames of a call, the leaf first, by their indices.
+    pub(super) fn path(&self, leaf: usize) -> Vec<usize> {
+        let calls = std::iter::successors(self.calls.get(leaf), |call| self.calls.get(call.caller?));
+        calls.map(|call| call.frame).collect()
+    }
+
+    pub(super) fn total(&self) -> i64 {
+        self.samples.iter().map(|(_, ticks)| ticks).sum()
+    }
+}
+
+/// Index of an item, which is added when it is new.
+fn index<T: Copy + Eq + std::hash::Hash>(items: &mut Vec<T>, known: &mut HashMap<T, usize>, item: T) -> usize {
+    *known.entry(item).or_insert_with(|| {
+        items.push(item);
+        items.len() - 1
+    })
+}
