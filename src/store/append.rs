@@ -20,6 +20,7 @@ use crate::store::metrics::{Metrics, Reason};
 use crate::store::published::Published;
 use crate::store::quota::Quotas;
 use crate::store::record;
+use crate::store::repeats::{Claim, Repeats, Sight};
 use crate::store::wal::{Log, Refused};
 
 /// Groups whose profiles take less memory than this are decoded on the calling thread: decoding them takes less than
@@ -33,6 +34,9 @@ const LIGHT_RECORD_BYTES: usize = 256 << 10;
 /// Profiles that are decoded together, and the memory that they may take.
 const GROUP_PROFILES: usize = 256;
 const GROUP_BYTES: usize = 8 << 20;
+
+/// Value of the metric's label `reason` for profiles that are stored already.
+const REPEATED: &str = "repeated";
 
 /// Longest time that an append waits for a flush to make room; after it, the limit on all heads decides.
 const ROOM_WAIT: Duration = Duration::from_secs(5);
@@ -49,6 +53,8 @@ pub(crate) struct Intake {
     pub(crate) budget: Budget,
     /// What each tenant may still send.
     pub(crate) quotas: Quotas,
+    /// Profiles that were stored a short time ago.
+    pub(crate) repeats: Arc<Repeats>,
     pub(crate) log: Arc<Log<Pending>>,
     /// The heads; their size limits what is accepted.
     pub(crate) published: Arc<Published>,
@@ -63,6 +69,8 @@ pub(crate) struct Pending {
     pub(crate) tenant: TenantId,
     /// The profiles whose records were queued.
     pub(crate) profiles: Vec<Prepared>,
+    /// Kept when they are stored.
+    pub(crate) claims: Vec<Claim>,
     pub(crate) reply: oneshot::Sender<Result<(), SinkError>>,
     /// Their part of the budget, held until the head has them.
     _charge: Charge,
@@ -104,6 +112,7 @@ struct Accepted {
     prepared: Prepared,
     header: Vec<u8>,
     raw: RawProfile,
+    claim: Option<Claim>,
 }
 
 #[derive(Default)]
@@ -112,6 +121,10 @@ struct Decoded {
     refused: Vec<(usize, Rejection)>,
     /// Profiles that are larger than they announced: opened once more, with room for the largest.
     larger: Vec<(usize, RawProfile)>,
+    /// Number of profiles that the tenant's relabel rules drop.
+    dropped: usize,
+    /// Number of profiles that are stored already.
+    repeated: usize,
 }
 
 /// A group that is queued for the log.
@@ -201,7 +214,11 @@ async fn take(
     group: Vec<Opened>,
 ) -> Result<Taken, SinkError> {
     may_append(intake, group.len())?;
-    intake.quotas.check_rate(tenant, limits).map_err(|rejection| {
+    let quotas = &intake.quotas;
+    let checked = quotas
+        .check_tenant(tenant)
+        .and_then(|()| quotas.check_rate(tenant, limits));
+    checked.map_err(|rejection| {
         intake.count_refused(rejection.reason, group.len());
         rejection.error
     })?;
@@ -212,7 +229,7 @@ async fn take(
     let received_ms = intake.config.clock.millis();
     let (at_work, of_tenant, within_limits) = (intake.clone(), tenant.clone(), limits.clone());
     let decoded = run(memory, LIGHT_BYTES, move || {
-        decode(&at_work.quotas, &of_tenant, group, received_ms, &within_limits)
+        decode(&at_work, &of_tenant, group, received_ms, &within_limits)
     })
     .await?;
     let refused = decoded
@@ -223,6 +240,12 @@ async fn take(
             RefusedProfile::new(index, rejection.error)
         })
         .collect();
+    // Their sender is told that they were taken.
+    for (reason, count) in [(ingest::DROPPED, decoded.dropped), (REPEATED, decoded.repeated)] {
+        if count > 0 {
+            intake.count_refused(reason, count);
+        }
+    }
     let larger = decoded.larger;
     if decoded.accepted.is_empty() {
         return Ok(Taken {
@@ -296,7 +319,7 @@ async fn run<T: Send + 'static>(
         .map_err(|_| SinkError::new(SinkErrorKind::Internal, "the decoder failed"))
 }
 
-fn decode(quotas: &Quotas, tenant: &TenantId, group: Vec<Opened>, received_ms: i64, limits: &Limits) -> Decoded {
+fn decode(intake: &Intake, tenant: &TenantId, group: Vec<Opened>, received_ms: i64, limits: &Limits) -> Decoded {
     let mut decoded = Decoded::default();
     for Opened { index, profile } in group {
         let (raw, prepared) = match profile {
@@ -307,34 +330,53 @@ fn decode(quotas: &Quotas, tenant: &TenantId, group: Vec<Opened>, received_ms: i
             ToPrepare::Decoded(profile) => {
                 let (raw, columns) = profile.into_parts();
                 let prepared = ingest::prepare_decoded(&raw, columns, received_ms, limits);
-                (raw, prepared.map_err(Refusal::Rejected))
+                (raw, prepared)
             }
         };
-        let prepared = prepared.and_then(|prepared| {
-            quotas.take(tenant, limits, &prepared)?;
-            Ok(prepared)
-        });
         match prepared {
-            Ok(prepared) => decoded.accepted.push(Accepted {
-                index,
-                prepared,
-                header: record::encode_header(tenant, received_ms, limits, &raw),
-                raw,
-            }),
+            Ok(prepared) => match intake.repeats.see(tenant, &raw, prepared.is_dated) {
+                Sight::New(claim) => match intake.quotas.take(tenant, limits, &prepared) {
+                    Ok(()) => decoded.accepted.push(Accepted {
+                        index,
+                        prepared,
+                        header: record::encode_header(tenant, received_ms, limits, &raw),
+                        raw,
+                        claim,
+                    }),
+                    Err(rejection) => decoded.refused.push((index, rejection)),
+                },
+                Sight::Stored => decoded.repeated += 1,
+                Sight::Waiting => decoded.refused.push((index, on_its_way(&raw))),
+            },
             Err(Refusal::Rejected(rejection)) => decoded.refused.push((index, rejection)),
             Err(Refusal::LargerThanAnnounced) => decoded.larger.push((index, raw)),
+            Err(Refusal::Dropped) => decoded.dropped += 1,
         }
     }
     decoded
 }
 
+/// Refuses a profile while the same one is on its way to the log: whether that will be stored is not known yet.
+fn on_its_way(raw: &RawProfile) -> Rejection {
+    Rejection::new(
+        REPEATED,
+        SinkErrorKind::Unavailable,
+        format!(
+            "profile {} is being stored at this moment under the same id, try again",
+            raw.labels.short()
+        ),
+    )
+}
+
 /// Queues the records of a group in the log.
 fn queue(intake: &Intake, tenant: TenantId, accepted: Vec<Accepted>, charge: Charge) -> Waiting {
     let (mut indices, mut profiles, mut parts) = (Vec::new(), Vec::new(), Vec::new());
+    let mut claims = Vec::new();
     for one in accepted {
         intake.count_dropped(&one.prepared);
         indices.push(one.index);
         profiles.push(one.prepared);
+        claims.extend(one.claim);
         parts.push((one.header, one.raw.pprof));
     }
     let records: Vec<[&[u8]; 2]> = parts
@@ -345,6 +387,7 @@ fn queue(intake: &Intake, tenant: TenantId, accepted: Vec<Accepted>, charge: Cha
     let pending = Pending {
         tenant,
         profiles,
+        claims,
         reply,
         _charge: charge,
     };
@@ -390,7 +433,11 @@ impl Intake {
     }
 
     fn count_dropped(&self, prepared: &Prepared) {
-        for (reason, count) in [("zero", prepared.zero_values), ("negative", prepared.negative_values)] {
+        for (reason, count) in [
+            ("zero", prepared.zero_values),
+            ("negative", prepared.negative_values),
+            (ingest::DROPPED, prepared.relabelled_values),
+        ] {
             if count > 0 {
                 self.metrics
                     .dropped_values

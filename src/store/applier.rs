@@ -12,6 +12,7 @@ use crate::store::fault::Place;
 use crate::store::flushes::Flushes;
 use crate::store::metrics::Metrics;
 use crate::store::published::Published;
+use crate::store::repeats::Claim;
 use crate::store::wal::{LogEvent, LogEvents};
 
 /// State of the applier thread.
@@ -55,6 +56,7 @@ impl Applier {
                 self.metrics.samples.inc_by(rows);
                 self.metrics.profile_bytes.inc_by(profile.size as u64);
             }
+            item.claims.into_iter().for_each(Claim::keep);
             self.config.faults.done(Place::Acknowledge);
             let _ = item.reply.send(Ok(()));
         }

@@ -11,6 +11,8 @@ use crate::store::head::Head;
 use crate::store::ingest::{self, Prepared, Refusal};
 use crate::store::lifecycle::caught;
 use crate::store::record::{self, Record};
+use crate::store::relabel_rules::KnownRules;
+use crate::store::repeats::Repeats;
 
 /// Memory of the records that are decoded together: a few dozen profiles per core.
 const BATCH_BYTES: usize = 64 << 20;
@@ -30,6 +32,10 @@ pub(super) struct Batch<'a> {
     head: &'a Head,
     skipped: &'a BTreeSet<RecordPlace>,
     waiting: Vec<Waiting>,
+    /// Learns which profiles there were.
+    repeats: Option<&'a Repeats>,
+    /// The relabel rules of the records.
+    rules: KnownRules,
     /// Memory that decoding the waiting records may take, in bytes.
     bytes: usize,
     /// Records seen so far, including the skipped ones.
@@ -56,11 +62,19 @@ impl<'a> Batch<'a> {
             head,
             skipped,
             waiting: Vec::new(),
+            repeats: None,
+            rules: KnownRules::default(),
             bytes: 0,
             records: 0,
             applied: 0,
             unreadable: Vec::new(),
         }
+    }
+
+    /// Lets `repeats` know the profiles that are applied.
+    pub(super) fn known_to(mut self, repeats: &'a Repeats) -> Self {
+        self.repeats = Some(repeats);
+        self
     }
 
     /// Adds the next record of the segment.
@@ -73,7 +87,7 @@ impl<'a> Batch<'a> {
         if self.skipped.contains(&place) {
             return Ok(());
         }
-        match record::decode(&payload) {
+        match record::decode(&payload, &mut self.rules) {
             Ok(record) => {
                 let room = ingest::announced_size(&record.profile, &record.limits());
                 self.bytes += ingest::memory_for(room);
@@ -128,6 +142,9 @@ impl<'a> Batch<'a> {
                         if let Err(reason) = caught(|| self.head.apply(&record.tenant, &prepared)) {
                             return Err(ReplayError::Record(bad(reason)));
                         }
+                        if let Some(repeats) = self.repeats {
+                            repeats.replayed(&record.tenant, &record.profile, prepared.is_dated);
+                        }
                         self.applied += 1;
                     }
                     Err(reason) => self.unreadable.push(bad(reason)),
@@ -160,6 +177,7 @@ impl Waiting {
             Ok(Ok(prepared)) => Ok(prepared),
             Ok(Err(Refusal::Rejected(rejection))) => Err(Failure::Unreadable(rejection.error.message)),
             Ok(Err(Refusal::LargerThanAnnounced)) => Err(Failure::LargerThanAnnounced),
+            Ok(Err(Refusal::Dropped)) => Err(Failure::Unreadable("its relabel rules drop it".to_owned())),
             Err(reason) => Err(Failure::Unreadable(reason)),
         }
     }

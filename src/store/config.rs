@@ -8,6 +8,7 @@ use crate::store::clock::Clock;
 use crate::store::delta::CHECKPOINT_INTERVAL;
 use crate::store::fault::Faults;
 use crate::store::maintenance::MaintenanceConfig;
+use crate::store::quota::TenantRules;
 use crate::store::tenant_limits::TenantLimits;
 use crate::store::wal::SyncMode;
 
@@ -24,8 +25,12 @@ pub struct StoreConfig {
     /// Profiles are refused while all heads together hold more than this many bytes because flushes fail or are too
     /// slow, 256 MiB.
     pub head_limit_bytes: u64,
+    /// Memory of all profiles between their arrival and the head, 128 MiB; further ones wait.
+    pub intake_bytes: usize,
     /// Limits of each tenant on what it may send.
     pub limits: TenantLimits,
+    /// Which tenants may send; all may.
+    pub tenants: TenantRules,
     /// Whether an acknowledgement waits for the disk.
     pub sync: SyncMode,
     /// Commits to a table between checkpoints of its log, 50: opening a table reads at most this many entries one by
@@ -49,7 +54,9 @@ impl StoreConfig {
             flush_bytes: 32 << 20,
             flush_age: Duration::from_mins(5),
             head_limit_bytes: 256 << 20,
+            intake_bytes: 128 << 20,
             limits: TenantLimits::default(),
+            tenants: TenantRules::default(),
             sync: SyncMode::Full,
             checkpoint_interval: CHECKPOINT_INTERVAL,
             maintenance: MaintenanceConfig::default(),

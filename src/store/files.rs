@@ -4,13 +4,14 @@
 //! file that is not committed is harmless garbage; its name contains the writer ([`FileName`]).
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
 use parquet::file::metadata::SortingColumn;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
@@ -303,7 +304,14 @@ impl Output {
     }
 }
 
-fn parquet_error(path: &Path, error: &parquet::errors::ParquetError) -> StoreError {
+/// An error of the disk says nothing of the data: without this difference each flush to a full disk would look at every
+/// record of the log for the one that cannot be written.
+fn parquet_error(path: &Path, error: &ParquetError) -> StoreError {
+    if let ParquetError::External(source) = error
+        && let Some(source) = source.downcast_ref::<io::Error>()
+    {
+        return StoreError::io("write", path)(io::Error::new(source.kind(), source.to_string()));
+    }
     StoreError::Parquet {
         path: path.to_owned(),
         reason: error.to_string(),
@@ -318,21 +326,21 @@ struct Hashed {
 }
 
 impl Write for Hashed {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
         self.hash.update(&bytes[..written]);
         self.size += written as u64;
         Ok(written)
     }
 
-    fn flush(&mut self) -> std::io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }
 }
 
 /// Parquet writer properties for a table. Dictionaries, the default, are smallest for every column of the samples
 /// (`layout_tests.rs` measures).
-pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBuilder, parquet::errors::ParquetError> {
+pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBuilder, ParquetError> {
     let schema = table.schema();
     // Partition columns are not in the files.
     let index = |name: &str| {
@@ -383,7 +391,7 @@ pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBu
 }
 
 /// Syncs the folders from that of `path` up to `root`, so that the names of new partitions are durable.
-fn sync_folders(path: &Path, root: &Path, table: Table, faults: &Faults) -> std::io::Result<()> {
+fn sync_folders(path: &Path, root: &Path, table: Table, faults: &Faults) -> io::Result<()> {
     let mut current: PathBuf = path.to_owned();
     while current != root {
         faults.run(Place::FolderSync(table), || sync_parent(&current))?;

@@ -2,7 +2,7 @@
 //!
 //! `VERSION` holds the layout version, `LOCK` is locked while a process writes, `WRITER` names the writer in the
 //! tables' transactions; `wal/` and `tables/` are managed by other modules. A folder of a newer program is refused
-//! before anything in it is changed.
+//! before anything in it is changed; one of an older program gets this program's version.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -41,9 +41,9 @@ impl Folder {
             Err(TryLockError::WouldBlock) => return Err(StoreError::Locked(dir.to_owned())),
             Err(TryLockError::Error(error)) => return Err(StoreError::io("lock", &lock_path)(error)),
         }
-        check_version(dir)?;
+        // Before anything of this layout is written: older programs refuse the folder from here on.
         let version_path = dir.join("VERSION");
-        if !version_path.exists() {
+        if check_version(dir)? < Some(LAYOUT_VERSION) {
             write_whole(&version_path, &format!("{LAYOUT_VERSION}\n"), faults)?;
         }
         let writer_path = dir.join("WRITER");
@@ -72,12 +72,12 @@ impl Folder {
     }
 }
 
-/// Refuses a folder whose layout is newer than this program's.
-pub(crate) fn check_version(dir: &Path) -> Result<(), StoreError> {
+/// The layout version of a folder, if it has one; an error when it is newer than this program's.
+pub(crate) fn check_version(dir: &Path) -> Result<Option<u32>, StoreError> {
     let path = dir.join("VERSION");
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(StoreError::io("read", &path)(error)),
     };
     let found: u32 = text.trim().parse().map_err(|_| StoreError::Damaged {
@@ -91,7 +91,7 @@ pub(crate) fn check_version(dir: &Path) -> Result<(), StoreError> {
             known: LAYOUT_VERSION,
         });
     }
-    Ok(())
+    Ok(Some(found))
 }
 
 /// The writer's identity, if the folder has one.

@@ -20,6 +20,7 @@ use crate::store::files::name_of;
 use crate::store::maintenance::deletion::{self, Deletion};
 use crate::store::maintenance::rewrite::MergedName;
 use crate::store::maintenance::vacuum::{self, Removals};
+use crate::store::relabel_rules::KnownRules;
 use crate::store::root::{At, Root};
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
@@ -141,7 +142,7 @@ fn check_here(at: At<'_>) -> Result<Checked, StoreError> {
     let dir = at.dir;
     fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
     let mut checked = Checked::default();
-    let writer = match folder::check_version(dir).and_then(|()| folder::writer_of(dir)) {
+    let writer = match folder::check_version(dir).and_then(|_| folder::writer_of(dir)) {
         Ok(writer) => writer.unwrap_or_default(),
         Err(error) => {
             checked.add(Severity::Error, "folder", dir, dir, error.to_string());
@@ -201,9 +202,10 @@ fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreError> {
         let path = wal::segment_path(&folder, number);
         let mut bad_records = Vec::new();
         let mut records = 0;
+        let mut rules = KnownRules::default();
         let read = log_read::read(&path, |payload| {
             records += 1;
-            if let Err(error) = record::decode(&payload) {
+            if let Err(error) = record::decode(&payload, &mut rules) {
                 bad_records.push(error.to_string());
             }
         });
@@ -449,9 +451,12 @@ pub(crate) fn leftovers(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
 fn stats_here(at: At<'_>) -> Result<Stats, StoreError> {
     let dir = at.dir;
     fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
-    folder::check_version(dir)?;
+    let layout = folder::check_version(dir)?.unwrap_or(0);
     let root = at.root()?;
-    let mut stats = Stats::default();
+    let mut stats = Stats {
+        layout,
+        ..Stats::default()
+    };
     for table in Table::ALL {
         if !root.has_log(table)? {
             continue;

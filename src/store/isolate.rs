@@ -16,6 +16,7 @@ use crate::store::fault::Faults;
 use crate::store::head::{Head, KnownStacks};
 use crate::store::lifecycle::caught;
 use crate::store::metrics::Metrics;
+use crate::store::relabel_rules::KnownRules;
 use crate::store::{files, log_read, record, wal};
 
 /// Segments, by their numbers.
@@ -75,8 +76,9 @@ pub(crate) fn without(
 pub(crate) fn writable(records: &[Placed], faults: &Faults) -> Result<(), String> {
     let trial = || {
         let head = Head::new(Arc::default());
+        let mut rules = KnownRules::default();
         for (_, payload) in records {
-            let record = record::decode(payload).map_err(|error| error.to_string())?;
+            let record = record::decode(payload, &mut rules).map_err(|error| error.to_string())?;
             head.apply(&record.tenant, &batch::prepare(&record)?);
         }
         files::encode_nowhere(&head, faults)

@@ -17,7 +17,7 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
 };
 use parquet::basic::Encoding;
-use parquet::file::metadata::PageIndexPolicy;
+use parquet::file::metadata::{PageIndexPolicy, RowGroupMetaData};
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 
 use super::*;
@@ -165,6 +165,10 @@ fn layout() {
             files.len(),
             start.elapsed().as_secs_f64(),
         );
+        if table == Table::Stacks {
+            columns_of(folder.path(), "flushed", table, &flushed, values);
+            columns_of(folder.path(), "compacted", table, &files, values);
+        }
         compacted.extend(files);
     }
     let all = |files: &[FileEntry]| files.iter().map(|file| file.size).sum::<u64>() as f64 / values as f64;
@@ -215,6 +219,29 @@ fn flush_all(root: &Path, ticks: u64) -> (Vec<FileEntry>, u64) {
         }
     }
     (files, values)
+}
+
+/// Prints the bytes a value of each column of a table's files.
+fn columns_of(root: &Path, state: &str, table: Table, files: &[FileEntry], values: u64) {
+    let mut bytes: BTreeMap<String, i64> = BTreeMap::new();
+    for file in files.iter().filter(|file| file.table == table) {
+        let file = File::open(root.join(&file.path)).unwrap();
+        let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+        for column in reader
+            .metadata()
+            .row_groups()
+            .iter()
+            .flat_map(RowGroupMetaData::columns)
+        {
+            *bytes.entry(column.column_path().string()).or_default() += column.compressed_size();
+        }
+    }
+    for (column, bytes) in bytes {
+        println!(
+            "  {state:9} {column:30} {:.5} bytes a value",
+            bytes as f64 / values as f64
+        );
+    }
 }
 
 fn compact(root: &Path, table: Table, inputs: Vec<FileEntry>) -> Vec<FileEntry> {

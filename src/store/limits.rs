@@ -3,9 +3,11 @@
 //!
 //! This file checks labels and times; `ingest` checks the contents of a profile, `quota` rate and series.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::profile::{Labels, SinkError, SinkErrorKind};
+use crate::store::relabel_rules::RelabelRules;
 
 /// Limits on profiles. 0 (or a zero duration) means no limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +38,9 @@ pub struct Limits {
     pub ingestion_burst_bytes: u64,
     /// `max_global_series_per_tenant`: series that are active at one time, no limit.
     pub max_active_series: usize,
+    /// `ingestion_relabeling_rules`, `ingestion_relabeling_default_rules_position`, `sample_type_relabeling_rules`;
+    /// `None` for Pyroscope's default rules alone.
+    pub rules: Option<Arc<RelabelRules>>,
 }
 
 impl Default for Limits {
@@ -54,6 +59,7 @@ impl Default for Limits {
             ingestion_rate_bytes: 0,
             ingestion_burst_bytes: 2 << 20,
             max_active_series: 0,
+            rules: None,
         }
     }
 }
@@ -98,6 +104,7 @@ impl Limits {
             ingestion_rate_bytes: 0,
             ingestion_burst_bytes: 0,
             max_active_series: 0,
+            rules: None,
         }
     }
 

@@ -31,7 +31,7 @@ pub(crate) struct Metrics {
     /// Sample rows acknowledged.
     pub(crate) samples: Counter,
     pub(crate) rejected: Family<Reason, Counter>,
-    /// Values that normalisation dropped (zero, negative).
+    /// Values that normalisation or relabel rules dropped.
     pub(crate) dropped_values: Family<Reason, Counter>,
     /// Time to write and sync one group of records, in seconds.
     pub(crate) log_sync_seconds: Histogram,
@@ -138,12 +138,12 @@ impl Metrics {
         scope.register("alluvium_store_appended_samples", "Sample rows acknowledged.", samples);
         scope.register(
             "alluvium_store_rejected_profiles",
-            "Profiles refused, by reason.",
+            "Profiles that were not stored, by reason.",
             rejected,
         );
         scope.register(
             "alluvium_store_dropped_values",
-            "Values dropped by normalisation, by reason.",
+            "Values that were not stored, by reason.",
             dropped_values,
         );
         scope.register(

@@ -36,7 +36,9 @@ mod quota;
 mod read_only;
 mod record;
 mod references;
+pub(crate) mod relabel_rules;
 pub(crate) mod repair;
+mod repeats;
 mod replay;
 pub(crate) mod root;
 pub mod schema;
@@ -75,6 +77,7 @@ use crate::store::maintenance::{Maintainer, Report, Requests, Work};
 use crate::store::metrics::Metrics;
 use crate::store::published::Published;
 use crate::store::quota::Quotas;
+use crate::store::repeats::Repeats;
 use crate::store::root::{At, Root};
 use crate::store::schema::Table;
 use crate::store::shelf::Shelf;
@@ -85,12 +88,10 @@ use crate::telemetry::metrics::Scope;
 pub use config::StoreConfig;
 pub(crate) use error::StoreError;
 pub use limits::Limits;
+pub use quota::TenantRules;
 pub(crate) use read_only::ReadOnlyStore;
 pub use tenant_limits::TenantLimits;
 pub use wal::SyncMode;
-
-/// Memory budget in bytes of profiles between their arrival and the head.
-const BUDGET_BYTES: usize = 128 << 20;
 
 /// Groups of durable profiles that may wait for the head; their memory is charged to the budget.
 const WAITING_EVENTS: usize = 256;
@@ -157,7 +158,8 @@ impl Store {
             config.faults.clone(),
         )?;
         let known = Arc::<KnownStacks>::default();
-        let recovered = replay::recover(&folder.log, &mut tables, &known, &metrics)?;
+        let repeats = Repeats::new(config.clock.clone());
+        let recovered = replay::recover(&folder.log, &mut tables, &known, (&metrics, &repeats))?;
         let files = tables.files()?;
         let live: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
         for table in Table::ALL {
@@ -192,6 +194,7 @@ impl Store {
             maintenance.clone(),
             flushes.clone(),
             lifecycle.clone(),
+            repeats.clone(),
         )?;
         let applier = Applier {
             config: config.clone(),
@@ -210,10 +213,14 @@ impl Store {
             tables,
         };
         let intake = Arc::new(Intake {
-            quotas: Quotas::new(config.clock.clone()),
+            quotas: Quotas::new(config.clock.clone(), config.tenants.clone(), {
+                let published = published.clone();
+                move || published.tenants()
+            }),
+            repeats,
+            budget: Budget::new(config.intake_bytes),
             config,
             metrics,
-            budget: Budget::new(BUDGET_BYTES),
             log: log.clone(),
             published: published.clone(),
             flushes: flushes.clone(),

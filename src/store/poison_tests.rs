@@ -270,7 +270,7 @@ async fn a_push_that_holds_more_than_the_budget_is_taken_whole() {
             ..profile(&number.to_string())
         })
         .collect();
-    assert!(40 * ingest::memory_for(3_600_000) > BUDGET_BYTES);
+    assert!(40 * ingest::memory_for(3_600_000) > StoreConfig::new("").intake_bytes);
     let errors = store.append(&tenant_id("t"), profiles).await;
     assert!(errors.is_empty(), "{errors:?}");
     // The last charge goes a moment after the answer.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
 
+use crate::profile::TenantId;
 use crate::store::files::FileName;
 use crate::store::flush::{Generation, Lists, Outcome, Progress};
 use crate::store::head::{Head, KnownStacks};
@@ -101,6 +102,31 @@ impl Published {
         &self.known
     }
 
+    /// The tenants of which anything is stored.
+    pub(crate) fn tenants(&self) -> HashSet<TenantId> {
+        let view = self.view.read();
+        let mut tenants: HashSet<TenantId> = view.files.iter().map(|file| file.tenant.clone()).collect();
+        tenants.extend(view.active.tenants());
+        tenants.extend(view.frozen.iter().flat_map(|frozen| frozen.head.tenants()));
+        tenants
+    }
+
+    /// The files of names among `files` that no row needs, neither in a file nor in memory: heads omit the frames of
+    /// stacks that files have. From now on they do not count on these.
+    pub(crate) fn unneeded_names(&self, mut files: Vec<FileEntry>) -> Vec<FileEntry> {
+        for file in &files {
+            self.known.forget(&file.tenant, file.day);
+        }
+        let view = self.view.read();
+        let has_rows = |file: &&FileEntry| matches!(file.table, Table::Samples | Table::Profiles);
+        let rows = view.files.iter().filter(has_rows);
+        let mut needed: HashSet<(TenantId, i32)> = rows.map(|file| (file.tenant.clone(), file.day)).collect();
+        needed.extend(view.active.days());
+        needed.extend(view.frozen.iter().flat_map(|frozen| frozen.head.days()));
+        files.retain(|file| !needed.contains(&(file.tenant.clone(), file.day)));
+        files
+    }
+
     pub(crate) fn head_bytes(&self) -> u64 {
         let view = self.view.read();
         view.active.bytes() + view.frozen.as_ref().map_or(0, |frozen| frozen.head.bytes())
@@ -124,6 +150,16 @@ impl Published {
         Publication {
             published: self,
             _committing: self.committing.lock(),
+        }
+    }
+
+    /// Forgets the stacks of days of which no file is live any more: another server has taken them out.
+    fn forget_removed(&self, before: &[FileEntry], live: &[FileEntry]) {
+        let day_of = |file: &FileEntry| (file.tenant.clone(), file.day);
+        let left: HashSet<(TenantId, i32)> = live.iter().map(day_of).collect();
+        let stacks = before.iter().filter(|file| file.table == Table::Stacks);
+        for (tenant, day) in stacks.map(day_of).filter(|day| !left.contains(day)) {
+            self.known.forget(&tenant, day);
         }
     }
 
@@ -169,9 +205,52 @@ impl Publication<'_> {
             |file: &FileEntry| frozen.is_some() && FileName::segment_of(&file.path, &self.published.writer) == frozen;
         let mut files = view.files.to_vec();
         for (table, live) in lists {
+            if table == Table::Stacks {
+                self.published.forget_removed(&files, &live);
+            }
             files.retain(|file| file.table != table);
             files.extend(live.into_iter().filter(|file| !in_a_head(file)));
         }
         self.published.set_files(&mut view, files);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::StackId;
+    use crate::profile::tenant::tenant_id;
+    use crate::telemetry::metrics::Scope;
+
+    #[test]
+    fn stacks_that_another_server_has_taken_out_are_not_known_any_more() {
+        let tenant = tenant_id("t");
+        let file = |day: i32| FileEntry {
+            table: Table::Stacks,
+            path: format!("stacks/tenant=t/{day}.parquet"),
+            size: 10,
+            rows: 1,
+            tenant: tenant.clone(),
+            day,
+            time: None,
+            profile_type: None,
+            series: None,
+            checksum: None,
+        };
+        let known = Arc::<KnownStacks>::default();
+        for day in [1, 2] {
+            known.add(&tenant, day, [(StackId(7), false)].into_iter());
+        }
+        let published = Published::new(
+            Root::default(),
+            "writer".to_owned(),
+            known.clone(),
+            Metrics::new(&Scope::new()),
+            vec![file(1), file(2)],
+            Head::new(known.clone()),
+        );
+        published.begin().listed([(Table::Stacks, vec![file(2)])]);
+        let of_day = |day| known.day(&tenant, day).read().get(StackId(7));
+        assert_eq!((of_day(1), of_day(2)), (None, Some(false)));
     }
 }

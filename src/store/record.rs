@@ -1,13 +1,20 @@
 //! A record of the write-ahead log: the tenant and labels of a profile, its time of receipt, and its bytes as received.
 //!
-//! [`crate::profile::record`] describes the layout. The log's own fields are the tenant and the limits of stack depth
-//! and symbol length in force, u32 each, so that a replay makes the same rows under another configuration.
+//! [`crate::profile::record`] describes the layout. The log's own fields are the limits of stack depth and symbol
+//! length in force, u32 each, the tenant, and in version 2, which is written where there are any, the tenant's relabel
+//! rules: a replay makes the same rows under another configuration.
+
+use std::sync::Arc;
 
 use bytes::Bytes;
 
 use crate::profile::record::{Reader, RecordError, Writer};
 use crate::profile::{RawProfile, TenantId};
 use crate::store::limits::Limits;
+use crate::store::relabel_rules::{KnownRules, RelabelRules};
+
+/// The version of records with relabel rules.
+const WITH_RULES: u8 = 2;
 
 /// A profile as the log keeps it.
 #[derive(Debug, Clone)]
@@ -17,6 +24,8 @@ pub(crate) struct Record {
     pub received_ms: i64,
     /// Limits that cut rows instead of refusing a profile: stack depth and symbol length, as in [`Limits`].
     pub cuts: [u32; 2],
+    /// The relabel rules, where they are not the default ones.
+    pub rules: Option<Arc<RelabelRules>>,
     pub profile: RawProfile,
 }
 
@@ -26,6 +35,7 @@ impl Record {
         Limits {
             max_profile_stacktrace_depth: self.cuts[0] as usize,
             max_profile_symbol_value_length: self.cuts[1] as usize,
+            rules: self.rules.clone(),
             ..Limits::unlimited()
         }
     }
@@ -33,7 +43,11 @@ impl Record {
 
 /// Encodes everything of a record before the pprof bytes.
 pub(crate) fn encode_header(tenant: &TenantId, received_ms: i64, limits: &Limits, profile: &RawProfile) -> Vec<u8> {
-    let mut writer = Writer::new(received_ms);
+    let rules = limits.rules.as_deref();
+    let mut writer = match rules {
+        Some(_) => Writer::of_version(WITH_RULES, received_ms),
+        None => Writer::new(received_ms),
+    };
     for cut in [
         limits.max_profile_stacktrace_depth,
         limits.max_profile_symbol_value_length,
@@ -41,16 +55,23 @@ pub(crate) fn encode_header(tenant: &TenantId, received_ms: i64, limits: &Limits
         writer.number(u32::try_from(cut).unwrap_or(u32::MAX));
     }
     writer.text(tenant.as_str());
+    if let Some(rules) = rules {
+        writer.text(rules.text());
+    }
     writer.finish(profile)
 }
 
 /// Decodes a record; the pprof bytes share memory with `payload`.
-pub(super) fn decode(payload: &Bytes) -> Result<Record, RecordError> {
-    let mut reader = Reader::new(payload)?;
+pub(super) fn decode(payload: &Bytes, known: &mut KnownRules) -> Result<Record, RecordError> {
+    let mut reader = Reader::up_to(WITH_RULES, payload)?;
     Ok(Record {
         received_ms: reader.time_ms,
         cuts: [reader.number()?, reader.number()?],
         tenant: reader.text()?.parse().map_err(|_| RecordError::Tenant)?,
+        rules: match reader.version {
+            WITH_RULES => known.of(reader.text()?).map_err(|_| RecordError::Rules)?,
+            _ => None,
+        },
         profile: reader.finish()?,
     })
 }
@@ -59,6 +80,8 @@ pub(super) fn decode(payload: &Bytes) -> Result<Record, RecordError> {
 mod tests {
     use super::*;
     use crate::profile::Labels;
+    use crate::profile::tenant::tenant_id;
+    use crate::store::relabel_rules::{DefaultRules, RulesText};
 
     /// Written by the first release of the format, when the log had a codec of its own.
     const OLD: &[u8] = b"\x01{h\xe5\xcf\x8b\x01\0\0\xe8\x03\0\0\xff\xff\0\0\x04\0\0\0team\x04\0\0\x007b1d\
@@ -66,7 +89,7 @@ mod tests {
 
     #[test]
     fn records_of_older_programs_are_read_and_written_byte_for_byte() {
-        let record = decode(&Bytes::from_static(OLD)).unwrap();
+        let record = decode(&Bytes::from_static(OLD), &mut KnownRules::default()).unwrap();
         assert_eq!(
             (record.tenant.as_str(), record.received_ms),
             ("team", 1_700_000_000_123)
@@ -79,5 +102,31 @@ mod tests {
         let mut again = encode_header(&record.tenant, 1_700_000_000_123, &record.limits(), &record.profile);
         again.extend_from_slice(&record.profile.pprof);
         assert_eq!(again, OLD);
+    }
+
+    #[test]
+    fn the_rules_of_a_tenant_are_in_its_records() {
+        let written = RulesText {
+            defaults: DefaultRules::Disabled,
+            ..RulesText::default()
+        };
+        let limits = Limits {
+            rules: RelabelRules::new(written).unwrap(),
+            ..Limits::default()
+        };
+        let profile = RawProfile {
+            labels: Labels::from_pairs([("__name__", "wall")]),
+            id: "id".into(),
+            pprof: b"bytes".as_slice().into(),
+        };
+        let mut bytes = encode_header(&tenant_id("t"), 7, &limits, &profile);
+        bytes.extend_from_slice(&profile.pprof);
+        let mut known = KnownRules::default();
+        let record = decode(&bytes.into(), &mut known).unwrap();
+        assert_eq!(record.limits().rules, limits.rules);
+        assert_eq!(
+            (record.profile.labels, record.profile.pprof),
+            (profile.labels, profile.pprof)
+        );
     }
 }

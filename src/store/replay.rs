@@ -1,9 +1,10 @@
 //! Recovery of the write-ahead log when a store is opened.
 //!
 //! The tables' transaction versions say which segments are committed. A segment committed to all tables is deleted;
-//! segments committed to some are one generation, rebuilt and committed to the rest; later ones go into the head. A
-//! torn tail is normal after a crash. Damage is counted and logged, and the segment is kept under another name. A
-//! record that is intact but cannot be used is put aside ([`damaged`]), and the replay continues.
+//! segments committed to some are one generation, rebuilt and committed to the rest; later ones go into the head, and
+//! are known when they are sent again. A torn tail is normal after a crash. Damage is counted and logged, and the
+//! segment is kept under another name. A record that is intact but cannot be used is put aside ([`damaged`]), and the
+//! replay continues.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,6 +19,7 @@ use crate::store::flush::{Generation, Progress, Tables, delete_segments};
 use crate::store::head::{Head, KnownStacks};
 use crate::store::log_read::{Ending, read};
 use crate::store::metrics::Metrics;
+use crate::store::repeats::Repeats;
 use crate::store::{damaged, isolate, wal};
 
 /// The state with which a store starts.
@@ -34,7 +36,7 @@ pub(crate) fn recover(
     folder: &Path,
     tables: &mut Tables,
     known: &Arc<KnownStacks>,
-    metrics: &Metrics,
+    (metrics, repeats): (&Metrics, &Repeats),
 ) -> Result<Recovered, StoreError> {
     let committed = tables.committed()?;
     let low = committed.iter().copied().min().unwrap_or(0);
@@ -52,13 +54,13 @@ pub(crate) fn recover(
     let segments = wal::segments(folder)?;
     if low < high {
         tracing::info!(low, high, "finishing a flush that was interrupted");
-        finish(folder, low + 1..=high, tables, metrics)?;
+        finish(folder, low + 1..=high, tables, (metrics, repeats))?;
     }
     if segments.iter().any(|number| *number <= high) {
         delete_segments(folder, high, &tables.faults)?;
     }
     let later = segments.iter().copied().filter(|number| *number > high);
-    let head = head_of(folder, later.collect(), known, metrics)?;
+    let head = head_of(folder, later.collect(), known, (metrics, repeats))?;
     Ok(Recovered {
         head,
         next_segment: segments.last().copied().unwrap_or(0).max(high) + 1,
@@ -66,13 +68,18 @@ pub(crate) fn recover(
 }
 
 /// Commits a generation to the tables that lack it.
-fn finish(folder: &Path, range: isolate::Range, tables: &mut Tables, metrics: &Metrics) -> Result<(), StoreError> {
+fn finish(
+    folder: &Path,
+    range: isolate::Range,
+    tables: &mut Tables,
+    (metrics, repeats): (&Metrics, &Repeats),
+) -> Result<(), StoreError> {
     let none = Arc::<KnownStacks>::default();
     let last_segment = *range.end();
     let within = |number: &u64| range.contains(number);
     let segments: Vec<u64> = wal::segments(folder)?.into_iter().filter(within).collect();
     let generation = Generation {
-        head: Arc::new(head_of(folder, segments, &none, metrics)?),
+        head: Arc::new(head_of(folder, segments, &none, (metrics, repeats))?),
         last_segment,
     };
     let error = match tables.commit(&generation, &mut Progress::new()) {
@@ -92,7 +99,12 @@ fn finish(folder: &Path, range: isolate::Range, tables: &mut Tables, metrics: &M
 }
 
 /// The head of some segments. Records that cannot be applied are put aside.
-fn head_of(folder: &Path, segments: Vec<u64>, known: &Arc<KnownStacks>, metrics: &Metrics) -> Result<Head, StoreError> {
+fn head_of(
+    folder: &Path,
+    segments: Vec<u64>,
+    known: &Arc<KnownStacks>,
+    (metrics, repeats): (&Metrics, &Repeats),
+) -> Result<Head, StoreError> {
     let mut bad: BTreeMap<RecordPlace, BadRecord> = BTreeMap::new();
     loop {
         let skipped = bad.keys().copied().collect();
@@ -100,7 +112,7 @@ fn head_of(folder: &Path, segments: Vec<u64>, known: &Arc<KnownStacks>, metrics:
         let mut replayed = Vec::new();
         let mut applied = Ok(());
         for segment in &segments {
-            match replay(folder, *segment, &head, &skipped) {
+            match replay(folder, *segment, &head, (&skipped, repeats)) {
                 Ok(one) => replayed.push(one),
                 Err(ReplayError::Store(error)) => return Err(error),
                 Err(ReplayError::Record(record)) => {
@@ -172,8 +184,13 @@ impl Replayed {
     }
 }
 
-fn replay(folder: &Path, number: u64, head: &Head, skipped: &BTreeSet<RecordPlace>) -> Result<Replayed, ReplayError> {
-    let mut batch = Batch::new(number, head, skipped);
+fn replay(
+    folder: &Path,
+    number: u64,
+    head: &Head,
+    (skipped, repeats): (&BTreeSet<RecordPlace>, &Repeats),
+) -> Result<Replayed, ReplayError> {
+    let mut batch = Batch::new(number, head, skipped).known_to(repeats);
     let mut failed = Ok(());
     let ending = read(&wal::segment_path(folder, number), |payload| {
         if failed.is_ok() {

@@ -1,24 +1,26 @@
 //! The schemas of the four tables, a stable interface for this program and other readers.
 //!
-//! Every change to a column needs a new [`LAYOUT_VERSION`]. Unsigned 64-bit identities (series, stack) are stored bit
-//! for bit as signed ones, because Delta has no unsigned integers.
+//! Every change to a column needs a new [`LAYOUT_VERSION`]. A new column is nullable and the last of its table: files
+//! of an older layout lack it, and every reader of Delta Lake takes it for null there. Unsigned 64-bit identities
+//! (series, stack) are stored bit for bit as signed ones, because Delta has no unsigned integers.
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, ListArray, MapArray, RecordBatch, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, RecordBatch, StringArray};
 use arrow::buffer::ScalarBuffer;
 use arrow::datatypes::{
-    DataType, Field, FieldRef, Fields, Int64Type, Schema, SchemaRef, TimeUnit, TimestampMicrosecondType,
+    DataType, Field, FieldRef, Fields, Int32Type, Int64Type, Schema, SchemaRef, TimeUnit, TimestampMicrosecondType,
 };
 use arrow::error::ArrowError;
 
 use column::{
     DAY, DURATION_NS, FRAMES, LABELS, PERIOD, PROFILE_ID, PROFILE_TYPE, SAMPLE_COUNT, SERIES, SERVICE_NAME, SPAN_ID,
-    STACK, TENANT, TIME, TOTAL, TRACE_ID, VALUE,
+    STACK, START_LINES, TENANT, TIME, TOTAL, TRACE_ID, VALUE,
 };
 
-/// Version of the layout, kept in the table property `alluvium.layoutVersion` and in the data folder's `VERSION` file.
-pub const LAYOUT_VERSION: u32 = 1;
+/// Version of the layout, kept in the data folder's `VERSION` file, and in the table property `alluvium.layoutVersion`
+/// as of the creation of the table. Layout 1 had no column `start_lines`.
+pub const LAYOUT_VERSION: u32 = 2;
 
 /// Columns of the tables by name.
 pub mod column {
@@ -52,6 +54,8 @@ pub mod column {
     pub(crate) const TRACE_ID: &str = "trace_id";
     /// Frames of a stack, leaf first.
     pub(crate) const FRAMES: &str = "frames";
+    /// For each frame of a stack the line at which its function starts, 0 where unknown; null where all are.
+    pub(crate) const START_LINES: &str = "start_lines";
     /// Label `service_name` of a series.
     pub(crate) const SERVICE_NAME: &str = "service_name";
     /// Labels of a series as a map of text.
@@ -119,6 +123,7 @@ impl Table {
             Table::Stacks => vec![
                 Field::new(STACK, DataType::Int64, false),
                 Field::new(FRAMES, frames(), false),
+                Field::new(START_LINES, start_lines(), true),
             ],
             Table::Series => vec![
                 Field::new(SERIES, DataType::Int64, false),
@@ -158,6 +163,33 @@ pub fn texts<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a StringArray, 
 pub fn lists<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ListArray, ArrowError> {
     let column = find(batch, name)?.as_list_opt::<i32>();
     column.ok_or_else(|| wrong_type(name, "lists"))
+}
+
+/// The lines at which the functions of stacks start: [`column::START_LINES`] of a batch.
+pub(crate) struct StartLines<'a>(Option<(&'a ListArray, &'a [i32])>);
+
+impl<'a> StartLines<'a> {
+    /// The column of a batch; none are known where the batch has no such column, as in files of layout 1.
+    pub(crate) fn of(batch: &'a RecordBatch) -> Result<Self, ArrowError> {
+        if batch.column_by_name(START_LINES).is_none() {
+            return Ok(Self(None));
+        }
+        let column = lists(batch, START_LINES)?;
+        let lines = column.values().as_primitive_opt::<Int32Type>();
+        let lines = lines.ok_or_else(|| wrong_type(START_LINES, "lists of lines"))?;
+        Ok(Self(Some((column, lines.values()))))
+    }
+
+    /// The lines of the frames of a row, leaf first; empty where none is known.
+    pub(crate) fn row(&self, row: usize) -> &'a [i32] {
+        let Some((column, lines)) = self.0.filter(|(column, _)| row < column.len() && column.is_valid(row)) else {
+            return &[];
+        };
+        let offsets = column.value_offsets();
+        lines
+            .get(offsets[row] as usize..offsets[row + 1] as usize)
+            .unwrap_or(&[])
+    }
 }
 
 /// The keys and values of a column of text maps.
@@ -211,6 +243,16 @@ pub(crate) fn frame_fields() -> Fields {
         Field::new("build_id", DataType::Utf8, false),
         Field::new("inlined", DataType::Boolean, false),
     ])
+}
+
+/// Type of the lines at which the functions of a stack start.
+pub(crate) fn start_lines() -> DataType {
+    DataType::List(start_line())
+}
+
+/// Field of such a line; 0 where it is unknown.
+pub(crate) fn start_line() -> FieldRef {
+    Arc::new(Field::new("element", DataType::Int32, false))
 }
 
 /// Type of the labels of a series, without `__name__` and other `__` labels: `map<string, string>`.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 use object_store::ObjectStore;
 
-use crate::profile::{ProfileTypeId, SeriesId, StackId, TenantId, TimeSpan};
+use crate::profile::{ProfileTypeId, SeriesId, StackId, TenantId, Tenants, TimeSpan};
 use crate::store::root::Root;
 use crate::store::schema::Table;
 use crate::store::stats::Bounds;
@@ -50,8 +50,8 @@ pub struct FileEntry {
 /// Which rows a reader wants; a head may give more rows than these, never fewer.
 #[derive(Debug, Clone, Default)]
 pub struct ScanFilter {
-    /// Only this tenant; `None` for all.
-    pub tenant: Option<TenantId>,
+    /// Only these tenants; `None` for all.
+    pub tenants: Option<Tenants>,
     /// Only times in this span.
     pub time: Option<TimeSpan>,
     /// Only this profile type.

@@ -103,6 +103,8 @@ fn raw(name: &str, profile: &Profile<'_>) -> RawProfile {
 struct Load {
     names: Names,
     next: u64,
+    /// Part of the ids, so that equal profiles of two rounds are not the same one, sent again.
+    round: u64,
 }
 
 impl Load {
@@ -110,6 +112,7 @@ impl Load {
         Self {
             names: Names::new(SHAPE.functions),
             next: 0,
+            round: 0,
         }
     }
 
@@ -117,7 +120,11 @@ impl Load {
     fn next(&mut self) -> (RawProfile, i64) {
         self.next += 1;
         let profile = cpu_profile(&self.names, SHAPE, self.next);
-        (raw("shop", &profile), profile.values.iter().sum())
+        let raw = RawProfile {
+            id: format!("{}-{}", self.round, self.next).into(),
+            ..raw("shop", &profile)
+        };
+        (raw, profile.values.iter().sum())
     }
 
     /// Appends profiles and returns the sum of those acknowledged.
@@ -148,7 +155,7 @@ fn rows(snapshot: &Snapshot, table: Table, tenant: &str) -> Vec<RecordBatch> {
         batches.extend(reader.build().unwrap().map(Result::unwrap));
     }
     let filter = ScanFilter {
-        tenant: Some(tenant_id(tenant)),
+        tenants: Some(tenant_id(tenant).into()),
         ..ScanFilter::default()
     };
     for head in &snapshot.heads {
@@ -268,7 +275,7 @@ async fn what_is_acknowledged_is_queryable_before_and_after_a_flush() {
         .iter()
         .map(RecordBatch::num_rows)
         .sum::<usize>();
-    load.next = 0;
+    (load.next, load.round) = (0, 1);
     let again = load.append(&store, "one", 5).await;
     check(&store.snapshot(), "one", one + again);
     store.flush().await.unwrap();

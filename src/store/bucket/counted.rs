@@ -1,4 +1,5 @@
-//! An object store client that counts requests and keeps log entries of the tables in memory.
+//! An object store client that counts requests, keeps log entries of the tables in memory, and takes no object for
+//! whole that is shorter than its answer says: a piece that is cut short would be cached, and be missing for ever.
 //!
 //! A log entry is written once and read on every reload of its table, so entries are kept in memory up to a bound. All
 //! other requests pass through.
@@ -14,7 +15,7 @@ use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use object_store::{
-    CopyOptions, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
     PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
 };
 use parking_lot::Mutex;
@@ -83,6 +84,30 @@ fn result_of(meta: ObjectMeta, bytes: Bytes) -> GetResult {
     }
 }
 
+/// A stream of `length` bytes, which ends with an error when it has fewer. Errors are counted.
+fn whole(
+    stream: BoxStream<'static, Result<Bytes>>,
+    length: u64,
+    location: &Path,
+    metrics: BucketMetrics,
+) -> BoxStream<'static, Result<Bytes>> {
+    let cut = format!("{location} was cut short: less than {length} bytes have come");
+    let pieces = stream::try_unfold((stream, length, cut), |(mut stream, left, cut)| async move {
+        match stream.try_next().await? {
+            Some(bytes) => {
+                let left = left.saturating_sub(bytes.len() as u64);
+                Ok(Some((bytes, (stream, left, cut))))
+            }
+            None if left == 0 => Ok(None),
+            None => Err(Error::Generic {
+                store: "bucket",
+                source: cut.into(),
+            }),
+        }
+    });
+    pieces.inspect_err(move |error| metrics.failed("get", error)).boxed()
+}
+
 /// True when the request is for a whole log entry, `_delta_log/<20 digits>.json`.
 fn is_entry(location: &Path, options: &GetOptions) -> bool {
     let plain = options.range.is_none()
@@ -129,10 +154,13 @@ impl ObjectStore for Counted {
         if entry && let Some(known) = self.remembered(location) {
             return Ok(known);
         }
-        let result = self.count("get", self.inner.get_opts(location, options).await)?;
-        self.metrics
-            .read_bytes
-            .inc_by(result.range.end.saturating_sub(result.range.start));
+        let is_head = options.head;
+        let mut result = self.count("get", self.inner.get_opts(location, options).await)?;
+        let length = result.range.end.saturating_sub(result.range.start);
+        self.metrics.read_bytes.inc_by(length);
+        if !is_head && let GetResultPayload::Stream(stream) = result.payload {
+            result.payload = GetResultPayload::Stream(whole(stream, length, location, self.metrics.clone()));
+        }
         if !entry {
             return Ok(result);
         }
@@ -185,5 +213,26 @@ impl ObjectStore for Counted {
 
     async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
         self.count("copy", self.inner.rename_opts(from, to, options).await)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::bucket::metrics::Operation;
+
+    #[tokio::test]
+    async fn what_is_shorter_than_its_answer_says_is_an_error_and_counted() {
+        let metrics = BucketMetrics::default();
+        let read = |lengths: [usize; 2]| {
+            let pieces = lengths.map(|length| Ok(Bytes::from(vec![0; length])));
+            let pieces = whole(stream::iter(pieces).boxed(), 5, &Path::from("a"), metrics.clone());
+            pieces.try_collect::<Vec<Bytes>>()
+        };
+        assert_eq!(read([2, 3]).await.unwrap().concat().len(), 5);
+        let error = read([2, 2]).await.unwrap_err().to_string();
+        assert!(error.contains("a was cut short"), "{error}");
+        let failed = metrics.failures.get_or_create(&Operation { operation: "get" }).get();
+        assert_eq!(failed, 1);
     }
 }

@@ -1,4 +1,8 @@
-//! Names of the files in a table's log: which version they belong to, and which checkpoint the hint names.
+//! Names of the files in a table's log: which version they belong to, which checkpoint the hint names, and which are
+//! left of a creation that did not end.
+
+use std::path::Path;
+use std::{fs, io};
 
 /// True for a name of [`temporary_name`](crate::base::file::temporary_name), also with the suffix that `object_store`
 /// adds to it.
@@ -10,6 +14,23 @@ pub(crate) fn is_temporary(name: &str) -> bool {
     };
     let name = staged().unwrap_or(name);
     name.starts_with('.') && name.ends_with(".tmp")
+}
+
+/// True when a table has a log. When there is none, removes what a creation left that was cut off: with any file there,
+/// the kernel would take the table for an existing one. Checksums may be there without their entry.
+pub(crate) fn has_begun(log: &Path) -> io::Result<bool> {
+    if log.join(format!("{:020}.json", 0)).exists() || log.join("_last_checkpoint").exists() {
+        return Ok(true);
+    }
+    for entry in fs::read_dir(log)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if is_temporary(&name) || name.starts_with('.') && version_of(&name).is_some() {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(false)
 }
 
 /// The version that a log file, or its file of checksums, belongs to.

@@ -5,6 +5,7 @@
 //! writer can win. `docs/adr/0002-delta-kernel.md` has the details. Data files are written elsewhere.
 
 mod actions;
+mod columns;
 pub(crate) mod commit;
 pub(crate) mod executor;
 pub(crate) mod log_files;
@@ -18,15 +19,10 @@ use std::time::Duration;
 
 use delta_kernel::checkpoint::LastCheckpointHintStats;
 use delta_kernel::committer::Committer;
-use delta_kernel::engine::arrow_conversion::TryIntoKernel;
 use delta_kernel::engine::arrow_data::ArrowEngineData;
 use delta_kernel::engine_data::FilteredEngineData;
-use delta_kernel::expressions::ColumnName;
-use delta_kernel::schema::StructType;
 use delta_kernel::transaction::CommitResult;
 use delta_kernel::transaction::UpdateTableOperation;
-use delta_kernel::transaction::create_table::create_table;
-use delta_kernel::transaction::data_layout::DataLayout;
 use delta_kernel::{Engine, KernelError, KernelResult, SnapshotRef};
 use delta_kernel_default_engine::storage::store_from_url;
 use delta_kernel_default_engine::{DefaultEngine, DefaultEngineBuilder};
@@ -40,13 +36,10 @@ use crate::store::schema::{LAYOUT_VERSION, Table};
 use crate::store::snapshot::FileEntry;
 
 pub(crate) use actions::{NewFile, day_text, unescape};
+use columns::{ENGINE_INFO, LAYOUT_PROPERTY};
 use commit::{ObjectCommitter, SyncedCommitter};
 use executor::InlineExecutor;
 
-/// Table property that holds the layout version.
-pub(crate) const LAYOUT_PROPERTY: &str = "alluvium.layoutVersion";
-/// Name of the writer in the log.
-const ENGINE_INFO: &str = concat!("alluvium/", env!("CARGO_PKG_VERSION"));
 /// Commits between checkpoints: opening a table reads at most this many entries one by one.
 pub(crate) const CHECKPOINT_INTERVAL: u64 = 50;
 /// A failed checkpoint is retried when the version is a multiple of this.
@@ -93,7 +86,7 @@ impl Operation {
 }
 
 impl DeltaTable {
-    /// Opens the table in `root`, creating it when it is not there.
+    /// Opens the table in `root`, creating it when it is not there, and adds the columns that an older layout lacked.
     pub(crate) fn open_or_create(root: &Root, table: Table, faults: Faults) -> Result<Self, StoreError> {
         let exists = match root {
             Root::Folder(folder) => {
@@ -103,21 +96,24 @@ impl DeltaTable {
                 for name in [&log, &folder] {
                     file::sync_parent(name).map_err(StoreError::io("sync the folder of", name))?;
                 }
-                log.join(format!("{:020}.json", 0)).exists() || log.join("_last_checkpoint").exists()
+                log_files::has_begun(&log).map_err(StoreError::io("read", &log))?
             }
             Root::Bucket(_) => root.has_log(table)?,
         };
         if !exists {
             let (url, engine) = connect(root, table)?;
             let committer = committer(root, table, faults.clone());
-            if let Err(error) = create(&url, engine.as_ref(), table, committer) {
+            if let Err(error) = columns::create(&url, engine.as_ref(), table, committer) {
                 // Another server may have created it at the same time.
                 if root.bucket().is_none() || !root.has_log(table)? {
                     return Err(StoreError::table("create", table)(error));
                 }
             }
         }
-        Ok(Self::open(root, table)?.with_faults(faults))
+        let mut opened = Self::open(root, table)?.with_faults(faults);
+        let added = opened.add_new_columns();
+        added.map_err(StoreError::table("add columns to", table))?;
+        Ok(opened)
     }
 
     /// Opens an existing table in `root`.
@@ -162,7 +158,7 @@ impl DeltaTable {
         self
     }
 
-    /// The layout version that the table's properties name.
+    /// The layout version that the table's properties name: that of its creation.
     pub(crate) fn layout_version(&self) -> Option<u32> {
         self.snapshot
             .metadata_configuration()
@@ -342,6 +338,23 @@ impl DeltaTable {
         Err(KernelError::generic("other writers were first each time"))
     }
 
+    /// Adds the columns of the layout that the table's schema lacks, in one entry; durable when it returns.
+    fn add_new_columns(&mut self) -> KernelResult<()> {
+        let engine = self.engine.clone();
+        for attempt in 0..COMMIT_ATTEMPTS {
+            let addition = columns::addition(&self.snapshot, self.table, engine.as_ref(), self.committer())?;
+            let Some(addition) = addition else { return Ok(()) };
+            match addition.commit(engine.as_ref())? {
+                CommitResult::Committed(_) => tracing::info!(table = self.table.name(), "added new columns"),
+                // The other may have been a server that added them, too.
+                CommitResult::Conflicted(_) => self.give_way(attempt),
+                CommitResult::Retryable(failed) => return Err(failed.error),
+            }
+            self.refresh()?;
+        }
+        Err(KernelError::generic("other writers were first each time"))
+    }
+
     fn committer(&self) -> Box<dyn Committer> {
         committer(&self.root, self.table, self.faults.clone())
     }
@@ -480,21 +493,6 @@ fn committer(root: &Root, table: Table, faults: Faults) -> Box<dyn Committer> {
     match root {
         Root::Folder(_) => Box::new(SyncedCommitter { table, faults }),
         Root::Bucket(_) => Box::new(ObjectCommitter::new(table, faults)),
-    }
-}
-
-fn create(url: &Url, engine: &dyn Engine, table: Table, committer: Box<dyn Committer>) -> KernelResult<()> {
-    let schema: StructType = table.schema().as_ref().try_into_kernel()?;
-    let transaction = create_table(url.as_str(), Arc::new(schema), ENGINE_INFO, false)
-        .with_table_properties([(LAYOUT_PROPERTY, LAYOUT_VERSION.to_string())])
-        .with_data_layout(DataLayout::Partitioned {
-            columns: vec![ColumnName::new(["tenant"]), ColumnName::new(["day"])],
-        })
-        .build(engine, committer)?;
-    match transaction.commit(engine)? {
-        // Another process may have created it at the same time.
-        CommitResult::Committed(_) | CommitResult::Conflicted(_) => Ok(()),
-        CommitResult::Retryable(failed) => Err(failed.error),
     }
 }
 

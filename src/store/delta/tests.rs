@@ -107,6 +107,18 @@ fn every_table_can_be_created_and_says_its_layout() {
 }
 
 #[test]
+fn a_table_whose_creation_was_cut_off_is_created() {
+    let root = tempfile::tempdir().unwrap();
+    let log = root.path().join("stacks/_delta_log");
+    let first = log.join("00000000000000000000.json");
+    std::fs::create_dir_all(&log).unwrap();
+    std::fs::write(temporary_name(&first), "{").unwrap();
+    std::fs::write(sums::sums_path(&first), "crc").unwrap();
+    let opened = DeltaTable::open_or_create(&Root::from(root.path()), Table::Stacks, Faults::default()).unwrap();
+    assert_eq!(opened.layout_version(), Some(LAYOUT_VERSION));
+}
+
+#[test]
 fn writers_of_one_entry_do_not_share_a_temporary_file() {
     let path = std::path::Path::new("_delta_log/00000000000000000007.json");
     let [one, other] = [(); 2].map(|()| temporary_name(path));

@@ -68,6 +68,15 @@ impl Head {
         self.applied.load(Ordering::Acquire)
     }
 
+    /// The tenants of which it has profiles.
+    pub(crate) fn tenants(&self) -> Vec<TenantId> {
+        self.partitions
+            .read()
+            .keys()
+            .map(|(tenant, _)| tenant.clone())
+            .collect()
+    }
+
     /// When the first profile was applied.
     pub(crate) fn first_applied(&self) -> Option<Instant> {
         *self.first_applied.lock()

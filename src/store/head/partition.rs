@@ -47,6 +47,8 @@ pub(crate) struct Stack {
     start: u32,
     /// Number of frames, [`Stack::KNOWN`] for a stack whose frames are in a committed file.
     length: u32,
+    /// True when the first line of any of its functions is known.
+    has_start_lines: bool,
 }
 
 impl Stack {
@@ -109,6 +111,8 @@ pub(crate) struct Frame {
     pub(crate) address: u64,
     /// True when it is inlined into the next frame of the stack.
     pub(crate) inlined: bool,
+    /// Line at which the function starts; 0 when unknown. It is not part of a stack's identity.
+    pub(crate) start_line: i32,
 }
 
 /// Distinct frames, numbered from 0 in the order of their arrival.
@@ -159,7 +163,7 @@ impl Partition {
             if !self.series.contains_key(&series.id) {
                 self.series.insert(series.id, series.labels.clone());
             }
-            for (column, profile_type) in profile.types.iter().enumerate() {
+            for (column, profile_type) in series.columns(&profile.types) {
                 let profile_type = self.texts.insert(profile_type.as_str());
                 self.stamp = if let Some(stamp) = self.stamp.checked_add(1) {
                     stamp
@@ -231,39 +235,60 @@ impl Partition {
         Some(indices.iter().map(|index| &self.frames.all[*index as usize]))
     }
 
-    /// Ids of the stacks that this partition brings to the tables.
-    pub(crate) fn own_stacks(&self) -> impl Iterator<Item = StackId> {
+    /// Ids of the stacks that this partition brings to the tables, and whether with first lines of functions.
+    pub(crate) fn own_stacks(&self) -> impl Iterator<Item = (StackId, bool)> {
         self.stacks
             .iter()
             .filter(|stack| stack.length != Stack::KNOWN)
-            .map(|stack| stack.id)
+            .map(|stack| (stack.id, stack.has_start_lines))
     }
 
     fn stack(&mut self, id: StackId, sample: u32, symbols: &Symbols) -> u32 {
         if let Some(index) = self.stack_index.get(&id) {
-            return *index;
+            let index = *index;
+            if symbols.has_start_lines && !self.stacks[index as usize].has_start_lines {
+                self.learn_start_lines(index, sample, symbols);
+            }
+            return index;
         }
         let index = self.stacks.len() as u32;
         self.stack_index.insert(id, index);
         self.last_rows.push(LastRow::default());
-        let start = self.stack_frames.len() as u32;
-        if self.known.read().contains(&id) {
-            self.stacks.push(Stack {
+        let known = self.known.read().get(id);
+        let stack = match known {
+            // A stack that was stored without first lines of functions is stored again with them.
+            Some(has_start_lines) if has_start_lines || !symbols.has_start_lines_of(sample) => Stack {
                 id,
-                start,
+                start: 0,
                 length: Stack::KNOWN,
-            });
-            return index;
-        }
+                has_start_lines,
+            },
+            _ => self.new_stack(id, sample, symbols),
+        };
+        self.stacks.push(stack);
+        index
+    }
+
+    /// Adds the frames of a sample's stack.
+    fn new_stack(&mut self, id: StackId, sample: u32, symbols: &Symbols) -> Stack {
+        let start = self.stack_frames.len() as u32;
         for location in symbols.stack(sample) {
             self.push_frames(&symbols.locations[*location as usize], symbols);
         }
-        self.stacks.push(Stack {
+        Stack {
             id,
             start,
             length: self.stack_frames.len() as u32 - start,
-        });
-        index
+            has_start_lines: symbols.has_start_lines_of(sample),
+        }
+    }
+
+    /// Gives a stack that came without first lines of functions those of another profile.
+    fn learn_start_lines(&mut self, index: u32, sample: u32, symbols: &Symbols) {
+        if symbols.has_start_lines_of(sample) {
+            let id = self.stacks[index as usize].id;
+            self.stacks[index as usize] = self.new_stack(id, sample, symbols);
+        }
     }
 
     /// Adds the frames of a location: one per line, innermost first, or one for the bare address.
@@ -293,9 +318,10 @@ impl Partition {
             return;
         }
         for (position, line) in lines.iter().enumerate() {
-            let (name, file) = symbols.functions[line.function as usize];
-            frame.function = self.texts.insert(symbols.text(name));
-            frame.file = self.texts.insert(symbols.text(file));
+            let function = symbols.functions[line.function as usize];
+            frame.function = self.texts.insert(symbols.text(function.name));
+            frame.file = self.texts.insert(symbols.text(function.file));
+            frame.start_line = function.start_line;
             frame.line = line.line;
             frame.inlined = position + 1 < lines.len();
             self.stack_frames.push(self.frames.insert(frame));
@@ -417,7 +443,7 @@ impl Frames {
 
 impl Frame {
     fn hash(&self) -> u64 {
-        let mut bytes = [0; 33];
+        let mut bytes = [0; 37];
         bytes[..4].copy_from_slice(&self.function.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.file.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.line.to_le_bytes());
@@ -425,6 +451,7 @@ impl Frame {
         bytes[20..24].copy_from_slice(&self.build_id.to_le_bytes());
         bytes[24..32].copy_from_slice(&self.address.to_le_bytes());
         bytes[32] = u8::from(self.inlined);
+        bytes[33..].copy_from_slice(&self.start_line.to_le_bytes());
         xxh3_64(&bytes)
     }
 }

@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanArray, Date32Array, Int64Array, ListArray, MapArray, RecordBatch, RecordBatchOptions, StringArray,
-    StringBuilder, StructArray, TimestampMicrosecondArray, new_null_array,
+    ArrayRef, BooleanArray, Date32Array, Int32Array, Int64Array, ListArray, MapArray, RecordBatch, RecordBatchOptions,
+    StringArray, StringBuilder, StructArray, TimestampMicrosecondArray, new_null_array,
 };
-use arrow::buffer::OffsetBuffer;
+use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 
@@ -240,6 +240,7 @@ impl StackRows {
         let rows = std::mem::take(self);
         batch(Table::Stacks, shared, rows.len(), |name| match name {
             column::STACK => Ok(integers(rows.ids.iter().map(|id| id.0).collect())),
+            column::START_LINES => rows.start_lines_array(),
             _ => rows.frames_array(shared.texts),
         })
     }
@@ -271,6 +272,31 @@ impl StackRows {
             OffsetBuffer::new(offsets.into()),
             Arc::new(frames),
             None,
+        )?;
+        Ok(Arc::new(list))
+    }
+
+    /// A stack without any such line has no list, so that programs of which none is known take no room.
+    fn start_lines_array(&self) -> Result<ArrayRef, ArrowError> {
+        let mut lines: Vec<i32> = Vec::new();
+        let mut offsets = vec![0i32];
+        let mut known = Vec::with_capacity(self.ids.len());
+        let mut start = 0;
+        for end in &self.ends {
+            let own = &self.frames[start..*end as usize];
+            let has_lines = own.iter().any(|frame| frame.start_line != 0);
+            if has_lines {
+                lines.extend(own.iter().map(|frame| frame.start_line));
+            }
+            known.push(has_lines);
+            offsets.push(lines.len() as i32);
+            start = *end as usize;
+        }
+        let list = ListArray::try_new(
+            schema::start_line(),
+            OffsetBuffer::new(offsets.into()),
+            Arc::new(Int32Array::from(lines)),
+            Some(NullBuffer::from(known)),
         )?;
         Ok(Arc::new(list))
     }

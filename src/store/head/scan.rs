@@ -42,7 +42,7 @@ impl HeadScan for HeadView {
             ControlFlow::Break(()) => Err(Stop::Asked),
         };
         for ((tenant, day), partition) in self.head.partitions.read().iter() {
-            if filter.tenant.as_ref().is_some_and(|wanted| wanted != tenant) || !day_matches(*day, filter) {
+            if filter.tenants.as_ref().is_some_and(|wanted| !wanted.has(tenant)) || !day_matches(*day, filter) {
                 continue;
             }
             let shared = Shared {
@@ -72,7 +72,7 @@ impl HeadScan for HeadView {
         let mut all: HashMap<StackId, i64, Identity> = HashMap::default();
         let mut sums: Vec<i64> = Vec::new();
         for ((tenant, day), partition) in self.head.partitions.read().iter() {
-            if filter.tenant.as_ref().is_some_and(|wanted| wanted != tenant) || !day_matches(*day, filter) {
+            if filter.tenants.as_ref().is_some_and(|wanted| !wanted.has(tenant)) || !day_matches(*day, filter) {
                 continue;
             }
             sums.clear();

@@ -104,7 +104,7 @@ fn a_view_stands_still_and_filters_hold() {
     let now = head.view();
     assert_eq!(sum(&now.scan(Table::Samples, &filter()), 6), 3 * total);
     let tenant = ScanFilter {
-        tenant: Some(two),
+        tenants: Some(two.into()),
         ..filter()
     };
     assert_eq!(sum(&now.scan(Table::Samples, &tenant), 6), total);
@@ -261,4 +261,71 @@ fn sorted_rows_stand_by_type_series_stack_and_time_however_profiles_came() {
     }
     assert!(rows.is_sorted());
     assert_eq!(sum(&batches, 4), total);
+}
+
+/// Of the stacks that a head brings to the tables: how many, how many with lines at which functions start, and the sum
+/// of these lines.
+fn start_lines(head: &Head, profile: &Profile<'_>) -> (usize, usize, i64) {
+    let (mut rows, mut with, mut sum) = (0, 0, 0);
+    let day = day_of(profile.time_nanos / 1000);
+    head.sorted(Table::Stacks, &tenant_id("t"), day, |batch| {
+        let lists = batch.column_by_name("start_lines").unwrap().as_list::<i32>();
+        let frames = batch.column_by_name("frames").unwrap().as_list::<i32>();
+        rows += batch.num_rows();
+        for row in (0..batch.num_rows()).filter(|row| lists.is_valid(*row)) {
+            assert_eq!(lists.value_length(row), frames.value_length(row));
+            let lines = lists.value(row);
+            let lines = lines.as_primitive::<arrow::datatypes::Int32Type>().values();
+            sum += lines.iter().map(|line| i64::from(*line)).sum::<i64>();
+            with += 1;
+        }
+        Ok::<(), ()>(())
+    })
+    .unwrap();
+    (rows, with, sum)
+}
+
+#[test]
+fn a_stack_has_the_lines_at_which_functions_start_of_the_first_profile_that_knows_them() {
+    let names = Names::new(SHAPE.functions);
+    let tenant = tenant_id("t");
+    let lined = cpu_profile(&names, SHAPE, 1);
+    let shifted = |by: fn(i64) -> i64| {
+        let mut profile = lined.clone();
+        for function in &mut profile.functions {
+            function.start_line = by(function.start_line);
+        }
+        prepared("a", &profile)
+    };
+    let (none, later) = (shifted(|_| 0), shifted(|line| if line == 0 { 0 } else { line + 1000 }));
+    let (wrong, lined_too) = (shifted(|_| i64::MAX), prepared("b", &lined));
+    let of = |profiles: &[&Prepared], known: &Arc<KnownStacks>| {
+        let head = Head::new(known.clone());
+        for profile in profiles {
+            head.apply(&tenant, profile);
+        }
+        head
+    };
+    let lines = |profiles: &[&Prepared]| start_lines(&of(profiles, &Arc::default()), &lined);
+    let expected = lines(&[&lined_too]);
+    let (all, with, _) = expected;
+    assert!(with > all / 2, "{expected:?}");
+    assert_eq!(lines(&[&none]), (all, 0, 0));
+    assert_eq!(lines(&[&wrong]), (all, 0, 0));
+    for order in [[&none, &lined_too, &later], [&lined_too, &later, &none]] {
+        assert_eq!(lines(&order), expected);
+    }
+
+    // The same where a flush lies between them.
+    let known = Arc::<KnownStacks>::default();
+    let next = |profiles: &[&Prepared]| {
+        let head = of(profiles, &known);
+        let lines = start_lines(&head, &lined);
+        head.remember_stacks();
+        lines
+    };
+    assert_eq!(next(&[&none]), (all, 0, 0));
+    assert_eq!(next(&[&none]), (0, 0, 0));
+    assert_eq!(next(&[&none, &lined_too]), (with, with, expected.2));
+    assert_eq!(next(&[&lined_too, &later, &none]), (0, 0, 0));
 }

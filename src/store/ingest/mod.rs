@@ -2,14 +2,16 @@
 //! write-ahead log.
 //!
 //! In: labels and pprof bytes. Out: [`Prepared`], which owns its data and can be applied to any head. Normalisation
-//! matches Pyroscope: `service_name` defaults to `unknown_service`, text labels of samples become labels of series,
-//! Go's shape type parameters are removed from names. A profile with one error is refused as a whole. What a profile
-//! expands to has separate bounds ([`bounds`]), whatever the configured limits are. Nothing here touches a disk or a
-//! head.
+//! matches Pyroscope: `service_name` defaults to `unknown_service`, text labels of samples become labels of series, the
+//! tenant's relabel rules are applied, Go's shape type parameters are removed from names. A profile with one error is
+//! refused as a whole. What a profile expands to has separate bounds ([`bounds`]), whatever the configured limits are.
+//! Nothing here touches a disk or a head.
 
 mod bounds;
+mod defaults;
 mod go_names;
 mod prepared;
+mod reshape;
 mod split;
 mod texts;
 
@@ -17,20 +19,22 @@ use bytes::Bytes;
 
 use crate::base::segment::MAX_RECORD_BYTES;
 use crate::profile::decoded::Columns;
-use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
+use crate::profile::labels::PROFILE_NAME;
 use crate::profile::pprof::{self, GzipError, Profile};
 use crate::profile::{Labels, ProfileType, ProfileTypeId, RawProfile, SinkErrorKind, StackId};
+use crate::store::ingest::defaults::{default_name, stored_labels};
 use crate::store::ingest::go_names::GoNames;
+use crate::store::ingest::reshape::{reshape, sanitized};
 use crate::store::ingest::texts::Spans;
 use crate::store::limits::{Limits, Rejection, exceeds};
+use crate::store::relabel_rules::DefaultRules;
 
+use prepared::Function;
 pub(crate) use prepared::{Prepared, Span};
 pub(super) use prepared::{Samples, Symbols};
 
-/// Default of `service_name`.
-const UNKNOWN_SERVICE: &str = "unknown_service";
-/// Prefix of the names that godeltaprof gives; its values are increments like the others'.
-const GODELTAPROF: &str = "godeltaprof_";
+/// Value of the metric's label `reason` for profiles that the tenant's relabel rules drop.
+pub(crate) const DROPPED: &str = "dropped_by_relabel_rules";
 
 /// Most bytes of the buffer that holds a profile's texts: spans into it are 32 bits.
 const MAX_BUFFER_BYTES: usize = u32::MAX as usize / 2;
@@ -43,6 +47,8 @@ pub(crate) enum Refusal {
     /// The profile has more uncompressed bytes than the given number, which it announced; it may still be within the
     /// limit.
     LargerThanAnnounced,
+    /// The tenant's relabel rules drop all of the profile; its sender is not told.
+    Dropped,
 }
 
 impl From<Rejection> for Refusal {
@@ -80,6 +86,10 @@ pub(super) fn prepare(raw: &RawProfile, received_ms: i64, limits: &Limits) -> Re
     prepare_within(raw, received_ms, limits, usize::MAX).map_err(|refusal| match refusal {
         Refusal::Rejected(rejection) => rejection,
         Refusal::LargerThanAnnounced => too_large(raw, size_limit(limits)),
+        Refusal::Dropped => Rejection::invalid(
+            DROPPED,
+            format!("the relabel rules drop the profile {}", raw.labels.short()),
+        ),
     })
 }
 
@@ -100,7 +110,7 @@ pub(crate) fn prepare_within(
         buffer: &buffer,
         received_ms,
     };
-    Ok(prepare_columns(&source, profile, limits)?)
+    prepare_columns(&source, profile, limits)
 }
 
 /// As [`prepare`], of a profile that came decoded; `raw` has its bytes for the log.
@@ -109,7 +119,7 @@ pub(crate) fn prepare_decoded(
     columns: Columns,
     received_ms: i64,
     limits: &Limits,
-) -> Result<Prepared, Rejection> {
+) -> Result<Prepared, Refusal> {
     let name = check_head(raw, limits)?;
     let (size, limit) = if pprof::is_gzip(&raw.pprof) {
         (columns.buffer().len(), size_limit(limits))
@@ -117,7 +127,7 @@ pub(crate) fn prepare_decoded(
         (raw.pprof.len(), size_limit(limits))
     };
     if size > limit || columns.buffer().len() > MAX_BUFFER_BYTES {
-        return Err(too_large(raw, limit));
+        return Err(too_large(raw, limit).into());
     }
     columns.take(|buffer, profile| {
         let source = Source {
@@ -140,9 +150,12 @@ fn check_head<'a>(raw: &'a RawProfile, limits: &Limits) -> Result<&'a str, Rejec
             format!("profile {} has no label {PROFILE_NAME}", labels.short()),
         )
     })?;
-    limits.check_labels(labels)?;
+    // Of labels that rules are still to change, those are checked that the rules leave.
+    if limits.rules.is_none() {
+        limits.check_labels(labels)?;
+    }
     bounds::check_id(&raw.id)?;
-    Ok(name.strip_prefix(GODELTAPROF).unwrap_or(name))
+    Ok(name)
 }
 
 fn malformed(labels: &Labels, message: String) -> Rejection {
@@ -152,7 +165,7 @@ fn malformed(labels: &Labels, message: String) -> Rejection {
 /// Origin of the decoded columns.
 struct Source<'a> {
     raw: &'a RawProfile,
-    /// First part of the profile type, such as `process_cpu`.
+    /// First part of the profile type as it was sent, such as `process_cpu`.
     name: &'a str,
     /// Bytes of the pprof, uncompressed.
     size: usize,
@@ -161,7 +174,7 @@ struct Source<'a> {
     received_ms: i64,
 }
 
-fn prepare_columns(source: &Source<'_>, profile: Profile<'_>, limits: &Limits) -> Result<Prepared, Rejection> {
+fn prepare_columns(source: &Source<'_>, profile: Profile<'_>, limits: &Limits) -> Result<Prepared, Refusal> {
     let Source {
         raw,
         name,
@@ -169,12 +182,19 @@ fn prepare_columns(source: &Source<'_>, profile: Profile<'_>, limits: &Limits) -
         buffer,
         received_ms,
     } = *source;
-    let labels = &raw.labels;
+    let rules = limits.rules.as_deref();
+    let labels = &match rules {
+        // Before a label is looked for by its name.
+        Some(rules) if rules.sanitizes() => sanitized(&raw.labels)?,
+        _ => raw.labels.clone(),
+    };
     // A shorter lifetime: the new names of functions do not live as long as the buffer.
     let mut profile = profile;
     check_counts(&profile, labels, limits)?;
     bounds::check_types(name, &profile)?;
-    let types = profile_types(name, &profile).map_err(|message| malformed(labels, message))?;
+    let has_defaults = rules.is_none_or(|rules| rules.defaults() != DefaultRules::Disabled);
+    let types = profile_types(name, has_defaults, &profile).map_err(|message| malformed(labels, message))?;
+    let is_dated = profile.time_nanos != 0;
     let time_ns = match profile.time_nanos {
         0 => received_ms.saturating_mul(1_000_000),
         time => time,
@@ -188,14 +208,20 @@ fn prepare_columns(source: &Source<'_>, profile: Profile<'_>, limits: &Limits) -
     let frames = bounds::check_stacks(&profile, &stack_ids)?;
 
     let mut spans = Spans::new(buffer);
-    let (series, links) = split::split(&profile, &stored_labels(labels), limits, &mut spans)?;
+    let (mut series, links) = split::split(&profile, &stored_labels(labels), limits, &mut spans)?;
     let (zero_values, negative_values) = profile.values.iter().fold((0, 0), |(zero, negative), value| {
         (zero + u64::from(*value == 0), negative + u64::from(*value < 0))
     });
+    let mut relabelled_values = 0;
+    if let Some(rules) = rules {
+        let reshaped = reshape(&mut profile, labels, (rules, limits), series)?.ok_or(Refusal::Dropped)?;
+        (series, relabelled_values) = (reshaped.series, reshaped.dropped_values);
+    }
     let (duration_ns, period) = (profile.duration_nanos, profile.period);
     let (values, symbols) = symbols(profile, spans, buffer);
     Ok(Prepared {
         time_us: time_ns.div_euclid(1_000),
+        is_dated,
         duration_ns,
         period,
         profile_id: raw.id.clone(),
@@ -208,6 +234,7 @@ fn prepare_columns(source: &Source<'_>, profile: Profile<'_>, limits: &Limits) -
         size,
         zero_values,
         negative_values,
+        relabelled_values,
         frames,
     })
 }
@@ -267,8 +294,8 @@ fn check_counts(profile: &Profile<'_>, labels: &Labels, limits: &Limits) -> Resu
     Ok(())
 }
 
-/// The profile types of the columns, or an error about their names.
-fn profile_types(name: &str, profile: &Profile<'_>) -> Result<Vec<ProfileTypeId>, String> {
+/// The profile types of the columns, with or without the default rules for names, or an error about their names.
+fn profile_types(name: &str, has_defaults: bool, profile: &Profile<'_>) -> Result<Vec<ProfileTypeId>, String> {
     let period = profile.period_type;
     profile
         .sample_types
@@ -280,9 +307,8 @@ fn profile_types(name: &str, profile: &Profile<'_>) -> Result<Vec<ProfileTypeId>
             if value.kind.is_empty() {
                 return Err("a sample type has no name".to_owned());
             }
-            // Some profilers call a CPU profile `wall`; Pyroscope's default rules rename it.
-            let name = if name == "wall" && value.kind == "cpu" {
-                "process_cpu"
+            let name = if has_defaults {
+                default_name(name, value.kind)
             } else {
                 name
             };
@@ -303,15 +329,6 @@ fn profile_types(name: &str, profile: &Profile<'_>) -> Result<Vec<ProfileTypeId>
             Ok((&parts).into())
         })
         .collect()
-}
-
-/// Labels that the series table keeps: without private ones, with a service name.
-fn stored_labels(labels: &Labels) -> Labels {
-    let stored = labels.filtered(|name| !name.starts_with("__"));
-    match stored.get(SERVICE_NAME) {
-        Some(_) => stored,
-        None => stored.with(SERVICE_NAME, UNKNOWN_SERVICE),
-    }
 }
 
 /// Cuts deep stacks at the leaf: the frames near the root say where the time belongs.
@@ -367,8 +384,12 @@ fn symbols(profile: Profile<'_>, mut spans: Spans<'_>, buffer: &Bytes) -> (Vec<i
     let functions = profile
         .functions
         .iter()
-        .map(|function| (spans.of(function.display_name()), spans.of(function.file)))
-        .collect();
+        .map(|function| Function {
+            name: spans.of(function.display_name()),
+            file: spans.of(function.file),
+            start_line: i32::try_from(function.start_line).unwrap_or(0).max(0),
+        })
+        .collect::<Vec<_>>();
     let mappings = profile
         .mappings
         .iter()
@@ -377,6 +398,7 @@ fn symbols(profile: Profile<'_>, mut spans: Spans<'_>, buffer: &Bytes) -> (Vec<i
     let symbols = Symbols {
         buffer: buffer.clone(),
         extra: spans.into_extra(),
+        has_start_lines: functions.iter().any(|function| function.start_line != 0),
         functions,
         mappings,
         locations: profile.locations,

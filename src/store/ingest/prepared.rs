@@ -13,13 +13,15 @@ use crate::profile::{Labels, ProfileTypeId, SeriesId, StackId};
 pub(crate) struct Prepared {
     /// Start of the profile, microseconds since 1970.
     pub time_us: i64,
+    /// True when the profile says so itself, false when it is the time of receipt.
+    pub is_dated: bool,
     /// Length of the collection in nanoseconds.
     pub duration_ns: i64,
     /// Period of the pprof: units between two samples.
     pub period: i64,
     /// Id that the sender gave; may be empty.
     pub profile_id: Arc<str>,
-    /// Profile types, one per column of `values`.
+    /// Profile types, one per column of `values`, by Pyroscope's default rules.
     pub types: Vec<ProfileTypeId>,
     /// Values, row by row: sample `i` owns `values[i * types.len()..][..types.len()]`.
     pub values: Vec<i64>,
@@ -37,6 +39,8 @@ pub(crate) struct Prepared {
     pub zero_values: u64,
     /// Number of values that are negative and therefore not stored.
     pub negative_values: u64,
+    /// Number of values that the tenant's relabel rules drop.
+    pub relabelled_values: u64,
     /// Upper bound of the number of frames of its stacks.
     pub frames: usize,
 }
@@ -50,15 +54,27 @@ pub(crate) struct SeriesRows {
     pub labels: Labels,
     /// Indices of its samples.
     pub samples: Samples,
+    /// Its columns of values with their types; `None` for all that the profile has.
+    pub columns: Option<Vec<(u32, ProfileTypeId)>>,
 }
 
 /// The samples of a profile that belong to a series.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum Samples {
     /// All of them: no sample has a text label.
     All(u32),
     /// The samples with these indices.
     Some(Vec<u32>),
+}
+
+impl Samples {
+    /// Calls `visit` with the index of each sample, ascending.
+    pub(super) fn for_each(&self, mut visit: impl FnMut(u32)) {
+        match self {
+            Self::All(count) => (0..*count).for_each(visit),
+            Self::Some(samples) => samples.iter().for_each(|sample| visit(*sample)),
+        }
+    }
 }
 
 /// Span and trace of a sample.
@@ -79,8 +95,10 @@ pub(crate) struct Symbols {
     pub(super) buffer: Bytes,
     /// Texts that are not in `buffer`; their spans start behind its end.
     pub(super) extra: String,
-    /// Name and file of each function.
-    pub functions: Vec<(Span, Span)>,
+    /// Name, file and first line of each function.
+    pub functions: Vec<Function>,
+    /// True when the first line of any function is known.
+    pub has_start_lines: bool,
     /// File and build id of each mapping.
     pub mappings: Vec<(Span, Span)>,
     /// See [`crate::profile::pprof::Profile::locations`].
@@ -89,6 +107,15 @@ pub(crate) struct Symbols {
     pub lines: Vec<Line>,
     pub(super) sample_locations: Vec<u32>,
     pub(super) sample_starts: Vec<u32>,
+}
+
+/// A function of [`Symbols`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Function {
+    pub name: Span,
+    pub file: Span,
+    /// Line at which it starts; 0 when unknown.
+    pub start_line: i32,
 }
 
 /// Position and length of a text of [`Symbols`].
@@ -112,6 +139,18 @@ impl Symbols {
         &self.sample_locations[self.sample_starts[sample] as usize..self.sample_starts[sample + 1] as usize]
     }
 
+    /// True when the first line of any function of the sample's stack is known.
+    pub(crate) fn has_start_lines_of(&self, sample: u32) -> bool {
+        self.has_start_lines
+            && self.stack(sample).iter().any(|location| {
+                let location = &self.locations[*location as usize];
+                let lines = &self.lines[location.lines_start as usize..location.lines_end as usize];
+                lines
+                    .iter()
+                    .any(|line| self.functions[line.function as usize].start_line != 0)
+            })
+    }
+
     /// The text that stands at a span.
     pub(crate) fn text(&self, span: Span) -> &str {
         let (start, length) = (span.start as usize, span.length as usize);
@@ -124,7 +163,8 @@ impl Symbols {
     fn bytes(&self) -> usize {
         self.buffer.len()
             + self.extra.capacity()
-            + (self.functions.capacity() + self.mappings.capacity()) * size_of::<(Span, Span)>()
+            + self.functions.capacity() * size_of::<Function>()
+            + self.mappings.capacity() * size_of::<(Span, Span)>()
             + self.locations.capacity() * size_of::<Location>()
             + self.lines.capacity() * size_of::<Line>()
             + (self.sample_locations.capacity() + self.sample_starts.capacity()) * size_of::<u32>()
@@ -167,12 +207,23 @@ impl Prepared {
 }
 
 impl SeriesRows {
+    /// The columns of a profile with the types `all` that the series has.
+    pub(crate) fn columns<'a>(&'a self, all: &'a [ProfileTypeId]) -> impl Iterator<Item = (usize, &'a ProfileTypeId)> {
+        let all: &[ProfileTypeId] = if self.columns.is_some() { &[] } else { all };
+        let own = self.columns.as_deref().unwrap_or_default();
+        let own = own
+            .iter()
+            .map(|(column, profile_type)| (*column as usize, profile_type));
+        own.chain(all.iter().enumerate())
+    }
+
     fn bytes(&self) -> usize {
         let samples = match &self.samples {
             Samples::All(_) => 0,
             Samples::Some(samples) => samples.capacity() * size_of::<u32>(),
         };
-        // Each label has two shared texts with their reference counts.
-        samples + self.labels.len() * 96 + size_of::<Self>()
+        let columns = self.columns.as_ref().map_or(0, Vec::capacity);
+        // Each label has two shared texts with their reference counts, each type one.
+        samples + columns * 96 + self.labels.len() * 96 + size_of::<Self>()
     }
 }

@@ -17,7 +17,8 @@ use crate::store::limits::{Limits, Rejection};
 /// Labels of a sample, sorted.
 type Pairs<'a> = Vec<(&'a str, &'a str)>;
 
-/// Splits `profile`, whose series labels are `base`; returns its series and the links of its samples.
+/// Splits `profile`, whose series labels are `base`; returns its series and the links of its samples. Labels that rules
+/// are still to change are checked after that.
 pub(super) fn split(
     profile: &Profile<'_>,
     base: &Labels,
@@ -29,6 +30,7 @@ pub(super) fn split(
         id: SeriesId(labels.hash64() as i64),
         labels: labels.clone(),
         samples: Samples::All(count),
+        columns: None,
     };
     if !profile
         .labels
@@ -37,6 +39,10 @@ pub(super) fn split(
     {
         return Ok((vec![whole(base)], Vec::new()));
     }
+    let sanitizes = limits.rules.as_ref().is_some_and(|rules| rules.sanitizes());
+    let is_own = |name: &str| {
+        base.get(name).is_some() || sanitizes && name.contains('.') && base.get(&name.replace('.', "_")).is_some()
+    };
     let (types, base_text) = (profile.sample_types.len(), text_of(base.iter()));
     let (mut text, mut read) = (0, 0);
     let mut links = Vec::new();
@@ -52,7 +58,7 @@ pub(super) fn split(
                 && !name.starts_with("__")
                 && !name.is_empty()
                 && !value.is_empty()
-                && base.get(name).is_none()
+                && !is_own(name)
             {
                 pairs.push((name, value));
             }
@@ -83,11 +89,14 @@ pub(super) fn split(
     for (pairs, samples) in groups {
         let own = pairs.into_iter().map(|(name, value)| (share(name), share(value)));
         let labels = Labels::from_pairs(base.pairs().iter().cloned().chain(own));
-        limits.check_labels(&labels)?;
+        if limits.rules.is_none() {
+            limits.check_labels(&labels)?;
+        }
         series.push(SeriesRows {
             id: SeriesId(labels.hash64() as i64),
             labels,
             samples: Samples::Some(samples),
+            columns: None,
         });
     }
     Ok((series, links))

@@ -6,6 +6,7 @@ use super::*;
 use crate::profile::pprof::{Function, Line, Location, SampleLabel, ValueType};
 use crate::profile::synthetic::{Names, Shape, cpu_profile};
 use crate::store::ingest::go_names::without_go_shapes;
+use crate::store::relabel_rules::RelabelRules;
 
 const NOW_MS: i64 = 1_800_000_000_000;
 
@@ -66,7 +67,7 @@ fn names(prepared: &Prepared) -> Vec<&str> {
         .symbols
         .functions
         .iter()
-        .map(|(name, _)| prepared.symbols.text(*name))
+        .map(|function| prepared.symbols.text(function.name))
         .collect()
 }
 
@@ -284,6 +285,200 @@ fn a_profile_that_comes_decoded_becomes_the_rows_of_its_bytes() {
         max_profile_size_bytes: raw.pprof.len() - 1,
         ..limits
     };
-    let rejection = prepare_decoded(&raw, columns(), NOW_MS, &small).unwrap_err();
+    let Refusal::Rejected(rejection) = prepare_decoded(&raw, columns(), NOW_MS, &small).unwrap_err() else {
+        panic!("not rejected")
+    };
     assert_eq!(rejection.reason, "profile_size_limit");
+}
+
+/// Limits with rules as a record of the log has them.
+fn ruled(rules: serde_json::Value) -> Limits {
+    Limits {
+        rules: RelabelRules::new(serde_json::from_value(rules).unwrap()).unwrap(),
+        ..Limits::default()
+    }
+}
+
+/// The rows of a profile: `series type: sum of the values`.
+fn rows(prepared: &Prepared) -> Vec<String> {
+    let width = prepared.types.len();
+    let mut rows = Vec::new();
+    for series in &prepared.series {
+        for (column, profile_type) in series.columns(&prepared.types) {
+            let mut sum = 0;
+            series
+                .samples
+                .for_each(|sample| sum += prepared.values[sample as usize * width + column]);
+            rows.push(format!("{} {}: {sum}", series.labels, profile_type.as_str()));
+        }
+    }
+    rows.sort();
+    rows
+}
+
+const SHOP: &str = r#"{service_name="shop"}"#;
+const SHOP_CPU: &str = r#"{service_name="shop"} process_cpu:cpu:nanoseconds:cpu:nanoseconds"#;
+
+#[test]
+fn rules_see_the_labels_of_samples_and_what_becomes_one_series_is_one() {
+    let route = |value| vec![SampleLabel::Text("route", value)];
+    let labels = vec![route("/a"), route("/b"), vec![], route("/secret"), route("/b")];
+    let raw = raw(LABELS, &profile(&["f", "g", "h", "i"], &[1, 2, 4, 8, 16], labels));
+    let limits = ruled(serde_json::json!({"series": [
+        {"action": "drop", "source_labels": ["route"], "regex": "/secret"},
+        {"source_labels": ["service_name", "route"], "regex": "shop;/b", "target_label": "busy", "replacement": "yes"},
+        {"action": "labeldrop", "regex": "route"},
+    ]}));
+    let prepared = prepare(&raw, NOW_MS, &limits).unwrap();
+    let busy = r#"{busy="yes", service_name="shop"} process_cpu:cpu:nanoseconds:cpu:nanoseconds: 18"#;
+    assert_eq!(rows(&prepared), [busy, &format!("{SHOP_CPU}: 5")]);
+    assert_eq!(prepared.relabelled_values, 1);
+    // Nothing of a stack that no series has is stored.
+    assert_eq!(prepared.values, [1, 2, 4, 0, 16]);
+    assert_eq!(rows(&prepare(&raw, NOW_MS, &Limits::default()).unwrap()).len(), 4);
+}
+
+#[test]
+fn rules_drop_whole_profiles_and_types() {
+    let mut two = profile(&["f"], &[3], vec![]);
+    two.sample_types.push(ValueType {
+        kind: "samples",
+        unit: "count",
+    });
+    two.values = vec![30, 3];
+    let raw = raw(LABELS, &two);
+    let of = |rule: serde_json::Value| prepare_within(&raw, NOW_MS, &ruled(rule), usize::MAX);
+    let sample_types = |rule| of(serde_json::json!({ "sample_types": [rule] }));
+    let drop =
+        serde_json::json!({"action": "drop", "source_labels": ["__type__", "service_name"], "regex": "samples;shop"});
+    let prepared = sample_types(drop).unwrap();
+    assert_eq!(rows(&prepared), [format!("{SHOP_CPU}: 30")]);
+    assert_eq!(
+        (prepared.values.as_slice(), prepared.relabelled_values),
+        ([30, 0].as_slice(), 1)
+    );
+    let keep = serde_json::json!({"action": "keep", "source_labels": ["__unit__"], "regex": "count"});
+    assert_eq!(
+        rows(&sample_types(keep).unwrap()),
+        [format!("{SHOP} process_cpu:samples:count:cpu:nanoseconds: 3")]
+    );
+    for all in [
+        serde_json::json!({"sample_types": [{"action": "drop", "source_labels": ["__type__"]}]}),
+        serde_json::json!({"series": [{"action": "keep", "source_labels": ["service_name"], "regex": "other"}]}),
+    ] {
+        assert!(matches!(of(all), Err(Refusal::Dropped)));
+    }
+    // A rule for series may look at the type, too.
+    let by_type = of(serde_json::json!({"series": [
+        {"source_labels": ["__type__"], "regex": "samples", "target_label": "counted", "replacement": "1"},
+        {"action": "drop", "source_labels": ["__type__", "__unit__"], "separator": "/", "regex": "cpu/.*"},
+    ]}));
+    assert_eq!(
+        rows(&by_type.unwrap()),
+        [r#"{counted="1", service_name="shop"} process_cpu:samples:count:cpu:nanoseconds: 3"#]
+    );
+}
+
+#[test]
+fn the_default_rules_come_first_or_last_or_not_at_all() {
+    let wall = |name: &str| {
+        let labels = [("__name__", name), ("service_name", "shop")];
+        raw(&labels, &profile(&["f"], &[1], vec![]))
+    };
+    let of = |name: &str, defaults: &str| {
+        let limits = ruled(serde_json::json!({
+            "defaults": defaults,
+            "series": [
+                {"source_labels": ["__name__"], "target_label": "seen"},
+                {"source_labels": ["__name_replaced__"], "target_label": "replaced"},
+                {"source_labels": ["__name__"], "regex": "old", "target_label": "__name__", "replacement": "wall"},
+            ],
+        }));
+        let prepared = prepare(&wall(name), NOW_MS, &limits).unwrap();
+        let labels = &prepared.series[0].labels;
+        let (_, profile_type) = prepared.series[0].columns(&prepared.types).next().unwrap();
+        let name = profile_type.as_str().split(':').next().unwrap().to_owned();
+        let seen = labels.get("seen").unwrap().to_owned();
+        (name, seen, labels.get("replaced").unwrap_or_default().to_owned())
+    };
+    let texts = |(name, seen, replaced): (&str, &str, &str)| (name.to_owned(), seen.to_owned(), replaced.to_owned());
+    for (name, defaults, expected) in [
+        ("wall", "first", ("process_cpu", "process_cpu", "wall")),
+        ("wall", "last", ("process_cpu", "wall", "")),
+        ("wall", "disabled", ("wall", "wall", "")),
+        ("godeltaprof_block", "first", ("block", "block", "godeltaprof_block")),
+        ("godeltaprof_block", "last", ("block", "godeltaprof_block", "")),
+        (
+            "godeltaprof_block",
+            "disabled",
+            ("godeltaprof_block", "godeltaprof_block", ""),
+        ),
+        ("old", "first", ("wall", "old", "")),
+        ("old", "last", ("process_cpu", "old", "")),
+    ] {
+        assert_eq!(of(name, defaults), texts(expected), "{name} {defaults}");
+    }
+}
+
+#[test]
+fn labels_are_checked_as_the_rules_leave_them() {
+    let many = (0..31).map(|number| (format!("extra_{number}"), "x".to_owned()));
+    let named =
+        [("__name__", "cpu"), ("service_name", "shop")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let raw = RawProfile {
+        labels: Labels::from_pairs(named.into_iter().chain(many)),
+        ..raw(LABELS, &profile(&["f"], &[1], vec![]))
+    };
+    let reason = |limits: &Limits| prepare(&raw, NOW_MS, limits).unwrap_err().reason;
+    assert_eq!(reason(&Limits::default()), "max_label_names_per_series");
+    let drop = |regex: &str| ruled(serde_json::json!({"series": [{"action": "labeldrop", "regex": regex}]}));
+    let prepared = prepare(&raw, NOW_MS, &drop("extra_.*")).unwrap();
+    assert_eq!(prepared.series[0].labels.to_string(), SHOP);
+    assert_eq!(reason(&drop("extra_1")), "max_label_names_per_series");
+    assert_eq!(reason(&drop("extra_.*|__name__")), "missing_labels");
+    let colon = serde_json::json!({"series": [
+        {"action": "labeldrop", "regex": "extra_.*"},
+        {"target_label": "__name__", "replacement": "a:b"},
+    ]});
+    assert_eq!(reason(&ruled(colon)), "malformed_profile");
+    // The rules see the service that is stored, and what they take away has its default.
+    let prepared = prepare(&raw, NOW_MS, &drop("extra_.*|service_name")).unwrap();
+    assert_eq!(prepared.series[0].labels.get("service_name"), Some("unknown_service"));
+}
+
+#[test]
+fn names_of_labels_are_sanitised_for_whom_wants_it() {
+    let sanitizes = ruled(serde_json::json!({"sanitize": true}));
+    let of = |own: &[(&str, &str)], of_sample: &'static str| {
+        let labels = vec![vec![SampleLabel::Text(of_sample, "x")]];
+        let own: Vec<_> = LABELS.iter().chain(own).copied().collect();
+        raw(&own, &profile(&["f"], &[1], labels))
+    };
+    let dotted = of(&[("k8s.pod", "a")], "http.route");
+    let prepared = prepare(&dotted, NOW_MS, &sanitizes).unwrap();
+    assert_eq!(
+        prepared.series[0].labels.to_string(),
+        r#"{http_route="x", k8s_pod="a", service_name="shop"}"#
+    );
+    // The service is known by its name as it is stored.
+    let labels = [("__name__", "process_cpu"), ("service.name", "cart")];
+    let dotted_service = raw(&labels, &profile(&["f"], &[1], vec![]));
+    let prepared = prepare(&dotted_service, NOW_MS, &sanitizes).unwrap();
+    assert_eq!(prepared.series[0].labels.to_string(), r#"{service_name="cart"}"#);
+    let as_they_are = prepare(&dotted, NOW_MS, &Limits::default()).unwrap();
+    assert_eq!(as_they_are.series[0].labels.get("k8s.pod"), Some("a"));
+    for (own, of_sample) in [("a.b", "a_b"), ("a_b", "a.b")] {
+        let prepared = prepare(&of(&[(own, "own")], of_sample), NOW_MS, &sanitizes).unwrap();
+        let labels = r#"{a_b="own", service_name="shop"}"#;
+        assert_eq!(prepared.series[0].labels.to_string(), labels, "{own} {of_sample}");
+    }
+    for (own, of_sample, reason) in [
+        (&[("a-b", "x")][..], "c", "invalid_labels"),
+        (&[("1a", "x")], "c", "invalid_labels"),
+        (&[("a", "x")], "\u{e9}", "invalid_labels"),
+        (&[("a.b", "x"), ("a_b", "y")], "c", "duplicate_label_names"),
+    ] {
+        let rejection = prepare(&of(own, of_sample), NOW_MS, &sanitizes).unwrap_err();
+        assert_eq!(rejection.reason, reason, "{own:?} {of_sample}");
+    }
 }

@@ -111,6 +111,8 @@ fn delete(worker: &mut Worker, deletion: &Deletion, request: &Path, report: &mut
             worker.count(exchange, "delete", start, report);
         }
     }
+    // Also when there was nothing left to do: an attempt that failed may have been committed.
+    worker.repeats.forget(&deletion.tenant);
     let faults = &worker.config.faults;
     faults
         .run(Place::RequestRemove, || fs::remove_file(request))

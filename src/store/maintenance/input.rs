@@ -9,17 +9,19 @@ use std::sync::Arc;
 
 use arrow::array::{AsArray, DictionaryArray, RecordBatch, StringArray};
 use arrow::compute::{SortColumn, concat_batches, lexsort_to_indices, take_record_batch};
-use arrow::datatypes::{DataType, Int32Type, Schema, SchemaRef};
+use arrow::datatypes::{DataType, FieldRef, Int32Type, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
+use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
+use parquet::file::reader::ChunkReader;
 
 use crate::profile::SeriesId;
 use crate::store::StoreError;
 use crate::store::root::Root;
-use crate::store::schema::column::{PROFILE_TYPE, SERIES};
+use crate::store::schema::column::{PROFILE_TYPE, SERIES, START_LINES};
 use crate::store::schema::{self, Table};
 use crate::store::snapshot::FileEntry;
 
@@ -77,8 +79,7 @@ impl Input {
         let file = root
             .open_file(&entry.path, entry.size)
             .map_err(StoreError::io("open", &path))?;
-        let options = ArrowReaderOptions::new().with_schema(read_schema(table));
-        let metadata = ArrowReaderMetadata::load(&file, options).map_err(|error| failed(error.to_string()))?;
+        let metadata = metadata(&file, table).map_err(|error| failed(error.to_string()))?;
         // Stacks are merged in memory, whatever their order.
         let claimed = order_of(metadata.metadata());
         let sorted = table == Table::Stacks || claimed.as_deref() == Some(order(table));
@@ -221,6 +222,17 @@ pub(crate) fn order_of(metadata: &ParquetMetaData) -> Option<String> {
         order = Some(names);
     }
     order
+}
+
+/// The metadata of a file, to be read with the columns of [`read_schema`]; files of layout 1 lack one.
+fn metadata<T: ChunkReader>(file: &T, table: Table) -> Result<ArrowReaderMetadata, ParquetError> {
+    let found = ArrowReaderMetadata::load(file, ArrowReaderOptions::new())?;
+    let wanted = read_schema(table);
+    let in_file = found.schema();
+    let has = |field: &&FieldRef| field.name() != START_LINES || in_file.field_with_name(START_LINES).is_ok();
+    let fields: Vec<FieldRef> = wanted.fields().iter().filter(has).cloned().collect();
+    let options = ArrowReaderOptions::new().with_schema(Arc::new(Schema::new(fields)));
+    ArrowReaderMetadata::try_new(found.metadata().clone(), options)
 }
 
 /// The table's schema without the partition columns, the profile type as a dictionary.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use arrow::array::{Array, AsArray, BooleanArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
-use hashbrown::HashSet;
+use hashbrown::HashMap;
 
 use crate::profile::{Labels, SeriesId, StackId};
 use crate::store::StoreError;
@@ -19,7 +19,7 @@ use crate::store::head::rows::{self, Shared, StackRows};
 use crate::store::head::{Frame, Frames, TextId, Texts};
 use crate::store::maintenance::input::Input;
 use crate::store::schema::column::{FRAMES, LABELS, SERIES, STACK};
-use crate::store::schema::{self, PARTITION_COLUMNS, Table};
+use crate::store::schema::{self, PARTITION_COLUMNS, StartLines, Table};
 use crate::store::stats::{Bounds, FileStats, extend};
 
 /// Frames of an output batch.
@@ -33,7 +33,8 @@ pub(crate) struct StackSet {
     frames: Frames,
     /// Id of each stack, with its start and end in `paths`.
     stacks: Vec<(StackId, u32, u32)>,
-    known: HashSet<StackId>,
+    /// For each stack its place in `stacks`, and whether first lines of its functions are known.
+    known: HashMap<StackId, (u32, bool)>,
     paths: Vec<u32>,
 }
 
@@ -55,6 +56,7 @@ impl StackSet {
         let lacks = |name: &str| format!("the frames have no column `{name}` of the layout's type");
         let ids = schema::integers(batch, STACK).map_err(|error| error.to_string())?;
         let lists = schema::lists(batch, FRAMES).map_err(|error| error.to_string())?;
+        let start_lines = StartLines::of(batch).map_err(|error| error.to_string())?;
         let frames = lists.values().as_struct_opt().ok_or("the frames are no struct")?;
         let text = |name: &'static str| -> Result<&StringArray, String> {
             let column = frames
@@ -76,11 +78,14 @@ impl StackSet {
             .ok_or_else(|| lacks("inlined"))?;
         let offsets = lists.value_offsets();
         for (row, id) in ids.iter().map(|id| StackId(*id)).enumerate() {
-            if !self.known.insert(id) {
+            let start_lines = start_lines.row(row);
+            let has_start_lines = !start_lines.is_empty();
+            let known = self.known.get(&id).copied();
+            if known.is_some_and(|(_, has_them)| has_them || !has_start_lines) {
                 continue;
             }
             let start = self.paths.len() as u32;
-            for at in offsets[row] as usize..offsets[row + 1] as usize {
+            for (depth, at) in (offsets[row] as usize..offsets[row + 1] as usize).enumerate() {
                 let [function, file, mapping, build_id] = texts.map(|column| self.texts.insert(column.value(at)));
                 self.paths.push(self.frames.insert(Frame {
                     function,
@@ -90,9 +95,18 @@ impl StackSet {
                     build_id,
                     address: address.value(at) as u64,
                     inlined: inlined.value(at),
+                    start_line: start_lines.get(depth).copied().unwrap_or(0),
                 }));
             }
-            self.stacks.push((id, start, self.paths.len() as u32));
+            let stack = (id, start, self.paths.len() as u32);
+            let place = if let Some((place, _)) = known {
+                self.stacks[place as usize] = stack;
+                place
+            } else {
+                self.stacks.push(stack);
+                self.stacks.len() as u32 - 1
+            };
+            self.known.insert(id, (place, has_start_lines));
         }
         Ok(())
     }
@@ -162,6 +176,7 @@ impl StackSet {
                 text(frame.file),
                 frame.line,
                 frame.address,
+                frame.start_line,
                 *index,
             )
         };

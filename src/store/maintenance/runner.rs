@@ -18,6 +18,7 @@ use crate::store::maintenance::worker::{Worker, worse};
 use crate::store::maintenance::{aging, deletion_job};
 use crate::store::metrics::Metrics;
 use crate::store::published::Published;
+use crate::store::repeats::Repeats;
 
 /// Wait after a round that failed.
 const FAILURE_WAIT: Duration = Duration::from_secs(30);
@@ -42,6 +43,7 @@ impl Maintainer {
         requests: Arc<Requests>,
         flushes: Arc<Flushes>,
         lifecycle: Arc<Lifecycle>,
+        repeats: Arc<Repeats>,
     ) -> Result<Self, StoreError> {
         let tables = Exchanger::open(published.clone(), config.checkpoint_interval, config.faults.clone())?;
         Ok(Self {
@@ -52,6 +54,7 @@ impl Maintainer {
                 metrics,
                 published,
                 lifecycle,
+                repeats,
                 tables,
             },
             requests,

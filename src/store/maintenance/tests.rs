@@ -100,7 +100,7 @@ fn rows(snapshot: &Snapshot, table: Table, tenant: &str) -> Vec<RecordBatch> {
         batches.extend(reader.build().unwrap().map(Result::unwrap));
     }
     let filter = ScanFilter {
-        tenant: Some(tenant_id(tenant)),
+        tenants: Some(tenant_id(tenant).into()),
         ..ScanFilter::default()
     };
     for head in &snapshot.heads {
@@ -441,6 +441,36 @@ async fn tables_that_are_too_large_lose_their_oldest_profiles() {
     assert_eq!(report.jobs, 0, "{report:?}");
 }
 
+#[tokio::test]
+async fn names_that_went_for_size_come_again_with_a_late_profile_and_stay_while_memory_needs_them() {
+    let dir = scratch();
+    let mut config = config(dir.path());
+    config.maintenance.compaction = false;
+    config.maintenance.space.whole = Some(1);
+    let store = open(config);
+    let names = Names::new(SHAPE.functions);
+    let push = async |seconds: i64| {
+        let profiles = vec![profile(&names, "shop", 1, seconds)];
+        assert!(store.append(&tenant_id("t"), profiles).await.is_empty());
+    };
+    let stacks = || count(&store.snapshot(), Table::Stacks);
+    for seconds in [0, 3 * 86_400] {
+        push(seconds).await;
+        store.flush().await.unwrap();
+    }
+    store.maintain(Work::Due).await.unwrap();
+    assert_eq!(stacks(), 1, "those of the first day are gone");
+    push(60).await;
+    store.flush().await.unwrap();
+    assert_eq!(stacks(), 2);
+    push(120).await;
+    store.maintain(Work::Due).await.unwrap();
+    assert_eq!((count(&store.snapshot(), Table::Samples), stacks()), (1, 2));
+    store.flush().await.unwrap();
+    store.maintain(Work::Due).await.unwrap();
+    assert_eq!(stacks(), 1);
+}
+
 /// Bytes that the disk of a test has free.
 static FREE: AtomicU64 = AtomicU64::new(0);
 
@@ -536,6 +566,23 @@ async fn a_deletion_takes_what_is_selected_from_files_and_memory_at_once() {
     let store = open(config(dir.path()));
     assert_eq!(contents(&store.snapshot(), "t"), last);
     assert_eq!(deletion::pending(dir.path()).unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn a_deleted_profile_that_is_sent_again_is_stored_again() {
+    let dir = scratch();
+    let store = open(config(dir.path()));
+    let names = Names::new(SHAPE.functions);
+    let push = async || {
+        let profiles = ["shop", "cart"].map(|service| profile(&names, service, 1, 40));
+        assert!(store.append(&tenant_id("t"), profiles.into()).await.is_empty());
+        contents(&store.snapshot(), "t")
+    };
+    let first = push().await;
+    assert_eq!(push().await, first);
+    store.maintain(Work::Delete(deletion("{}"))).await.unwrap();
+    assert!(contents(&store.snapshot(), "t").samples.is_empty());
+    assert_eq!(push().await, first);
 }
 
 #[tokio::test]

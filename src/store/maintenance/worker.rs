@@ -15,6 +15,7 @@ use crate::store::maintenance::report::Report;
 use crate::store::maintenance::rewrite::{self, Environment, Job};
 use crate::store::metrics::{JobLabel, Metrics};
 use crate::store::published::Published;
+use crate::store::repeats::Repeats;
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
 
@@ -28,6 +29,8 @@ pub(super) struct Worker {
     pub(super) metrics: Metrics,
     pub(super) published: Arc<Published>,
     pub(super) lifecycle: Arc<Lifecycle>,
+    /// Forgets what was deleted.
+    pub(super) repeats: Arc<Repeats>,
     pub(super) tables: Exchanger,
 }
 
@@ -54,7 +57,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Takes files out of their tables.
+    /// Takes files out of their tables; rows first, so that names are left to rows that came meanwhile.
     pub(super) fn remove(
         &mut self,
         files: BTreeMap<Table, Vec<FileEntry>>,
@@ -63,6 +66,13 @@ impl Worker {
     ) -> Result<(), StoreError> {
         for (table, removed) in files {
             let start = Instant::now();
+            let removed = match table {
+                Table::Profiles | Table::Samples => removed,
+                Table::Stacks | Table::Series => self.published.unneeded_names(removed),
+            };
+            if removed.is_empty() {
+                continue;
+            }
             let exchange = Exchange {
                 table,
                 removed,

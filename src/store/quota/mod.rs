@@ -1,12 +1,13 @@
-//! What each tenant may still send: bytes by its rate, and series that are not active yet.
+//! Which tenants may send, and what each may still send: bytes by its rate, and series that are not active yet.
 //!
 //! In: a tenant, its limits, and a prepared profile. Out: a rejection that may pass later. Usage is kept only for
 //! tenants that have such a limit, and forgotten when they send nothing for [`IDLE`]; a start begins with none.
 
 mod rate;
 mod series;
+mod tenants;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -17,6 +18,9 @@ use crate::store::ingest::Prepared;
 use crate::store::limits::{Limits, Rejection};
 use crate::store::quota::rate::Rate;
 use crate::store::quota::series::{ActiveSeries, IDLE};
+use crate::store::quota::tenants::Places;
+
+pub use tenants::TenantRules;
 
 /// Number of tenants below which nobody looks for those that are idle.
 const FEW_TENANTS: usize = 1_024;
@@ -24,12 +28,16 @@ const FEW_TENANTS: usize = 1_024;
 /// The usage of all tenants that have a limit on it.
 pub(super) struct Quotas {
     clock: Clock,
+    rules: TenantRules,
+    /// Finds the tenants of which anything is stored.
+    stored: Box<dyn Fn() -> HashSet<TenantId> + Send + Sync>,
     tenants: Mutex<Tenants>,
 }
 
 #[derive(Default)]
 struct Tenants {
     usage: HashMap<TenantId, Usage>,
+    places: Places,
     /// Number of tenants at which the idle ones are removed.
     crowded: usize,
 }
@@ -42,12 +50,31 @@ struct Usage {
 }
 
 impl Quotas {
-    /// Quotas that nobody has used, on the monotonic side of `clock`.
-    pub(super) fn new(clock: Clock) -> Self {
+    /// Quotas that nobody has used, on the monotonic side of `clock`. `stored` finds the tenants of which anything is
+    /// stored.
+    pub(super) fn new(
+        clock: Clock,
+        rules: TenantRules,
+        stored: impl Fn() -> HashSet<TenantId> + Send + Sync + 'static,
+    ) -> Self {
         Self {
             clock,
+            rules,
+            stored: Box::new(stored),
             tenants: Mutex::default(),
         }
+    }
+
+    /// Refuses what comes from a tenant that may not send at all. It is cheap and gives the tenant no place.
+    pub(super) fn check_tenant(&self, tenant: &TenantId) -> Result<(), Rejection> {
+        self.rules.check_list(tenant)?;
+        if self.rules.max == 0 {
+            return Ok(());
+        }
+        let mut tenants = self.tenants.lock();
+        tenants
+            .places
+            .check(tenant, self.rules.max, self.clock.running(), &self.stored)
     }
 
     /// Refuses what comes from a tenant that has used up its rate. It is cheap, and meant for profiles that are not
@@ -68,11 +95,13 @@ impl Quotas {
 
     /// Counts a profile, or refuses it and counts nothing.
     pub(super) fn take(&self, tenant: &TenantId, limits: &Limits, profile: &Prepared) -> Result<(), Rejection> {
-        if limits.ingestion_rate_bytes == 0 && limits.max_active_series == 0 {
+        let max_tenants = self.rules.max;
+        if limits.ingestion_rate_bytes == 0 && limits.max_active_series == 0 && max_tenants == 0 {
             return Ok(());
         }
         let now = self.clock.running();
         let mut tenants = self.tenants.lock();
+        tenants.places.has_room(tenant, max_tenants)?;
         let usage = tenants.of(tenant, limits, now);
         usage.check_rate(limits, now)?;
         if limits.max_active_series > 0 {
@@ -81,6 +110,9 @@ impl Quotas {
             admitted.map_err(|active| too_many_series(active, limits.max_active_series))?;
         }
         usage.rate.take(profile.size as u64);
+        if max_tenants > 0 {
+            tenants.places.take(tenant, now);
+        }
         Ok(())
     }
 }
@@ -126,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_tenant_of_which_nothing_was_taken_is_not_remembered() {
-        let quotas = Quotas::new(Clock::default());
+        let quotas = Quotas::new(Clock::default(), TenantRules::default(), HashSet::new);
         let limits = Limits {
             ingestion_rate_bytes: 1,
             ..Limits::default()

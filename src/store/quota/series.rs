@@ -1,6 +1,6 @@
 //! The series of a tenant that had a profile lately.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use crate::profile::SeriesId;
@@ -27,8 +27,9 @@ impl ActiveSeries {
         limit: usize,
     ) -> Result<(), usize> {
         let has_room = |active: &HashMap<SeriesId, Duration>| {
-            let new = ids.clone().filter(|id| !active.contains_key(id)).count();
-            new == 0 || active.len() + new <= limit
+            // Rules may leave several parts of a profile with one series.
+            let new: HashSet<SeriesId> = ids.clone().filter(|id| !active.contains_key(id)).collect();
+            new.is_empty() || active.len() + new.len() <= limit
         };
         if !has_room(&self.last) {
             self.search(now);
@@ -66,6 +67,8 @@ mod tests {
         assert_eq!(series.admit(ids(3..7), now, 10), Ok(()));
         assert_eq!(series.admit(ids(9..11), now, 10), Err(10));
         assert_eq!(series.admit(ids(10..11), now, 11), Ok(()), "the limit was raised");
+        let twice = ids(11..12).chain(ids(11..12));
+        assert_eq!(series.admit(twice, now, 12), Ok(()), "one series in two parts");
     }
 
     #[test]

@@ -1,0 +1,332 @@
+//! The relabel rules of a tenant: for the labels of its series, and for the sample types of its profiles; and whether
+//! names of labels are sanitised.
+//!
+//! In: rules as they are written, in the limits of a configuration or in a record of the log. Out: compiled rules. The
+//! log has the text with each profile, so that a replay makes the same rows under another configuration. What the rules
+//! do to a profile is in `ingest`.
+
+use std::collections::HashMap;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::profile::relabel::{
+    Action, DEFAULT_REGEX, DEFAULT_REPLACEMENT, DEFAULT_SEPARATOR, Pattern, Rule, RuleSpec, Rules,
+};
+
+/// Largest text of the rules of a tenant in bytes: each record of the log has it.
+const MAX_TEXT_BYTES: usize = 64 << 10;
+/// Texts of rules that a replay keeps compiled.
+const MAX_KNOWN: usize = 64;
+/// Label with a sample type while rules work.
+pub(crate) const TYPE: &str = "__type__";
+/// Label with the unit of a sample type while rules work.
+pub(crate) const UNIT: &str = "__unit__";
+
+/// A relabel rule as it is written, with the names and defaults of Prometheus.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct RuleText {
+    pub(crate) action: String,
+    pub(crate) source_labels: Vec<String>,
+    pub(crate) separator: String,
+    pub(crate) regex: String,
+    pub(crate) modulus: u64,
+    pub(crate) target_label: String,
+    pub(crate) replacement: String,
+}
+
+impl Default for RuleText {
+    fn default() -> Self {
+        Self {
+            action: "replace".to_owned(),
+            source_labels: Vec::new(),
+            separator: DEFAULT_SEPARATOR.to_owned(),
+            regex: DEFAULT_REGEX.to_owned(),
+            modulus: 0,
+            target_label: String::new(),
+            replacement: DEFAULT_REPLACEMENT.to_owned(),
+        }
+    }
+}
+
+/// When Pyroscope's default rules apply, which rename `godeltaprof_` profiles and CPU time of `wall` profiles.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum DefaultRules {
+    /// Before the tenant's rules.
+    #[default]
+    First,
+    /// The default rules run after those of the tenant.
+    Last,
+    Disabled,
+}
+
+impl FromStr for DefaultRules {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "" | "first" => Ok(Self::First),
+            "last" => Ok(Self::Last),
+            "disabled" => Ok(Self::Disabled),
+            other => Err(format!("`{other}` is none of first, last and disabled")),
+        }
+    }
+}
+
+/// The rules of a tenant as they are written.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct RulesText {
+    /// `ingestion_relabeling_default_rules_position`.
+    pub(crate) defaults: DefaultRules,
+    /// `ingestion_relabeling_rules`: for the labels of each series of a profile.
+    pub(crate) series: Vec<RuleText>,
+    /// `sample_type_relabeling_rules`: for each sample type of a profile.
+    pub(crate) sample_types: Vec<RuleText>,
+    /// `disable_label_sanitization: false`: names of labels are brought into the form of Prometheus, or refused.
+    pub(crate) sanitize: bool,
+}
+
+/// Why rules cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum RulesError {
+    /// A rule cannot be used as it stands.
+    #[error("{list}[{index}]{field}: {message}")]
+    Rule {
+        /// The key of the list in a configuration.
+        list: &'static str,
+        /// Place of the rule in the list.
+        index: usize,
+        /// The field that is wrong, after a dot; empty when several do not go together.
+        field: String,
+        message: String,
+    },
+    /// The rules are too long together.
+    #[error("the rules of a tenant have {0} bytes as JSON, at most {MAX_TEXT_BYTES} are allowed")]
+    TooLong(usize),
+    /// A text of the log is not what this program writes.
+    #[error("the rules are not readable: {0}")]
+    Unreadable(String),
+}
+
+/// The compiled rules of a tenant. Two are equal when their texts are.
+#[derive(Debug)]
+pub struct RelabelRules {
+    written: RulesText,
+    /// `written` as JSON, for the log.
+    text: Arc<str>,
+    pub(crate) series: Rules,
+    pub(crate) sample_types: Rules,
+    /// True when what the rules make of a series may depend on the sample type.
+    pub(crate) by_type: bool,
+}
+
+impl PartialEq for RelabelRules {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for RelabelRules {}
+
+impl RelabelRules {
+    /// Compiles rules; `None` when they are the default ones.
+    pub(crate) fn new(written: RulesText) -> Result<Option<Arc<Self>>, RulesError> {
+        let has_rules = written.sanitize || !written.series.is_empty() || !written.sample_types.is_empty();
+        if !has_rules && written.defaults != DefaultRules::Disabled {
+            return Ok(None);
+        }
+        let text = serde_json::to_string(&written).map_err(|error| RulesError::Unreadable(error.to_string()))?;
+        if text.len() > MAX_TEXT_BYTES {
+            return Err(RulesError::TooLong(text.len()));
+        }
+        let series = compile("ingestion_relabeling_rules", &written.series)?;
+        let is_type = |label: &String| label == TYPE || label == UNIT;
+        // The target of some rules is read.
+        let reads_type = |rule: &RuleText| rule.source_labels.iter().any(is_type) || is_type(&rule.target_label);
+        // Such a rule may copy labels of any name.
+        let copies = |rule: &Rule| rule.action() == Action::LabelMap;
+        Ok(Some(Arc::new(Self {
+            by_type: written.series.iter().any(reads_type) || series.iter().any(copies),
+            sample_types: compile("sample_type_relabeling_rules", &written.sample_types)?,
+            series,
+            text: text.into(),
+            written,
+        })))
+    }
+
+    /// The rules as they are written.
+    pub(crate) fn written(&self) -> &RulesText {
+        &self.written
+    }
+
+    /// The text of the rules, as the log keeps it.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn defaults(&self) -> DefaultRules {
+        self.written.defaults
+    }
+
+    /// True when names of labels are brought into the form of Prometheus.
+    pub(crate) fn sanitizes(&self) -> bool {
+        self.written.sanitize
+    }
+
+    /// Compiles a text of the log.
+    fn of_text(text: &str) -> Result<Option<Arc<Self>>, RulesError> {
+        let written = serde_json::from_str(text).map_err(|error| RulesError::Unreadable(error.to_string()))?;
+        Self::new(written)
+    }
+}
+
+fn compile(list: &'static str, rules: &[RuleText]) -> Result<Rules, RulesError> {
+    let compiled = rules.iter().enumerate().map(|(index, rule)| {
+        let wrong = |field: &str, message: String| RulesError::Rule {
+            list,
+            index,
+            field: if field.is_empty() {
+                String::new()
+            } else {
+                format!(".{field}")
+            },
+            message,
+        };
+        let action = Action::of_name(&rule.action)
+            .ok_or_else(|| wrong("action", format!("unrecognized action type \"{}\"", rule.action)))?;
+        let spec = RuleSpec {
+            action,
+            source_labels: rule.source_labels.iter().map(|label| label.as_str().into()).collect(),
+            separator: rule.separator.as_str().into(),
+            pattern: Pattern::new(&rule.regex).map_err(|message| wrong("regex", message))?,
+            modulus: rule.modulus,
+            target_label: rule.target_label.as_str().into(),
+            replacement: rule.replacement.as_str().into(),
+        };
+        spec.check().map_err(|error| wrong(error.field, error.message))?;
+        Ok::<_, RulesError>(Rule::new(spec))
+    });
+    compiled.collect::<Result<Vec<Rule>, _>>().map(Rules::from)
+}
+
+/// Rules of records of the log, each text compiled once.
+#[derive(Debug, Default)]
+pub(crate) struct KnownRules(HashMap<Box<str>, Option<Arc<RelabelRules>>>);
+
+impl KnownRules {
+    /// Reads the rules from their text in the log.
+    pub(crate) fn of(&mut self, text: &str) -> Result<Option<Arc<RelabelRules>>, RulesError> {
+        if let Some(known) = self.0.get(text) {
+            return Ok(known.clone());
+        }
+        let rules = RelabelRules::of_text(text)?;
+        if self.0.len() >= MAX_KNOWN {
+            self.0.clear();
+        }
+        self.0.insert(text.into(), rules.clone());
+        Ok(rules)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drop_of(label: &str, regex: &str) -> RuleText {
+        RuleText {
+            action: "Drop".to_owned(),
+            source_labels: vec![label.to_owned()],
+            regex: regex.to_owned(),
+            ..RuleText::default()
+        }
+    }
+
+    fn of(series: Vec<RuleText>) -> Result<Option<Arc<RelabelRules>>, RulesError> {
+        RelabelRules::new(RulesText {
+            series,
+            ..RulesText::default()
+        })
+    }
+
+    #[test]
+    fn rules_survive_the_log_and_are_compiled_once() {
+        let written = RulesText {
+            defaults: DefaultRules::Last,
+            series: vec![drop_of("secret", ".+")],
+            sample_types: vec![drop_of(TYPE, "alloc_.*")],
+            sanitize: true,
+        };
+        let rules = RelabelRules::new(written.clone()).unwrap().unwrap();
+        let mut known = KnownRules::default();
+        let again = known.of(rules.text()).unwrap().unwrap();
+        assert_eq!((&again, again.written()), (&rules, &written));
+        assert!(Arc::ptr_eq(&again, &known.of(rules.text()).unwrap().unwrap()));
+        assert!(!rules.by_type);
+        assert!(matches!(known.of("{"), Err(RulesError::Unreadable(_))));
+        assert!(matches!(known.of("{\"newer\": 1}"), Err(RulesError::Unreadable(_))));
+    }
+
+    #[test]
+    fn the_default_rules_alone_are_no_rules() {
+        assert_eq!(of(Vec::new()).unwrap(), None);
+        for (defaults, is_set) in [(DefaultRules::Last, false), (DefaultRules::Disabled, true)] {
+            let written = RulesText {
+                defaults,
+                ..RulesText::default()
+            };
+            assert_eq!(RelabelRules::new(written).unwrap().is_some(), is_set, "{defaults:?}");
+        }
+        assert_eq!("".parse(), Ok(DefaultRules::First));
+        assert!("middle".parse::<DefaultRules>().unwrap_err().contains("`middle`"));
+    }
+
+    #[test]
+    fn a_wrong_rule_is_refused_with_its_place() {
+        let good = drop_of("a", "b");
+        let said = |rule: RuleText| of(vec![good.clone(), rule]).unwrap_err().to_string();
+        let wrong = said(drop_of("a", "("));
+        assert!(
+            wrong.starts_with("ingestion_relabeling_rules[1].regex: invalid regular expression:"),
+            "{wrong}"
+        );
+        let action = RuleText {
+            action: "explode".to_owned(),
+            ..RuleText::default()
+        };
+        assert_eq!(
+            said(action),
+            "ingestion_relabeling_rules[1].action: unrecognized action type \"explode\""
+        );
+        assert!(said(RuleText::default()).contains("[1].target_label: relabel configuration for replace action"));
+        let together = RuleText {
+            action: "labeldrop".to_owned(),
+            ..drop_of("a", "b")
+        };
+        assert!(said(together).starts_with("ingestion_relabeling_rules[1]: labeldrop action requires only"));
+        let long = vec![drop_of("a", &"x".repeat(1000)); 70];
+        assert!(matches!(of(long), Err(RulesError::TooLong(_))));
+    }
+
+    #[test]
+    fn rules_that_read_or_copy_types_are_asked_for_each_type() {
+        assert!(of(vec![drop_of(TYPE, "cpu")]).unwrap().unwrap().by_type);
+        let copy = RuleText {
+            action: "labelmap".to_owned(),
+            regex: "__(.+)__".to_owned(),
+            ..RuleText::default()
+        };
+        assert!(of(vec![copy]).unwrap().unwrap().by_type);
+        let equal = RuleText {
+            action: "dropequal".to_owned(),
+            source_labels: vec!["dropped_type".to_owned()],
+            target_label: TYPE.to_owned(),
+            ..RuleText::default()
+        };
+        assert!(of(vec![equal]).unwrap().unwrap().by_type);
+        assert!(!of(vec![drop_of("__name__", "x")]).unwrap().unwrap().by_type);
+    }
+}
