@@ -131,6 +131,11 @@ impl BlockCache {
         self.0.retain(|key| files.contains(&*key.file));
     }
 
+    /// Drops all blocks, to free memory.
+    pub(crate) fn clear(&self) {
+        self.0.clear();
+    }
+
     /// Drops blocks that were not used for some minutes.
     pub(crate) fn forget_unused(&self) {
         self.0.forget_unused();

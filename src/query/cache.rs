@@ -134,6 +134,11 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
         self.state.lock().entries.retain(|key, _| keep(key));
     }
 
+    /// Drops all entries, to free memory.
+    pub(crate) fn clear(&self) {
+        self.state.lock().entries.clear();
+    }
+
     /// Calls `each` with every value.
     pub(crate) fn for_each(&self, mut each: impl FnMut(&V)) {
         self.state

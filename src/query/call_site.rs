@@ -14,7 +14,7 @@ use crate::base::BoxFuture;
 use crate::profile::{SeriesId, StackId, TimeSpan};
 use crate::query::context::Context;
 use crate::query::moments::Moment;
-use crate::query::stacks::StackTable;
+use crate::query::stack_table::StackTable;
 use crate::query::{QueryError, scan, stream, sums};
 use crate::store::schema::column::{SERIES, TIME, VALUE};
 use crate::store::schema::{self, Table};

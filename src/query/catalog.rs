@@ -1,4 +1,4 @@
-//! The tables of a SQL session: the four tables of the store for one tenant, and `flat`.
+//! The tables of a SQL session: the four tables of the store for the tenants of the query, and `flat`.
 //!
 //! In: the context of a query. Out: a catalog for this query only, so that nothing outlives the query and other tenants
 //! cannot be accessed. `stacks` and `series` have one row for each id here, although the store writes them again for
@@ -54,7 +54,7 @@ pub(crate) fn tables(context: &Arc<Context>) -> Vec<(String, Arc<dyn TableProvid
     stored.chain([("flat".to_owned(), flat)]).collect()
 }
 
-/// One of the store's tables, restricted to the tenant.
+/// One of the store's tables, restricted to the tenants of the query.
 struct Stored {
     context: Arc<Context>,
     table: Table,
@@ -93,7 +93,7 @@ fn plan(
 ) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
     let context = &stored.context;
     let mut filter = ScanFilter {
-        tenant: Some(context.tenant.clone()),
+        tenants: Some(context.tenants.clone()),
         ..ScanFilter::default()
     };
     for expr in filters {

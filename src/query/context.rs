@@ -1,4 +1,4 @@
-//! The context of one query: tenant, snapshot, memory, and caches that queries share.
+//! The context of one query: tenants, snapshot, memory, and caches that queries share.
 //!
 //! In: a [`SnapshotSource`] and [`QueryLimits`]. Out: a [`Context`] for each query. Queries are answered elsewhere.
 
@@ -9,21 +9,21 @@ use hashbrown::HashMap;
 use parking_lot::Mutex;
 
 use crate::base::BoxFuture;
-use crate::profile::{Labels, SeriesId, StackId, TenantId, TimeSpan};
+use crate::profile::{Labels, SeriesId, StackId, Tenants, TimeSpan};
 use crate::query::block_cache::BlockCache;
 use crate::query::labels::{self, SeriesCache};
 use crate::query::runtime::Runtime;
-use crate::query::stacks::{self, Loaded, StackCache};
+use crate::query::stacks::{self, Loaded, Missing, StackCache};
 use crate::query::totals::{self, Chosen, TotalsCache};
 use crate::query::{QueryError, QueryLimits};
 use crate::store::snapshot::{FileEntry, ScanFilter, Snapshot, SnapshotSource};
 
-/// The tenant, data, memory and caches of one query.
+/// The tenants, data, memory and caches of one query.
 pub(crate) struct Context {
     /// Has the memory pool of this query.
     pub(crate) runtime: Arc<Runtime>,
     pub(crate) snapshot: Arc<Snapshot>,
-    pub(crate) tenant: TenantId,
+    pub(crate) tenants: Tenants,
     pub(crate) purpose: Purpose,
     caches: Arc<Caches>,
 }
@@ -55,26 +55,44 @@ pub(crate) struct Contexts {
 }
 
 impl Context {
-    /// The labels of all series of the tenant on the days of `time`, by id.
+    /// The labels of all series of the tenants on the days of `time`, by id.
     pub(crate) fn labels(&self, time: TimeSpan) -> BoxFuture<'static, Result<HashMap<SeriesId, Labels>, QueryError>> {
         labels::load(
             self.runtime.clone(),
             self.caches.series.clone(),
             self.snapshot.clone(),
-            self.tenant.clone(),
+            self.tenants.clone(),
             time,
         )
     }
 
     /// A table with the frames of all stacks `ids` that occur on the days of `time`.
     pub(crate) fn frames(&self, time: TimeSpan, ids: Vec<StackId>) -> BoxFuture<'static, Result<Loaded, QueryError>> {
+        self.load(time, ids, Missing::Frames)
+    }
+
+    /// As [`Context::frames`], with the lines at which functions start if the store has them by now.
+    pub(crate) fn frames_with_start_lines(
+        &self,
+        time: TimeSpan,
+        ids: Vec<StackId>,
+    ) -> BoxFuture<'static, Result<Loaded, QueryError>> {
+        self.load(time, ids, Missing::StartLines)
+    }
+
+    fn load(
+        &self,
+        time: TimeSpan,
+        ids: Vec<StackId>,
+        wanted: Missing,
+    ) -> BoxFuture<'static, Result<Loaded, QueryError>> {
         stacks::load(
             self.runtime.clone(),
             self.caches.stacks.clone(),
             self.snapshot.clone(),
-            self.tenant.clone(),
+            self.tenants.clone(),
             time,
-            ids,
+            (ids, wanted),
         )
     }
 
@@ -115,14 +133,14 @@ impl Contexts {
         self.source.snapshot()
     }
 
-    /// The context of a new query of a tenant, over the current data.
-    pub(crate) fn of(&self, tenant: &TenantId, purpose: Purpose) -> Arc<Context> {
+    /// The context of a new query of some tenants, over the current data.
+    pub(crate) fn of(&self, tenants: &Tenants, purpose: Purpose) -> Arc<Context> {
         let snapshot = self.source.snapshot();
         self.forget_gone(&snapshot);
         Arc::new(Context {
             runtime: self.runtime.for_one_query(self.limits.max_query_memory_bytes),
             snapshot,
-            tenant: tenant.clone(),
+            tenants: tenants.clone(),
             purpose,
             caches: self.caches.clone(),
         })
@@ -132,6 +150,15 @@ impl Contexts {
     pub(crate) fn forget_unused(&self) {
         self.caches.blocks.forget_unused();
         self.caches.totals.forget_unused();
+    }
+
+    /// Drops everything that is cached.
+    pub(crate) fn forget_all(&self) {
+        self.caches.stacks.clear();
+        self.caches.series.clear();
+        self.caches.blocks.clear();
+        self.caches.totals.clear();
+        self.runtime.forget_footers();
     }
 
     /// Drops cached data of files that were merged or deleted since the last query. A running query that still uses

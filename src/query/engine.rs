@@ -1,4 +1,4 @@
-//! The query engine: runs each query with a tenant, a time limit and a snapshot.
+//! The query engine: runs each query with its tenants, a time limit and a snapshot.
 //!
 //! In: a [`SnapshotSource`] and [`QueryLimits`]. Out: answers as plain values. Each kind of query is implemented in the
 //! module of its name; SQL is in `sql`. Every future may be dropped at any time, which stops its scans.
@@ -13,7 +13,7 @@ use crate::base::BoxFuture;
 use crate::profile::flamegraph::{CallGraph, DiffGraph, FlameGraph, Tree};
 use crate::profile::pprof::Profile;
 use crate::profile::selector::Matcher;
-use crate::profile::{Labels, ProfileType, ProfileTypeId, TenantId};
+use crate::profile::{Labels, ProfileType, ProfileTypeId, TenantId, Tenants};
 use crate::query::answer::{Deadline, SqlResult};
 use crate::query::cache::LOOK_INTERVAL;
 use crate::query::context::{Context, Contexts, Purpose};
@@ -97,6 +97,11 @@ impl QueryEngine {
         }
     }
 
+    /// Drops everything that is kept between queries. Later queries read it again.
+    pub(crate) fn forget_all(&self) {
+        self.shared.contexts.forget_all();
+    }
+
     /// Counters of scans so far, for metrics.
     pub fn stats(&self) -> ScanStats {
         let runtime = &self.shared.contexts.runtime;
@@ -109,13 +114,13 @@ impl QueryEngine {
     /// The profile types that occur in `range`, or ever, sorted.
     pub async fn profile_types(
         &self,
-        tenant: &TenantId,
+        tenants: &Tenants,
         range: Option<TimeRange>,
     ) -> Result<Vec<ProfileType>, QueryError> {
         if let Some(range) = range {
             range.check(self.limits().max_query_length)?;
         }
-        let context = self.context(tenant);
+        let context = self.context(tenants);
         let time = range.map(TimeRange::micros);
         let active = series::active(context, time);
         let mut ids: Vec<ProfileTypeId> = self
@@ -132,20 +137,20 @@ impl QueryEngine {
     /// Names of the labels of the series that the matchers select, sorted.
     pub async fn label_names(
         &self,
-        tenant: &TenantId,
+        tenants: &Tenants,
         matchers: &[Vec<Matcher>],
         range: TimeRange,
     ) -> Result<Vec<String>, QueryError> {
         let sets = if matchers.iter().all(Vec::is_empty) {
-            // Without matchers the combinations of type and series are not needed: one series for each type has all
-            // names that types add.
-            let (mut own, types) = self.occurring(tenant, range).await?;
-            if let (Some(first), Some(of_type)) = (own.first_mut(), types.first()) {
-                *first = series::Synthetic::of(of_type).with(first);
+            // Without matchers the combinations of type and series are not needed: one series with each type has all
+            // names that types add. A type without a period adds fewer.
+            let (mut own, types) = self.occurring(tenants, range).await?;
+            if let Some(first) = own.first().cloned() {
+                own.extend(types.iter().map(|of_type| series::Synthetic::of(of_type).with(&first)));
             }
             own
         } else {
-            self.label_sets(tenant, matchers, range).await?
+            self.label_sets(tenants, matchers, range).await?
         };
         let names: BTreeSet<&str> = sets
             .iter()
@@ -157,7 +162,7 @@ impl QueryEngine {
     /// Values of one label over the series that the matchers select, sorted.
     pub async fn label_values(
         &self,
-        tenant: &TenantId,
+        tenants: &Tenants,
         name: &str,
         matchers: &[Vec<Matcher>],
         range: TimeRange,
@@ -166,9 +171,9 @@ impl QueryEngine {
             return Err(QueryError::invalid("name is required"));
         }
         let sets = if matchers.iter().all(Vec::is_empty) && !name.starts_with("__") {
-            self.occurring(tenant, range).await?.0
+            self.occurring(tenants, range).await?.0
         } else {
-            self.label_sets(tenant, matchers, range).await?
+            self.label_sets(tenants, matchers, range).await?
         };
         let values: BTreeSet<&str> = sets.iter().filter_map(|labels| labels.get(name)).collect();
         Ok(values.into_iter().map(str::to_owned).collect())
@@ -178,32 +183,32 @@ impl QueryEngine {
     /// sorted.
     pub async fn series(
         &self,
-        tenant: &TenantId,
+        tenants: &Tenants,
         matchers: &[Vec<Matcher>],
         label_names: &[String],
         range: TimeRange,
     ) -> Result<Vec<Labels>, QueryError> {
-        let sets = self.label_sets(tenant, matchers, range).await?;
+        let sets = self.label_sets(tenants, matchers, range).await?;
         let sets = series::narrowed(sets, label_names);
-        series::check_texts(&self.context(tenant).runtime, &sets)?;
+        series::check_texts(&self.context(tenants).runtime, &sets)?;
         Ok(sets)
     }
 
     /// Time lines of the totals of profiles.
-    pub async fn select_series(&self, tenant: &TenantId, query: SeriesQuery) -> Result<Vec<SeriesPoints>, QueryError> {
+    pub async fn select_series(&self, tenants: &Tenants, query: SeriesQuery) -> Result<Vec<SeriesPoints>, QueryError> {
         query.range.check(self.limits().max_query_length)?;
-        self.limited(timeline::select(self.context(tenant), query)).await
+        self.limited(timeline::select(self.context(tenants), query)).await
     }
 
     /// How many profiles or spans have which values, step by step.
-    pub async fn select_heatmap(&self, tenant: &TenantId, query: HeatmapQuery) -> Result<Vec<HeatmapLine>, QueryError> {
+    pub async fn select_heatmap(&self, tenants: &Tenants, query: HeatmapQuery) -> Result<Vec<HeatmapLine>, QueryError> {
         query.range.check(self.limits().max_query_length)?;
-        self.limited(heatmap::select(self.context(tenant), query)).await
+        self.limited(heatmap::select(self.context(tenants), query)).await
     }
 
     /// The tree of all stacks of a query.
-    pub async fn merge_stacktraces(&self, tenant: &TenantId, query: StackQuery) -> Result<Tree, QueryError> {
-        let merged = self.merged(tenant, query)?;
+    pub async fn merge_stacktraces(&self, tenants: &Tenants, query: StackQuery) -> Result<Tree, QueryError> {
+        let merged = self.merged(tenants, query)?;
         let tree = async { Ok(flame::tree(merged.await?).await?.tree) };
         self.limited(tree).await
     }
@@ -211,12 +216,12 @@ impl QueryEngine {
     /// The flame graph of all stacks of a query, with about `max_nodes` nodes (0: all).
     pub async fn flamegraph(
         &self,
-        tenant: &TenantId,
+        tenants: &Tenants,
         query: StackQuery,
         max_nodes: usize,
         detail: Detail,
     ) -> Result<FlameGraph, QueryError> {
-        let merged = self.merged(tenant, query)?;
+        let merged = self.merged(tenants, query)?;
         let graph = async { flame::graph(merged.await?, max_nodes, detail).await };
         self.limited(graph).await
     }
@@ -225,14 +230,14 @@ impl QueryEngine {
     /// nodes (0: all).
     pub async fn diff(
         &self,
-        tenant: &TenantId,
+        tenants: &Tenants,
         left: StackQuery,
         right: StackQuery,
         max_nodes: usize,
     ) -> Result<DiffGraph, QueryError> {
         left.range.check(self.limits().max_query_length)?;
         right.range.check(self.limits().max_query_length)?;
-        let context = self.context(tenant);
+        let context = self.context(tenants);
         let (left, right) = (flame::merge(context.clone(), left), flame::merge(context, right));
         let graph = async { flame::diff(left.await?, right.await?, max_nodes).await };
         self.limited(graph).await
@@ -242,11 +247,11 @@ impl QueryEngine {
     /// name alone.
     pub(crate) async fn call_graph(
         &self,
-        tenant: &TenantId,
+        tenants: &Tenants,
         query: StackQuery,
         max_functions: usize,
     ) -> Result<CallGraph, QueryError> {
-        let merged = self.merged(tenant, query)?;
+        let merged = self.merged(tenants, query)?;
         let graph = async { flame::call_graph(merged.await?, max_functions).await };
         self.limited(graph).await
     }
@@ -254,47 +259,47 @@ impl QueryEngine {
     /// The merged stacks as a pprof profile, converted by `write`.
     pub async fn merge_profile<T: Send + 'static>(
         &self,
-        tenant: &TenantId,
+        tenants: &Tenants,
         query: StackQuery,
         write: fn(&Profile<'_>) -> T,
     ) -> Result<T, QueryError> {
         query.range.check(self.limits().max_query_length)?;
-        self.limited(export::merge_profile(self.context(tenant), query, write))
+        self.limited(export::merge_profile(self.context(tenants), query, write))
             .await
     }
 
     /// The stored profiles of a query that have an id, the oldest first. With ids, the range has no maximum length.
     pub(crate) async fn kept_profiles(
         &self,
-        tenant: &TenantId,
+        tenants: &Tenants,
         query: ProfilesQuery,
     ) -> Result<Vec<KeptProfile>, QueryError> {
         if query.ids.is_empty() {
             query.range.check(self.limits().max_query_length)?;
         }
-        self.limited(kept::find(self.context(tenant), query)).await
+        self.limited(kept::find(self.context(tenants), query)).await
     }
 
-    /// The times of the first and the last profile of the tenant, in microseconds; `None` without profiles.
-    pub(crate) async fn profile_times(&self, tenant: &TenantId) -> Result<Option<Bounds<i64>>, QueryError> {
-        self.limited(impact::profile_times(self.context(tenant))).await
+    /// The times of the first and the last profile of the tenants, in microseconds; `None` without profiles.
+    pub(crate) async fn profile_times(&self, tenants: &Tenants) -> Result<Option<Bounds<i64>>, QueryError> {
+        self.limited(impact::profile_times(self.context(tenants))).await
     }
 
-    /// The files of a tenant by table and by day.
-    pub(crate) fn holdings(&self, tenant: &TenantId) -> Holdings {
-        holdings(&self.shared.contexts.snapshot(), tenant)
+    /// The files of the tenants by table and by day.
+    pub(crate) fn holdings(&self, tenants: &Tenants) -> Holdings {
+        holdings(&self.shared.contexts.snapshot(), tenants)
     }
 
     /// What a query for stacks would read, as far as that is known without reading it.
-    pub(crate) async fn impact(&self, tenant: &TenantId, query: StackQuery) -> Result<Impact, QueryError> {
+    pub(crate) async fn impact(&self, tenants: &Tenants, query: StackQuery) -> Result<Impact, QueryError> {
         query.range.check(self.limits().max_query_length)?;
-        self.limited(impact::impact(self.context(tenant), query)).await
+        self.limited(impact::impact(self.context(tenants), query)).await
     }
 
-    /// Runs one read-only SQL query over the tables of the tenant. The time limit covers the stream of the answer to
+    /// Runs one read-only SQL query over the tables of the tenants. The time limit covers the stream of the answer to
     /// its end.
-    pub async fn sql(&self, tenant: &TenantId, text: &str) -> Result<SqlResult, QueryError> {
-        let context = self.context(tenant);
+    pub async fn sql(&self, tenants: &Tenants, text: &str) -> Result<SqlResult, QueryError> {
+        let context = self.context(tenants);
         sql::run(&self.shared.template, context, self.limits(), text).await
     }
 
@@ -309,38 +314,38 @@ impl QueryEngine {
         SqlSession::new(sessions, tenant)
     }
 
-    fn context(&self, tenant: &TenantId) -> Arc<Context> {
-        self.shared.contexts.of(tenant, Purpose::Answer)
+    fn context(&self, tenants: &Tenants) -> Arc<Context> {
+        self.shared.contexts.of(tenants, Purpose::Answer)
     }
 
     async fn occurring(
         &self,
-        tenant: &TenantId,
+        tenants: &Tenants,
         range: TimeRange,
     ) -> Result<(Vec<Labels>, Vec<ProfileType>), QueryError> {
         range.check(self.limits().max_query_length)?;
-        self.limited(series::occurring(self.context(tenant), range)).await
+        self.limited(series::occurring(self.context(tenants), range)).await
     }
 
     async fn label_sets(
         &self,
-        tenant: &TenantId,
+        tenants: &Tenants,
         matchers: &[Vec<Matcher>],
         range: TimeRange,
     ) -> Result<Vec<Labels>, QueryError> {
         range.check(self.limits().max_query_length)?;
-        let context = self.context(tenant);
+        let context = self.context(tenants);
         let sets = series::label_sets(context, matchers.to_vec(), range);
         self.limited(sets).await
     }
 
     fn merged(
         &self,
-        tenant: &TenantId,
+        tenants: &Tenants,
         query: StackQuery,
     ) -> Result<BoxFuture<'static, Result<Merged, QueryError>>, QueryError> {
         query.range.check(self.limits().max_query_length)?;
-        Ok(flame::merge(self.context(tenant), query))
+        Ok(flame::merge(self.context(tenants), query))
     }
 
     async fn limited<T>(&self, work: impl Future<Output = Result<T, QueryError>>) -> Result<T, QueryError> {

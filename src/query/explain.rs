@@ -108,7 +108,7 @@ fn scanned(context: &Context, physical: &Arc<dyn ExecutionPlan>) -> String {
     found.visit(physical);
     let mut lines = Vec::new();
     for table in Table::ALL {
-        let own = |file: &&crate::store::snapshot::FileEntry| file.table == table && file.tenant == context.tenant;
+        let own = |file: &&crate::store::snapshot::FileEntry| file.table == table && context.tenants.has(&file.tenant);
         let all = context.snapshot.files.iter().filter(own).count();
         let folder = format!("/{}/", table.name());
         let scans: Vec<usize> = found

@@ -14,7 +14,7 @@ use crate::profile::{ProfileType, StackId};
 use crate::query::blocking;
 use crate::query::context::Context;
 use crate::query::flame::{self, Merged};
-use crate::query::stacks::{Frame, StackTable};
+use crate::query::stack_table::{Frame, StackTable};
 use crate::query::{GoPgo, QueryError, StackQuery};
 
 /// Answers a query with the result of `write`.
@@ -91,6 +91,7 @@ pub(crate) fn profile_of<'a>(
             period: about.period,
             time_nanos: about.time_nanos,
             duration_nanos: about.duration_nanos,
+            default_sample_type: &kind.sample_type,
             ..Profile::default()
         }),
         locations: HashMap::new(),
@@ -157,7 +158,7 @@ impl<'a> Export<'a> {
     }
 
     /// The location of frames; `place` tells the address and line of a frame.
-    fn build(&mut self, frames: &'a [u32], place: fn(&Frame) -> (u64, i64)) -> u32 {
+    fn build(&mut self, frames: &'a [u32], place: fn(Frame<'_>) -> (u64, i64)) -> u32 {
         let mut lines = Vec::with_capacity(frames.len());
         let mut address = 0;
         let mut mapping = Location::NO_MAPPING;
@@ -168,10 +169,10 @@ impl<'a> Export<'a> {
             mapping = self.mapping(frame);
             if !frame.function.is_empty() {
                 let function = self.builder.function(Function {
-                    name: &frame.function,
-                    system_name: &frame.function,
-                    file: &frame.file,
-                    start_line: 0,
+                    name: frame.function,
+                    system_name: frame.function,
+                    file: frame.file,
+                    start_line: i64::from(frame.start_line),
                 });
                 lines.push(Line { function, line });
             }
@@ -179,13 +180,13 @@ impl<'a> Export<'a> {
         self.builder.location(mapping, address, &lines)
     }
 
-    fn mapping(&mut self, frame: &'a Frame) -> u32 {
+    fn mapping(&mut self, frame: Frame<'a>) -> u32 {
         if frame.mapping.is_empty() && frame.build_id.is_empty() {
             return Location::NO_MAPPING;
         }
         self.builder.mapping(Mapping {
-            file: &frame.mapping,
-            build_id: &frame.build_id,
+            file: frame.mapping,
+            build_id: frame.build_id,
             has: [
                 !frame.function.is_empty(),
                 !frame.file.is_empty(),

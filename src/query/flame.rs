@@ -64,7 +64,10 @@ pub(crate) fn merge(context: Arc<Context>, query: StackQuery) -> BoxFuture<'stat
         let traces = id_set(&query.trace_ids, 32, "trace")?;
         let mut sums = sum_stacks(&context, &filter, moments, spans, traces).await?;
         let ids = sums.values.iter().map(|(stack, _)| *stack).collect();
-        let stacks = context.frames(time, ids).await?;
+        let stacks = match query.go_pgo {
+            Some(_) => context.frames_with_start_lines(time, ids).await?,
+            None => context.frames(time, ids).await?,
+        };
         if !query.call_site.is_empty() {
             let table = stacks.table.read();
             sums.values
@@ -91,7 +94,7 @@ pub(crate) fn filter(context: &Arc<Context>, query: &StackQuery) -> BoxFuture<'s
             series::select(Arc::new(labels), profile_type.clone(), matchers).await?
         };
         Ok(ScanFilter {
-            tenant: Some(context.tenant.clone()),
+            tenants: Some(context.tenants.clone()),
             time: Some(time),
             profile_type: Some((&profile_type).into()),
             series: chosen,
@@ -198,9 +201,9 @@ fn tree_by(merged: &Merged, detail: Detail, cancellation: &Cancellation) -> Resu
                 Some(id) => *id,
                 None => *slot.insert(tree.intern(FrameRef {
                     function: table.name(*index),
-                    file: &frame.file,
+                    file: frame.file,
                     line: frame.line,
-                    mapping: &frame.mapping,
+                    mapping: frame.mapping,
                 })),
             };
             path.push((id, frame.line));

@@ -18,7 +18,7 @@ use crate::profile::{Labels, ProfileType, SeriesId, StackId, TimeSpan};
 use crate::query::bounds::{self, Absorbed};
 use crate::query::context::Context;
 use crate::query::provider::{Mapped, Relation};
-use crate::query::{QueryError, evaluate, lookup, scan, series, sums};
+use crate::query::{QueryError, evaluate, frame_columns, lookup, scan, series, sums};
 use crate::store::schema::column::{
     FRAMES, LABELS, PROFILE_TYPE, SERIES, SERVICE_NAME, SPAN_ID, STACK, TIME, TRACE_ID, VALUE,
 };
@@ -46,7 +46,7 @@ enum Origin {
 }
 
 impl Flat {
-    /// All samples of the tenant.
+    /// All samples of the tenants.
     pub(crate) fn all(context: Arc<Context>) -> Self {
         Self {
             context,
@@ -73,7 +73,7 @@ impl Flat {
 
     fn filter(&self) -> ScanFilter {
         ScanFilter {
-            tenant: Some(self.context.tenant.clone()),
+            tenants: Some(self.context.tenants.clone()),
             time: self.time,
             profile_type: self.chosen.as_ref().map(|(profile_type, _)| profile_type.into()),
             ..ScanFilter::default()
@@ -304,6 +304,6 @@ pub(crate) fn flat_schema() -> SchemaRef {
         Field::new("mapping", DataType::Utf8View, true),
         own(SPAN_ID),
         own(TRACE_ID),
-        Field::new(FRAMES, schema::frames(), true),
+        Field::new(FRAMES, frame_columns::flat_frames(), true),
     ]))
 }

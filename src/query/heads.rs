@@ -202,7 +202,7 @@ fn one_head(head: &dyn HeadScan, wanted: &Wanted, memory: &MemoryReservation) ->
 fn head_columns(schema: &SchemaRef, filter: &ScanFilter, columns: &[&str]) -> Result<Arc<[usize]>, QueryError> {
     let mut indices = indices_of(schema, columns)?;
     let checked = [
-        (TENANT, filter.tenant.is_some()),
+        (TENANT, filter.tenants.is_some()),
         (DAY, filter.time.is_some()),
         (TIME, filter.time.is_some()),
         (PROFILE_TYPE, filter.profile_type.is_some()),
@@ -234,10 +234,10 @@ fn select(batch: &RecordBatch, filter: &ScanFilter, columns: &[&str]) -> Result<
             });
         }
     };
-    if let (Some(tenant), Some(column)) = (&filter.tenant, batch.column_by_name(TENANT)) {
+    if let (Some(tenants), Some(column)) = (&filter.tenants, batch.column_by_name(TENANT)) {
         let values = column.as_string::<i32>();
         also(BooleanBuffer::collect_bool(rows, |row| {
-            values.value(row) == tenant.as_str()
+            tenants.has_id(values.value(row))
         }));
     }
     if let Some(span) = filter.time {

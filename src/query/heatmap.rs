@@ -52,7 +52,7 @@ pub(crate) fn select(
         let steps = Steps::new(query.range, query.step)?;
         let labels = Arc::new(context.labels(steps.time()).await?);
         let filter = ScanFilter {
-            tenant: Some(context.tenant.clone()),
+            tenants: Some(context.tenants.clone()),
             time: Some(steps.time()),
             profile_type: Some((&query.profile_type).into()),
             series: series::select(labels.clone(), query.profile_type.clone(), query.matchers.clone()).await?,
@@ -181,11 +181,13 @@ impl Counting {
 }
 
 impl Values {
-    /// Hands over each value as what may stand for its cell.
+    /// Hands over each value as what may stand for its cell. A profile in which nothing of the type was counted has
+    /// none.
     fn for_each(&self, take: &mut dyn FnMut(Candidate) -> Result<(), QueryError>) -> Result<(), QueryError> {
         match self {
             Self::Profiles(chosen) => chosen.runs().try_for_each(|run| {
-                run.between(chosen.time()).try_for_each(|(time, value)| {
+                let mut counted = run.between(chosen.time()).filter(|(_, value)| *value != 0);
+                counted.try_for_each(|(time, value)| {
                     take(Candidate {
                         value,
                         time,

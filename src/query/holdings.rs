@@ -1,15 +1,15 @@
-//! What a tenant has in files: by table, and by day. Answered from the table's log, without reading a file.
+//! What tenants have in files: by table, and by day. Answered from the table's log, without reading a file.
 
 use std::collections::BTreeMap;
 
-use crate::profile::TenantId;
+use crate::profile::Tenants;
 use crate::store::schema::Table;
 use crate::store::snapshot::Snapshot;
 
 /// Days that are listed at most, the newest.
 const MAX_DAYS: usize = 62;
 
-/// The live files of a tenant.
+/// The live files of tenants.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Holdings {
     /// Every table, sorted by name.
@@ -34,11 +34,11 @@ impl Holding {
     }
 }
 
-/// Counts the files of a tenant.
-pub(crate) fn holdings(snapshot: &Snapshot, tenant: &TenantId) -> Holdings {
+/// Counts the files of tenants.
+pub(crate) fn holdings(snapshot: &Snapshot, tenants: &Tenants) -> Holdings {
     let mut tables: Vec<(Table, Holding)> = Table::ALL.map(|table| (table, Holding::default())).into();
     let mut days: BTreeMap<i32, Holding> = BTreeMap::new();
-    for file in snapshot.files.iter().filter(|file| file.tenant == *tenant) {
+    for file in snapshot.files.iter().filter(|file| tenants.has(&file.tenant)) {
         if let Some((_, holding)) = tables.iter_mut().find(|(table, _)| *table == file.table) {
             holding.add(file.size, file.rows);
         }

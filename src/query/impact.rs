@@ -1,4 +1,4 @@
-//! Answers from statistics: between which times a tenant has profiles, and what a query would read.
+//! Answers from statistics: between which times tenants have profiles, and what a query would read.
 //!
 //! In: the files of the snapshot with their statistics, and the rows of `profiles` in heads, which are few. Out: bounds
 //! and counts. No file is read but `series`, whose rows are cached, and a `profiles` file whose writer left out its
@@ -53,11 +53,11 @@ impl Reading {
     }
 }
 
-/// The times of the first and the last profile of the tenant in microseconds; `None` without profiles.
+/// The times of the first and the last profile of the tenants in microseconds; `None` without profiles.
 pub(crate) fn profile_times(context: Arc<Context>) -> BoxFuture<'static, Result<Option<Bounds<i64>>, QueryError>> {
     Box::pin(async move {
         let filter = ScanFilter {
-            tenant: Some(context.tenant.clone()),
+            tenants: Some(context.tenants.clone()),
             ..ScanFilter::default()
         };
         let (runtime, snapshot) = (&context.runtime, &context.snapshot);

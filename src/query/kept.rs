@@ -85,7 +85,7 @@ pub(crate) fn find(
             Arc::new(chosen.map(|(id, _)| *id).collect::<HashSet<SeriesId>>())
         });
         let filter = ScanFilter {
-            tenant: Some(context.tenant.clone()),
+            tenants: Some(context.tenants.clone()),
             time: Some(time),
             series,
             ..ScanFilter::default()

@@ -11,7 +11,7 @@ use hashbrown::hash_map::Entry;
 use parking_lot::Mutex;
 
 use crate::base::BoxFuture;
-use crate::profile::{Labels, SeriesId, TenantId, TimeSpan};
+use crate::profile::{Labels, SeriesId, Tenants, TimeSpan};
 use crate::query::cache::{Bytes, Cache};
 use crate::query::runtime::Runtime;
 use crate::query::{QueryError, heads, scan, stream};
@@ -19,12 +19,12 @@ use crate::store::schema::column::{LABELS, SERIES};
 use crate::store::schema::{self, Table};
 use crate::store::snapshot::{FileEntry, ScanFilter, Snapshot};
 
-/// The cached series of all tenants.
-pub(crate) type SeriesCache = Cache<TenantId, Arc<Mutex<TenantSeries>>>;
+/// The cached series, by the set of tenants that is asked for.
+pub(crate) type SeriesCache = Cache<Tenants, Arc<Mutex<KnownSeries>>>;
 
-/// Cached rows of the `series` table for one tenant.
+/// Cached rows of the `series` table.
 #[derive(Default)]
-pub(crate) struct TenantSeries {
+pub(crate) struct KnownSeries {
     labels: HashMap<SeriesId, Labels>,
     /// Ids in a file, by path.
     files: HashMap<String, Arc<[SeriesId]>>,
@@ -36,7 +36,7 @@ pub(crate) struct TenantSeries {
 /// Estimated overhead of a map entry and an allocation in bytes.
 const ENTRY_BYTES: usize = 64;
 
-impl Bytes for Mutex<TenantSeries> {
+impl Bytes for Mutex<KnownSeries> {
     /// 0 while a query fills the value; it is weighed again when that is done.
     fn bytes(&self) -> usize {
         self.try_lock().map_or(0, |series| {
@@ -50,28 +50,28 @@ impl Bytes for Mutex<TenantSeries> {
     }
 }
 
-impl TenantSeries {
+impl KnownSeries {
     /// Drops the ids of all other files.
     pub(crate) fn retain(&mut self, files: &HashSet<&str>) {
         self.files.retain(|path, _| files.contains(path.as_str()));
     }
 }
 
-/// The labels of all series of a tenant on the days of `time`, by id.
+/// The labels of all series of the tenants on the days of `time`, by id.
 pub(crate) fn load(
     runtime: Arc<Runtime>,
     cache: Arc<SeriesCache>,
     snapshot: Arc<Snapshot>,
-    tenant: TenantId,
+    tenants: Tenants,
     time: TimeSpan,
 ) -> BoxFuture<'static, Result<HashMap<SeriesId, Labels>, QueryError>> {
     Box::pin(async move {
         let filter = ScanFilter {
-            tenant: Some(tenant.clone()),
+            tenants: Some(tenants.clone()),
             time: Some(time),
             ..ScanFilter::default()
         };
-        let known = cache.change(&tenant, |series| series.clone());
+        let known = cache.change(&tenants, |series| series.clone());
         let mut missing: Vec<&FileEntry> = Vec::new();
         // Clone the ids now: a query with a newer snapshot may drop them from the cache meanwhile.
         let mut ids: Vec<Arc<[SeriesId]>> = Vec::new();
@@ -122,12 +122,12 @@ pub(crate) fn load(
         }
         drop(series);
         // Weighs the grown value again. Above the limit it is evicted, and the next query starts with an empty one.
-        cache.change(&tenant, |_| ());
+        cache.change(&tenants, |_| ());
         Ok(found)
     })
 }
 
-impl TenantSeries {
+impl KnownSeries {
     /// Adds a batch of the columns `series` and `labels`, and collects its ids.
     fn insert(&mut self, batch: &RecordBatch, ids: &mut Vec<SeriesId>) -> Result<(), QueryError> {
         let column = schema::integers(batch, SERIES)?.iter().map(|id| SeriesId(*id));

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Int64Array, ListArray, MapBuilder, MapFieldNames, StringArray,
+    Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, ListArray, MapBuilder, MapFieldNames, StringArray,
     StringBuilder, StringViewArray, StructArray, UInt32Array,
 };
 use arrow::buffer::OffsetBuffer;
@@ -24,15 +24,14 @@ use crate::profile::{Labels, SeriesId, StackId, TimeSpan};
 use crate::query::context::Context;
 use crate::query::provider::RowMap;
 use crate::query::runtime::Runtime;
-use crate::query::stacks::StackTable;
+use crate::query::stack_table::StackTable;
 use crate::query::stream::BatchStream;
-use crate::query::{QueryError, sums};
-use crate::store::schema;
+use crate::query::{QueryError, frame_columns, sums};
 use crate::store::schema::column::{SERIES, STACK};
 use crate::store::snapshot::ScanFilter;
 
 /// Memory of the numbers and offsets of a frame, as a row.
-const ROW_BYTES: usize = 40;
+const ROW_BYTES: usize = 44;
 /// Maximum size of the frames in one batch in bytes, unless a single row has more.
 const PART_BYTES: usize = 16 << 20;
 /// Number of stacks whose frames are processed together.
@@ -150,8 +149,8 @@ impl StackColumns {
             ))
         };
         let names = texts(|table, index| table.name(index));
-        let files = texts(|table, index| &table.frame(index).file);
-        let mappings = texts(|table, index| &table.frame(index).mapping);
+        let files = texts(|table, index| table.frame(index).file);
+        let mappings = texts(|table, index| table.frame(index).mapping);
         let lines: Int64Array = (0..count).map(|index| Some(table.frame(index).line)).collect();
         let leaves: UInt32Array = ids
             .iter()
@@ -342,7 +341,7 @@ fn rows<T: Id>(batch: &RecordBatch, name: &str, index: Option<&HashMap<T, u32>>)
     Some(ids.iter().map(|id| index.get(&T::from_bits(*id)).copied()).collect())
 }
 
-/// All frames of the stacks as the list column of the `stacks` table.
+/// All frames of the stacks as the list column of `flat`.
 fn frames(table: &StackTable, ids: &[StackId]) -> Result<ArrayRef, QueryError> {
     let stacks: Vec<&[u32]> = ids.iter().map(|id| table.stack(*id).unwrap_or_default()).collect();
     let offsets = OffsetBuffer::<i32>::from_lengths(stacks.iter().map(|frames| frames.len()));
@@ -353,17 +352,18 @@ fn frames(table: &StackTable, ids: &[StackId]) -> Result<ArrayRef, QueryError> {
     };
     let text = |values: Vec<&str>| -> ArrayRef { Arc::new(StringArray::from_iter_values(values)) };
     let columns: Vec<ArrayRef> = vec![
-        text(all().map(|frame| frame.function.as_ref()).collect()),
-        text(all().map(|frame| frame.file.as_ref()).collect()),
+        text(all().map(|frame| frame.function).collect()),
+        text(all().map(|frame| frame.file).collect()),
         Arc::new(Int64Array::from_iter_values(all().map(|frame| frame.line))),
-        text(all().map(|frame| frame.mapping.as_ref()).collect()),
+        text(all().map(|frame| frame.mapping).collect()),
         Arc::new(Int64Array::from_iter_values(all().map(|frame| frame.address))),
-        text(all().map(|frame| frame.build_id.as_ref()).collect()),
+        text(all().map(|frame| frame.build_id).collect()),
         Arc::new(all().map(|frame| Some(frame.inlined)).collect::<BooleanArray>()),
+        Arc::new(Int32Array::from_iter_values(all().map(|frame| frame.start_line))),
     ];
-    let values = StructArray::try_new(schema::frame_fields(), columns, None)?;
+    let values = StructArray::try_new(frame_columns::flat_frame_fields(), columns, None)?;
     Ok(Arc::new(ListArray::try_new(
-        schema::frame(),
+        frame_columns::flat_frame(),
         offsets,
         Arc::new(values),
         None,

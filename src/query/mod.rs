@@ -1,7 +1,7 @@
 //! Queries over the store: Pyroscope's fixed queries and read-only SQL, answered by DataFusion over a snapshot.
 //!
 //! In: a [`SnapshotSource`](crate::store::snapshot::SnapshotSource). Out: label sets, time series, flame graph trees,
-//! pprof bytes and record batches. No other layer runs DataFusion. Every query has a tenant, a time limit and a memory
+//! pprof bytes and record batches. No other layer runs DataFusion. Every query has tenants, a time limit and a memory
 //! limit, and stops when its future is dropped. This layer does not depend on HTTP and writes nothing to disk.
 
 mod answer;
@@ -24,6 +24,7 @@ mod export;
 mod flame;
 mod flat;
 pub mod format;
+mod frame_columns;
 mod functions;
 mod guard;
 mod heads;
@@ -44,6 +45,7 @@ mod series;
 mod session;
 mod spans;
 mod sql;
+mod stack_table;
 mod stacks;
 mod steps;
 mod stream;

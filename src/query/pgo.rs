@@ -1,7 +1,7 @@
 //! Stacks as Go's compiler wants them for profile-guided optimization: only their ends, whatever the line of the leaf.
 
 use crate::query::GoPgo;
-use crate::query::stacks::StackTable;
+use crate::query::stack_table::StackTable;
 
 impl GoPgo {
     /// The frames of the locations that are kept, leaf first.

@@ -121,6 +121,11 @@ impl Runtime {
             .remove(location);
     }
 
+    /// Drops the footers of all files from the cache.
+    pub(crate) fn forget_footers(&self) {
+        self.environment.cache_manager.get_file_metadata_cache().clear();
+    }
+
     /// Counts the files that a scan skipped and those that it reads.
     pub(crate) fn count_files(&self, pruned: usize, read: usize) {
         self.files_pruned.fetch_add(pruned as u64, Ordering::Relaxed);

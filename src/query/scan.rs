@@ -116,7 +116,7 @@ fn parquet_plan(
     Ok(DataSourceExec::from_data_source(config))
 }
 
-/// Files and heads as one plan for SQL. The tenant is filtered exactly, and files and heads are pruned by the rest of
+/// Files and heads as one plan for SQL. The tenants are filtered exactly, and files and heads are pruned by the rest of
 /// the filter. The conditions themselves stay in the filter node above, which the optimiser moves into the Parquet
 /// scan.
 pub(crate) fn union_plan(
@@ -141,13 +141,13 @@ pub(crate) fn union_plan(
             None,
         )?);
     }
-    let tenant_only = ScanFilter {
-        tenant: filter.tenant.clone(),
+    let tenants_only = ScanFilter {
+        tenants: filter.tenants.clone(),
         ..ScanFilter::default()
     };
     let wanted = Arc::new(schema.project(projection)?);
     if !snapshot.heads.is_empty() || inputs.is_empty() {
-        inputs.push(head_plan(runtime, snapshot, table, (filter, &tenant_only), wanted));
+        inputs.push(head_plan(runtime, snapshot, table, (filter, &tenants_only), wanted));
     }
     match inputs.len() {
         1 => Ok(inputs.swap_remove(0)),
@@ -260,7 +260,11 @@ impl Wanted<'_> {
 }
 
 fn may_match(file: &FileEntry, filter: &ScanFilter, wanted: Option<&Wanted<'_>>) -> bool {
-    if filter.tenant.as_ref().is_some_and(|tenant| *tenant != file.tenant) {
+    if filter
+        .tenants
+        .as_ref()
+        .is_some_and(|tenants| !tenants.has(&file.tenant))
+    {
         return false;
     }
     if let Some(span) = filter.time {

@@ -36,7 +36,7 @@ pub(crate) fn active(
 ) -> BoxFuture<'static, Result<Vec<Active>, QueryError>> {
     Box::pin(async move {
         let filter = ScanFilter {
-            tenant: Some(context.tenant.clone()),
+            tenants: Some(context.tenants.clone()),
             time,
             ..ScanFilter::default()
         };

@@ -25,7 +25,7 @@ use datafusion_pg_catalog::pg_catalog::{PgCatalogSchemaProvider, PgCatalogStatic
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
 
 use crate::base::BoxFuture;
-use crate::profile::TenantId;
+use crate::profile::{TenantId, Tenants};
 use crate::query::answer::SqlResult;
 use crate::query::cells::{self, ColumnKind, Kind, Simple};
 use crate::query::context::{Context, Contexts, Purpose};
@@ -66,7 +66,7 @@ impl Sessions {
 /// A session, which runs one statement at a time.
 pub(crate) struct SqlSession {
     shared: Arc<Sessions>,
-    tenant: TenantId,
+    tenants: Tenants,
     state: SessionState,
     public: Arc<MemorySchemaProvider>,
 }
@@ -116,7 +116,7 @@ impl SqlSession {
         state.register_catalog_list(list);
         let session = Self {
             shared,
-            tenant: tenant.clone(),
+            tenants: tenant.clone().into(),
             state,
             public,
         };
@@ -197,7 +197,7 @@ impl SqlSession {
     }
 
     fn context(&self, purpose: Purpose) -> Arc<Context> {
-        self.shared.contexts.of(&self.tenant, purpose)
+        self.shared.contexts.of(&self.tenants, purpose)
     }
 
     /// The state of the session, over the tables of `context`.

@@ -1,4 +1,4 @@
-//! Read-only SQL: one `SELECT` (or `DESCRIBE`, or `EXPLAIN` of them) over the tables of one tenant, with limits on
+//! Read-only SQL: one `SELECT` (or `DESCRIBE`, or `EXPLAIN` of them) over the tables of some tenants, with limits on
 //! size, time, rows and memory.
 //!
 //! In: text. Out: [`SqlResult`]. Statements that are not queries are refused before planning (`guard`). Files,

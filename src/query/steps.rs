@@ -2,13 +2,17 @@
 //!
 //! In: the range, step and labels of a query. Out: the step of a time, and the line of a series. A step does not
 //! contain its left edge but its right one, by which it is named. The first step ends at the start of the range, so
-//! that it includes the profiles of one step before the range, as in Pyroscope.
+//! that it includes the profiles of one step before the range, as in Pyroscope. Times count in whole milliseconds, as
+//! those of ranges do: a profile in the millisecond in which the range starts is in the first step.
 
 use hashbrown::HashMap;
 
 use crate::profile::{Labels, ProfileType, SeriesId, TimeSpan};
 use crate::query::series::Synthetic;
 use crate::query::{QueryError, TimeRange};
+
+/// Microseconds in a millisecond.
+const MILLISECOND_US: i64 = 1000;
 
 /// The steps of a range, all of one length.
 #[derive(Debug, Clone, Copy)]
@@ -28,15 +32,16 @@ impl Steps {
         Ok(Self { range, step_us })
     }
 
-    /// The times of all steps: without the left edge of the first.
+    /// The times of all steps: without the millisecond of the left edge of the first.
     pub(crate) fn time(self) -> TimeSpan {
         let TimeSpan { start, end } = self.range.micros();
-        TimeSpan::new(start.saturating_sub(self.step_us).saturating_add(1), end)
+        TimeSpan::new(start.saturating_sub(self.step_us).saturating_add(MILLISECOND_US), end)
     }
 
     /// The number of the step that contains `time`, in microseconds; the first is 0.
     pub(crate) fn of(self, time: i64) -> i64 {
-        steps_after(self.range.micros().start, time, self.step_us)
+        let whole = time.saturating_sub(time.rem_euclid(MILLISECOND_US));
+        steps_after(self.range.micros().start, whole, self.step_us)
     }
 
     /// Right edge of a step in milliseconds.
@@ -119,6 +124,12 @@ mod tests {
         assert_eq!(
             (steps.of(start - 1), steps.of(end - 1), steps.edge_ms(3)),
             (-1, 3, 4000)
+        );
+        // A time of the sender has more digits than that of the question.
+        let edge = steps.range.micros().start;
+        assert_eq!(
+            [edge - 1, edge, edge + 999, edge + 1000].map(|time| steps.of(time)),
+            [0, 0, 0, 1]
         );
         for wrong in [0.0, 0.0004, -1.0, f64::NAN, f64::INFINITY] {
             assert!(Steps::new(TimeRange::new(0, 1), wrong).is_err(), "{wrong}");

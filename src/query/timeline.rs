@@ -49,7 +49,7 @@ pub(crate) fn select(
         };
         let labels = Arc::new(labels);
         let filter = ScanFilter {
-            tenant: Some(context.tenant.clone()),
+            tenants: Some(context.tenants.clone()),
             time: Some(steps.time()),
             profile_type: Some((&query.profile_type).into()),
             series: series::select(labels.clone(), query.profile_type.clone(), query.matchers.clone()).await?,
@@ -69,8 +69,9 @@ pub(crate) fn select(
         let mut points = 0;
         for run in chosen.runs() {
             let group = groups.of(run.series);
-            let mut profiles = run.between(chosen.time()).peekable();
-            // Lines without points are omitted.
+            // A profile in which nothing of the type was counted is no point, and lines without points are omitted.
+            let counted = run.between(chosen.time()).filter(|(_, total)| *total != 0);
+            let mut profiles = counted.peekable();
             if profiles.peek().is_none() {
                 continue;
             }

@@ -237,7 +237,11 @@ impl Growth {
                 }
             }
             Growth::Copies | Growth::Resize => {
-                let most = numbers(args, 1)?.into_iter().max().unwrap_or(0).max(0);
+                let counts = numbers(args, 1)?;
+                if self == Growth::Resize && counts.iter().any(|count| *count < 0) {
+                    return Err(QueryError::invalid("a list has no negative length (array_resize)").into());
+                }
+                let most = counts.into_iter().max().unwrap_or(0).max(0);
                 let source = if self == Growth::Copies { 0 } else { 2 };
                 let each = args.get(source).map_or(16, |arg| match arg {
                     ColumnarValue::Array(array) => array.get_array_memory_size(),

@@ -18,9 +18,9 @@ use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Signature, Volatil
 
 use crate::profile::pprof::encode;
 use crate::profile::{ProfileType, StackId};
-use crate::query::QueryError;
 use crate::query::export::{About, profile_of};
-use crate::query::stacks::StackTable;
+use crate::query::stack_table::StackTable;
+use crate::query::{QueryError, frame_columns};
 use crate::store::schema;
 use crate::store::schema::column::{FRAMES, STACK, VALUE};
 
@@ -46,8 +46,14 @@ impl AggregateUDFImpl for PprofSum {
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         match types {
-            [_, DataType::Int64, DataType::List(_), value] if value.is_integer() => {
-                Ok(vec![DataType::Utf8, DataType::Int64, schema::frames(), DataType::Int64])
+            [_, DataType::Int64, frames @ DataType::List(_), value] if value.is_integer() => {
+                // Those of `flat` have a field more than those of `stacks`.
+                let frames = if *frames == frame_columns::flat_frames() {
+                    frames.clone()
+                } else {
+                    schema::frames()
+                };
+                Ok(vec![DataType::Utf8, DataType::Int64, frames, DataType::Int64])
             }
             _ => plan_err!("call it as {USAGE}, with the columns of flat"),
         }
