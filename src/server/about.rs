@@ -1,9 +1,16 @@
-//! `version.v1` and `capabilities.v1`: what clients ask before they choose how to ask for the rest.
+//! `version.v1`, `capabilities.v1` and `status.v1`: what clients ask before they choose how to ask for the rest, and
+//! how the server is set up.
 //!
 //! In: empty messages. Out: what the program and its configuration have. The data of the tenant is not looked at.
 
+use std::sync::Arc;
+
+use crate::server::settings::Settings;
 use crate::wire::proto::capabilities::{
     FeatureFlag, FeatureFlagsService, GetFeatureFlagsRequest, GetFeatureFlagsResponse,
+};
+use crate::wire::proto::status::{
+    GetBuildInfoData, GetBuildInfoRequest, GetBuildInfoResponse, GetConfigRequest, HttpBody, StatusService,
 };
 use crate::wire::proto::version::{Version, VersionRequest, VersionResponse};
 use crate::wire::service::{Call, CallResult};
@@ -22,11 +29,24 @@ const FLAGS: [(&str, bool, &str); 4] = [
     ("v2StorageLayer", true, "exemplars and heatmaps"),
 ];
 
+/// Type of a configuration as text: the one that browsers show.
+const YAML: &str = "text/plain; charset=utf-8";
+
+/// Version of the program.
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The revision that the program was built from, if the build said it.
+pub(super) fn revision() -> &'static str {
+    option_env!("ALLUVIUM_REVISION").unwrap_or("")
+}
+
 /// Answers from constants and the configuration.
 #[derive(Clone)]
 pub(super) struct About {
     /// There is a server of metrics.
     pub(super) has_prometheus: bool,
+    /// What the calls about the configuration show.
+    pub(super) settings: Arc<Settings>,
 }
 
 impl Version for About {
@@ -49,5 +69,39 @@ impl FeatureFlagsService for About {
         let own = flag((PROMETHEUS, self.has_prometheus, "metrics beside profiles"));
         let feature_flags = FLAGS.into_iter().map(flag).chain([own]).collect();
         Ok(GetFeatureFlagsResponse { feature_flags }.into())
+    }
+}
+
+impl StatusService for About {
+    async fn get_build_info(&self, _call: Call<GetBuildInfoRequest>) -> CallResult<GetBuildInfoResponse> {
+        let data = GetBuildInfoData {
+            version: VERSION.to_owned(),
+            revision: revision().to_owned(),
+            ..GetBuildInfoData::default()
+        };
+        Ok(GetBuildInfoResponse {
+            status: "success".to_owned(),
+            data: Some(data),
+        }
+        .into())
+    }
+
+    async fn get_config(&self, _call: Call<GetConfigRequest>) -> CallResult<HttpBody> {
+        Ok(yaml(self.settings.in_force()).into())
+    }
+
+    async fn get_diff_config(&self, _call: Call<GetConfigRequest>) -> CallResult<HttpBody> {
+        Ok(yaml(self.settings.difference()).into())
+    }
+
+    async fn get_default_config(&self, _call: Call<GetConfigRequest>) -> CallResult<HttpBody> {
+        Ok(yaml(self.settings.default()).into())
+    }
+}
+
+fn yaml(text: String) -> HttpBody {
+    HttpBody {
+        content_type: YAML.to_owned(),
+        data: text.into(),
     }
 }

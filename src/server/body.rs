@@ -4,6 +4,8 @@
 //! until it is dropped; or 408, 413, 503. The shares of the memory are in `budget`, the threads for the work in
 //! `workers`.
 
+use std::error::Error;
+use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -14,6 +16,7 @@ use http::header::CONTENT_LENGTH;
 
 use crate::admin::drain::drain;
 use crate::base::bytes::HeldBytes;
+use crate::base::pressure::MemoryPressure;
 use crate::server::budget::Budget;
 use crate::server::limits::{BodyLimit, ServerLimits};
 use crate::server::workers::{AT_ONCE_BYTES, Workers};
@@ -25,6 +28,8 @@ use crate::wire::service::Charged;
 #[derive(Debug)]
 pub(crate) struct Intake {
     budget: Budget,
+    /// While memory is short nothing is begun.
+    pressure: MemoryPressure,
     workers: Workers,
     body_timeout: Duration,
 }
@@ -43,9 +48,10 @@ pub(crate) struct TakenBody {
 
 impl Intake {
     /// An intake with these limits that works on `workers`.
-    pub(crate) fn new(limits: &ServerLimits, workers: Workers) -> Self {
+    pub(crate) fn new(limits: &ServerLimits, pressure: MemoryPressure, workers: Workers) -> Self {
         Self {
             budget: Budget::new(limits),
+            pressure,
             workers,
             body_timeout: limits.body_timeout,
         }
@@ -109,6 +115,7 @@ impl Intake {
             drain(&mut stream).await;
             return Err(too_large(max_bytes));
         }
+        self.may_begin()?;
         let expected = announced.unwrap_or_else(|| self.budget.arriving.small_bytes().min(max_bytes));
         let held = self.budget.arriving.take(expected).await?;
         self.in_time(self.collect(stream, held, expected, max_bytes)).await
@@ -130,6 +137,7 @@ impl Intake {
             drain(&mut stream).await;
             return Err(too_large(max_bytes));
         }
+        self.may_begin()?;
         let held = self.budget.arriving.take(length).await?;
         let stream = stream::iter([Ok(start.freeze())]).chain(stream);
         let body = self.collect(stream, held, length, length).await;
@@ -141,6 +149,15 @@ impl Intake {
             return Err(ended_early(body.bytes.len(), length));
         }
         Ok((body, prefix.is_compressed))
+    }
+
+    /// Refuses a body while the process holds more memory than it may.
+    fn may_begin(&self) -> Result<(), ConnectError> {
+        if !self.pressure.is_short() {
+            return Ok(());
+        }
+        let message = "the server holds nearly as much memory as it may (--memory-limit), try again";
+        Err(ConnectError::new(Code::Unavailable, message))
     }
 
     /// Reads a body within the time limit for bodies.
@@ -256,8 +273,18 @@ fn too_large(max_bytes: usize) -> ConnectError {
     ConnectError::too_large(format!("request body too large: the limit is {max_bytes} bytes"))
 }
 
+/// What is answered when a body cannot be read: chunks of a wrong form are invalid, else the client has gone.
 fn broken(error: axum::Error) -> ConnectError {
+    if is_malformed(&error) {
+        return ConnectError::invalid(format!("cannot read the body: {error}"));
+    }
     ConnectError::new(Code::Canceled, format!("cannot read the body: {error}")).with_status(408)
+}
+
+fn is_malformed(error: &(dyn Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |&error| error.source())
+        .filter_map(|error| error.downcast_ref::<io::Error>())
+        .any(|error| matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::InvalidData))
 }
 
 fn ended_early(length: usize, expected: usize) -> ConnectError {

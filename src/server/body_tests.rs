@@ -20,7 +20,7 @@ fn limits() -> ServerLimits {
 }
 
 fn intake() -> Intake {
-    Intake::new(&limits(), Workers::new())
+    Intake::new(&limits(), MemoryPressure::default(), Workers::new())
 }
 
 fn limit(bytes: usize) -> BodyLimit {
@@ -136,9 +136,37 @@ async fn a_body_that_does_not_come_is_given_up() {
         body_timeout: Duration::from_millis(10),
         ..limits()
     };
-    let intake = Intake::new(&limits, Workers::new());
+    let intake = Intake::new(&limits, MemoryPressure::default(), Workers::new());
     let body = Body::from_stream(futures::stream::pending::<Result<Bytes, std::io::Error>>());
     let error = intake.read(&HeaderMap::new(), body, limit(10)).await.unwrap_err();
     assert_eq!(error.status, 408);
     assert_eq!(intake.free_bytes(), 16 * MIB);
+}
+
+#[tokio::test]
+async fn while_memory_is_short_no_body_is_begun() {
+    let pressure = MemoryPressure::default();
+    let intake = Intake::new(&limits(), pressure.clone(), Workers::new());
+    assert!(pressure.set(true) && !pressure.set(true));
+    let error = read(&intake, vec![vec![1; 10]], KIB).await.unwrap_err();
+    assert_eq!((error.status, error.code), (503, Code::Unavailable));
+    assert!(error.message.contains("--memory-limit"), "{error}");
+    pressure.set(false);
+    assert!(read(&intake, vec![vec![1; 10]], KIB).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_body_of_a_wrong_form_is_invalid_and_one_that_breaks_off_has_not_come_in_time() {
+    let intake = intake();
+    for (kind, status) in [
+        (ErrorKind::InvalidInput, 400),
+        (ErrorKind::InvalidData, 400),
+        (ErrorKind::UnexpectedEof, 408),
+        (ErrorKind::ConnectionReset, 408),
+    ] {
+        let stream = futures::stream::iter([Err::<Bytes, _>(io::Error::from(kind))]);
+        let headers = HeaderMap::new();
+        let read = intake.read(&headers, Body::from_stream(stream), limit(10));
+        assert_eq!(read.await.unwrap_err().status, status, "{kind:?}");
+    }
 }

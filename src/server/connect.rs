@@ -7,7 +7,6 @@ use http::Request;
 use crate::server::perform::{Bounds, perform};
 use crate::server::sending::respond;
 use crate::server::state::ServerState;
-use crate::server::tenant::tenant;
 use crate::wire::connect::{CallHeaders, ConnectError};
 use crate::wire::service::{Call, CallResult, ReplyMessage, RequestMessage};
 
@@ -41,9 +40,9 @@ where
 {
     let (parts, body) = request.into_parts();
     let call = CallHeaders::read(&parts.headers)?;
-    let tenant = tenant(&parts.headers, &state.options)?;
+    let tenants = (bounds.tenants)(&parts.headers, &state.options)?;
     let body = state.intake.read(&parts.headers, body, bounds.limit).await?;
-    let written = perform(state, bounds, call, tenant, body, work).await?;
+    let written = perform(state, bounds, call, tenants, body, work).await?;
     let time = state.engine.limits().timeout;
     respond(&state.answers, time, call.codec.content_type(), written)
 }

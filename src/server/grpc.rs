@@ -1,18 +1,13 @@
-//! gRPC framing, and gRPC-Web with `tonic-web`.
+//! gRPC and gRPC-Web framing: reads a call from a request, writes its answer.
 //!
 //! In: a request. Out: an answer with its status in the trailers, or in the headers when there is no message
 //! (`admin::grpc`). Messages are read and written here instead of by tonic's codec, which buffers a message before its
 //! memory can be charged and decompresses on the thread that serves connections (docs/adr/0007-grpc.md).
 
-use std::convert::Infallible;
-
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
 use http::{Request, Version};
-use http_body_util::BodyExt as _;
-use tonic_web::GrpcWebLayer;
-use tower::{Layer as _, ServiceExt as _, service_fn};
 
 use crate::admin;
 use crate::admin::grpc::MESSAGE_BYTES;
@@ -21,13 +16,12 @@ use crate::server::observe::CallStatus;
 use crate::server::perform::{Bounds, perform};
 use crate::server::sending::sending;
 use crate::server::state::ServerState;
-use crate::server::tenant::tenant;
 use crate::wire::connect::{Code, ConnectError};
 use crate::wire::grpc::{Prefix, call_headers};
 use crate::wire::grpc_status;
 use crate::wire::service::{Call, CallResult, ReplyMessage, RequestMessage};
 
-/// Answers a call over HTTP/2.
+/// Answers a call over HTTP/2, or over HTTP/1.1 if the client reads trailers, as connect's for Go does.
 pub(super) async fn answer<Message, Reply, Work>(
     state: &ServerState,
     bounds: Bounds,
@@ -39,13 +33,16 @@ where
     Reply: ReplyMessage,
     Work: Future<Output = CallResult<Reply>>,
 {
-    if request.version() != Version::HTTP_2 {
-        let message = "gRPC needs HTTP/2; over HTTP/1.1 use gRPC-Web or Connect";
+    if !admin::grpc::takes_trailers(&request) {
+        let message = "gRPC needs HTTP/2, or `TE: trailers`; otherwise use gRPC-Web or Connect";
         return refusal(&ConnectError::new(Code::Unimplemented, message));
     }
-    run(state, bounds, work, request)
-        .await
-        .unwrap_or_else(|error| refusal(&error))
+    let version = request.version();
+    match run(state, bounds, work, request).await {
+        Ok(response) if version == Version::HTTP_2 => response,
+        Ok(response) => admin::grpc::announced(response),
+        Err(error) => refusal(&error),
+    }
 }
 
 /// Answers a gRPC-Web call: as for gRPC, with the trailers in the body, and the whole body in base64 if requested.
@@ -60,14 +57,11 @@ where
     Reply: ReplyMessage,
     Work: Future<Output = CallResult<Reply>>,
 {
-    let service = service_fn(|request: Request<tonic::body::Body>| async {
-        let answered = run(state, bounds, &work, request.map(Body::new)).await;
-        Ok::<_, Infallible>(answered.unwrap_or_else(|error| refusal(&error)))
-    });
-    let Ok(response) = GrpcWebLayer::new().layer(service).oneshot(request).await;
-    // The trailers are now part of the body, but the length that tonic-web reports does not include them, and hyper
-    // would cut them off. A stream has no such length.
-    response.map(|body| Body::from_stream(body.into_data_stream()))
+    let answer = |request| async {
+        let answered = run(state, bounds, &work, request).await;
+        answered.unwrap_or_else(|error| refusal(&error))
+    };
+    admin::grpc::web(request, answer).await
 }
 
 async fn run<Message, Reply, Work>(
@@ -83,9 +77,9 @@ where
 {
     let (parts, body) = request.into_parts();
     let call = call_headers(&parts.headers)?;
-    let tenant = tenant(&parts.headers, &state.options)?;
+    let tenants = (bounds.tenants)(&parts.headers, &state.options)?;
     let body = state.intake.read_message(call.compression, body, bounds.limit).await?;
-    let written = perform(state, bounds, call, tenant, body, work).await?;
+    let written = perform(state, bounds, call, tenants, body, work).await?;
     let prefix = Prefix {
         is_compressed: written.is_compressed,
         length: u32::try_from(written.bytes.len())

@@ -44,6 +44,9 @@ impl Default for ServerLimits {
     }
 }
 
+/// Maximum size of a question about the server itself, in bytes: it names a service at most.
+const ABOUT_SERVER_BYTES: usize = 4 << 10;
+
 impl ServerLimits {
     /// Limit of a body with profiles.
     pub(crate) fn push(&self) -> BodyLimit {
@@ -58,6 +61,15 @@ impl ServerLimits {
         BodyLimit {
             bytes: self.question_bytes,
             unpacked_bytes: self.question_bytes,
+        }
+    }
+
+    /// Limit of a body with a question about the server itself. Some of these need no credential.
+    pub(crate) fn about_server(&self) -> BodyLimit {
+        let bytes = self.question_bytes.min(ABOUT_SERVER_BYTES);
+        BodyLimit {
+            bytes,
+            unpacked_bytes: bytes,
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::server::ingest::now_nanos;
 use crate::server::perform::{Bounds, perform};
 use crate::server::sending::respond;
 use crate::server::state::ServerState;
-use crate::server::tenant::tenant;
+use crate::server::tenant::{one_tenant, tenant, tenants};
 use crate::wire::connect::{CallHeaders, Codec, ConnectError};
 use crate::wire::grpc_status;
 use crate::wire::otlp::{self, ExportBatch};
@@ -35,16 +35,15 @@ pub(super) fn bounds(state: &ServerState) -> Bounds {
     Bounds {
         limit: state.options.limits.push(),
         weigh: otlp::weight,
+        tenants,
     }
 }
 
 impl ProfilesService for Exporter {
     async fn export(&self, call: Call<ExportProfilesServiceRequest>) -> CallResult<ExportProfilesServiceResponse> {
+        let tenant = one_tenant(&call.tenants)?;
         let Call {
-            tenant,
-            request,
-            mut memory,
-            ..
+            request, mut memory, ..
         } = call;
         let now_nanos = now_nanos();
         let work_bytes = request.encoded_len().saturating_mul(EXPANSION);
@@ -88,7 +87,7 @@ async fn take(state: &ServerState, request: Request<Body>) -> Result<Response, C
         let exporter = exporter.clone();
         async move { exporter.export(call).await }
     };
-    let written = perform(state, bounds, call, tenant, body, work).await?;
+    let written = perform(state, bounds, call, tenant.into(), body, work).await?;
     let time = state.engine.limits().timeout;
     respond(&state.answers, time, otlp::content_type(call.codec), written)
 }

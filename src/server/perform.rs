@@ -6,22 +6,25 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::HeaderMap;
 
-use crate::profile::TenantId;
+use crate::profile::Tenants;
 use crate::server::body::TakenBody;
 use crate::server::limits::BodyLimit;
 use crate::server::sending::Written;
-use crate::server::state::ServerState;
+use crate::server::state::{ServerOptions, ServerState};
 use crate::wire::connect::{CallHeaders, Code, Codec, ConnectError, decode, encode};
 use crate::wire::service::{Answer, Call, CallResult, ReplyMessage, RequestMessage};
 
-/// Limits of the calls of a service.
+/// Limits of the calls of a service, and whom they are about.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {
     /// Maximum size of a message, on the wire and after decompression.
     pub(super) limit: BodyLimit,
     /// Computes the memory that a message will take when it is decoded.
     pub(super) weigh: fn(Codec, &[u8]) -> Result<usize, ConnectError>,
+    /// Reads the tenants from the headers.
+    pub(super) tenants: fn(&HeaderMap, &ServerOptions) -> Result<Tenants, ConnectError>,
 }
 
 /// Decodes the message, runs the method, and encodes the answer.
@@ -29,7 +32,7 @@ pub(super) async fn perform<Message, Reply, Work>(
     state: &ServerState,
     bounds: Bounds,
     headers: CallHeaders,
-    tenant: TenantId,
+    tenants: Tenants,
     body: TakenBody,
     work: impl Fn(Call<Message>) -> Work,
 ) -> Result<Written, ConnectError>
@@ -50,7 +53,7 @@ where
         });
     let (request, charge) = decoded.await?;
     let call = Call {
-        tenant,
+        tenants,
         request,
         codec,
         memory: Box::new(charge),

@@ -4,6 +4,7 @@
 //! stay stored when others are refused.
 
 use crate::server::state::ServerState;
+use crate::server::tenant::one_tenant;
 use crate::wire::proto::push::{PushRequest, PushResponse, PusherService};
 use crate::wire::push::PushBatch;
 use crate::wire::service::{Call, CallResult};
@@ -14,12 +15,8 @@ pub(super) struct Pusher(pub(super) ServerState);
 
 impl PusherService for Pusher {
     async fn push(&self, call: Call<PushRequest>) -> CallResult<PushResponse> {
-        let Call {
-            tenant,
-            request,
-            memory,
-            ..
-        } = call;
+        let tenant = one_tenant(&call.tenants)?;
+        let Call { request, memory, .. } = call;
         let bytes = prost::Message::encoded_len(&request);
         let split = move || Ok((PushBatch::from_request(request)?.split(), memory));
         let ((profiles, outcome), memory) = self.0.workers.run(bytes, split).await?;

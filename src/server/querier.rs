@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::profile::flamegraph::dot;
 use crate::profile::pprof::encode;
-use crate::profile::{Labels, TenantId};
+use crate::profile::{Labels, Tenants};
 use crate::query::{Aggregation, Detail, HeatmapQuery, Impact, Reading, SeriesQuery, StackQuery, TimeRange};
 use crate::server::ServerState;
 use crate::server::questions::{
@@ -40,40 +40,40 @@ impl QuerierService for Querier {
     ) -> CallResult<querier::ProfileTypesResponse> {
         let request = &call.request;
         let range = (request.start != 0 || request.end != 0).then(|| TimeRange::new(request.start, request.end));
-        let found = self.0.engine.profile_types(&call.tenant, range).await?;
+        let found = self.0.engine.profile_types(&call.tenants, range).await?;
         let profile_types = found.iter().map(type_message).collect();
         Ok(querier::ProfileTypesResponse { profile_types }.into())
     }
 
     async fn label_values(&self, call: Call<types::LabelValuesRequest>) -> CallResult<types::LabelValuesResponse> {
-        let (tenant, request) = (&call.tenant, call.request);
+        let (tenants, request) = (&call.tenants, call.request);
         let matchers = all_matchers(&self.0, request.matchers).await?;
         let range = TimeRange::new(request.start, request.end);
         let names = self
             .0
             .engine
-            .label_values(tenant, &request.name, &matchers, range)
+            .label_values(tenants, &request.name, &matchers, range)
             .await?;
         Ok(types::LabelValuesResponse { names }.into())
     }
 
     async fn label_names(&self, call: Call<types::LabelNamesRequest>) -> CallResult<types::LabelNamesResponse> {
-        let (tenant, request) = (&call.tenant, call.request);
+        let (tenants, request) = (&call.tenants, call.request);
         let matchers = all_matchers(&self.0, request.matchers).await?;
         let range = TimeRange::new(request.start, request.end);
-        let names = self.0.engine.label_names(tenant, &matchers, range).await?;
+        let names = self.0.engine.label_names(tenants, &matchers, range).await?;
         Ok(types::LabelNamesResponse { names }.into())
     }
 
     async fn series(&self, call: Call<querier::SeriesRequest>) -> CallResult<querier::SeriesResponse> {
-        let (tenant, request) = (&call.tenant, call.request);
+        let (tenants, request) = (&call.tenants, call.request);
         let matchers = all_matchers(&self.0, request.matchers).await?;
         let range = TimeRange::new(request.start, request.end);
         at_most("label names", request.label_names.len())?;
         let sets = self
             .0
             .engine
-            .series(tenant, &matchers, &request.label_names, range)
+            .series(tenants, &matchers, &request.label_names, range)
             .await?;
         let set = |labels: &Labels| types::Labels { labels: pairs(labels) };
         let labels_set = sets.iter().map(set).collect();
@@ -85,7 +85,7 @@ impl QuerierService for Querier {
         &self,
         call: Call<querier::SelectMergeStacktracesRequest>,
     ) -> CallResult<querier::SelectMergeStacktracesResponse> {
-        let (tenant, request) = (&call.tenant, call.request);
+        let (tenants, request) = (&call.tenants, call.request);
         let format = request.format();
         let asked = request.max_nodes;
         let max_nodes = max_nodes(asked, &self.0.options.limits)?;
@@ -97,7 +97,7 @@ impl QuerierService for Querier {
         let query = stacktraces_query(&self.0, request).await?;
         match format {
             ProfileFormat::Unspecified | ProfileFormat::Flamegraph => {
-                let flamegraph = Some(graph(&self.0, tenant, query, max_nodes, detail).await?);
+                let flamegraph = Some(graph(&self.0, tenants, query, max_nodes, detail).await?);
                 Ok(querier::SelectMergeStacktracesResponse {
                     flamegraph,
                     ..Default::default()
@@ -105,7 +105,7 @@ impl QuerierService for Querier {
                 .into())
             }
             ProfileFormat::Pprof => {
-                let profile = self.0.engine.merge_profile(tenant, query, message).await?;
+                let profile = self.0.engine.merge_profile(tenants, query, message).await?;
                 let pprof = Some(querier::PprofProfile { profile: Some(profile) });
                 Ok(querier::SelectMergeStacktracesResponse {
                     pprof,
@@ -114,7 +114,7 @@ impl QuerierService for Querier {
                 .into())
             }
             ProfileFormat::Tree => {
-                let tree = tree(&self.0, tenant, query, max_nodes).await?;
+                let tree = tree(&self.0, tenants, query, max_nodes).await?;
                 Ok(querier::SelectMergeStacktracesResponse {
                     tree,
                     ..Default::default()
@@ -124,7 +124,7 @@ impl QuerierService for Querier {
             ProfileFormat::Dot => {
                 let (title, unit) = (query.profile_type.to_string(), query.profile_type.sample_unit.clone());
                 let functions = max_functions(asked, &self.0.options.limits)?;
-                let graph = self.0.engine.call_graph(tenant, query, functions).await?;
+                let graph = self.0.engine.call_graph(tenants, query, functions).await?;
                 let write = move || Ok(dot(&graph, &title, &unit));
                 let dot = self.0.workers.run(LARGE_WORK, write).await?;
                 Ok(querier::SelectMergeStacktracesResponse {
@@ -141,7 +141,7 @@ impl QuerierService for Querier {
         &self,
         call: Call<querier::SelectMergeSpanProfileRequest>,
     ) -> CallResult<querier::SelectMergeSpanProfileResponse> {
-        let (tenant, request) = (&call.tenant, call.request);
+        let (tenants, request) = (&call.tenants, call.request);
         let max_nodes = max_nodes(request.max_nodes, &self.0.options.limits)?;
         let format = request.format();
         if matches!(format, ProfileFormat::Dot | ProfileFormat::Pprof) {
@@ -162,7 +162,7 @@ impl QuerierService for Querier {
             return Err(ConnectError::invalid("span_selector must name at least one span"));
         }
         if format == ProfileFormat::Tree {
-            let tree = tree(&self.0, tenant, query, max_nodes).await?;
+            let tree = tree(&self.0, tenants, query, max_nodes).await?;
             return Ok(querier::SelectMergeSpanProfileResponse {
                 tree,
                 ..Default::default()
@@ -170,7 +170,7 @@ impl QuerierService for Querier {
             .into());
         }
         Ok(querier::SelectMergeSpanProfileResponse {
-            flamegraph: Some(graph(&self.0, tenant, query, max_nodes, Detail::Names).await?),
+            flamegraph: Some(graph(&self.0, tenants, query, max_nodes, Detail::Names).await?),
             ..Default::default()
         }
         .into())
@@ -178,7 +178,7 @@ impl QuerierService for Querier {
 
     /// Answers with the merged profile. `max_nodes` has no effect, as in Pyroscope.
     async fn select_merge_profile(&self, call: Call<querier::SelectMergeProfileRequest>) -> CallResult<Profile> {
-        let (tenant, request) = (&call.tenant, call.request);
+        let (tenants, request) = (&call.tenants, call.request);
         let mut query = stack_query(
             &self.0,
             &request.profile_type_id,
@@ -192,9 +192,9 @@ impl QuerierService for Querier {
         query.profile_ids = request.profile_id_selector;
         query.trace_ids = hexadecimal("trace", 32, request.trace_id_selector)?;
         match call.codec {
-            Codec::Json => Ok(self.0.engine.merge_profile(tenant, query, message).await?.into()),
+            Codec::Json => Ok(self.0.engine.merge_profile(tenants, query, message).await?.into()),
             Codec::Proto => {
-                let bytes = self.0.engine.merge_profile(tenant, query, encode).await?;
+                let bytes = self.0.engine.merge_profile(tenants, query, encode).await?;
                 Ok(Answer::Encoded(bytes.into()))
             }
         }
@@ -205,7 +205,7 @@ impl QuerierService for Querier {
         &self,
         call: Call<querier::SelectSeriesRequest>,
     ) -> CallResult<querier::SelectSeriesResponse> {
-        let (tenant, request) = (&call.tenant, call.request);
+        let (tenants, request) = (&call.tenants, call.request);
         check_step(request.step)?;
         at_most("labels to group by", request.group_by.len())?;
         let query = SeriesQuery {
@@ -222,7 +222,7 @@ impl QuerierService for Querier {
             exemplars: exemplar_kind(request.exemplar_type()),
             group_by: request.group_by,
         };
-        let lines = self.0.engine.select_series(tenant, query).await?;
+        let lines = self.0.engine.select_series(tenants, query).await?;
         let series = lines.into_iter().map(series_message).collect();
         Ok(querier::SelectSeriesResponse { series }.into())
     }
@@ -232,7 +232,7 @@ impl QuerierService for Querier {
         &self,
         call: Call<querier::SelectHeatmapRequest>,
     ) -> CallResult<querier::SelectHeatmapResponse> {
-        let (tenant, request) = (&call.tenant, call.request);
+        let (tenants, request) = (&call.tenants, call.request);
         check_step(request.step)?;
         at_most("labels to group by", request.group_by.len())?;
         let (of, exemplars) = heatmap_of(request.query_type(), exemplar_kind(request.exemplar_type()))?;
@@ -246,14 +246,14 @@ impl QuerierService for Querier {
             limit: series_limit(request.limit)?,
             group_by: request.group_by,
         };
-        let lines = self.0.engine.select_heatmap(tenant, query).await?;
+        let lines = self.0.engine.select_heatmap(tenants, query).await?;
         let series = lines.into_iter().map(heatmap_message).collect();
         Ok(querier::SelectHeatmapResponse { series }.into())
     }
 
     /// Both sides have the same type and differ in selector or range. The larger of the two node limits applies.
     async fn diff(&self, call: Call<querier::DiffRequest>) -> CallResult<querier::DiffResponse> {
-        let (tenant, request) = (&call.tenant, call.request);
+        let (tenants, request) = (&call.tenants, call.request);
         let (Some(left), Some(right)) = (request.left, request.right) else {
             return Err(ConnectError::invalid("a difference needs `left` and `right`"));
         };
@@ -269,7 +269,7 @@ impl QuerierService for Querier {
                 left.profile_type, right.profile_type
             )));
         }
-        let graph = self.0.engine.diff(tenant, left, right, max_nodes).await?;
+        let graph = self.0.engine.diff(tenants, left, right, max_nodes).await?;
         let flamegraph = Some(diff_message(graph));
         Ok(querier::DiffResponse { flamegraph }.into())
     }
@@ -279,7 +279,7 @@ impl QuerierService for Querier {
         &self,
         call: Call<types::GetProfileStatsRequest>,
     ) -> CallResult<types::GetProfileStatsResponse> {
-        let times = self.0.engine.profile_times(&call.tenant).await?;
+        let times = self.0.engine.profile_times(&call.tenants).await?;
         let (oldest, newest) = times.map_or((0, 0), |times| (times.least, times.most));
         Ok(types::GetProfileStatsResponse {
             data_ingested: times.is_some(),
@@ -294,10 +294,10 @@ impl QuerierService for Querier {
         &self,
         call: Call<querier::AnalyzeQueryRequest>,
     ) -> CallResult<querier::AnalyzeQueryResponse> {
-        let (tenant, request) = (&call.tenant, call.request);
+        let (tenants, request) = (&call.tenants, call.request);
         let range = TimeRange::new(request.start, request.end);
         let query = text_query(&self.0, "query", &request.query, range).await?;
-        let impact = self.0.engine.impact(tenant, query).await?;
+        let impact = self.0.engine.impact(tenants, query).await?;
         Ok(impact_message(&impact).into())
     }
 }
@@ -334,12 +334,12 @@ async fn stacktraces_query(
 /// Converts a flame graph to a message. Without `frame_details` functions are identified by name only.
 async fn graph(
     state: &ServerState,
-    tenant: &TenantId,
+    tenants: &Tenants,
     query: StackQuery,
     max_nodes: usize,
     detail: Detail,
 ) -> Result<querier::FlameGraph, ConnectError> {
-    let graph = state.engine.flamegraph(tenant, query, max_nodes, detail).await?;
+    let graph = state.engine.flamegraph(tenants, query, max_nodes, detail).await?;
     Ok(match detail {
         Detail::Names => flamegraph_message(graph),
         Detail::Files => detailed_flamegraph_message(graph),
@@ -349,11 +349,14 @@ async fn graph(
 /// A flame graph by name as the bytes of a tree.
 async fn tree(
     state: &ServerState,
-    tenant: &TenantId,
+    tenants: &Tenants,
     query: StackQuery,
     max_nodes: usize,
 ) -> Result<Bytes, ConnectError> {
-    let graph = state.engine.flamegraph(tenant, query, max_nodes, Detail::Names).await?;
+    let graph = state
+        .engine
+        .flamegraph(tenants, query, max_nodes, Detail::Names)
+        .await?;
     let write = move || Ok(tree_bytes(&graph));
     Ok(state.workers.run(LARGE_WORK, write).await?.into())
 }

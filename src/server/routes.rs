@@ -4,6 +4,8 @@
 //! page. `GET /profile` is a view of the page although `/profile` is the usual prefix: the API has no route with an
 //! empty rest.
 
+use std::collections::HashSet;
+
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
@@ -14,33 +16,27 @@ use http::header::{ACCEPT, ALLOW, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request};
 
 use crate::server::ServerState;
-use crate::server::calls::{Admitted, Calls};
 use crate::server::delete::delete;
 use crate::server::ingest::ingest;
 use crate::server::observe::observe;
-use crate::server::otlp::Exporter;
-use crate::server::perform::Bounds;
-use crate::server::push::Pusher;
-use crate::server::querier::Querier;
 use crate::server::sql::sql;
 use crate::server::{adhoc, grpc, otlp, profefe, prometheus, render, services, status};
 use crate::wire::connect::{Code, ConnectError};
 use crate::wire::grpc::Protocol;
 use crate::wire::otlp::HTTP_ROUTE;
-use crate::wire::proto::otlp::ProfilesService as _;
-use crate::wire::proto::push::PusherService as _;
-use crate::wire::proto::querier::QuerierService as _;
 use crate::wire::sql::SQL_ROUTE;
-use crate::wire::weight;
 
 /// All routes of the server.
 pub fn router(state: ServerState) -> Router {
     let mut router = Router::new();
-    let prefix = state.options.prefix.clone();
+    let prefix = &state.options.prefix;
+    // `/ingest` under `/pyroscope` is a route of its own already.
+    let mut taken = HashSet::new();
     for (path, methods) in table(&state) {
-        router = router.route(&path, methods.clone());
-        if !prefix.is_empty() {
-            router = router.route(&format!("{prefix}{path}"), methods);
+        for path in [format!("{prefix}{path}"), path] {
+            if taken.insert(path.clone()) {
+                router = router.route(&path, methods.clone());
+            }
         }
     }
     router
@@ -72,24 +68,6 @@ fn table(state: &ServerState) -> Vec<(String, MethodRouter<ServerState>)> {
     table.extend(render::routes());
     table.extend(profefe::routes());
     table.extend(services::routes(state));
-    let mut pushes = Calls::new(Bounds {
-        limit: state.options.limits.push(),
-        weigh: weight::push,
-    });
-    Pusher(state.clone()).route(&mut pushes);
-    table.extend(pushes.into_routes());
-    let mut exports = Calls::new(otlp::bounds(state));
-    Exporter(state.clone()).route(&mut exports);
-    table.extend(exports.into_routes());
-    let mut questions = Calls::new(Bounds {
-        limit: state.options.limits.question(),
-        weigh: weight::question,
-    });
-    Querier(state.clone()).route(&mut Admitted {
-        engine: state.engine.clone(),
-        routes: &mut questions,
-    });
-    table.extend(questions.into_routes());
     table
 }
 

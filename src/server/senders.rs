@@ -1,8 +1,9 @@
 //! Who sends profiles here: programs and collectors by what they call themselves and where they come from, since the
 //! start of the server.
 //!
-//! In: requests of the routes that take profiles. Out: for a tenant, each sender with its numbers and when it was last
-//! seen. Their number is limited: the one that was not seen for the longest time makes room.
+//! In: requests of the routes that take profiles. Out: for a tenant, each sender with its numbers, when it was last
+//! seen, and what it said of its queue, where it is a collector of ours. Their number is limited: the one that was not
+//! seen for the longest time makes room.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,7 +14,8 @@ use http::{HeaderMap, Method};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::profile::TenantId;
+use crate::profile::{TenantId, Tenants};
+use crate::wire::queue_report::{QUEUE_HEADER, QueueReport};
 
 /// Templates of the routes that take profiles.
 const ROUTES: [&str; 6] = [
@@ -41,10 +43,12 @@ pub(super) struct Sender {
     agent: Arc<str>,
     /// Address of the other end of the connection, which may be a proxy's; `None` when it is not known.
     address: Option<IpAddr>,
+    /// Machine and component of a collector: there may be several behind an address.
+    collector: Option<(Arc<str>, Arc<str>)>,
 }
 
 /// What a sender has sent.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Seen {
     first_ms: i64,
     last_ms: i64,
@@ -55,12 +59,15 @@ struct Seen {
     bytes: u64,
     /// Status of the last answer.
     status: u16,
+    /// A collector's queue, as it said with the last request.
+    queue: Option<QueueReport>,
 }
 
 /// A request of a sender, before its answer.
 pub(super) struct Sending {
     sender: Sender,
     bytes: u64,
+    queue: Option<QueueReport>,
 }
 
 impl Sending {
@@ -74,19 +81,25 @@ impl Sending {
         if *method != Method::POST || !ROUTES.contains(&route) {
             return None;
         }
-        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-        let agent: String = text(USER_AGENT)
+        let text_of = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        let agent: String = text_of(USER_AGENT.as_str())
             .unwrap_or_default()
             .chars()
             .take(MAX_AGENT_CHARS)
             .collect();
+        let queue = text_of(QUEUE_HEADER).and_then(QueueReport::of_header);
+        let name_of = |report: &QueueReport| -> (Arc<str>, Arc<str>) {
+            (report.host.as_str().into(), report.component.as_str().into())
+        };
         Some(Self {
             sender: Sender {
                 tenant: tenant()?,
                 agent: agent.into(),
                 address,
+                collector: queue.as_ref().map(name_of),
             },
-            bytes: text(CONTENT_LENGTH)
+            queue,
+            bytes: text_of(CONTENT_LENGTH.as_str())
                 .and_then(|length| length.parse().ok())
                 .unwrap_or_default(),
         })
@@ -110,20 +123,26 @@ impl Senders {
             failed: 0,
             bytes: 0,
             status,
+            queue: None,
         });
         seen.last_ms = now_ms;
         seen.requests += 1;
         seen.failed += u64::from(status >= 400);
         seen.bytes = seen.bytes.saturating_add(sending.bytes);
         seen.status = status;
+        seen.queue = sending.queue;
     }
 
-    /// The senders of a tenant, the last seen first.
-    pub(super) fn of(&self, tenant: &TenantId) -> Value {
+    /// The senders of tenants, the last seen first.
+    pub(super) fn of(&self, tenants: &Tenants) -> Value {
         let senders = self.0.lock();
-        let mut found: Vec<_> = senders.iter().filter(|(sender, _)| sender.tenant == *tenant).collect();
+        let mut found: Vec<_> = senders
+            .iter()
+            .filter(|(sender, _)| tenants.has(&sender.tenant))
+            .collect();
         found.sort_by(|(one, a), (other, b)| {
-            let names = || (&one.agent, one.address).cmp(&(&other.agent, other.address));
+            let names =
+                || (&one.agent, one.address, &one.collector).cmp(&(&other.agent, other.address, &other.collector));
             b.last_ms.cmp(&a.last_ms).then_with(names)
         });
         let row = |(sender, seen): &(&Sender, &Seen)| {
@@ -136,10 +155,22 @@ impl Senders {
                 "failed": seen.failed,
                 "bytes": seen.bytes,
                 "lastStatus": seen.status,
+                "queue": seen.queue.as_ref().map(queue_value),
             })
         };
         found.iter().map(row).collect()
     }
+}
+
+fn queue_value(queue: &QueueReport) -> Value {
+    json!({
+        "host": queue.host,
+        "component": queue.component,
+        "profiles": queue.profiles,
+        "oldestMs": u64::try_from(queue.oldest_age.as_millis()).unwrap_or(u64::MAX),
+        "dropped": queue.dropped,
+        "failures": queue.failures,
+    })
 }
 
 #[cfg(test)]
@@ -168,10 +199,41 @@ mod tests {
             json!({
                 "agent": agent, "address": "127.0.0.1", "firstSeen": seen[0], "lastSeen": seen[1],
                 "requests": requests, "failed": failed, "bytes": 10 * requests, "lastStatus": status,
+                "queue": null,
             })
         };
         let expected = json!([row("alluvium/1", [5, 7], 2, 1, 429), row("alloy/1", [6, 6], 1, 0, 200)]);
         assert_eq!(senders.of(&"one".parse().unwrap()), expected);
+    }
+
+    #[test]
+    fn collectors_behind_one_address_are_told_apart_with_the_last_that_each_said_of_its_queue() {
+        let senders = Senders::default();
+        for (host, profiles, now_ms) in [("web-1", 9, 5), ("web-2", 4, 6), ("web-1", 2, 7)] {
+            let mut sending = sending("alluvium/1", "one");
+            let report = QueueReport {
+                host: host.to_owned(),
+                component: "pyroscope.write.default".to_owned(),
+                profiles,
+                ..QueueReport::default()
+            };
+            let value = HeaderValue::from_str(&report.to_header()).unwrap();
+            let headers = HeaderMap::from_iter([(http::HeaderName::from_static(QUEUE_HEADER), value)]);
+            let route = (&Method::POST, "/ingest");
+            let told = Sending::of(route, &headers, || Some(TenantId::anonymous()), None).unwrap();
+            (sending.sender.collector, sending.queue) = (told.sender.collector, told.queue);
+            senders.answered(sending, 200, now_ms);
+        }
+        let found = senders.of(&"one".parse().unwrap());
+        let row = |at: usize| {
+            (
+                &found[at]["queue"]["host"],
+                &found[at]["queue"]["profiles"],
+                &found[at]["requests"],
+            )
+        };
+        assert_eq!(row(0), (&json!("web-1"), &json!(2), &json!(2)));
+        assert_eq!(row(1), (&json!("web-2"), &json!(4), &json!(1)));
     }
 
     #[test]

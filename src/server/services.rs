@@ -1,46 +1,87 @@
-//! The small services beside `push.v1` and `querier.v1`, as routes.
+//! The services as routes.
 //!
-//! In: a [`ServerState`]. Out: path and handler of each call. Their messages have the bounds of questions, and
-//! those with files the bounds of pushes.
+//! In: a [`ServerState`]. Out: path and handler of each call. Messages that carry profiles have the bounds of pushes,
+//! all others those of questions.
 
-use axum::routing::MethodRouter;
+use axum::routing::{MethodRouter, post};
 
-use crate::server::ServerState;
 use crate::server::about::About;
 use crate::server::adhoc::AdHoc;
 use crate::server::calls::{Admitted, Calls};
+use crate::server::debuginfo::{self, DebugInfo};
+use crate::server::health::Serving;
+use crate::server::otlp::Exporter;
 use crate::server::perform::Bounds;
+use crate::server::push::Pusher;
+use crate::server::querier::Querier;
+use crate::server::recording_rules::RecordingRules;
+use crate::server::tenant::{no_tenants, tenants};
 use crate::server::user_settings::UserSettings;
+use crate::server::vcs::Vcs;
+use crate::server::{ServerState, otlp};
 use crate::wire::proto::adhocprofiles::AdHocProfileService as _;
 use crate::wire::proto::capabilities::FeatureFlagsService;
-use crate::wire::proto::settings::SettingsService as _;
+use crate::wire::proto::debuginfo::DebuginfoService as _;
+use crate::wire::proto::health::Health as _;
+use crate::wire::proto::otlp::ProfilesService as _;
+use crate::wire::proto::push::PusherService as _;
+use crate::wire::proto::querier::QuerierService as _;
+use crate::wire::proto::settings::{RecordingRulesService as _, SettingsService as _};
+use crate::wire::proto::status::StatusService;
+use crate::wire::proto::vcs::VcsService as _;
 use crate::wire::proto::version::Version;
 use crate::wire::weight;
 
-/// The routes of all small services.
+/// The routes of all services.
 pub(super) fn routes(state: &ServerState) -> Vec<(String, MethodRouter<ServerState>)> {
-    let mut calls = Calls::new(Bounds {
-        limit: state.options.limits.question(),
-        weigh: weight::question,
-    });
+    let limits = &state.options.limits;
     let about = About {
         has_prometheus: state.options.prometheus.is_some(),
+        settings: state.options.settings.clone(),
     };
-    Version::route(&about, &mut calls);
-    FeatureFlagsService::route(&about, &mut calls);
-    UserSettings(state.clone()).route(&mut Admitted {
-        engine: state.engine.clone(),
-        routes: &mut calls,
+    let mut pushes = Calls::new(Bounds {
+        limit: limits.push(),
+        weigh: weight::push,
+        tenants,
     });
+    Pusher(state.clone()).route(&mut pushes);
+    let mut exports = Calls::new(otlp::bounds(state));
+    Exporter(state.clone()).route(&mut exports);
     let mut uploads = Calls::new(Bounds {
-        limit: state.options.limits.push(),
+        limit: limits.push(),
         weigh: weight::text,
+        tenants,
     });
     AdHoc(state.clone()).route(&mut Admitted {
         engine: state.engine.clone(),
         routes: &mut uploads,
     });
-    let mut routes = calls.into_routes();
-    routes.extend(uploads.into_routes());
+    let of_questions = Bounds {
+        limit: limits.question(),
+        weigh: weight::question,
+        tenants,
+    };
+    let mut of_server = Calls::new(Bounds {
+        limit: limits.about_server(),
+        tenants: no_tenants,
+        ..of_questions
+    });
+    Version::route(&about, &mut of_server);
+    StatusService::route(&about, &mut of_server);
+    Serving(state.clone()).route(&mut of_server);
+    let mut questions = Calls::new(of_questions);
+    FeatureFlagsService::route(&about, &mut questions);
+    RecordingRules.route(&mut questions);
+    Vcs.route(&mut questions);
+    DebugInfo.route(&mut questions);
+    let mut admitted = Admitted {
+        engine: state.engine.clone(),
+        routes: &mut questions,
+    };
+    UserSettings(state.clone()).route(&mut admitted);
+    Querier(state.clone()).route(&mut admitted);
+    let all = [pushes, exports, uploads, of_server, questions];
+    let mut routes: Vec<_> = all.into_iter().flat_map(Calls::into_routes).collect();
+    routes.push((debuginfo::UPLOAD.to_owned(), post(debuginfo::upload)));
     routes
 }

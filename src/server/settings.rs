@@ -63,7 +63,8 @@ impl Settings {
 }
 
 /// Limits of profiles by key of the file.
-pub(crate) fn limit_values(limits: &Limits) -> [(&'static str, Value); 13] {
+pub(crate) fn limit_values(limits: &Limits) -> [(&'static str, Value); 17] {
+    let [series, sample_types, defaults, as_they_are] = rules_values(limits);
     let mib = |bytes: u64| Value::from(bytes as f64 / f64::from(1 << 20));
     let time = |length: Duration| Value::from(duration::format(length));
     [
@@ -95,6 +96,26 @@ pub(crate) fn limit_values(limits: &Limits) -> [(&'static str, Value); 13] {
         ("limits.ingestion_burst_size_mb", mib(limits.ingestion_burst_bytes)),
         ("limits.reject_older_than", time(limits.reject_older_than)),
         ("limits.reject_newer_than", time(limits.reject_newer_than)),
+        ("limits.ingestion_relabeling_rules", series),
+        ("limits.sample_type_relabeling_rules", sample_types),
+        ("limits.ingestion_relabeling_default_rules_position", defaults),
+        ("limits.disable_label_sanitization", as_they_are),
+    ]
+}
+
+/// The relabel rules: those for series, those for sample types, when the default ones apply, and whether names of
+/// labels are left as they are.
+fn rules_values(limits: &Limits) -> [Value; 4] {
+    let written = limits.rules.as_ref().map(|rules| rules.written().clone());
+    let written = written.unwrap_or_default();
+    // Texts and numbers always have a form in JSON.
+    let value = |rules| serde_json::to_value(rules).unwrap_or_default();
+    let defaults = serde_json::to_value(written.defaults).unwrap_or_default();
+    [
+        value(&written.series),
+        value(&written.sample_types),
+        defaults,
+        (!written.sanitize).into(),
     ]
 }
 

@@ -16,7 +16,7 @@ use http::{HeaderValue, Request};
 use crate::query::QueryError;
 use crate::query::format::{Format, encode};
 use crate::server::ServerState;
-use crate::server::tenant::tenant;
+use crate::server::tenant::tenants;
 use crate::wire::connect::{CallHeaders, Code, ConnectError};
 use crate::wire::sql::{self, SqlFormat};
 
@@ -27,7 +27,7 @@ pub(super) async fn sql(State(state): State<ServerState>, request: Request<Body>
 
 async fn run(state: ServerState, request: Request<Body>) -> Result<Response, ConnectError> {
     let (parts, body) = request.into_parts();
-    let tenant = tenant(&parts.headers, &state.options)?;
+    let tenants = tenants(&parts.headers, &state.options)?;
     let wanted = SqlFormat::wanted(parts.uri.query(), &parts.headers)?;
     let timeout = CallHeaders::timeout(&parts.headers)?;
     let limit = state.options.limits.question();
@@ -42,7 +42,7 @@ async fn run(state: ServerState, request: Request<Body>) -> Result<Response, Con
         SqlFormat::Pprof => Format::Pprof,
     };
     let started = async {
-        let result = state.engine.sql(&tenant, &query).await?;
+        let result = state.engine.sql(&tenants, &query).await?;
         first_rows(encode(result, format)).await
     };
     let rows = match timeout {

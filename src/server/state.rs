@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use crate::base::BoxFuture;
+use crate::base::pressure::MemoryPressure;
 use crate::profile::sink::Receiver;
 use crate::profile::{DecodedProfile, RawProfile, RefusedProfile, SinkError, SinkErrorKind, TenantId};
 use crate::query::QueryEngine;
@@ -105,6 +106,8 @@ pub struct ServerOptions {
     pub admin: Vec<AdminToken>,
     /// Sizes and times of the HTTP side.
     pub limits: ServerLimits,
+    /// While memory is short requests with a body are refused.
+    pub pressure: MemoryPressure,
     /// What the routes of the configuration show.
     pub settings: Arc<Settings>,
 }
@@ -118,6 +121,7 @@ impl Default for ServerOptions {
             prometheus: None,
             admin: Vec::new(),
             limits: ServerLimits::default(),
+            pressure: MemoryPressure::default(),
             settings: Arc::default(),
         }
     }
@@ -164,7 +168,7 @@ impl ServerState {
             engine,
             readiness,
             metrics,
-            intake: Intake::new(&options.limits, workers.clone()),
+            intake: Intake::new(&options.limits, options.pressure.clone(), workers.clone()),
             workers,
             answers: Answers::new(options.limits.answers_bytes),
             senders: Senders::default(),
@@ -179,6 +183,11 @@ impl ServerState {
 }
 
 impl ServerState {
+    /// Why nothing should be sent here at the moment; `None` when the server is ready.
+    pub(crate) fn not_ready(&self) -> Option<String> {
+        self.readiness.reason().or_else(|| self.store.unavailable())
+    }
+
     /// Passes profiles to the store. Their memory is charged until the store has them, even if the caller disconnects.
     pub(crate) async fn append(
         &self,
@@ -217,11 +226,11 @@ async fn finished<T: Send + 'static>(
 }
 
 /// A prefix with a leading `/` and no trailing one. A prefix with special characters of route templates or URLs is
-/// ignored.
+/// ignored, and so is `/-`, below which health has a route of its own.
 fn usable_prefix(prefix: &str) -> String {
     let path = prefix.trim_matches('/');
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~/".contains(&byte);
-    if !path.bytes().all(is_plain) || path.contains("//") {
+    if !path.bytes().all(is_plain) || path.contains("//") || path == "-" {
         tracing::warn!(prefix, "the path prefix is not usable, routes answer at the root only");
         return String::new();
     }
@@ -253,6 +262,7 @@ mod tests {
             ("/", ""),
             ("/{x}", ""),
             ("/a b", ""),
+            ("/-", ""),
         ] {
             assert_eq!(usable_prefix(given), used, "{given}");
         }

@@ -11,12 +11,13 @@ use serde_json::json;
 
 use crate::query::Holding;
 use crate::server::ServerState;
-use crate::server::tenant::tenant;
+use crate::server::about::{VERSION, revision};
+use crate::server::tenant::{tenant, tenants};
 use crate::wire::connect::ConnectError;
 
 /// `GET /ready`: 200 `ready`, or 503 and the reason.
 pub(super) async fn ready(State(state): State<ServerState>) -> Response {
-    match state.readiness.reason().or_else(|| state.store.unavailable()) {
+    match state.not_ready() {
         None => "ready\n".into_response(),
         Some(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {reason}\n")).into_response(),
     }
@@ -28,8 +29,8 @@ pub(super) async fn buildinfo() -> Response {
         "status": "success",
         "data": {
             "application": "alluvium",
-            "version": env!("CARGO_PKG_VERSION"),
-            "revision": option_env!("ALLUVIUM_REVISION").unwrap_or(""),
+            "version": VERSION,
+            "revision": revision(),
             "branch": "",
             "buildUser": "",
             "buildDate": "",
@@ -65,10 +66,10 @@ pub(super) async fn tenant_limits(State(state): State<ServerState>, headers: Hea
     }
 }
 
-/// `GET /api/v1/status/storage`: the files of the tenant by table and by day, the oldest day first.
+/// `GET /api/v1/status/storage`: the files of the tenants by table and by day, the oldest day first.
 pub(super) async fn storage(State(state): State<ServerState>, headers: HeaderMap) -> Response {
-    let found = match tenant(&headers, &state.options) {
-        Ok(tenant) => state.engine.holdings(&tenant),
+    let found = match tenants(&headers, &state.options) {
+        Ok(tenants) => state.engine.holdings(&tenants),
         Err(error) => return error.into_response(),
     };
     let row = |key: &str, name: String, held: &Holding| {
@@ -87,10 +88,10 @@ pub(super) async fn storage(State(state): State<ServerState>, headers: HeaderMap
     Json(json!({ "tables": tables.collect::<Vec<_>>(), "days": days.collect::<Vec<_>>() })).into_response()
 }
 
-/// `GET /api/v1/status/senders`: who has sent profiles to the tenant since the start, the last seen first.
+/// `GET /api/v1/status/senders`: who has sent profiles to the tenants since the start, the last seen first.
 pub(super) async fn senders(State(state): State<ServerState>, headers: HeaderMap) -> Response {
-    match tenant(&headers, &state.options) {
-        Ok(tenant) => Json(json!({ "senders": state.senders.of(&tenant) })).into_response(),
+    match tenants(&headers, &state.options) {
+        Ok(tenants) => Json(json!({ "senders": state.senders.of(&tenants) })).into_response(),
         Err(error) => error.into_response(),
     }
 }

@@ -7,14 +7,14 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
-use parking_lot::Mutex;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use tokio_rustls::TlsAcceptor;
+
+use crate::base::renewed::Renewed;
 
 /// PEM files from which a port has its TLS.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Protocols {
 pub struct PortTls {
     files: TlsFiles,
     protocols: Protocols,
-    current: Mutex<(Stamp, Current)>,
+    renewed: Renewed<Current>,
 }
 
 /// What the next connection gets.
@@ -69,39 +69,24 @@ pub struct Current {
     pub certificate: Arc<[u8]>,
 }
 
-/// Modification times of the files.
-type Stamp = [Option<SystemTime>; 3];
-
 impl PortTls {
     pub fn read(files: TlsFiles, protocols: Protocols) -> Result<Self, TlsError> {
-        // The stamp is taken first, so that a file that is replaced in between is read again.
-        let stamp = stamp(&files);
-        let current = Current::read(&files, protocols)?;
+        let all = [Some(&files.certificate), Some(&files.key), files.client_ca.as_ref()];
+        let all = all.into_iter().flatten().cloned().collect();
+        let renewed = Renewed::read(all, || Current::read(&files, protocols))?;
         Ok(Self {
             files,
             protocols,
-            current: Mutex::new((stamp, current)),
+            renewed,
         })
     }
 
     /// What the next connection gets, from the files as they are now.
     pub fn current(&self) -> Current {
-        let now = stamp(&self.files);
-        let mut current = self.current.lock();
-        if current.0 != now {
-            // While only one of two files is replaced, the old ones stay. They are read again when the other is.
-            current.0 = now;
-            match Current::read(&self.files, self.protocols) {
-                Ok(read) => {
-                    current.1 = read;
-                    tracing::info!(path = %self.files.certificate.display(), "the certificate has changed");
-                }
-                Err(error) => {
-                    tracing::warn!(error = %error, "the changed certificate cannot be used; the last good one stays");
-                }
-            }
-        }
-        current.1.clone()
+        let path = self.files.certificate.display();
+        self.renewed.current(|| {
+            Current::read(&self.files, self.protocols).inspect(|_| tracing::info!(%path, "the certificate has changed"))
+        })
     }
 }
 
@@ -161,13 +146,4 @@ fn wrong(path: &Path, reason: impl std::fmt::Display) -> TlsError {
         path: path.display().to_string(),
         reason: reason.to_string(),
     }
-}
-
-fn stamp(files: &TlsFiles) -> Stamp {
-    let changed = |path: &Path| std::fs::metadata(path).and_then(|data| data.modified()).ok();
-    [
-        changed(&files.certificate),
-        changed(&files.key),
-        files.client_ca.as_deref().and_then(changed),
-    ]
 }

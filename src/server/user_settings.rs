@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::profile::TenantId;
 use crate::server::ServerState;
 use crate::server::kept::{failed, on_shelf};
+use crate::server::tenant::one_tenant;
 use crate::store::shelf::Shelf;
 use crate::wire::connect::{Code, ConnectError};
 use crate::wire::proto::settings::{
@@ -43,14 +44,15 @@ struct Kept {
 
 impl SettingsService for UserSettings {
     async fn get(&self, call: Call<GetSettingsRequest>) -> CallResult<GetSettingsResponse> {
-        let settings = on_shelf(&self.0, move |shelf| read(shelf, &call.tenant)).await?;
+        let tenant = one_tenant(&call.tenants)?;
+        let settings = on_shelf(&self.0, move |shelf| read(shelf, &tenant)).await?;
         let settings = settings.into_iter().map(message).collect();
         Ok(GetSettingsResponse { settings }.into())
     }
 
     /// A setting that was modified later than the given one stays, and the call fails.
     async fn set(&self, call: Call<SetSettingsRequest>) -> CallResult<SetSettingsResponse> {
-        let (tenant, request) = (call.tenant, call.request);
+        let (tenant, request) = (one_tenant(&call.tenants)?, call.request);
         let mut given = request
             .setting
             .ok_or_else(|| ConnectError::invalid("there is no setting to set"))?;
@@ -71,7 +73,10 @@ impl SettingsService for UserSettings {
     }
 
     async fn delete(&self, call: Call<DeleteSettingsRequest>) -> CallResult<DeleteSettingsResponse> {
-        let (tenant, name) = (call.tenant, call.request.name);
+        let (tenant, name) = (one_tenant(&call.tenants)?, call.request.name);
+        if name.is_empty() {
+            return Err(ConnectError::invalid("the name of the setting to delete is missing"));
+        }
         let remove = move |settings: &mut Settings| {
             settings.remove(&name);
             Ok(())

@@ -1,4 +1,4 @@
-//! The audit lines: calls of administrators, logins and logouts, with the target `audit`.
+//! The audit lines: calls of administrators and logins, with the target `audit`.
 //!
 //! In: who, what, from where, and how it went. Out: one log line each. Never a credential, nor a name that was not
 //! proven: people type passwords in its place.

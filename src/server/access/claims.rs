@@ -2,7 +2,7 @@
 //!
 //! In: a token. Out: an identity, and how long it holds; or a refusal. Keys are fetched when they are needed first,
 //! kept for an hour, and fetched again for a token with an unknown key, at most once in half a minute. When the issuer
-//! does not answer, the keys that are there stay in force.
+//! does not answer, the keys that are there stay in force, and nobody who shows one of them waits.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -10,6 +10,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use tokio::sync::OwnedMutexGuard;
+use tokio::task::JoinHandle;
 
 use crate::profile::TenantId;
 use crate::server::access::identity::{Identity, Rights, TenantScope};
@@ -37,7 +39,7 @@ pub(super) struct Issuer {
     client: HttpClient,
     keys: Mutex<Option<(Arc<Keys>, Instant)>>,
     /// When keys were fetched last, or tried to; held during a fetch.
-    fetching: tokio::sync::Mutex<Option<Instant>>,
+    fetching: Arc<tokio::sync::Mutex<Option<Instant>>>,
 }
 
 #[derive(Deserialize)]
@@ -79,12 +81,12 @@ impl Issuer {
             client: HttpClient::new(&client).map_err(|error| wrong(error.to_string()))?,
             options,
             keys: Mutex::new(None),
-            fetching: tokio::sync::Mutex::new(None),
+            fetching: Arc::default(),
         })
     }
 
     /// Whose token it is, and for how long.
-    pub(super) async fn verify(&self, token: &str) -> Result<(Arc<Identity>, Duration), Refusal> {
+    pub(super) async fn verify(self: &Arc<Self>, token: &str) -> Result<(Arc<Identity>, Duration), Refusal> {
         let read = Token::read(token).ok_or(Refusal::Wrong)?;
         let keys = self.keys().await?;
         let mut checked = read.check(&keys);
@@ -103,45 +105,55 @@ impl Issuer {
         Ok((identity(&self.options, &read.claims), left))
     }
 
-    /// The keys that are there, fetched when there are none or old ones.
-    async fn keys(&self) -> Result<Arc<Keys>, Refusal> {
+    /// The keys that are there. They are fetched when there are none; old ones are used until there are others.
+    async fn keys(self: &Arc<Self>) -> Result<Arc<Keys>, Refusal> {
         let known = self.keys.lock().clone();
-        match known {
-            Some((keys, since)) if since.elapsed() < KEYS_AGE => Ok(keys),
-            Some((keys, _)) => Ok(self.fetched(&keys).await),
-            None => {
-                self.fetch().await;
-                let known = self.keys.lock().clone();
-                known.map(|(keys, _)| keys).ok_or(Refusal::Issuer)
-            }
+        let Some((keys, since)) = known else {
+            self.fetch().await;
+            let known = self.keys.lock().clone();
+            return known.map(|(keys, _)| keys).ok_or(Refusal::Issuer);
+        };
+        if since.elapsed() >= KEYS_AGE
+            && let Ok(last) = self.fetching.clone().try_lock_owned()
+        {
+            drop(self.begin_fetch(last));
         }
+        Ok(keys)
     }
 
     /// Newer keys than `old`, or `old` again when there are none.
-    async fn fetched(&self, old: &Arc<Keys>) -> Arc<Keys> {
+    async fn fetched(self: &Arc<Self>, old: &Arc<Keys>) -> Arc<Keys> {
         self.fetch().await;
         let known = self.keys.lock().clone();
         known.map_or_else(|| old.clone(), |(keys, _)| keys)
     }
 
     /// Fetches the keys unless that was tried a moment ago.
-    async fn fetch(&self) {
-        let mut last = self.fetching.lock().await;
+    async fn fetch(self: &Arc<Self>) {
+        let last = self.fetching.clone().lock_owned().await;
+        if let Some(fetch) = self.begin_fetch(last) {
+            let _ = fetch.await;
+        }
+    }
+
+    /// Begins to fetch the keys unless that was tried a moment ago. It goes on when who asked for it goes away:
+    /// strangers must not make the next one begin at once.
+    fn begin_fetch(self: &Arc<Self>, mut last: OwnedMutexGuard<Option<Instant>>) -> Option<JoinHandle<()>> {
         if last.is_some_and(|last| last.elapsed() < FETCH_PAUSE) {
-            return;
+            return None;
         }
-        let fetched = tokio::time::timeout(FETCH_TIMEOUT, self.answer()).await;
-        *last = Some(Instant::now());
-        match fetched.unwrap_or_else(|_| Err("it did not answer in time".to_owned())) {
-            Ok(keys) => *self.keys.lock() = Some((Arc::new(keys), Instant::now())),
-            Err(error) => {
-                tracing::warn!(
-                    issuer = self.options.issuer,
-                    error,
-                    "cannot fetch the keys of the issuer"
-                );
+        let issuer = self.clone();
+        Some(tokio::spawn(async move {
+            let fetched = tokio::time::timeout(FETCH_TIMEOUT, issuer.answer()).await;
+            *last = Some(Instant::now());
+            match fetched.unwrap_or_else(|_| Err("it did not answer in time".to_owned())) {
+                Ok(keys) => *issuer.keys.lock() = Some((Arc::new(keys), Instant::now())),
+                Err(error) => {
+                    let issuer = &issuer.options.issuer;
+                    tracing::warn!(issuer, error, "cannot fetch the keys of the issuer");
+                }
             }
-        }
+        }))
     }
 
     async fn answer(&self) -> Result<Keys, String> {
@@ -246,7 +258,12 @@ fn values(claim: &Value) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use axum::Router;
+    use axum::routing::get;
     use serde_json::json;
+    use tokio::sync::Notify;
 
     use super::*;
     use crate::server::access::identity::Right;
@@ -351,5 +368,68 @@ mod tests {
         };
         assert!(of("https://issuer/keys").is_ok() && of("http://127.0.0.1:1/keys").is_ok());
         assert!(of("http://issuer/keys").is_err());
+    }
+
+    /// An issuer that gives its key `one` each time that it is told to, and how often it was asked.
+    async fn slow_issuer() -> (Arc<Issuer>, Arc<Notify>, Arc<AtomicUsize>) {
+        let (finish, asked) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
+        let (told, counted) = (finish.clone(), asked.clone());
+        let answer = get(async move || {
+            counted.fetch_add(1, Ordering::SeqCst);
+            told.notified().await;
+            json!({ "keys": [one()] }).to_string()
+        });
+        let tcp = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/keys", tcp.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(tcp, Router::new().route("/keys", answer)).await });
+        let issuer = Issuer::new(OidcOptions {
+            jwks_url: url.parse().unwrap(),
+            ..options()
+        });
+        (Arc::new(issuer.unwrap()), finish, asked)
+    }
+
+    fn one() -> Value {
+        json!({"kty": "EC", "crv": "P-256", "kid": "one", "x": secret::text(&[1; 32]), "y": secret::text(&[2; 32])})
+    }
+
+    /// A token whose signature by the key `one` is wrong.
+    fn forged() -> String {
+        let part = |value: Value| secret::text(value.to_string().as_bytes());
+        let header = part(json!({"alg": "ES256", "kid": "one"}));
+        format!("{header}.{}.AA", part(json!({})))
+    }
+
+    #[tokio::test]
+    async fn who_goes_away_neither_ends_a_fetch_nor_makes_the_next_one_begin() {
+        let (issuer, finish, asked) = slow_issuer().await;
+        for _ in 0..3 {
+            let waited = tokio::time::timeout(Duration::from_millis(100), issuer.verify(&forged())).await;
+            assert!(waited.is_err());
+        }
+        finish.notify_one();
+        assert_eq!(issuer.verify(&forged()).await.err(), Some(Refusal::Wrong));
+        assert_eq!(asked.load(Ordering::SeqCst), 1);
+    }
+
+    #[tokio::test]
+    async fn nobody_waits_for_newer_keys_while_old_ones_are_there() {
+        let (issuer, _finish, asked) = slow_issuer().await;
+        let keys = Keys::read(json!({ "keys": [one()] }).to_string().as_bytes()).unwrap();
+        let since = Instant::now().checked_sub(KEYS_AGE).unwrap();
+        *issuer.keys.lock() = Some((Arc::new(keys), since));
+        // The issuer never answers.
+        for _ in 0..3 {
+            let token = forged();
+            let checked = tokio::time::timeout(FETCH_TIMEOUT / 2, issuer.verify(&token)).await;
+            assert_eq!(checked.unwrap().err(), Some(Refusal::Wrong));
+        }
+        let begun = async {
+            while asked.load(Ordering::SeqCst) == 0 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(FETCH_TIMEOUT, begun).await.unwrap();
+        assert_eq!(asked.load(Ordering::SeqCst), 1);
     }
 }

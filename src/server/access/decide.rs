@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use http::HeaderMap;
 
 use crate::admin::peer::Peer;
-use crate::profile::TenantId;
+use crate::profile::{TenantId, Tenants};
 use crate::server::access::credentials::Credential;
 use crate::server::access::identity::{Identity, Right, TenantScope};
 use crate::server::access::metrics::AccessMetrics;
@@ -120,21 +120,21 @@ impl Access {
                 Ok(self.0.sources.password(&user, &password, address).await?.identity)
             }
             Credential::Session(id) => {
-                let proof = self.0.sessions.of(&id).ok_or(Refusal::Missing)?;
-                let identity = self.0.sources.still(&proof);
-                identity.ok_or_else(|| {
+                let proof = self.0.sessions.of(&id);
+                let identity = proof.and_then(|proof| self.0.sources.still(&proof));
+                if identity.is_none() {
                     self.0.sessions.end(&id);
-                    Refusal::Missing
-                })
+                }
+                // A browser keeps the cookie of a session that has ended here.
+                identity.or_else(|| self.by_connection(peer)).ok_or(Refusal::Missing)
             }
             Credential::Unknown => Err(Refusal::Wrong),
-            Credential::None => {
-                let certificate = peer.and_then(|peer| peer.certificate.as_deref());
-                certificate
-                    .and_then(|certificate| self.by_certificate(certificate))
-                    .ok_or(Refusal::Missing)
-            }
+            Credential::None => self.by_connection(peer).ok_or(Refusal::Missing),
         }
+    }
+
+    fn by_connection(&self, peer: Option<&Peer>) -> Option<Arc<Identity>> {
+        self.by_certificate(peer?.certificate.as_deref()?)
     }
 
     /// What a user and a password, or a token without a user, prove.
@@ -210,10 +210,10 @@ impl Access {
         }
     }
 
-    /// The tenant for which an identity sends a request, where the identity or the header says it. The header must
-    /// agree with the identity. `None` leaves the header to who reads it: on a server of one tenant it has no meaning,
-    /// and a missing or wrong one is refused there.
-    pub(super) fn tenant(&self, identity: &Identity, headers: &HeaderMap) -> Result<Option<TenantId>, Refusal> {
+    /// The tenants for which an identity sends a request, where the identity or the header says it. The identity must
+    /// have every tenant of the header. `None` leaves the header to who reads it: on a server of one tenant it has no
+    /// meaning, and a missing or wrong one is refused there.
+    pub(super) fn tenants(&self, identity: &Identity, headers: &HeaderMap) -> Result<Option<Tenants>, Refusal> {
         if !self.0.multi_tenant {
             let only = TenantId::anonymous();
             return if identity.tenants.has(&only) {
@@ -223,13 +223,51 @@ impl Access {
             };
         }
         let Some(given) = headers.get(TENANT_HEADER) else {
-            return Ok(identity.tenants.single().cloned());
+            return Ok(identity.tenants.single().cloned().map(Tenants::from));
         };
-        let named = given.to_str().ok().and_then(|text| text.parse::<TenantId>().ok());
-        match named {
-            Some(tenant) if identity.tenants.has(&tenant) => Ok(Some(tenant)),
-            Some(tenant) => Err(Refusal::Tenant(tenant)),
-            None => Ok(None),
+        let Some(named) = given.to_str().ok().and_then(|text| text.parse::<Tenants>().ok()) else {
+            return Ok(None);
+        };
+        let other = named.iter().find(|tenant| !identity.tenants.has(tenant)).cloned();
+        match other {
+            Some(other) => Err(Refusal::Tenant(other)),
+            None => Ok(Some(named)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::pki_types::CertificateDer;
+    use rustls::pki_types::pem::PemObject as _;
+
+    use super::*;
+    use crate::server::access::identity::Rights;
+    use crate::server::access::options::CertificateRule;
+
+    #[tokio::test]
+    async fn the_cookie_of_a_session_that_has_ended_hides_no_certificate() {
+        let everybody = CertificateRule {
+            name: "*".to_owned(),
+            rights: Rights::all(),
+            tenants: TenantScope::All,
+        };
+        let options = AccessOptions {
+            certificates: Some(vec![everybody]),
+            ..AccessOptions::default()
+        };
+        let access = Access::new(options, AccessMetrics::default()).unwrap();
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/integration/fixtures/tls/cert.pem");
+        let certificate = CertificateDer::from_pem_file(path).unwrap();
+        let peer = Peer {
+            address: ([127, 0, 0, 1], 1).into(),
+            is_secure: true,
+            certificate: Some(Arc::from(&*certificate)),
+        };
+        let mut headers = HeaderMap::new();
+        headers.insert("cookie", "alluvium_session=gone".parse().unwrap());
+        let identity = access.identify(&headers, Some(&peer)).await.unwrap();
+        assert_eq!(&*identity.name, "localhost");
+        assert_eq!(access.identify(&headers, None).await.err(), Some(Refusal::Missing));
     }
 }

@@ -1,9 +1,9 @@
 //! The guard before all routes of the port.
 //!
-//! In: a request. Out: the request, with its identity and with the tenant that the identity may speak for, or a refusal
-//! in the protocol of the request. Handlers read the tenant from the header `X-Scope-OrgID` as before: the guard has
-//! checked it, and sets it where the identity has one tenant only. Requests without a route are for files of the page,
-//! which hold nothing of the users.
+//! In: a request. Out: the request, with its identity and with the tenants that the identity may speak for, or a
+//! refusal in the protocol of the request. Handlers read the tenants from the header `X-Scope-OrgID` as before: the
+//! guard has checked each of them, and sets the header where the identity has one tenant only. Requests without a route
+//! are for files of the page, which hold nothing of the users.
 
 use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
@@ -15,6 +15,7 @@ use http::{HeaderMap, HeaderValue};
 use crate::admin::drain::drain;
 use crate::admin::grpc::failure;
 use crate::admin::peer::Peer;
+use crate::profile::Tenants;
 use crate::server::access::decide::Access;
 use crate::server::access::identity::Right;
 use crate::server::access::refusal::Refusal;
@@ -66,11 +67,11 @@ async fn check(State(guard): State<Guard>, mut request: Request, next: Next) -> 
     };
     let allowed = guard.access.allow(&identity, need);
     let allowed = allowed.and_then(|()| match need {
-        Need::Right(_) => guard.access.tenant(&identity, request.headers()),
+        Need::Right(_) => guard.access.tenants(&identity, request.headers()),
         _ => Ok(None),
     });
     match allowed {
-        Ok(Some(tenant)) => set_tenant(request.headers_mut(), tenant.as_str()),
+        Ok(Some(tenants)) => set_tenants(request.headers_mut(), &tenants),
         Ok(None) => {}
         Err(refusal) => {
             if is_admin {
@@ -100,8 +101,8 @@ fn tenant_of(headers: &HeaderMap) -> String {
     value.unwrap_or_default().to_owned()
 }
 
-fn set_tenant(headers: &mut HeaderMap, tenant: &str) {
-    if let Ok(value) = HeaderValue::from_str(tenant) {
+fn set_tenants(headers: &mut HeaderMap, tenants: &Tenants) {
+    if let Ok(value) = HeaderValue::from_str(&tenants.to_string()) {
         headers.insert(TENANT_HEADER, value);
     }
 }

@@ -1,4 +1,4 @@
-//! Metrics of access: refusals by reason, sessions, and failed loads of files.
+//! Metrics of access: refusals by reason, and sessions.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;

@@ -21,7 +21,7 @@ pub struct AccessOptions {
     pub certificates: Option<Vec<CertificateRule>>,
     /// The issuer whose tokens are taken.
     pub oidc: Option<OidcOptions>,
-    /// Tokens that allow deletion and nothing else.
+    /// Tokens that allow deletion, and where there is one tenant `/flush`.
     pub deletion: Vec<AdminToken>,
     /// `/metrics` asks nobody.
     pub open_metrics: bool,

@@ -21,9 +21,10 @@ const READ: Need = Need::Right(Right::Read);
 const WRITE: Need = Need::Right(Right::Write);
 
 /// Route and need. A route that ends with `*` stands for all that begin so; the first line that fits counts.
-const TABLE: [(&str, Need); 43] = [
+const TABLE: [(&str, Need); 58] = [
     // Whether the server is up, for load balancers and probes.
     ("/ready", Need::Nothing),
+    ("/grpc.health.v1.Health/Check", Need::Nothing),
     ("/-/ready", Need::Nothing),
     ("/-/healthy", Need::Nothing),
     // To come in, to go, and to see who one is.
@@ -34,6 +35,7 @@ const TABLE: [(&str, Need); 43] = [
     ("/version.v1.Version/Version", Need::Identity),
     ("/capabilities.v1.FeatureFlagsService/GetFeatureFlags", Need::Identity),
     ("/api/v1/status/buildinfo", Need::Identity),
+    ("/status.v1.StatusService/GetBuildInfo", Need::Identity),
     ("/api/0/version", Need::Identity),
     // Profiles in.
     ("/push.v1.PusherService/Push", WRITE),
@@ -64,10 +66,23 @@ const TABLE: [(&str, Need); 43] = [
     ("/settings.v1.SettingsService/Get", READ),
     ("/settings.v1.SettingsService/Set", WRITE),
     ("/settings.v1.SettingsService/Delete", WRITE),
+    ("/settings.v1.RecordingRulesService/GetRecordingRule", READ),
+    ("/settings.v1.RecordingRulesService/ListRecordingRules", READ),
+    ("/settings.v1.RecordingRulesService/UpsertRecordingRule", WRITE),
+    ("/settings.v1.RecordingRulesService/DeleteRecordingRule", WRITE),
+    ("/vcs.v1.VCSService/*", READ),
+    ("/debuginfo.v1alpha1.DebuginfoService/ListDebuginfo", READ),
+    ("/debuginfo.v1alpha1.DebuginfoService/ShouldInitiateUpload", WRITE),
+    ("/debuginfo.v1alpha1.DebuginfoService/Upload/*", WRITE),
+    ("/debuginfo.v1alpha1.DebuginfoService/UploadFinished", WRITE),
+    ("/debuginfo.v1alpha1.DebuginfoService/DeleteDebuginfo", WRITE),
     // The process, which works for all tenants.
     ("/metrics", Need::Server(Right::Read)),
     ("/debug/pprof*", Need::Server(Right::Read)),
     ("/api/v1/status/config*", Need::Server(Right::Read)),
+    ("/status.v1.StatusService/GetConfig", Need::Server(Right::Read)),
+    ("/status.v1.StatusService/GetDiffConfig", Need::Server(Right::Read)),
+    ("/status.v1.StatusService/GetDefaultConfig", Need::Server(Right::Read)),
     // The collector of `demo`.
     ("/api/v0/web/*", Need::Server(Right::Read)),
     ("/api/v0/*", Need::Server(Right::Admin)),
@@ -109,6 +124,23 @@ mod tests {
             need(&Method::POST, "/settings.v1.SettingsService/New"),
             Need::Server(Right::Admin)
         );
+        assert_eq!(
+            need(&Method::POST, "/debuginfo.v1alpha1.DebuginfoService/New"),
+            Need::Server(Right::Admin)
+        );
+    }
+
+    #[test]
+    fn a_call_needs_what_its_plain_route_does() {
+        for (call, route) in [
+            ("GetBuildInfo", "buildinfo"),
+            ("GetConfig", "config"),
+            ("GetDiffConfig", "config/diff"),
+            ("GetDefaultConfig", "config/default"),
+        ] {
+            let call = need(&Method::POST, &format!("/status.v1.StatusService/{call}"));
+            assert_eq!(call, need(&Method::GET, &format!("/api/v1/status/{route}")), "{route}");
+        }
     }
 
     #[test]

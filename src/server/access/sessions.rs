@@ -52,9 +52,7 @@ impl Sessions {
         let now = Instant::now();
         let ends = now + length.min(LENGTH);
         let mut open = self.open.lock();
-        if open.len() >= MOST {
-            open.retain(|_, session| session.ends > now);
-        }
+        open.retain(|_, session| session.ends > now);
         if open.len() >= MOST
             && let Some(first) = open.iter().min_by_key(|(_, session)| session.ends).map(|(id, _)| *id)
         {
@@ -69,7 +67,12 @@ impl Sessions {
     pub(super) fn of(&self, id: &str) -> Option<Proof> {
         let open = self.open.lock();
         let session = open.get(&digest(id))?;
-        (session.ends > Instant::now()).then(|| session.proof.clone())
+        if session.ends > Instant::now() {
+            return Some(session.proof.clone());
+        }
+        drop(open);
+        self.end(id);
+        None
     }
 
     /// Ends the session with this id.
@@ -96,6 +99,14 @@ mod tests {
         assert!(sessions.of("other").is_none());
         sessions.end(&first);
         assert!(sessions.of(&first).is_none());
+        assert_eq!(sessions.number.get(), 0);
+    }
+
+    #[test]
+    fn sessions_that_have_ended_are_not_counted_when_one_begins() {
+        let sessions = Sessions::new(Gauge::default());
+        (0..3).for_each(|_| drop(sessions.begin(proof(), Duration::ZERO)));
+        sessions.begin(proof(), LENGTH);
         assert_eq!(sessions.number.get(), 1);
     }
 
@@ -103,10 +114,11 @@ mod tests {
     fn the_oldest_session_makes_room() {
         let sessions = Sessions::new(Gauge::default());
         let first = sessions.begin(proof(), LENGTH / 2);
-        for _ in 0..MOST {
-            sessions.begin(proof(), LENGTH);
-        }
-        assert!(sessions.of(&first).is_none());
+        let ends = Instant::now() + LENGTH;
+        let others = (1..MOST).map(|number| (digest(&number.to_string()), Session { proof: proof(), ends }));
+        sessions.open.lock().extend(others);
+        let last = sessions.begin(proof(), LENGTH);
+        assert!(sessions.of(&first).is_none() && sessions.of(&last).is_some());
         assert_eq!(sessions.number.get(), MOST as i64);
     }
 }

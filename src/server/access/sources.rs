@@ -29,11 +29,11 @@ pub(super) struct Sources {
     tokens: Option<Watched<Tokens>>,
     users: Option<Watched<Users>>,
     certificates: Option<Vec<CertificateRule>>,
-    issuer: Option<Issuer>,
-    /// Tokens that allow deletion and nothing else.
+    issuer: Option<Arc<Issuer>>,
+    /// Tokens that allow deletion, and where there is one tenant `/flush`.
     deletion: Vec<(Digest, Arc<Identity>)>,
     pub(super) attempts: Attempts,
-    derivations: Semaphore,
+    derivations: Arc<Semaphore>,
 }
 
 /// An identity and how it was proven.
@@ -53,7 +53,7 @@ impl Sources {
             issuer: None,
             deletion: Vec::new(),
             attempts: Attempts::new(),
-            derivations: Semaphore::new(DERIVATIONS),
+            derivations: Arc::new(Semaphore::new(DERIVATIONS)),
         }
     }
 
@@ -85,7 +85,7 @@ impl Sources {
             tokens: Some(tokens),
             users,
             certificates: options.certificates,
-            issuer: options.oidc.map(Issuer::new).transpose()?,
+            issuer: options.oidc.map(Issuer::new).transpose()?.map(Arc::new),
             deletion: deletion.collect(),
             ..Self::none()
         })
@@ -93,7 +93,7 @@ impl Sources {
 
     /// True when no source is configured: neither a file that is there, nor an authority, nor an issuer.
     pub(super) fn are_none(&self) -> bool {
-        let has_tokens = self.tokens.as_ref().is_some_and(|tokens| tokens.current().is_some());
+        let has_tokens = self.tokens.as_ref().is_some_and(Watched::is_there);
         !has_tokens && self.users.is_none() && self.certificates.is_none() && self.issuer.is_none()
     }
 
@@ -148,12 +148,23 @@ impl Sources {
         password: &str,
         address: Option<IpAddr>,
     ) -> Result<Arc<Identity>, Refusal> {
+        if !self.attempts.has_room(address, user) {
+            return Err(Refusal::Attempts);
+        }
+        // Held until the work is done, also when the caller goes away before.
+        let place = self.derivations.clone().acquire_owned().await;
+        // Another caller with the same password may have been first.
+        if let Quick::Right(identity) = users.quick(user, password) {
+            return Ok(identity);
+        }
         let attempt = self.attempts.begin(address, user).ok_or(Refusal::Attempts)?;
-        let place = self.derivations.acquire().await;
         let (user, password) = (user.to_owned(), password.to_owned());
-        let found = tokio::task::spawn_blocking(move || users.derive(&user, &password)).await;
-        drop(place);
-        let identity = found.ok().flatten().ok_or(Refusal::Wrong)?;
+        let derived = tokio::task::spawn_blocking(move || {
+            let found = users.derive(&user, &password);
+            drop(place);
+            found
+        });
+        let identity = derived.await.ok().flatten().ok_or(Refusal::Wrong)?;
         self.attempts.succeeded(attempt);
         Ok(identity)
     }
@@ -189,5 +200,65 @@ impl Sources {
                 .find(|(other, _)| other == digest)
                 .map(|(_, identity)| identity.clone())
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::num::NonZeroU32;
+
+    use futures::future::join_all;
+    use ring::pbkdf2;
+
+    use super::*;
+    use crate::server::access::secret;
+
+    const ADDRESS: Option<IpAddr> = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    const PASSWORD: &str = "correct horse";
+
+    /// Sources with the user `ada`, whose password takes so many iterations.
+    fn sources(iterations: u32) -> (Sources, tempfile::NamedTempFile) {
+        let (salt, mut hash) = ([7; 16], [0; 32]);
+        let rounds = NonZeroU32::new(iterations).unwrap();
+        pbkdf2::derive(
+            pbkdf2::PBKDF2_HMAC_SHA256,
+            rounds,
+            &salt,
+            PASSWORD.as_bytes(),
+            &mut hash,
+        );
+        let (salt, hash) = (secret::text(&salt), secret::text(&hash));
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(
+            file.path(),
+            format!("ada:pbkdf2-sha256${iterations}${salt}${hash}:read:*"),
+        )
+        .unwrap();
+        let options = AccessOptions {
+            users: Some(file.path().to_owned()),
+            ..AccessOptions::default()
+        };
+        (Sources::open(options).unwrap(), file)
+    }
+
+    #[tokio::test]
+    async fn a_crowd_with_the_right_password_comes_in_however_large_it_is() {
+        let (sources, _file) = sources(100_000);
+        let crowd = (0..50).map(|_| sources.password("ada", PASSWORD, ADDRESS));
+        for proven in join_all(crowd).await {
+            assert_eq!(
+                proven.map(|proven| proven.identity.name.to_string()),
+                Ok("ada".to_owned())
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_caller_that_goes_away_frees_no_place_before_its_derivation_ends() {
+        let (sources, _file) = sources(500_000);
+        let calls = join_all((0..DERIVATIONS).map(|_| sources.password("ada", "wrong horse", ADDRESS)));
+        assert!(tokio::time::timeout(Duration::ZERO, calls).await.is_err());
+        assert_eq!(sources.derivations.available_permits(), 0);
     }
 }

@@ -4,6 +4,7 @@
 //! are nowhere: a new one is shown once.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -100,6 +101,7 @@ pub fn add(path: &Path, name: &str, rights: &Rights, tenants: &TenantScope) -> R
     if name.is_empty() || name.len() > LONGEST_NAME || !name.bytes().all(is_plain) {
         return Err(TokenError::Name(name.to_owned()));
     }
+    let _alone = alone(path)?;
     let mut contents = contents(path)?;
     if contents.tokens.iter().any(|entry| entry.name == name) {
         return Err(TokenError::Taken(name.to_owned()));
@@ -126,6 +128,7 @@ pub fn list(path: &Path) -> Result<Vec<Entry>, TokenError> {
 
 /// Takes a token off the file. The file stays, also when it is empty then: without tokens nobody gets in by one.
 pub fn revoke(path: &Path, name: &str) -> Result<(), TokenError> {
+    let _alone = alone(path)?;
     let mut contents = contents(path)?;
     let before = contents.tokens.len();
     contents.tokens.retain(|entry| entry.name != name);
@@ -133,6 +136,15 @@ pub fn revoke(path: &Path, name: &str) -> Result<(), TokenError> {
         return Err(TokenError::Unknown(name.to_owned()));
     }
     write(path, &contents)
+}
+
+/// Waits until no other command changes the file, which would take back what this one does, and keeps others waiting
+/// until the value is dropped. Where the file system has no locks nobody waits.
+fn alone(path: &Path) -> Result<File, TokenError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = File::open(folder.unwrap_or(Path::new("."))).map_err(|error| wrong(path, error.to_string()))?;
+    let _ = folder.lock();
+    Ok(folder)
 }
 
 fn contents(path: &Path) -> Result<Contents, TokenError> {
@@ -206,6 +218,27 @@ mod tests {
         revoke(&path, "desk").unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(Tokens::read(&text).unwrap().of(&digest(&token)).is_none());
+    }
+
+    #[test]
+    fn commands_at_one_time_undo_nothing_of_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens.json");
+        let add_and_revoke = |name: String| {
+            add(&path, &format!("{name}-old"), &Rights::all(), &TenantScope::All).unwrap();
+            add(&path, &name, &Rights::all(), &TenantScope::All).unwrap();
+            revoke(&path, &format!("{name}-old")).unwrap();
+        };
+        std::thread::scope(|scope| {
+            for name in ["a", "b", "c", "d"] {
+                scope.spawn(move || (0..5).for_each(|number| add_and_revoke(format!("{name}{number}"))));
+            }
+        });
+        let names: Vec<String> = list(&path).unwrap().into_iter().map(|entry| entry.name).collect();
+        assert!(
+            names.len() == 20 && names.iter().all(|name| !name.ends_with("old")),
+            "{names:?}"
+        );
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! A file that is read again when it has changed.
 //!
 //! In: a path and a way to read its text. Out: the value of the last text that could be read. A file that becomes wrong
-//! or goes away leaves the last good value in force, and the log says so once.
+//! or goes away leaves the last good value in force, and the log says so once. One that appears and cannot be used is
+//! there, without a value.
 
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,22 +29,25 @@ pub(super) struct Watched<T> {
 
 struct State<T> {
     looked: Instant,
-    stamp: Option<Stamp>,
+    /// That of the file when it was looked at, if there was one; or why it cannot be looked at.
+    stamp: Result<Option<Stamp>, String>,
     value: Option<Arc<T>>,
 }
 
 impl<T> Watched<T> {
     /// Reads the file. It may be absent; an error when it is there and cannot be used.
     pub(super) fn open(path: &Path, read: fn(&str) -> Result<T, String>) -> Result<Self, String> {
-        let (looked, stamp) = (Instant::now(), stamp(path));
-        let value = match stamp {
-            Some(stamp) => Some(Arc::new(load(path, stamp, read)?)),
-            None => None,
-        };
+        let looked = Instant::now();
+        let stamp = stamp(path)?;
+        let value = stamp.map(|stamp| load(path, stamp, read)).transpose()?.map(Arc::new);
         Ok(Self {
             path: path.to_owned(),
             read,
-            state: Mutex::new(State { looked, stamp, value }),
+            state: Mutex::new(State {
+                looked,
+                stamp: Ok(stamp),
+                value,
+            }),
         })
     }
 
@@ -57,25 +62,37 @@ impl<T> Watched<T> {
         if now == state.stamp {
             return state.value.clone();
         }
-        state.stamp = now;
+        state.stamp.clone_from(&now);
         let path = self.path.display();
-        match now.map(|stamp| load(&self.path, stamp, self.read)) {
-            Some(Ok(value)) => {
+        let loaded = now.and_then(|stamp| stamp.map(|stamp| load(&self.path, stamp, self.read)).transpose());
+        match loaded {
+            Ok(Some(value)) => {
                 state.value = Some(Arc::new(value));
                 tracing::info!(%path, "the file has changed and is in force");
             }
-            Some(Err(error)) => {
-                tracing::error!(%path, error, "the changed file cannot be used; the last good one stays in force");
+            Ok(None) => tracing::error!(%path, "the file is gone; what it said stays in force until the end"),
+            Err(error) => {
+                tracing::error!(%path, error, "the changed file cannot be used; what was in force before stays so");
             }
-            None => tracing::error!(%path, "the file is gone; what it said stays in force until the end"),
         }
         state.value.clone()
     }
+
+    /// Whether there is or was a file, also one that cannot be used.
+    pub(super) fn is_there(&self) -> bool {
+        let has_value = self.current().is_some();
+        has_value || self.state.lock().stamp != Ok(None)
+    }
 }
 
-fn stamp(path: &Path) -> Option<Stamp> {
-    let data = std::fs::metadata(path).ok()?;
-    Some((data.modified().ok()?, data.len(), data.ino()))
+/// `None` when there is no such file. One that cannot be looked at may well be there.
+fn stamp(path: &Path) -> Result<Option<Stamp>, String> {
+    let read = std::fs::metadata(path).and_then(|data| Ok((data.modified()?, data.len(), data.ino())));
+    match read {
+        Ok(stamp) => Ok(Some(stamp)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 fn load<T>(path: &Path, (_, length, _): Stamp, read: fn(&str) -> Result<T, String>) -> Result<T, String> {
@@ -119,5 +136,22 @@ mod tests {
         assert_eq!(watched.current().as_deref(), Some(&333));
         std::fs::write(&path, "none").unwrap();
         assert!(Watched::open(&path, number).is_err());
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_used_or_looked_at_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("number");
+        let watched = Watched::open(&path, number).unwrap();
+        assert!(!watched.is_there());
+        std::fs::write(&path, "none").unwrap();
+        again(&watched);
+        assert!(watched.is_there() && watched.current().is_none());
+        std::fs::write(&path, "55555").unwrap();
+        again(&watched);
+        assert_eq!(watched.current().as_deref(), Some(&55555));
+        // Below a file is nothing. Whether there is a file of a name that is too long nobody can say.
+        assert!(!Watched::open(&path.join("number"), number).unwrap().is_there());
+        assert!(Watched::open(&folder.path().join("n".repeat(300)), number).is_err());
     }
 }

@@ -109,7 +109,7 @@ async fn draw(
     let TimeRange { start_ms, end_ms } = baseline.range;
     let query = stack_query(state, &chosen.to_string(), baseline.selector, start_ms, end_ms).await?;
     let (right, _memory) = opened.tree(state, chosen.clone(), Tree::by_name()).await?;
-    let left = state.engine.merge_stacktraces(tenant, query).await?;
+    let left = state.engine.merge_stacktraces(&tenant.clone().into(), query).await?;
     let write = move || Ok(encode(Codec::Json, &diff_message(diff(&left, &right, nodes))));
     Ok(drawn("difference", state.workers.run(LARGE_WORK, write).await?))
 }

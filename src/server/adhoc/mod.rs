@@ -21,6 +21,7 @@ use crate::server::adhoc::id::UploadId;
 use crate::server::adhoc::read::{LARGE_WORK, Opened, choose, names, open};
 use crate::server::body::Charge;
 use crate::server::questions::max_nodes;
+use crate::server::tenant::one_tenant;
 use crate::wire::connect::{Code, ConnectError};
 use crate::wire::flamebearer::FlamebearerProfile;
 use crate::wire::proto::adhocprofiles::{
@@ -45,7 +46,7 @@ pub(super) struct AdHoc(pub(super) ServerState);
 impl AdHocProfileService for AdHoc {
     /// The file is read before it is kept, so that only profiles are.
     async fn upload(&self, call: Call<AdHocProfilesUploadRequest>) -> CallResult<AdHocProfilesGetResponse> {
-        let (tenant, request) = (call.tenant, call.request);
+        let (tenant, request) = (one_tenant(&call.tenants)?, call.request);
         let (text, _memory) = (request.profile, call.memory);
         let size = text.len();
         let decode = move || {
@@ -65,18 +66,17 @@ impl AdHocProfileService for AdHoc {
     }
 
     async fn get(&self, call: Call<AdHocProfilesGetRequest>) -> CallResult<AdHocProfilesGetResponse> {
-        let request = call.request;
-        let (id, file) = kept(&self.0, &call.tenant, &request.id).await?;
+        let (tenant, request) = (one_tenant(&call.tenants)?, call.request);
+        let (id, file) = kept(&self.0, &tenant, &request.id).await?;
         let answer = self
-            .draw(&call.tenant, id, file, request.profile_type, request.max_nodes)
+            .draw(&tenant, id, file, request.profile_type, request.max_nodes)
             .await?;
         Ok(answer.into())
     }
 
     /// Lists the newest files first.
     async fn list(&self, call: Call<AdHocProfilesListRequest>) -> CallResult<AdHocProfilesListResponse> {
-        let tenant = call.tenant;
-        let ids = listed(&self.0, tenant).await?;
+        let ids = listed(&self.0, one_tenant(&call.tenants)?).await?;
         let profiles = ids.iter().rev().map(|id| AdHocProfilesProfileMetadata {
             id: id.as_str().to_owned(),
             name: id.name().to_owned(),
@@ -88,13 +88,13 @@ impl AdHocProfileService for AdHoc {
 
     /// The difference by a type that both files have.
     async fn diff(&self, call: Call<AdHocProfilesDiffRequest>) -> CallResult<AdHocProfilesDiffResponse> {
-        let request = call.request;
+        let (tenant, request) = (one_tenant(&call.tenants)?, call.request);
         let nodes = max_nodes(request.max_nodes, &self.0.options.limits)?;
-        let (_, left) = kept(&self.0, &call.tenant, &request.left_id).await?;
-        let (_, right) = kept(&self.0, &call.tenant, &request.right_id).await?;
+        let (_, left) = kept(&self.0, &tenant, &request.left_id).await?;
+        let (_, right) = kept(&self.0, &tenant, &request.right_id).await?;
         let (left, right): (Opened, Opened) = (
-            open(&self.0, &call.tenant, (left, Charge::default())).await?,
-            open(&self.0, &call.tenant, (right, Charge::default())).await?,
+            open(&self.0, &tenant, (left, Charge::default())).await?,
+            open(&self.0, &tenant, (right, Charge::default())).await?,
         );
         let of_right = right.types();
         let mut types = left.types();

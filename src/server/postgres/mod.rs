@@ -25,14 +25,14 @@ mod wire;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::base::Shutdown;
-use crate::base::net::is_this_machine;
+use crate::base::net::{ACCEPT_PAUSE, ACCEPT_WARNING, has_left, is_this_machine};
+use crate::base::seldom::Seldom;
 use crate::query::QueryEngine;
 use crate::server::postgres::arrivals::Arrival;
 use crate::server::postgres::auth::Users;
@@ -41,9 +41,6 @@ use crate::server::postgres::port::Port;
 use crate::server::postgres::wire::Wire;
 
 pub use options::{PostgresError, PostgresOptions, PostgresTls, PostgresUser};
-
-/// Pause after a failed accept (no file descriptors left), so that the loop does not spin.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// A port that is open but not served yet.
 pub struct PostgresServer {
@@ -93,6 +90,7 @@ impl PostgresServer {
     /// Serves until `shutdown`, then waits for running queries. Returns the number of connections that were cut off.
     pub async fn serve(self, shutdown: Shutdown) -> usize {
         let mut connections = JoinSet::new();
+        let mut warning = Seldom::new(ACCEPT_WARNING);
         loop {
             while connections.try_join_next().is_some() {}
             let accepted = tokio::select! {
@@ -105,8 +103,11 @@ impl PostgresServer {
                     let arrival = port.arrivals.begin();
                     connections.spawn(Box::pin(serve_one(port, stream, peer, arrival, shutdown)));
                 }
+                Err(error) if has_left(&error) => {}
                 Err(error) => {
-                    tracing::warn!(error = %error, "cannot accept a postgresql connection");
+                    if let Some(unsaid) = warning.say() {
+                        tracing::warn!(error = %error, unsaid, "cannot accept a postgresql connection");
+                    }
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }

@@ -2,7 +2,7 @@
 //!
 //! In: what is wanted. Out: answers of the query engine; each request takes one slot of running queries.
 
-use crate::profile::TenantId;
+use crate::profile::Tenants;
 use crate::profile::labels::SERVICE_NAME;
 use crate::profile::selector::{self, MatchOp, Matcher};
 use crate::query::{KeptProfile, ProfilesQuery, TimeRange, TypeNames};
@@ -13,7 +13,7 @@ use crate::wire::profefe::{NAMED, OTHER, ProfileAnswer, Refusal, TypeWord, Wante
 /// The stored profiles that are wanted, the oldest first.
 pub(super) async fn find(
     state: &ServerState,
-    tenant: &TenantId,
+    tenants: &Tenants,
     wanted: Wanted,
 ) -> Result<Vec<ProfileAnswer>, Refusal> {
     let query = ProfilesQuery {
@@ -23,14 +23,14 @@ pub(super) async fn find(
         ids: Vec::new(),
         limit: wanted.limit,
     };
-    let work = async { Ok::<_, ConnectError>(state.engine.kept_profiles(tenant, query).await?) };
+    let work = async { Ok::<_, ConnectError>(state.engine.kept_profiles(tenants, query).await?) };
     let found = state.engine.admitted(Box::pin(work)).await?;
     let answer = |kept: &KeptProfile| ProfileAnswer::new(&kept.id, word(kept), &kept.labels, kept.time_us);
     Ok(found.iter().map(answer).collect())
 }
 
 /// All services, sorted: those that ever were, or of the longest time that a query may ask for.
-pub(super) async fn services(state: &ServerState, tenant: &TenantId) -> Result<Vec<String>, Refusal> {
+pub(super) async fn services(state: &ServerState, tenants: &Tenants) -> Result<Vec<String>, Refusal> {
     let longest = state.engine.limits().max_query_length;
     let range = match i64::try_from(longest.as_millis()) {
         Ok(0) | Err(_) => TimeRange::ALL,
@@ -39,7 +39,7 @@ pub(super) async fn services(state: &ServerState, tenant: &TenantId) -> Result<V
             TimeRange::new(now.saturating_sub(longest), now)
         }
     };
-    let work = async { Ok::<_, ConnectError>(state.engine.label_values(tenant, SERVICE_NAME, &[], range).await?) };
+    let work = async { Ok::<_, ConnectError>(state.engine.label_values(tenants, SERVICE_NAME, &[], range).await?) };
     Ok(state.engine.admitted(Box::pin(work)).await?)
 }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use crate::profile::pprof::{self, Profile};
 use crate::profile::selector::Matcher;
-use crate::profile::{ProfileType, ProfileTypeId, TenantId};
+use crate::profile::{ProfileType, ProfileTypeId, Tenants};
 use crate::query::{KeptProfile, ProfilesQuery, StackQuery, TimeRange};
 use crate::server::ServerState;
 use crate::server::profefe::answers::{matchers, names, range, word};
@@ -44,14 +44,14 @@ struct Selection {
 }
 
 /// The profiles of a range.
-pub(super) async fn of_range(state: &ServerState, tenant: &TenantId, wanted: Wanted) -> Result<Merged, Refusal> {
+pub(super) async fn of_range(state: &ServerState, tenants: &Tenants, wanted: Wanted) -> Result<Merged, Refusal> {
     let (matchers, range) = (matchers(&wanted)?, range(&wanted));
     let word = wanted.word.ok_or_else(|| Refusal::bad("unknown profile type"))?;
     let work = async {
         let by_type = [PROFILE_TYPE.to_owned()];
         let sets = state
             .engine
-            .series(tenant, std::slice::from_ref(&matchers), &by_type, range)
+            .series(tenants, std::slice::from_ref(&matchers), &by_type, range)
             .await?;
         let ids = sets.iter().filter_map(|labels| labels.get(PROFILE_TYPE));
         let types: BTreeSet<&str> = ids.filter(|id| names(Some(word)).contain(id)).collect();
@@ -63,7 +63,7 @@ pub(super) async fn of_range(state: &ServerState, tenant: &TenantId, wanted: Wan
             time_nanos: range.start_ms.saturating_mul(1_000_000),
             duration_nanos: range.end_ms.saturating_sub(range.start_ms).saturating_mul(1_000_000),
         };
-        merged(state, tenant, selection, word).await
+        merged(state, tenants, selection, word).await
     };
     state
         .engine
@@ -73,7 +73,7 @@ pub(super) async fn of_range(state: &ServerState, tenant: &TenantId, wanted: Wan
 }
 
 /// The profiles with these ids, all of which must be stored.
-pub(super) async fn of_ids(state: &ServerState, tenant: &TenantId, ids: Vec<String>) -> Result<Merged, Refusal> {
+pub(super) async fn of_ids(state: &ServerState, tenants: &Tenants, ids: Vec<String>) -> Result<Merged, Refusal> {
     if ids.len() > MAX_IDS {
         return Err(Refusal::bad(&format!(
             "{} ids are too many, the limit is {MAX_IDS}",
@@ -81,7 +81,7 @@ pub(super) async fn of_ids(state: &ServerState, tenant: &TenantId, ids: Vec<Stri
         )));
     }
     let work = async {
-        let found = with_ids(state, tenant, &ids).await?;
+        let found = with_ids(state, tenants, &ids).await?;
         let Some(of_first) = found.first().map(word) else {
             return Ok(None);
         };
@@ -101,7 +101,7 @@ pub(super) async fn of_ids(state: &ServerState, tenant: &TenantId, ids: Vec<Stri
             time_nanos: first.saturating_mul(1000),
             duration_nanos: durations.fold(0, i64::saturating_add),
         };
-        merged(state, tenant, selection, of_first).await
+        merged(state, tenants, selection, of_first).await
     };
     state
         .engine
@@ -112,7 +112,7 @@ pub(super) async fn of_ids(state: &ServerState, tenant: &TenantId, ids: Vec<Stri
 
 /// The stored profiles with all of these ids; none when one is missing. First those times are searched that the ids
 /// have in them, if they are ours, and then all.
-async fn with_ids(state: &ServerState, tenant: &TenantId, ids: &[String]) -> Result<Vec<KeptProfile>, ConnectError> {
+async fn with_ids(state: &ServerState, tenants: &Tenants, ids: &[String]) -> Result<Vec<KeptProfile>, ConnectError> {
     let times: Option<Vec<i64>> = ids.iter().map(|id| time_of(id)).collect();
     let likely = times.and_then(|times| {
         let (first, last) = (*times.iter().min()?, *times.iter().max()?);
@@ -127,7 +127,7 @@ async fn with_ids(state: &ServerState, tenant: &TenantId, ids: &[String]) -> Res
             ids: ids.to_vec(),
             limit: 0,
         };
-        let found = state.engine.kept_profiles(tenant, query).await?;
+        let found = state.engine.kept_profiles(tenants, query).await?;
         let known: HashSet<&str> = found.iter().map(|kept| kept.id.as_ref()).collect();
         if known.len() == wanted.len() {
             return Ok(found);
@@ -139,7 +139,7 @@ async fn with_ids(state: &ServerState, tenant: &TenantId, ids: &[String]) -> Res
 /// The stacks of a selection; `None` when it has no type.
 async fn merged(
     state: &ServerState,
-    tenant: &TenantId,
+    tenants: &Tenants,
     mut selection: Selection,
     word: &'static TypeWord,
 ) -> Result<Option<Merged>, ConnectError> {
@@ -152,7 +152,7 @@ async fn merged(
     for of_type in &selection.types {
         let mut query = StackQuery::new(of_type.clone(), selection.matchers.clone(), selection.range);
         query.profile_ids.clone_from(&selection.ids);
-        let part = state.engine.merge_profile(tenant, query, pprof::encode).await?;
+        let part = state.engine.merge_profile(tenants, query, pprof::encode).await?;
         bytes += part.len();
         if bytes > MAX_BYTES {
             return Err(too_large(&format!("{} MiB", MAX_BYTES >> 20)));

@@ -19,9 +19,10 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::server::ServerState;
+use crate::server::about::{VERSION, revision};
 use crate::server::profefe::merge::Merged;
 use crate::server::sending::{Written, respond};
-use crate::server::tenant::tenant;
+use crate::server::tenant::tenants;
 use crate::wire::connect::{Code, ConnectError, accepts};
 use crate::wire::profefe::{Envelope, Refusal, Wanted};
 
@@ -54,9 +55,9 @@ async fn take(State(state): State<ServerState>, request: Request<Body>) -> Respo
 
 async fn find(State(state): State<ServerState>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
     let answer = async {
-        let tenant = tenant(&headers, &state.options)?;
+        let tenants = tenants(&headers, &state.options)?;
         let wanted = Wanted::parse(&query.unwrap_or_default())?;
-        let found = answers::find(&state, &tenant, wanted).await?;
+        let found = answers::find(&state, &tenants, wanted).await?;
         if found.is_empty() {
             return Err(Refusal::nothing());
         }
@@ -67,17 +68,17 @@ async fn find(State(state): State<ServerState>, headers: HeaderMap, RawQuery(que
 
 async fn merge_of_range(State(state): State<ServerState>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
     let answer = async {
-        let tenant = tenant(&headers, &state.options)?;
+        let tenants = tenants(&headers, &state.options)?;
         let wanted = Wanted::parse_merge(&query.unwrap_or_default())?;
-        pprof_of(&state, merge::of_range(&state, &tenant, wanted).await?)
+        pprof_of(&state, merge::of_range(&state, &tenants, wanted).await?)
     };
     answer.await.unwrap_or_else(refuse)
 }
 
 async fn merge_of_ids(State(state): State<ServerState>, headers: HeaderMap, uri: Uri) -> Response {
     let answer = async {
-        let tenant = tenant(&headers, &state.options)?;
-        pprof_of(&state, merge::of_ids(&state, &tenant, ids_of(uri.path())?).await?)
+        let tenants = tenants(&headers, &state.options)?;
+        pprof_of(&state, merge::of_ids(&state, &tenants, ids_of(uri.path())?).await?)
     };
     answer.await.unwrap_or_else(refuse)
 }
@@ -94,8 +95,8 @@ fn ids_of(path: &str) -> Result<Vec<String>, Refusal> {
 
 async fn services(State(state): State<ServerState>, headers: HeaderMap) -> Response {
     let answer = async {
-        let tenant = tenant(&headers, &state.options)?;
-        let found = answers::services(&state, &tenant).await?;
+        let tenants = tenants(&headers, &state.options)?;
+        let found = answers::services(&state, &tenants).await?;
         if found.is_empty() {
             return Err(Refusal::nothing());
         }
@@ -106,8 +107,8 @@ async fn services(State(state): State<ServerState>, headers: HeaderMap) -> Respo
 
 async fn version(State(state): State<ServerState>, headers: HeaderMap) -> Response {
     let body = json!({
-        "version": env!("CARGO_PKG_VERSION"),
-        "commit": option_env!("ALLUVIUM_REVISION").unwrap_or(""),
+        "version": VERSION,
+        "commit": revision(),
         "build_time": "",
         "go_version": "",
     });

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use http::Request;
-use rand::Rng as _;
+use rand::RngExt as _;
 use uuid::{Builder, Uuid};
 
 use crate::profile::SinkError;

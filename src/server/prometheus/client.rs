@@ -10,7 +10,7 @@ use serde::Deserialize;
 use tokio::sync::Semaphore;
 use url::Url;
 
-use crate::profile::TenantId;
+use crate::profile::Tenants;
 use crate::server::prometheus::question::Question;
 use crate::wire::call::TENANT_HEADER;
 use crate::wire::client::{ClientOptions, Credential, HttpClient, Secret, error_chain, read_body};
@@ -81,11 +81,11 @@ impl Prometheus {
     }
 
     /// The answer to a question, within [`TIMEOUT`].
-    pub(super) async fn ask(&self, question: &Question, tenant: Option<&TenantId>) -> Result<Bytes, ConnectError> {
+    pub(super) async fn ask(&self, question: &Question, tenants: Option<&Tenants>) -> Result<Bytes, ConnectError> {
         let answer = async {
             let place = self.places.acquire().await;
             let _place = place.map_err(|error| unavailable(error.to_string()))?;
-            self.send(question, tenant).await
+            self.send(question, tenants).await
         };
         tokio::time::timeout(TIMEOUT, answer).await.unwrap_or_else(|_| {
             let message = format!("Prometheus did not answer within {} s", TIMEOUT.as_secs());
@@ -93,13 +93,13 @@ impl Prometheus {
         })
     }
 
-    async fn send(&self, question: &Question, tenant: Option<&TenantId>) -> Result<Bytes, ConnectError> {
+    async fn send(&self, question: &Question, tenants: Option<&Tenants>) -> Result<Bytes, ConnectError> {
         let mut request = self.client.get(question.url(&self.base)).await.map_err(|error| {
             tracing::warn!(error = %error, "cannot make a request to Prometheus");
             unavailable("a request to Prometheus could not be made".to_owned())
         })?;
-        if let Some(tenant) = tenant {
-            request = request.header(TENANT_HEADER, tenant.as_str());
+        if let Some(tenants) = tenants {
+            request = request.header(TENANT_HEADER, tenants.to_string());
         }
         let response = request.send().await.map_err(|error| {
             let error = error.without_url();

@@ -12,7 +12,7 @@ use crate::server::prometheus::client::TIMEOUT;
 use crate::server::prometheus::question::Question;
 use crate::server::questions::unimplemented;
 use crate::server::sending::{Written, respond};
-use crate::server::tenant::tenant;
+use crate::server::tenant::tenants;
 use crate::wire::connect::accepts;
 
 /// Path of the route below the root or the prefix.
@@ -25,15 +25,15 @@ pub(in crate::server) async fn query_range(
     RawQuery(query): RawQuery,
 ) -> Response {
     let answer = async {
-        let tenant = tenant(&headers, &state.options)?;
+        let tenants = tenants(&headers, &state.options)?;
         let Some(prometheus) = &state.options.prometheus else {
             return Err(unimplemented(
                 "no Prometheus is configured (`--prometheus-url`), so that metrics beside profiles are",
             ));
         };
         let question = Question::parse(&query.unwrap_or_default())?;
-        let tenant = state.options.multi_tenant.then_some(&tenant);
-        let body = prometheus.ask(&question, tenant).await?;
+        let tenants = state.options.multi_tenant.then_some(&tenants);
+        let body = prometheus.ask(&question, tenants).await?;
         let pack = if accepts(&headers, "gzip") {
             Written::packed
         } else {

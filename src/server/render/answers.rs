@@ -3,7 +3,7 @@
 //! In: parsed parameters. Out: answers of the query engine; each request takes one slot of running queries. Selectors,
 //! node limits and their errors are those of `querier.v1`.
 
-use crate::profile::TenantId;
+use crate::profile::Tenants;
 use crate::profile::flamegraph::CallGraph;
 use crate::profile::pprof::encode;
 use crate::query::{Detail, ExemplarKind, SeriesQuery, StackQuery, TimeRange};
@@ -24,7 +24,7 @@ pub(super) struct Calls {
 /// The flame graph of a request with its time lines.
 pub(super) async fn flame_graph(
     state: &ServerState,
-    tenant: &TenantId,
+    tenants: &Tenants,
     question: RenderQuestion,
 ) -> Result<FlamebearerProfile, ConnectError> {
     let work = async {
@@ -44,7 +44,7 @@ pub(super) async fn flame_graph(
                 limit: 0,
                 exemplars: ExemplarKind::None,
             };
-            state.engine.select_series(tenant, query)
+            state.engine.select_series(tenants, query)
         };
         let all = lines(None, question.aggregation).await?;
         let groups = match &question.group_by {
@@ -54,7 +54,7 @@ pub(super) async fn flame_graph(
             }
             None => None,
         };
-        let graph = state.engine.flamegraph(tenant, query, nodes, Detail::Names).await?;
+        let graph = state.engine.flamegraph(tenants, query, nodes, Detail::Names).await?;
         let mut profile = FlamebearerProfile::single(graph, &profile_type);
         profile.timeline = Some(of_all(&all, range, step));
         profile.groups = groups;
@@ -66,12 +66,12 @@ pub(super) async fn flame_graph(
 /// The merged profile of a request as pprof.
 pub(super) async fn merged(
     state: &ServerState,
-    tenant: &TenantId,
+    tenants: &Tenants,
     question: RenderQuestion,
 ) -> Result<Vec<u8>, ConnectError> {
     let work = async {
         let query = stack_query(state, question.side).await?;
-        Ok(state.engine.merge_profile(tenant, query, encode).await?)
+        Ok(state.engine.merge_profile(tenants, query, encode).await?)
     };
     state.engine.admitted(Box::pin(work)).await
 }
@@ -79,14 +79,14 @@ pub(super) async fn merged(
 /// The call graph of a request.
 pub(super) async fn call_graph(
     state: &ServerState,
-    tenant: &TenantId,
+    tenants: &Tenants,
     question: RenderQuestion,
 ) -> Result<Calls, ConnectError> {
     let work = async {
         let functions = max_functions(question.max_nodes, &state.options.limits)?;
         let query = stack_query(state, question.side).await?;
         let profile_type = query.profile_type.clone();
-        let graph = state.engine.call_graph(tenant, query, functions).await?;
+        let graph = state.engine.call_graph(tenants, query, functions).await?;
         Ok(Calls {
             graph,
             title: profile_type.to_string(),
@@ -99,7 +99,7 @@ pub(super) async fn call_graph(
 /// The difference of two sides of the same profile type.
 pub(super) async fn difference(
     state: &ServerState,
-    tenant: &TenantId,
+    tenants: &Tenants,
     question: DiffQuestion,
 ) -> Result<FlamebearerProfile, ConnectError> {
     let work = async {
@@ -115,7 +115,7 @@ pub(super) async fn difference(
             )));
         }
         let profile_type = left.profile_type.clone();
-        let graph = state.engine.diff(tenant, left, right, nodes).await?;
+        let graph = state.engine.diff(tenants, left, right, nodes).await?;
         Ok(FlamebearerProfile::double(graph, &profile_type))
     };
     state.engine.admitted(Box::pin(work)).await
@@ -125,17 +125,17 @@ pub(super) async fn difference(
 /// maximum length of a query.
 pub(super) async fn label_values(
     state: &ServerState,
-    tenant: &TenantId,
+    tenants: &Tenants,
     question: LabelQuestion,
 ) -> Result<Vec<String>, ConnectError> {
     let work = async {
         let range = label_range(state, &question);
         if question.label == NAME_LABEL {
             let is_limited = question.from_ms.is_some() || question.until_ms.is_some();
-            let types = state.engine.profile_types(tenant, is_limited.then_some(range)).await?;
+            let types = state.engine.profile_types(tenants, is_limited.then_some(range)).await?;
             return Ok(types.iter().map(ToString::to_string).collect());
         }
-        Ok(state.engine.label_values(tenant, &question.label, &[], range).await?)
+        Ok(state.engine.label_values(tenants, &question.label, &[], range).await?)
     };
     state.engine.admitted(Box::pin(work)).await
 }

@@ -21,7 +21,7 @@ use crate::server::ServerState;
 use crate::server::ingest::now_nanos;
 use crate::server::render::parameters::{DiffQuestion, LabelQuestion, RenderFormat, RenderQuestion};
 use crate::server::sending::{Written, respond};
-use crate::server::tenant::tenant;
+use crate::server::tenant::tenants;
 use crate::wire::connect::{Code, ConnectError, accepts};
 
 const JSON: &str = "application/json";
@@ -48,22 +48,22 @@ pub(super) fn routes() -> impl Iterator<Item = (String, MethodRouter<ServerState
 
 async fn render(State(state): State<ServerState>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
     let answer = async {
-        let (tenant, query) = (tenant(&headers, &state.options)?, query.unwrap_or_default());
+        let (tenants, query) = (tenants(&headers, &state.options)?, query.unwrap_or_default());
         let question = RenderQuestion::parse(&query, now_nanos())?;
         match question.format {
             RenderFormat::Json => {
-                let profile = answers::flame_graph(&state, &tenant, question).await?;
+                let profile = answers::flame_graph(&state, &tenants, question).await?;
                 let bytes = profile.bytes();
                 written(&state, &headers, JSON, bytes, move || json(&profile)).await
             }
             RenderFormat::Pprof => {
-                let profile = answers::merged(&state, &tenant, question).await?;
+                let profile = answers::merged(&state, &tenants, question).await?;
                 let pack = move || Ok(Written::plain(gzip(&profile).into()));
                 let written = state.workers.run(LARGE_WORK, pack).await?;
                 respond(&state.answers, state.engine.limits().timeout, PPROF, written)
             }
             RenderFormat::Dot => {
-                let calls = answers::call_graph(&state, &tenant, question).await?;
+                let calls = answers::call_graph(&state, &tenants, question).await?;
                 let graph = &calls.graph;
                 let names: usize = graph.functions.iter().map(|function| function.name.len()).sum();
                 let bytes = names + (graph.functions.len() + graph.calls.len()) * DRAWN_BYTES;
@@ -77,9 +77,9 @@ async fn render(State(state): State<ServerState>, headers: HeaderMap, RawQuery(q
 
 async fn render_diff(State(state): State<ServerState>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
     let answer = async {
-        let (tenant, query) = (tenant(&headers, &state.options)?, query.unwrap_or_default());
+        let (tenants, query) = (tenants(&headers, &state.options)?, query.unwrap_or_default());
         let question = DiffQuestion::parse(&query, now_nanos())?;
-        let profile = answers::difference(&state, &tenant, question).await?;
+        let profile = answers::difference(&state, &tenants, question).await?;
         let bytes = profile.bytes();
         written(&state, &headers, JSON, bytes, move || json(&profile)).await
     };
@@ -88,9 +88,9 @@ async fn render_diff(State(state): State<ServerState>, headers: HeaderMap, RawQu
 
 async fn label_values(State(state): State<ServerState>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
     let answer = async {
-        let (tenant, query) = (tenant(&headers, &state.options)?, query.unwrap_or_default());
+        let (tenants, query) = (tenants(&headers, &state.options)?, query.unwrap_or_default());
         let question = LabelQuestion::parse(&query, now_nanos())?;
-        let values = answers::label_values(&state, &tenant, question).await?;
+        let values = answers::label_values(&state, &tenants, question).await?;
         let bytes = values.iter().map(|value| value.len() + 3).sum();
         written(&state, &headers, JSON, bytes, move || json(&values)).await
     };
