@@ -72,7 +72,7 @@ pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<()> {
         Some(0) => usize::MAX,
         Some(count) => count,
     };
-    output::write(difference.text(rows).as_bytes())
+    output::write_text(difference.text(rows).as_bytes())
 }
 
 fn kind(loaded: &Loaded) -> ValueType<'_> {

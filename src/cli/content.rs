@@ -6,17 +6,26 @@ use std::process::Stdio;
 
 use anyhow::{Context, bail};
 use bytes::Bytes;
+use tokio::fs::File;
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 
 /// First bytes of a file of `perf record`.
 const PERF_DATA: &[u8] = b"PERFILE2";
 
-/// The file at `path`; text of `perf script` is at most `max_bytes` long.
+/// The file at `path`, of at most `max_bytes`; of a file of `perf record`, which may be larger, its text.
 pub(super) async fn read(path: &Path, max_bytes: usize) -> anyhow::Result<Bytes> {
-    let content = tokio::fs::read(path).await.context("cannot read the file")?;
-    if content.starts_with(PERF_DATA) {
+    let file = File::open(path).await.context("cannot read the file")?;
+    let mut content = Vec::new();
+    let mut start = file.take(PERF_DATA.len() as u64);
+    start.read_to_end(&mut content).await.context("cannot read the file")?;
+    if content == PERF_DATA {
         return perf_script("perf", path, max_bytes).await;
+    }
+    let mut rest = start.into_inner().take((max_bytes as u64).saturating_add(1));
+    rest.read_to_end(&mut content).await.context("cannot read the file")?;
+    if content.len() > max_bytes {
+        bail!("the file exceeds {max_bytes} bytes");
     }
     Ok(content.into())
 }
@@ -63,6 +72,21 @@ async fn perf_script(program: &str, path: &Path, max_bytes: usize) -> anyhow::Re
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_file_is_read_up_to_the_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("folded");
+        std::fs::write(&path, "main 1\nwork 2\n").unwrap();
+        assert_eq!(read(&path, 14).await.unwrap(), "main 1\nwork 2\n");
+        let error = read(&path, 13).await.unwrap_err().to_string();
+        assert_eq!(error, "the file exceeds 13 bytes");
+        std::fs::write(&path, "main").unwrap();
+        assert_eq!(read(&path, 4).await.unwrap(), "main");
+        // What has no end is not read to its end.
+        let error = read(Path::new("/dev/zero"), 100).await.unwrap_err().to_string();
+        assert_eq!(error, "the file exceeds 100 bytes");
+    }
 
     #[tokio::test]
     async fn without_perf_a_file_of_it_is_an_error_that_says_so() {

@@ -1,5 +1,5 @@
 //! `alluvium convert`: converts a configuration from Alloy syntax to HCL and back, with its comments, and
-//! configurations of conprof, Parca and Prometheus to either.
+//! configurations of other programs to either.
 
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -29,8 +29,9 @@ pub struct ConvertArgs {
     /// File to write instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Format of the file when it is another program's: `conprof`, `parca` or `prometheus`.
-    #[arg(short = 'f', long, value_name = "FORMAT", value_parser = ["conprof", "parca", "prometheus"])]
+    /// Format of the file when it is another program's: `conprof`, `parca` or `prometheus`; `kube-profefe` or `coroot`
+    /// for manifests of Kubernetes.
+    #[arg(short = 'f', long, value_name = "FORMAT", value_parser = Format::names())]
     pub source_format: Option<String>,
     /// Leave out, and print, what cannot be converted of another program's file.
     #[arg(short, long, requires = "source_format")]
@@ -80,7 +81,7 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<ExitCode> {
     match converted {
         Ok(text) => {
             match &args.output {
-                Some(path) => std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?,
+                Some(path) => output::write_file(path, text.as_bytes())?,
                 None => output::write(text.as_bytes())?,
             }
             Ok(ExitCode::SUCCESS)

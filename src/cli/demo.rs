@@ -9,6 +9,7 @@ use crate::admin::browser::{AllowedHosts, host_name};
 use crate::app::demo::{self, DemoOptions};
 use crate::app::serve_options::{DEFAULT_DATA, DEFAULT_LISTEN};
 use crate::app::signals;
+use crate::cli::rights::RightsArgs;
 use crate::cli::serve::prometheus;
 use crate::telemetry::logs::{LogHandle, Settings};
 
@@ -45,6 +46,8 @@ pub struct DemoArgs {
     /// Do not profile the other processes of this machine, which is done when the kernel permits it.
     #[arg(long)]
     pub only_self: bool,
+    #[command(flatten)]
+    pub rights: RightsArgs,
 }
 
 /// Runs until SIGINT or SIGTERM.

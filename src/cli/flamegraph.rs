@@ -1,11 +1,9 @@
 //! `alluvium flamegraph`: draws stored profiles, or files of any format, as one SVG file that any browser opens.
 //!
-//! Requests the flame graph with files and lines from the server, or makes it of files, draws it locally, and writes
-//! the file atomically.
+//! Requests the flame graph with files and lines from the server, or makes it of files, and draws it locally.
 
 use std::path::PathBuf;
 
-use anyhow::Context;
 use clap::Args;
 
 use crate::cli::output;
@@ -52,9 +50,7 @@ pub async fn run(args: FlamegraphArgs) -> anyhow::Result<()> {
     if args.output.as_os_str() == "-" {
         return output::write(drawing.as_bytes());
     }
-    tokio::fs::write(&args.output, drawing)
-        .await
-        .with_context(|| format!("cannot write {}", args.output.display()))?;
+    output::write_file(&args.output, drawing.as_bytes())?;
     eprintln!("wrote {}", args.output.display());
     Ok(())
 }

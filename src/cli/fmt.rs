@@ -3,7 +3,7 @@
 //! Takes standard input, files and folders (all configuration files in them and below). Files are replaced atomically
 //! and keep their permissions.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &FmtArgs) -> anyhow::Result<ExitCode> {
             }
             Some(path) if args.write => {
                 if changed {
-                    replace(&path, &formatted).with_context(|| format!("cannot write {name}"))?;
+                    output::write_file(&path, formatted.as_bytes())?;
                 }
             }
             _ if args.diff => {}
@@ -134,28 +134,6 @@ fn inputs(args: &FmtArgs) -> anyhow::Result<Vec<Input>> {
         }
     }
     Ok(inputs)
-}
-
-/// Replaces a file with `text` atomically: a reader sees the old or the new text. Links and permissions are kept.
-fn replace(path: &Path, text: &str) -> std::io::Result<()> {
-    let path = path.canonicalize()?;
-    let permissions = std::fs::metadata(&path)?.permissions();
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-    let written = std::fs::File::options()
-        .write(true)
-        .create_new(true)
-        .open(&beside)
-        .and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.set_permissions(permissions)?;
-            file.sync_all()
-        })
-        .and_then(|()| std::fs::rename(&beside, &path));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&beside);
-    }
-    written
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::remote::{ServerArgs, call_error};
-use crate::cli::series::{ListFormat, matchers};
-use crate::cli::time::{RangeArgs, now_ms};
+use crate::cli::remote::call_error;
+use crate::cli::series::{ListArgs, ListFormat, matchers};
+use crate::cli::time::now_ms;
 use crate::cli::{output, source};
 use crate::profile::pprof::SampleLabel;
 use crate::wire::querier::QuerierClient;
@@ -27,20 +27,8 @@ pub struct LabelsArgs {
     /// List the labels of the samples in this file instead of asking a server; may be given many times.
     #[arg(long = "file", value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Form in which the answer is written.
-    // An id of its own: the global `--log.format` has the id `format`.
-    #[arg(
-        id = "answer_format",
-        long = "format",
-        value_enum,
-        default_value = "text",
-        value_name = "FORMAT"
-    )]
-    pub format: ListFormat,
     #[command(flatten)]
-    pub range: RangeArgs,
-    #[command(flatten)]
-    pub server: ServerArgs,
+    pub list: ListArgs,
 }
 
 pub(crate) async fn run(args: LabelsArgs) -> anyhow::Result<()> {
@@ -49,16 +37,16 @@ pub(crate) async fn run(args: LabelsArgs) -> anyhow::Result<()> {
     } else {
         of_samples(&args).await?
     };
-    let text = match args.format {
+    let text = match args.list.format {
         ListFormat::Text => all.iter().map(|item| format!("{item}\n")).collect(),
         ListFormat::Json => format!("{:#}\n", serde_json::json!(all)),
     };
-    output::write(text.as_bytes())
+    output::write_text(text.as_bytes())
 }
 
 async fn stored(args: &LabelsArgs) -> anyhow::Result<Vec<String>> {
-    let (start, end) = args.range.range(now_ms())?;
-    let client = QuerierClient::new(args.server.caller().await?);
+    let (start, end) = args.list.range.range(now_ms())?;
+    let client = QuerierClient::new(args.list.server.caller().await?);
     let matchers = matchers(args.selector.as_deref())?;
     let found = match &args.name {
         Some(name) => client.label_values(name, matchers, start, end).await,

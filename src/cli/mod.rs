@@ -3,6 +3,7 @@
 //! Exit codes: 0 success; 1 the command failed (one clear line or the diagnostics on standard error); 2 the command
 //! line itself was wrong. Each command has a file; code that combines the layers below is in `app`.
 
+pub(crate) mod cluster;
 pub(crate) mod compare;
 pub(crate) mod completions;
 mod content;
@@ -12,18 +13,23 @@ mod diff;
 pub mod flamegraph;
 pub(crate) mod fmt;
 mod folder;
+mod go;
 pub(crate) mod labels;
+pub(crate) mod list;
 pub(crate) mod man;
 mod output;
 pub(crate) mod peek;
 pub(crate) mod pgo;
+mod plain;
 pub(crate) mod profile;
 pub(crate) mod record;
 pub(crate) mod remote;
 mod report;
+mod rights;
 pub(crate) mod run;
 pub(crate) mod series;
 mod source;
+mod source_files;
 pub mod sql;
 #[cfg(feature = "server")]
 pub(crate) mod storage;
@@ -33,6 +39,7 @@ mod table;
 pub(crate) mod time;
 pub mod top;
 pub(crate) mod tree;
+pub(crate) mod tui;
 pub mod upload;
 pub(crate) mod validate;
 
@@ -47,6 +54,8 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
+use crate::app::fence::Fence;
+use crate::base::descriptors::raise_limit;
 use crate::base::file::keep_new_files_private;
 use crate::telemetry::logs;
 
@@ -97,7 +106,7 @@ pub enum Command {
     Run(Box<run::RunArgs>),
     /// Run the server: takes, keeps and shows profiles.
     #[cfg(feature = "server")]
-    Serve(serve::ServeArgs),
+    Serve(Box<serve::ServeArgs>),
     /// Check, measure, repair and maintain a data folder.
     #[cfg(feature = "server")]
     Store(store::StoreArgs),
@@ -112,6 +121,10 @@ pub enum Command {
     Tree(tree::TreeArgs),
     /// Print the callers and callees of some functions, as `go tool pprof -peek` does.
     Peek(peek::PeekArgs),
+    /// Print the source of some functions with the value of each line, as `go tool pprof -list` does.
+    List(list::ListArgs),
+    /// Look at a flame graph and a table in the terminal: zoom, search, live refresh.
+    Tui(Box<tui::TuiArgs>),
     /// Compare two ranges of time, two selections or two files.
     Diff(Box<compare::DiffArgs>),
     /// Write stored profiles, or files of any format, as one pprof.
@@ -152,6 +165,21 @@ impl Command {
             _ => false,
         }
     }
+
+    /// Gives up what the command does not need, before there is a second thread.
+    fn give_up_rights(&self) {
+        let (fence, rights, data) = match self {
+            Self::Run(args) => (Fence::Collector, args.rights, Some(args.storage_path.as_path())),
+            #[cfg(feature = "server")]
+            Self::Demo(args) => (Fence::Collector, args.rights, Some(args.data.as_path())),
+            #[cfg(feature = "server")]
+            Self::Serve(args) => (Fence::Server, args.rights, args.known_data()),
+            _ => return,
+        };
+        if !rights.keep_rights {
+            fence.raise(data);
+        }
+    }
 }
 
 /// Parses the command line, runs the command, and turns the result into an exit code.
@@ -164,6 +192,8 @@ pub fn main() -> ExitCode {
     if cli.command.keeps_data() {
         keep_new_files_private();
     }
+    raise_limit();
+    cli.command.give_up_rights();
     // One crypto provider for all TLS of the process; an error means that one is already installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
@@ -189,7 +219,7 @@ async fn dispatch(command: Command, logs: logs::LogHandle, flags: logs::Settings
         Command::Demo(args) => demo::run(args, logs, flags).await?,
         Command::Run(args) => run::run(*args, logs, flags).await?,
         #[cfg(feature = "server")]
-        Command::Serve(args) => serve::run(args).await?,
+        Command::Serve(args) => serve::run(*args).await?,
         #[cfg(feature = "server")]
         Command::Store(args) => return store::run(args).await,
         #[cfg(feature = "server")]
@@ -198,6 +228,8 @@ async fn dispatch(command: Command, logs: logs::LogHandle, flags: logs::Settings
         Command::Top(args) => top::run(args).await?,
         Command::Tree(args) => tree::run(args).await?,
         Command::Peek(args) => peek::run(args).await?,
+        Command::List(args) => list::run(args).await?,
+        Command::Tui(args) => tui::run(*args, logs).await?,
         Command::Diff(args) => compare::run(*args).await?,
         Command::Profile(args) => profile::run(args).await?,
         Command::Series(args) => series::run(args).await?,
@@ -217,7 +249,7 @@ async fn dispatch(command: Command, logs: logs::LogHandle, flags: logs::Settings
 
 #[expect(clippy::print_stderr, reason = "the last word of a command line program")]
 fn fail(error: &anyhow::Error) -> ExitCode {
-    eprintln!("alluvium: error: {}", joined(error));
+    eprintln!("alluvium: error: {}", plain::lines(&joined(error)));
     ExitCode::FAILURE
 }
 

@@ -27,5 +27,5 @@ pub struct PeekArgs {
 pub(crate) async fn run(args: PeekArgs) -> anyhow::Result<()> {
     let loaded = args.source.load().await?;
     let report = args.report.report(&loaded, Trim::NOTHING);
-    output::write(report.peek(&args.functions)?.as_bytes())
+    output::write_text(report.peek(&args.functions)?.as_bytes())
 }

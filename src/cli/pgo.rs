@@ -1,10 +1,10 @@
 //! `alluvium pgo`: merges CPU profiles into one for profile-guided optimization by Go's compiler.
 //!
-//! The merge comes from a server that keeps the lines at which functions start, or from files.
+//! The merge comes from a server, from a data folder, or from files. Functions need the lines at which they start.
 
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::Args;
 
 use crate::cli::output;
@@ -19,22 +19,36 @@ use crate::wire::querier::QuerierClient;
 /// Arguments of `alluvium pgo`.
 #[derive(Debug, Clone, Args)]
 #[command(
-    after_help = "Examples:\n  alluvium pgo '{service_name=\"shop\"}' --url http://pyroscope:4040 --from now-1d\n  \
+    after_help = "Examples:\n  alluvium pgo '{service_name=\"shop\"}' --from now-1d && go build\n  \
+                        alluvium pgo '{service_name=\"shop\"}' --data ./alluvium-data\n  \
                         alluvium pgo --file monday.pb.gz --file tuesday.pb.gz -o default.pgo && go build"
 )]
 pub struct PgoArgs {
     #[command(flatten)]
     pub source: SourceArgs,
+    /// Data folder to read directly, as it is at this moment, instead of asking a server; the folder's own server may
+    /// be running.
+    #[cfg(feature = "server")]
+    #[arg(long, value_name = "DIR", conflicts_with = "files")]
+    pub data: Option<PathBuf>,
+    /// The bucket of the folder's tables, as its server has it.
+    #[cfg(feature = "server")]
+    #[command(flatten)]
+    pub storage: crate::cli::storage::StorageSource,
     /// File to write; `-` is standard output. Go's compiler takes `default.pgo` in the folder of the main package.
     #[arg(short, long, value_name = "FILE", default_value = "default.pgo")]
     pub output: PathBuf,
-    /// Locations that a server keeps at the leaf of each stack; 0 for all.
+    /// Locations that are kept at the leaf of each stored stack; 0 for all. Files are merged as they are.
     #[arg(long, value_name = "COUNT", default_value_t = 5)]
     pub keep_locations: u32,
 }
 
 #[expect(clippy::print_stderr, reason = "standard output may be the profile")]
 pub(crate) async fn run(args: PgoArgs) -> anyhow::Result<()> {
+    #[cfg(feature = "server")]
+    if args.data.is_none() && args.storage.is_given() {
+        bail!("a bucket is read with --data, the folder of the log");
+    }
     let bytes = if args.source.files.is_empty() {
         let columns = stored(&args).await?;
         packed(columns.get())?
@@ -44,14 +58,12 @@ pub(crate) async fn run(args: PgoArgs) -> anyhow::Result<()> {
     if args.output.as_os_str() == "-" {
         return output::write(&bytes);
     }
-    tokio::fs::write(&args.output, bytes)
-        .await
-        .with_context(|| format!("cannot write {}", args.output.display()))?;
+    output::write_file(&args.output, &bytes)?;
     eprintln!("wrote {}", args.output.display());
     Ok(())
 }
 
-/// The merge of a server; the type is CPU unless another is given.
+/// The merge of a server or a data folder; the type is CPU unless another is given.
 async fn stored(args: &PgoArgs) -> anyhow::Result<Columns> {
     let mut query = args.source.query.clone();
     let has_type = |selector: &str| !matches!(selector.trim_start().chars().next(), None | Some('{'));
@@ -59,6 +71,15 @@ async fn stored(args: &PgoArgs) -> anyhow::Result<Columns> {
         query.profile_type = Some("cpu".to_owned());
     }
     let question = query.question(now_ms())?;
+    #[cfg(feature = "server")]
+    if let Some(folder) = &args.data {
+        let folder = crate::cli::sql::DataFolder::of(folder, &args.storage, &args.source.server)?;
+        let pgo = crate::query::GoPgo {
+            keep_locations: args.keep_locations as usize,
+            aggregate_callees: true,
+        };
+        return source::merged(folder.merge_for_pgo(&question, pgo).await?, &question);
+    }
     let pgo = GoPgo {
         keep_locations: args.keep_locations,
         aggregate_callees: true,
@@ -81,7 +102,7 @@ fn packed(profile: &Profile<'_>) -> anyhow::Result<Vec<u8>> {
     if profile.functions.iter().all(|function| function.start_line == 0) {
         bail!(
             "the profile has no lines at which functions start, without which Go's compiler refuses it: take profiles \
-             of a Go program, from files (--file) or from a server that keeps these lines"
+             that a Go program (1.20 or later) made of itself, from files (--file) or a server that keeps these lines"
         );
     }
     Ok(pprof::gzip(&pprof::encode(profile)))

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::Args;
 
 use crate::cli::output;
@@ -19,27 +19,26 @@ use crate::profile::pprof;
 pub struct ProfileArgs {
     #[command(flatten)]
     pub source: SourceArgs,
-    /// File to write, gzip-compressed unless its name ends with `.pb`; standard output by default, if that is no
-    /// terminal.
+    /// File to write, gzip-compressed unless its name ends with `.pb`; `-` is standard output, as by default, if that
+    /// is no terminal.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
 
 #[expect(clippy::print_stderr, reason = "standard output may be the profile")]
 pub(crate) async fn run(args: ProfileArgs) -> anyhow::Result<()> {
-    if args.output.is_none() && std::io::stdout().is_terminal() {
+    let file = args.output.as_ref().filter(|path| path.as_os_str() != "-");
+    if file.is_none() && std::io::stdout().is_terminal() {
         bail!("a profile is not for a terminal: add --output FILE or redirect");
     }
     let loaded = args.source.load().await?;
     let plain = pprof::encode(loaded.profile());
-    let Some(path) = &args.output else {
+    let Some(path) = file else {
         return output::write(&pprof::gzip(&plain));
     };
     let is_plain = path.extension().is_some_and(|extension| extension == "pb");
     let bytes = if is_plain { plain } else { pprof::gzip(&plain) };
-    tokio::fs::write(path, bytes)
-        .await
-        .with_context(|| format!("cannot write {}", path.display()))?;
+    output::write_file(path, &bytes)?;
     eprintln!("wrote {}", path.display());
     Ok(())
 }

@@ -12,10 +12,10 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 
 use crate::base::duration;
-use crate::cli::output;
+use crate::cli::{output, plain};
 use crate::ebpf::{
-    Budget, Choice, Engine, NameCache, Namer, Opener, ProcessInfo, Profiler, Refusal, Scope, Settings, Span, Stacks,
-    Style, Window,
+    Budget, Choice, Engine, LeftOut, NameCache, Namer, Opener, ProcessInfo, Profiler, Refusal, Scope, Settings, Span,
+    Stacks, Style, Window,
 };
 use crate::profile::flamegraph::{SvgOptions, Tree, svg};
 use crate::profile::pprof;
@@ -114,13 +114,11 @@ pub(crate) async fn run(args: RecordArgs) -> anyhow::Result<()> {
     interrupt.abort();
     let (bytes, path) = bytes;
     if form == Form::FoldedToOutput {
-        output::write(&bytes)?;
+        output::write_text(&bytes)?;
     } else {
-        tokio::fs::write(&path, bytes)
-            .await
-            .with_context(|| format!("cannot write {}", path.display()))?;
+        output::write_file(&path, &bytes)?;
     }
-    eprint!("{}", summary.text);
+    eprint!("{}", plain::lines(&summary.text));
     if form != Form::FoldedToOutput {
         eprintln!("wrote {}", path.display());
     }
@@ -319,28 +317,53 @@ fn account_text(window: &Window, wanted: u32, elapsed: Duration) -> String {
     text
 }
 
-/// A line about files of processes that could not be read; empty when all were read.
+/// Lines about files of processes that could not be read and about what was left out of them; empty when there is
+/// nothing to say.
 fn refused_text(opener: &Opener) -> String {
-    let reasons: Vec<String> = Refusal::ALL
-        .iter()
-        .zip(opener.refused())
-        .filter(|(_, count)| *count > 0)
-        .map(|(why, count)| format!("{} {count}", why.name()))
-        .collect();
-    if reasons.is_empty() {
-        return String::new();
-    }
-    format!("files of processes that were not read: {}\n", reasons.join(", "))
+    let refused = Refusal::ALL.map(Refusal::name).into_iter().zip(opener.refused());
+    let excesses = LeftOut::ALL
+        .map(LeftOut::name)
+        .into_iter()
+        .zip(opener.bounds.excesses());
+    counted("files of processes that were not read", refused) + &counted("left out because of a bound", excesses)
 }
 
-/// The folded format: one stack a line, root first, then its value in nanoseconds.
+/// A line with the counts that are not 0; empty without any.
+fn counted<'a>(what: &str, counts: impl Iterator<Item = (&'a str, u64)>) -> String {
+    let counts: Vec<String> = counts
+        .filter(|(_, count)| *count > 0)
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    if counts.is_empty() {
+        return String::new();
+    }
+    format!("{what}: {}\n", counts.join(", "))
+}
+
+/// The folded format: one stack a line, root first, then its value in nanoseconds. A name that has what ends a frame or
+/// a line has a colon there.
 fn folded(tree: &Tree) -> String {
     use std::fmt::Write as _;
     let mut text = String::new();
     tree.for_each_stack(|frames, value| {
-        let names: Vec<String> = frames.iter().map(|frame| frame.function.replace(';', ":")).collect();
+        let names: Vec<String> = frames
+            .iter()
+            .map(|frame| frame.function.replace([';', '\n', '\r'], ":"))
+            .collect();
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{} {value}", names.join(";"));
     });
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::flamegraph::testing::tree;
+
+    #[test]
+    fn a_name_with_a_line_end_is_one_line_of_folded_text() {
+        let tree = tree(&[("main;work\nmain 9", 5)]);
+        assert_eq!(folded(&tree), "main;work:main 9 5\n");
+    }
 }

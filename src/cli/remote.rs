@@ -129,18 +129,30 @@ pub struct Question {
 }
 
 impl QueryArgs {
-    pub fn question(&self, now_ms: i64) -> anyhow::Result<Question> {
-        let (start_ms, end_ms) = self.range.range(now_ms)?;
+    /// What stands before the conditions, and these.
+    fn parts(&self) -> anyhow::Result<(&str, Vec<Matcher>)> {
         let text = self.selector.as_deref().unwrap_or_default().trim();
         let open = text.find('{').unwrap_or(text.len());
         let (in_selector, conditions) = text.split_at(open);
-        let mut matchers = match conditions {
+        let matchers = match conditions {
             "" => Vec::new(),
             conditions => selector::parse(conditions).map_err(|mut error| {
                 error.position += open;
                 error
             })?,
         };
+        Ok((in_selector, matchers))
+    }
+
+    /// True when a profile type is named.
+    pub(crate) fn has_type(&self) -> anyhow::Result<bool> {
+        let (in_selector, mut matchers) = self.parts()?;
+        Ok(!in_selector.trim().is_empty() || self.profile_type.is_some() || take_path(&mut matchers).is_some())
+    }
+
+    pub fn question(&self, now_ms: i64) -> anyhow::Result<Question> {
+        let (start_ms, end_ms) = self.range.range(now_ms)?;
+        let (in_selector, mut matchers) = self.parts()?;
         let by_path;
         let id = match (in_selector.trim(), &self.profile_type) {
             ("", Some(id)) => id.trim(),
@@ -203,16 +215,28 @@ impl Question {
 mod tests {
     use super::*;
 
-    fn question(selector: &str, profile_type: Option<&str>) -> anyhow::Result<Question> {
-        let args = QueryArgs {
+    fn args(selector: &str, profile_type: Option<&str>) -> QueryArgs {
+        QueryArgs {
             selector: Some(selector.to_owned()),
             profile_type: profile_type.map(str::to_owned),
             range: RangeArgs {
                 from: "now-1h".to_owned(),
                 until: "now".to_owned(),
             },
-        };
-        args.question(1_700_000_000_000)
+        }
+    }
+
+    fn question(selector: &str, profile_type: Option<&str>) -> anyhow::Result<Question> {
+        args(selector, profile_type).question(1_700_000_000_000)
+    }
+
+    #[test]
+    fn a_type_is_named_in_three_places() {
+        assert!(args("cpu{a=\"b\"}", None).has_type().unwrap());
+        assert!(args("{}", Some("cpu")).has_type().unwrap());
+        assert!(args("{profile_path=\"/debug/pprof/heap\"}", None).has_type().unwrap());
+        assert!(!args(" {a=\"b\"}", None).has_type().unwrap());
+        assert!(args("{a}", None).has_type().is_err());
     }
 
     #[test]

@@ -8,13 +8,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use clap::{ArgAction, Args};
+use clap::Args;
 
 use crate::admin::browser::{AllowedHosts, host_name};
 use crate::app::USER_AGENT;
 use crate::app::collector::{self, CollectorOptions};
 use crate::app::foreign::{Conversion, Format, Problems};
 use crate::app::signals;
+use crate::cli::cluster::ClusterArgs;
+use crate::cli::go::{GoFlag as _, go_duration};
+use crate::cli::rights::RightsArgs;
 use crate::telemetry::logs::{LogHandle, Settings};
 
 /// Arguments of `alluvium run`.
@@ -47,14 +50,13 @@ pub struct RunArgs {
     )]
     pub stability: String,
     /// Accepted for Alloy's sake; nothing is ever reported.
-    #[arg(
-        long = "disable-reporting", default_value = "false", default_missing_value = "true", num_args = 0..=1,
-        require_equals = true, value_parser = go_bool, action = ArgAction::Set, help_heading = None
-    )]
+    #[arg(long = "disable-reporting", go_bool = false, help_heading = None)]
     pub disable_reporting: bool,
     /// Priority of the process on Windows; elsewhere only `normal`.
     #[arg(long = "windows.priority", default_value = "normal", help_heading = None)]
     pub windows_priority: String,
+    #[command(flatten)]
+    pub rights: RightsArgs,
 }
 
 /// What the HTTP server of the collector takes.
@@ -74,28 +76,16 @@ pub struct ServerArgs {
     #[arg(long = "server.http.ui-path-prefix", default_value = "/")]
     pub ui_path_prefix: String,
     /// Serve the collector's own profiles under /debug/pprof.
-    #[arg(
-        long = "server.http.enable-pprof", default_value = "true", default_missing_value = "true", num_args = 0..=1,
-        require_equals = true, value_parser = go_bool, action = ArgAction::Set
-    )]
+    #[arg(long = "server.http.enable-pprof", go_bool = true)]
     pub enable_pprof: bool,
     /// Do not serve /-/support.
-    #[arg(
-        long = "server.http.disable-support-bundle", default_value = "false", default_missing_value = "true",
-        num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set
-    )]
+    #[arg(long = "server.http.disable-support-bundle", go_bool = false)]
     pub disable_support_bundle: bool,
     /// GraphQL, which this program does not have.
-    #[arg(
-        long = "server.http.enable-graphql", default_value = "false", default_missing_value = "true", num_args = 0..=1,
-        require_equals = true, value_parser = go_bool, action = ArgAction::Set
-    )]
+    #[arg(long = "server.http.enable-graphql", go_bool = false)]
     pub enable_graphql: bool,
     /// GraphQL's page; not there.
-    #[arg(
-        long = "server.http.enable-graphql-playground", default_value = "false", default_missing_value = "true",
-        num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set
-    )]
+    #[arg(long = "server.http.enable-graphql-playground", go_bool = false)]
     pub enable_graphql_playground: bool,
 }
 
@@ -103,91 +93,22 @@ pub struct ServerArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Configuration")]
 pub struct ConfigArgs {
-    /// Format of the configuration: `alloy`, or `conprof`, `parca` or `prometheus`, which are converted.
+    /// Format of the configuration: `alloy`, or `conprof`, `coroot`, `kube-profefe`, `parca` or `prometheus`, which are
+    /// converted.
     #[arg(long = "config.format", default_value = "alloy")]
     pub format: String,
     /// Leave out, and log, what cannot be converted of another format, instead of refusing the configuration.
-    #[arg(
-        long = "config.bypass-conversion-errors", default_value = "false", default_missing_value = "true",
-        num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set
-    )]
+    #[arg(long = "config.bypass-conversion-errors", go_bool = false)]
     pub bypass_conversion_errors: bool,
     /// Arguments of the converter: `push-url=URL`, the server that profiles go to (http://localhost:4040).
     #[arg(long = "config.extra-args", default_value = "")]
     pub extra_args: String,
     /// Reload by itself when the configuration on disk changes (not in Alloy).
-    #[arg(
-        long = "config.watch", default_value = "false", default_missing_value = "true", num_args = 0..=1,
-        require_equals = true, value_parser = go_bool, action = ArgAction::Set
-    )]
+    #[arg(long = "config.watch", go_bool = false)]
     pub watch: bool,
     /// How long the files must be left alone before `--config.watch` reads them.
     #[arg(long = "config.watch-settle", default_value = "500ms", value_parser = go_duration)]
     pub watch_settle: Duration,
-}
-
-/// The cluster: one node for now.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Cluster")]
-pub struct ClusterArgs {
-    /// Work as a cluster of one node; more are not there yet.
-    #[arg(
-        long = "cluster.enabled", default_value = "false", default_missing_value = "true", num_args = 0..=1,
-        require_equals = true, value_parser = go_bool, action = ArgAction::Set
-    )]
-    pub enabled: bool,
-    /// Name of this node; the host's name when not given.
-    #[arg(long = "cluster.node-name", default_value = "")]
-    pub node_name: String,
-    /// Address that other nodes would use.
-    #[arg(long = "cluster.advertise-address", default_value = "")]
-    pub advertise_address: String,
-    /// Network interfaces from which that address would be inferred.
-    #[arg(long = "cluster.advertise-interfaces", default_value = "eth0,en0")]
-    pub advertise_interfaces: String,
-    /// Nodes to join; refused with `--cluster.enabled`.
-    #[arg(long = "cluster.join-addresses", default_value = "")]
-    pub join_addresses: String,
-    /// Where to find nodes to join; refused with `--cluster.enabled`.
-    #[arg(
-        long = "cluster.discover-peers",
-        default_value = "",
-        conflicts_with = "join_addresses"
-    )]
-    pub discover_peers: String,
-    /// How often nodes would be looked for again.
-    #[arg(long = "cluster.rejoin-interval", default_value = "60s", value_parser = go_duration)]
-    pub rejoin_interval: Duration,
-    /// How many nodes would be joined.
-    #[arg(long = "cluster.max-join-peers", default_value_t = 5)]
-    pub max_join_peers: u32,
-    /// Name that all nodes of a cluster share.
-    #[arg(long = "cluster.name", default_value = "")]
-    pub name: String,
-    /// TLS between nodes; refused with `--cluster.enabled`.
-    #[arg(
-        long = "cluster.enable-tls", default_value = "false", default_missing_value = "true", num_args = 0..=1,
-        require_equals = true, value_parser = go_bool, action = ArgAction::Set
-    )]
-    pub enable_tls: bool,
-    /// Authorities that nodes would trust.
-    #[arg(long = "cluster.tls-ca-path", default_value = "")]
-    pub tls_ca_path: String,
-    /// Certificate that this node would show.
-    #[arg(long = "cluster.tls-cert-path", default_value = "")]
-    pub tls_cert_path: String,
-    /// Key of that certificate.
-    #[arg(long = "cluster.tls-key-path", default_value = "")]
-    pub tls_key_path: String,
-    /// Name that nodes would check certificates against.
-    #[arg(long = "cluster.tls-server-name", default_value = "")]
-    pub tls_server_name: String,
-    /// Nodes to wait for; more than one is refused with `--cluster.enabled`.
-    #[arg(long = "cluster.wait-for-size", default_value_t = 0)]
-    pub wait_for_size: u32,
-    /// How long to wait for them; 0 for ever.
-    #[arg(long = "cluster.wait-timeout", default_value = "0s", value_parser = go_duration)]
-    pub wait_timeout: Duration,
 }
 
 /// Features that can be switched on and off.
@@ -198,16 +119,10 @@ pub struct FeatureArgs {
     #[arg(long = "feature.component-shutdown-deadline", default_value = "10m", value_parser = go_duration)]
     pub shutdown_deadline: Duration,
     /// Alloy's community components; not there.
-    #[arg(
-        long = "feature.community-components.enabled", default_value = "false", default_missing_value = "true",
-        num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set
-    )]
+    #[arg(long = "feature.community-components.enabled", go_bool = false)]
     pub community_components: bool,
     /// A way of passing metrics on; there are none.
-    #[arg(
-        long = "feature.prometheus.direct-fanout.enabled", default_value = "false", default_missing_value = "true",
-        num_args = 0..=1, require_equals = true, value_parser = go_bool, action = ArgAction::Set
-    )]
+    #[arg(long = "feature.prometheus.direct-fanout.enabled", go_bool = false)]
     pub direct_fanout: bool,
     /// Accepted and without effect, as in Alloy.
     #[arg(
@@ -220,10 +135,11 @@ pub struct FeatureArgs {
 /// Runs until SIGINT or SIGTERM.
 pub(crate) async fn run(args: RunArgs, logs: LogHandle, flags: Settings) -> anyhow::Result<()> {
     check(&args)?;
-    mention(&args, &|name| std::env::var(name).ok());
+    mention(&|name| std::env::var(name).ok());
     let options = CollectorOptions {
         user_agent: user_agent(std::env::var("ALLOY_DEPLOY_MODE").ok().as_deref()),
-        node_name: args.cluster.node_name.clone(),
+        node_name: args.cluster.name_of_this(),
+        cluster: args.cluster.options(),
         flags: shown(&args),
         support_bundle: !args.server.disable_support_bundle,
         watch: args.config.watch.then_some(args.config.watch_settle),
@@ -248,8 +164,9 @@ fn conversion(config: &ConfigArgs) -> anyhow::Result<Option<Conversion>> {
     }
     let Ok(format) = config.format.parse::<Format>() else {
         bail!(
-            "--config.format={}: the formats are alloy, conprof, parca and prometheus",
-            config.format
+            "--config.format={}: the formats are alloy, {}",
+            config.format,
+            Format::names().join(", ")
         );
     };
     let problems = if config.bypass_conversion_errors {
@@ -296,23 +213,7 @@ fn check(args: &RunArgs) -> anyhow::Result<()> {
             bail!("--{name}: not supported: {reason}; leave the flag out");
         }
     }
-    // Without --cluster.enabled these flags have no effect, as in Alloy.
-    let others = [
-        (!cluster.join_addresses.is_empty(), "cluster.join-addresses"),
-        (!cluster.discover_peers.is_empty(), "cluster.discover-peers"),
-        (cluster.enable_tls, "cluster.enable-tls"),
-        (cluster.wait_for_size > 1, "cluster.wait-for-size"),
-    ];
-    for (given, name) in others {
-        if given && cluster.enabled {
-            bail!(
-                "--{name}: not supported: a cluster has one node for now, and several that do not know of each other \
-                 would do everything several times; \
-                 leave the flag out"
-            );
-        }
-    }
-    Ok(())
+    cluster.check()
 }
 
 /// Environment variables of Alloy that tune Go's runtime.
@@ -323,11 +224,8 @@ const OF_GO: [&str; 4] = [
     "PPROF_MUTEX_PROFILING_PERCENT",
 ];
 
-/// Logs flags and variables that are accepted but have less effect than in Alloy, or none.
-fn mention(args: &RunArgs, environment: &dyn Fn(&str) -> Option<String>) {
-    if args.cluster.enabled {
-        tracing::warn!("--cluster.enabled: this is a cluster of one node; `clustering` blocks take all targets");
-    }
+/// Logs variables that have no effect here.
+fn mention(environment: &dyn Fn(&str) -> Option<String>) {
     for variable in OF_GO.iter().filter(|name| environment(name).is_some()) {
         tracing::info!(
             variable,
@@ -348,25 +246,9 @@ fn user_agent(deploy_mode: Option<&str>) -> String {
 
 /// The effective flags as `name=value`, for the support bundle. None of them is a secret.
 fn shown(args: &RunArgs) -> Vec<String> {
-    let (server, config, cluster, feature) = (&args.server, &args.config, &args.cluster, &args.feature);
+    let (server, config, feature) = (&args.server, &args.config, &args.feature);
     let duration = |value: Duration| crate::base::duration::format(value);
-    vec![
-        format!("cluster.advertise-address={}", cluster.advertise_address),
-        format!("cluster.advertise-interfaces={}", cluster.advertise_interfaces),
-        format!("cluster.discover-peers={}", cluster.discover_peers),
-        format!("cluster.enable-tls={}", cluster.enable_tls),
-        format!("cluster.enabled={}", cluster.enabled),
-        format!("cluster.join-addresses={}", cluster.join_addresses),
-        format!("cluster.max-join-peers={}", cluster.max_join_peers),
-        format!("cluster.name={}", cluster.name),
-        format!("cluster.node-name={}", cluster.node_name),
-        format!("cluster.rejoin-interval={}", duration(cluster.rejoin_interval)),
-        format!("cluster.tls-ca-path={}", cluster.tls_ca_path),
-        format!("cluster.tls-cert-path={}", cluster.tls_cert_path),
-        format!("cluster.tls-key-path={}", cluster.tls_key_path),
-        format!("cluster.tls-server-name={}", cluster.tls_server_name),
-        format!("cluster.wait-for-size={}", cluster.wait_for_size),
-        format!("cluster.wait-timeout={}", duration(cluster.wait_timeout)),
+    let own = vec![
         format!("config.bypass-conversion-errors={}", config.bypass_conversion_errors),
         format!("config.extra-args={}", config.extra_args),
         format!("config.format={}", config.format),
@@ -392,21 +274,14 @@ fn shown(args: &RunArgs) -> Vec<String> {
         format!("http.allowed-host={}", server.allowed_hosts.join(",")),
         format!("server.http.enable-pprof={}", server.enable_pprof),
         format!("server.http.listen-addr={}", server.listen),
+        format!("keep-rights={}", args.rights.keep_rights),
         format!("server.http.memory-addr={}", server.memory_addr),
         format!("server.http.ui-path-prefix={}", server.ui_path_prefix),
         format!("stability.level={}", args.stability),
         format!("storage.path={}", args.storage_path.display()),
         format!("windows.priority={}", args.windows_priority),
-    ]
-}
-
-/// Parses a boolean as Go's flags do.
-fn go_bool(text: &str) -> Result<bool, String> {
-    match text {
-        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
-        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
-        _ => Err("use true or false".to_owned()),
-    }
+    ];
+    args.cluster.shown().into_iter().chain(own).collect()
 }
 
 fn host_and_port(text: &str) -> Result<String, String> {
@@ -415,10 +290,6 @@ fn host_and_port(text: &str) -> Result<String, String> {
         Some(_) => Ok(text.to_owned()),
         None => Err("use HOST:PORT, such as alloy.internal:12345".to_owned()),
     }
-}
-
-fn go_duration(text: &str) -> Result<Duration, String> {
-    crate::base::duration::parse(text).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -102,12 +102,7 @@ fn what_is_not_there_is_refused_by_name() {
         let name = flag.split('=').next().unwrap();
         assert!(error.starts_with(name) && !error.contains('\n'), "{flag}: {error}");
     }
-    for flag in [
-        "--cluster.join-addresses=a:1",
-        "--cluster.discover-peers=provider=x",
-        "--cluster.enable-tls",
-        "--cluster.wait-for-size=2",
-    ] {
+    for flag in ["--cluster.discover-peers=provider=x", "--cluster.enable-tls"] {
         assert!(
             check(&parse(&[flag]).unwrap()).is_ok(),
             "{flag} means nothing without a cluster"
@@ -118,8 +113,33 @@ fn what_is_not_there_is_refused_by_name() {
             "{error}"
         );
     }
-    let harmless = ["--cluster.enabled", "--cluster.name=a", "--cluster.wait-for-size=1"];
-    assert!(check(&parse(&harmless).unwrap()).is_ok());
+}
+
+#[test]
+fn a_cluster_is_what_its_flags_say_and_nothing_without_the_first_of_them() {
+    let flags = [
+        "--cluster.node-name=a",
+        "--cluster.join-addresses=dns+b:7000,c",
+        "--cluster.wait-for-size=3",
+        "--cluster.wait-timeout=1m",
+        "--cluster.secret-file=/etc/secret",
+        "--cluster.listen-addr=0.0.0.0:7000",
+        "--cluster.tls-ca-path=/etc/ca",
+    ];
+    assert!(parse(&flags).unwrap().cluster.options().is_none());
+    let args = parse(&[&["--cluster.enabled"], &flags[..]].concat()).unwrap();
+    assert!(check(&args).is_ok());
+    let options = args.cluster.options().unwrap();
+    assert_eq!((options.name.as_str(), options.listen.as_str()), ("a", "0.0.0.0:7000"));
+    assert_eq!(
+        (options.wait_for_size, options.wait_timeout),
+        (3, Duration::from_mins(1))
+    );
+    assert_eq!(options.join, "dns+b:7000,c");
+    assert_eq!((options.interfaces.as_str(), options.most_joined), ("eth0,en0", 5));
+    assert_eq!(options.secret.unwrap().to_str(), Some("/etc/secret"));
+    let nameless = parse(&["--cluster.enabled"]).unwrap().cluster.options().unwrap();
+    assert_eq!(nameless.name, crate::base::net::hostname());
 }
 
 #[test]
@@ -134,7 +154,7 @@ fn a_configuration_of_another_program_is_converted() {
     assert_eq!(all.unwrap().problems, Problems::Note);
     let error = of(&["--config.format=toml"]).unwrap_err().to_string();
     assert!(
-        error.ends_with("the formats are alloy, conprof, parca and prometheus"),
+        error.ends_with("the formats are alloy, conprof, coroot, kube-profefe, parca, prometheus"),
         "{error}"
     );
     let error = of(&["--config.format=conprof", "--config.extra-args=-x"]).unwrap_err();

@@ -30,6 +30,13 @@ pub struct SeriesArgs {
     /// Show the labels that this file's profiles would get by `import` instead of asking a server.
     #[arg(long = "file", value_name = "FILE", conflicts_with = "selector")]
     pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub list: ListArgs,
+}
+
+/// Where a list comes from, and its form.
+#[derive(Debug, Clone, Args)]
+pub struct ListArgs {
     /// Form in which the answer is written.
     // An id of its own: the global `--log.format` has the id `format`.
     #[arg(
@@ -57,7 +64,7 @@ pub enum ListFormat {
 
 pub(crate) async fn run(args: SeriesArgs) -> anyhow::Result<()> {
     let all = list(&args).await?;
-    let text = match args.format {
+    let text = match args.list.format {
         ListFormat::Text => all.iter().map(|labels| format!("{labels}\n")).collect(),
         ListFormat::Json => {
             let objects = all.iter().map(|labels| {
@@ -67,15 +74,15 @@ pub(crate) async fn run(args: SeriesArgs) -> anyhow::Result<()> {
             format!("{:#}\n", serde_json::Value::Array(objects.collect()))
         }
     };
-    output::write(text.as_bytes())
+    output::write_text(text.as_bytes())
 }
 
 /// The label sets, each once, in order.
 async fn list(args: &SeriesArgs) -> anyhow::Result<Vec<Labels>> {
     let mut found = Vec::new();
     if args.files.is_empty() {
-        let (start, end) = args.range.range(now_ms())?;
-        let client = QuerierClient::new(args.server.caller().await?);
+        let (start, end) = args.list.range.range(now_ms())?;
+        let client = QuerierClient::new(args.list.server.caller().await?);
         let series = client.series(matchers(args.selector.as_deref())?, args.labels.clone(), start, end);
         found.extend(series.await.map_err(call_error)?);
     }

@@ -69,13 +69,17 @@ impl SourceArgs {
         {
             bail!("`{selector}` is a file: write --file {selector}");
         }
-        let question = self.query.question(now_ms())?;
-        let client = QuerierClient::new(self.server.caller().await?);
-        let bytes = client.merge_profile(question.selection()).await.map_err(call_error)?;
-        let columns = merged(bytes, &question)?;
-        let value = sample_type(columns.get(), &question.profile_type.sample_type)?;
-        Ok(Loaded { columns, value })
+        of_server(&self.server, &self.query.question(now_ms())?).await
     }
+}
+
+/// The merged profile that a server has to a question.
+pub(super) async fn of_server(server: &ServerArgs, question: &Question) -> anyhow::Result<Loaded> {
+    let client = QuerierClient::new(server.caller().await?);
+    let bytes = client.merge_profile(question.selection()).await.map_err(call_error)?;
+    let columns = merged(bytes, question)?;
+    let value = sample_type(columns.get(), &question.profile_type.sample_type)?;
+    Ok(Loaded { columns, value })
 }
 
 /// The profiles of a file.
@@ -102,24 +106,32 @@ pub(super) fn merged(bytes: Bytes, question: &Question) -> anyhow::Result<Column
     Ok(columns)
 }
 
+/// The names of the sample types of all profiles, each once, sorted.
+pub(super) fn type_names(profiles: &[ImportedProfile]) -> Vec<&str> {
+    let all = profiles.iter().flat_map(types).map(|kind| kind.kind);
+    let mut names: Vec<&str> = all.collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// True when the profiles have the same types, so that there is a default.
+pub(super) fn are_alike(profiles: &[ImportedProfile]) -> bool {
+    let first = profiles.first().map(types);
+    profiles.iter().all(|other| Some(types(other)) == first)
+}
+
 /// The profile with the sample type `name`, merged with those of the same types. Without a name it is the default of
 /// the first, if all have the same types.
-fn one_of(mut profiles: Vec<ImportedProfile>, name: Option<&str>) -> anyhow::Result<Loaded> {
+pub(super) fn one_of(mut profiles: Vec<ImportedProfile>, name: Option<&str>) -> anyhow::Result<Loaded> {
     let has = |profile: &ImportedProfile, name: &str| types(profile).iter().any(|kind| kind.kind == name);
-    let is_same = |other: &ImportedProfile| profiles.first().is_some_and(|first| types(first) == types(other));
     let chosen = match name {
         Some(name) if profiles.len() > 1 => profiles.iter().position(|profile| has(profile, name)),
-        None if !profiles.iter().all(is_same) => None,
+        None if !are_alike(&profiles) => None,
         _ => Some(0),
     };
     let Some(chosen) = chosen.filter(|chosen| *chosen < profiles.len()) else {
-        let mut names: Vec<&str> = profiles
-            .iter()
-            .flat_map(|profile| types(profile).iter().map(|kind| kind.kind))
-            .collect();
-        names.sort_unstable();
-        names.dedup();
-        bail!("which sample type? there are {}", names.join(", "));
+        bail!("which sample type? there are {}", type_names(&profiles).join(", "));
     };
     let profile = profiles[chosen].columns.get();
     let value = match name {

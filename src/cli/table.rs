@@ -7,6 +7,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
+use crate::cli::plain;
+
 /// Formats the rows of `json`. Columns are in the order of their first occurrence; a missing value is empty.
 pub(super) fn from_json(json: &[u8]) -> anyhow::Result<String> {
     let mut rows: Vec<Row> = Vec::new();
@@ -122,14 +124,8 @@ fn cell(value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    // A line end would break the table; other control characters could be interpreted by the terminal.
-    text.chars()
-        .map(|c| match c {
-            '\n' => ' ',
-            c if c.is_control() => '\u{fffd}',
-            c => c,
-        })
-        .collect()
+    // A line end would break the table.
+    plain::line(&text.replace('\n', " "))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::app::auth::rights_and_tenants;
 use crate::app::serve_options::DEFAULT_DATA;
-use crate::cli::table;
+use crate::cli::{output, table};
 use crate::server::access::{AccessOptions, passwords, tokens};
 
 /// Longest password that is read, in bytes.
@@ -100,11 +100,7 @@ impl FileArgs {
 }
 
 /// Does what one of the commands asks for.
-#[expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "tokens and tables are for people"
-)]
+#[expect(clippy::print_stderr, reason = "standard output is the token")]
 pub(crate) fn run(args: TokenArgs) -> anyhow::Result<()> {
     match args.command {
         TokenCommand::New(args) => {
@@ -115,7 +111,7 @@ pub(crate) fn run(args: TokenArgs) -> anyhow::Result<()> {
                     .with_context(|| format!("cannot create the folder {}", args.file.data.display()))?;
             }
             let token = tokens::add(&path, &args.name, &rights, &tenants)?;
-            println!("{token}");
+            output::write(format!("{token}\n").as_bytes())?;
             eprintln!(
                 "only its hash is kept, in {}: the token is not shown again",
                 path.display()
@@ -129,15 +125,16 @@ pub(crate) fn run(args: TokenArgs) -> anyhow::Result<()> {
                 })
             });
             let rows = serde_json::to_vec(&rows.collect::<Vec<_>>())?;
-            println!("{}", table::from_json(&rows)?.trim_end());
+            output::write(table::from_json(&rows)?.as_bytes())?;
         }
         TokenCommand::Revoke(args) => {
             tokens::revoke(&args.file.path(), &args.name)?;
-            println!("revoked {}", args.name);
+            output::write(format!("revoked {}\n", args.name).as_bytes())?;
         }
         TokenCommand::Password(args) => {
             let (rights, tenants) = rights_and_tenants(&args.role.roles, &args.role.tenants)?;
-            println!("{}", passwords::line(&args.name, &password()?, &rights, &tenants)?);
+            let line = passwords::line(&args.name, &password()?, &rights, &tenants)?;
+            output::write(format!("{line}\n").as_bytes())?;
         }
     }
     Ok(())

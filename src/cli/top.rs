@@ -47,7 +47,7 @@ pub enum TopFormat {
 }
 
 pub async fn run(args: TopArgs) -> anyhow::Result<()> {
-    output::write(table(&args).await?.as_bytes())
+    output::write_text(table(&args).await?.as_bytes())
 }
 
 pub async fn table(args: &TopArgs) -> anyhow::Result<String> {

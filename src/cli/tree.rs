@@ -22,5 +22,5 @@ pub struct TreeArgs {
 
 pub(crate) async fn run(args: TreeArgs) -> anyhow::Result<()> {
     let loaded = args.source.load().await?;
-    output::write(args.report.report(&loaded, Trim::TREE).tree().as_bytes())
+    output::write_text(args.report.report(&loaded, Trim::TREE).tree().as_bytes())
 }

@@ -12,8 +12,7 @@ use futures::StreamExt;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::cli::remote::{ServerArgs, call_error};
-use crate::cli::time;
-use crate::cli::{content, folder};
+use crate::cli::{content, folder, output, plain, time};
 use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
 use crate::profile::pprof::{self, Profile};
 use crate::profile::{Labels, RawProfile, format};
@@ -60,25 +59,27 @@ pub struct Sent {
 }
 
 /// Sends the files; fails when one was refused.
-#[expect(clippy::print_stdout, clippy::print_stderr, reason = "says what became of each file")]
+#[expect(clippy::print_stderr, reason = "says which files were refused")]
 pub async fn run(mut args: UploadArgs) -> anyhow::Result<()> {
     args.files = folder::files(&args.files)?;
     // The bar is hidden when standard error is not a terminal.
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} {wide_msg}")?;
     let bar = ProgressBar::new(args.files.len() as u64).with_style(style);
-    let mut refused = 0;
+    let (mut refused, mut told) = (0, Ok(()));
     upload(&args, |sent| {
-        let path = sent.path.display();
-        bar.set_message(path.to_string());
+        let path = plain::line(&sent.path.display().to_string());
+        bar.set_message(path.clone());
         bar.suspend(|| match &sent.result {
             Ok(lines) => {
-                for line in lines {
-                    println!("{path}: {line}");
+                let lines = lines.iter().map(|line| format!("{path}: {}\n", plain::line(line)));
+                let written = output::write(lines.collect::<String>().as_bytes());
+                if told.is_ok() {
+                    told = written;
                 }
             }
             Err(error) => {
                 refused += 1;
-                eprintln!("{path}: {error:#}");
+                eprintln!("{path}: {}", plain::lines(&format!("{error:#}")));
             }
         });
         bar.inc(1);
@@ -86,7 +87,8 @@ pub async fn run(mut args: UploadArgs) -> anyhow::Result<()> {
     .await?;
     bar.finish_and_clear();
     let count = args.files.len();
-    println!("uploaded {} of {count} files to {}", count - refused, args.server.url);
+    let summary = format!("uploaded {} of {count} files to {}\n", count - refused, args.server.url);
+    told.and_then(|()| output::write(summary.as_bytes()))?;
     if refused > 0 {
         bail!("{refused} of {count} files were refused");
     }

@@ -5,17 +5,23 @@
 
 use std::io::{ErrorKind, Write};
 #[cfg(feature = "server")]
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use bytes::Bytes;
 use futures::stream::{BoxStream, StreamExt, TryStreamExt};
 
+#[cfg(feature = "server")]
+use crate::cli::remote::Question;
 use crate::cli::remote::{ServerArgs, call_error};
 use crate::cli::sql::Format;
+#[cfg(feature = "server")]
+use crate::cli::storage::StorageSource;
 use crate::cli::table;
 #[cfg(feature = "server")]
-use crate::profile::TenantId;
+use crate::profile::{TenantId, Tenants, pprof};
+#[cfg(feature = "server")]
+use crate::query::{GoPgo, StackQuery, TimeRange};
 use crate::wire::call::CallError;
 use crate::wire::client::error_chain;
 use crate::wire::sql::SqlFormat;
@@ -126,28 +132,47 @@ impl SqlServer {
 pub struct DataFolder {
     engine: crate::query::QueryEngine,
     path: PathBuf,
-    tenant: TenantId,
+    tenants: Tenants,
 }
 
 #[cfg(feature = "server")]
 impl DataFolder {
-    /// Opens the folder at `path` for queries of one tenant.
+    /// Opens the folder at `path` for queries of tenants.
     pub fn open(
-        path: &std::path::Path,
+        path: &Path,
         bucket: Option<&crate::store::bucket::BucketOptions>,
-        tenant: TenantId,
+        tenants: Tenants,
     ) -> anyhow::Result<Self> {
         let store = crate::store::Store::open_read_only(crate::store::root::At { dir: path, bucket })?;
         let engine = crate::query::QueryEngine::new(std::sync::Arc::new(store), crate::query::QueryLimits::default())?;
         Ok(Self {
             engine,
             path: path.to_owned(),
-            tenant,
+            tenants,
         })
     }
 
+    /// Opens the folder that the flags of a command name.
+    pub(crate) fn of(path: &Path, storage: &StorageSource, server: &ServerArgs) -> anyhow::Result<Self> {
+        let bucket = storage.bucket()?;
+        let tenants = match &server.tenant {
+            Some(ids) => ids.parse().context("--tenant")?,
+            None => TenantId::anonymous().into(),
+        };
+        Self::open(path, bucket.as_ref(), tenants)
+    }
+
+    /// The profile that a question is answered with, for Go's compiler.
+    pub(crate) async fn merge_for_pgo(&self, question: &Question, pgo: GoPgo) -> anyhow::Result<Bytes> {
+        let range = TimeRange::new(question.start_ms, question.end_ms);
+        let mut query = StackQuery::new(question.profile_type.clone(), question.matchers.clone(), range);
+        query.go_pgo = Some(pgo);
+        let profile = self.engine.merge_profile(&self.tenants, query, pprof::encode);
+        Ok(profile.await?.into())
+    }
+
     async fn send(&self, statement: &str, format: Format) -> anyhow::Result<Chunks> {
-        let result = self.engine.sql(&self.tenant, statement).await?;
+        let result = self.engine.sql(&self.tenants, statement).await?;
         let asked = match format {
             Format::Table | Format::Json => crate::query::format::Format::Json,
             Format::Csv => crate::query::format::Format::Csv,

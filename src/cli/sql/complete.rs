@@ -59,7 +59,7 @@ pub(super) const TABLES: [(&str, &[&str]); 5] = [
             "trace_id",
         ],
     ),
-    ("stacks", &["tenant", "day", "stack", "frames"]),
+    ("stacks", &["tenant", "day", "stack", "frames", "start_lines"]),
     ("series", &["tenant", "day", "series", "service_name", "labels"]),
 ];
 

@@ -14,9 +14,8 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::Args;
 
+use crate::cli::output;
 use crate::cli::remote::ServerArgs;
-#[cfg(feature = "server")]
-use crate::profile::TenantId;
 
 #[cfg(feature = "server")]
 pub(crate) use client::DataFolder;
@@ -67,14 +66,7 @@ pub struct SqlArgs {
 pub async fn run(args: SqlArgs) -> anyhow::Result<()> {
     #[cfg(feature = "server")]
     let client = match &args.data {
-        Some(folder) => {
-            let bucket = args.storage.bucket()?;
-            let tenant = match &args.server.tenant {
-                Some(id) => id.parse().context("--tenant")?,
-                None => TenantId::anonymous(),
-            };
-            SqlClient::Data(DataFolder::open(folder, bucket.as_ref(), tenant)?)
-        }
+        Some(folder) => SqlClient::Data(DataFolder::of(folder, &args.storage, &args.server)?),
         None if args.storage.is_given() => anyhow::bail!("a bucket is read with --data, the folder of the log"),
         None => SqlClient::Server(SqlServer::new(&args.server).await?),
     };
@@ -100,15 +92,13 @@ pub async fn run(args: SqlArgs) -> anyhow::Result<()> {
     match (&args.output, args.format) {
         (Some(path), _) => {
             let in_path = || format!("cannot write {}", path.display());
-            let mut file = std::fs::File::create(path).with_context(in_path)?;
-            let written = client.answer_to(&statement, args.format, &mut file).await;
-            if written.is_err() {
-                // Remove the file: a partial answer must not look complete.
-                let _ = std::fs::remove_file(path);
-            }
-            written
+            let mut whole = output::WholeFile::create(path).with_context(in_path)?;
+            client.answer_to(&statement, args.format, whole.file()).await?;
+            whole.finish().with_context(in_path)
         }
-        (None, Format::Table) => session::print(&client.ask(&statement, Format::Table).await?),
+        (None, format) if format == Format::Table || std::io::stdout().is_terminal() => {
+            session::print(&client.ask(&statement, format).await?)
+        }
         (None, format) => client.answer_to(&statement, format, &mut std::io::stdout()).await,
     }
 }

@@ -12,9 +12,9 @@ use anyhow::bail;
 use clap::ValueEnum;
 use rustyline::history::FileHistory;
 
-use crate::cli::output;
 use crate::cli::sql::complete::{TABLES, Words};
 use crate::cli::sql::{Format, SqlClient};
+use crate::cli::{output, plain};
 
 /// Lines of history that are kept.
 const HISTORY_LINES: usize = 5_000;
@@ -117,7 +117,7 @@ pub(super) async fn run(client: SqlClient, format: Format) -> anyhow::Result<()>
         let took = began.elapsed();
         match answer {
             Ok(answer) => show(answer, &settings).await?,
-            Err(error) => eprintln!("error: {error:#}"),
+            Err(error) => eprintln!("error: {}", plain::lines(&format!("{error:#}"))),
         }
         if settings.times {
             eprintln!("time: {:.3} ms", took.as_secs_f64() * 1000.0);
@@ -248,8 +248,9 @@ fn page(answer: &[u8]) -> bool {
     let child = Command::new("sh").args(["-c", &pager]).stdin(Stdio::piped()).spawn();
     let Ok(mut child) = child else { return false };
     if let Some(mut input) = child.stdin.take() {
+        let answer = plain::lines(&String::from_utf8_lossy(answer));
         // The user left the pager early.
-        let _ = input.write_all(answer);
+        let _ = input.write_all(answer.as_bytes());
     }
     // 127: the shell did not find the pager.
     child.wait().is_ok_and(|status| status.code() != Some(127))
@@ -268,7 +269,7 @@ fn history_path() -> Option<PathBuf> {
 
 /// Prints an answer; on a terminal with a final line end.
 pub(super) fn print(bytes: &[u8]) -> anyhow::Result<()> {
-    output::write(bytes)?;
+    output::write_text(bytes)?;
     // The prompt must start on a line of its own.
     if !bytes.is_empty() && std::io::stdout().is_terminal() && !bytes.ends_with(b"\n") {
         output::write(b"\n")

@@ -1,141 +1,32 @@
-//! `alluvium serve`: runs the server. Flags win over the configuration file, the file over the defaults.
+//! Options of the server out of flags and configuration file. Flags win over the file, the file over the defaults.
+//!
+//! In: parsed flags; the file is read here, and those that it names for secrets. Out: options, or the key that is
+//! wrong.
 
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
-use clap::Args;
 
-use crate::admin::browser::{AllowedHosts, host_name};
+use crate::admin::browser::AllowedHosts;
 use crate::app::auth::{AccessFlags, access_options, tls_files};
-use crate::app::config::{self, AdminSection, PostgresSection, RuntimeConfigSection, SqlSection};
+use crate::app::config::{self, AdminSection, PostgresSection, RuntimeConfigSection, SqlSection, TenantsSection};
 use crate::app::limits::parsed;
 use crate::app::maintenance::{self, MaintenanceFlags};
+use crate::app::memory::MemoryLimit;
 use crate::app::overrides::OverridesFile;
 use crate::app::serve_options::{DEFAULT_DATA, DEFAULT_LISTEN, ServeOptions};
-use crate::app::server;
-use crate::app::signals;
 use crate::app::size::bytes;
-use crate::app::storage::StorageSection;
+use crate::cli::serve::args::ServeArgs;
 use crate::profile::{TenantError, TenantId};
 use crate::query::QueryLimits;
 use crate::server::postgres::{PostgresOptions, PostgresTls, PostgresUser};
 use crate::server::tls::TlsFiles;
 use crate::server::{AdminToken, Prometheus, ServerOptions};
 use crate::store::clock::Clock;
-use crate::store::{Limits, TenantLimits};
+use crate::store::{Limits, TenantLimits, TenantRules};
 
-/// Arguments of `alluvium serve`.
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  alluvium serve --data /var/lib/alluvium\n  alluvium token new me --role admin --data \
-                        /var/lib/alluvium && alluvium serve --listen 0.0.0.0:4040 --data /var/lib/alluvium"
-)]
-pub struct ServeArgs {
-    /// YAML configuration with Pyroscope's keys (`limits`, `server`, `storage`, `pyroscopedb`, `multitenancy_enabled`).
-    #[arg(long, visible_alias = "config.file", value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// Address and port for everything: protocols, questions, the page.
-    #[arg(
-        long,
-        value_name = "ADDR",
-        env = "ALLUVIUM_LISTEN",
-        help = "Address and port for everything: protocols, questions, the page [default: 127.0.0.1:4040]"
-    )]
-    pub listen: Option<String>,
-    /// A further name under which browsers may reach the port; may be given several times.
-    #[arg(long = "http.allowed-host", value_name = "HOST", value_parser = host_name)]
-    pub allowed_hosts: Vec<String>,
-    /// Folder of the log and the tables.
-    #[arg(
-        long,
-        value_name = "DIR",
-        env = "ALLUVIUM_DATA",
-        help = "Folder of the log and the tables [default: ./alluvium-data]"
-    )]
-    pub data: Option<PathBuf>,
-    /// Path prefix under which every route answers once more.
-    #[arg(
-        long,
-        value_name = "PATH",
-        help = "Path prefix under which every route answers once more [default: /profile]"
-    )]
-    pub prefix: Option<String>,
-    /// Profiles so old are written from memory to the tables.
-    #[arg(long = "flush-age", value_name = "DURATION", default_value = "5m")]
-    pub flush_age: String,
-    /// Profiles are kept so long; 0 for ever.
-    #[arg(
-        long,
-        value_name = "DURATION",
-        help = "Profiles are kept so long; 0 for ever [default: 0]"
-    )]
-    pub retention: Option<String>,
-    /// The oldest profiles go when the tables take more than this.
-    #[arg(
-        long = "retention-size",
-        value_name = "SIZE",
-        help = "The oldest profiles go when the tables take more than this, such as 50GiB; 0 for never [default: 0]"
-    )]
-    pub retention_size: Option<String>,
-    /// The oldest profiles go when less than this is free on the disk of the data folder.
-    #[arg(
-        long = "min-free-space",
-        value_name = "SIZE",
-        help = "The oldest profiles go when less than this is free on the disk of the data; 0 for never [default: 0]"
-    )]
-    pub min_free_space: Option<String>,
-    /// Merge small files into large ones in the background.
-    #[arg(
-        long,
-        num_args = 0..=1,
-        default_missing_value = "true",
-        value_name = "BOOL",
-        help = "Merge small files into large ones in the background [default: true]"
-    )]
-    pub compaction: Option<bool>,
-    /// Address and port for PostgreSQL clients (psql, drivers); without it there is no such port.
-    #[arg(long = "postgres.listen", value_name = "ADDR", env = "ALLUVIUM_POSTGRES_LISTEN")]
-    pub postgres_listen: Option<String>,
-    /// A server of metrics (Prometheus, or one that answers as it does) to show beside profiles.
-    #[arg(
-        long = "prometheus-url",
-        value_name = "URL",
-        env = "ALLUVIUM_PROMETHEUS_URL",
-        hide_env_values = true
-    )]
-    pub prometheus_url: Option<String>,
-    /// File with limits of single tenants, read again when it changes.
-    #[arg(long = "runtime-config.file", value_name = "FILE")]
-    pub overrides: Option<PathBuf>,
-    /// Who may come in: `none` asks nobody; a file has users with hashes of passwords. Tokens are taken besides.
-    #[arg(long, value_name = "none|FILE", env = "ALLUVIUM_AUTH")]
-    pub auth: Option<String>,
-    /// File of tokens, by default tokens.json in the data folder; `alluvium token` writes it.
-    #[arg(long, value_name = "FILE")]
-    pub tokens: Option<PathBuf>,
-    /// PEM file of the certificate of the port, read again when it changes; with it the port speaks TLS only.
-    #[arg(long, value_name = "FILE")]
-    pub tls_cert: Option<PathBuf>,
-    /// PEM file of the certificate's key.
-    #[arg(long, value_name = "FILE")]
-    pub tls_key: Option<PathBuf>,
-    /// PEM file of the authorities whose client certificates are taken.
-    #[arg(long, value_name = "FILE")]
-    pub tls_client_ca: Option<PathBuf>,
-    /// Take the tenant from X-Scope-OrgID.
-    #[arg(long = "auth.multitenancy-enabled", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
-    pub multi_tenant: Option<bool>,
-    #[command(flatten)]
-    pub storage: StorageSection,
-}
-
-/// Runs until SIGINT or SIGTERM.
-pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
-    let options = options(args)?;
-    server::run(options, signals::shutdown_signal()?).await
-}
-
-fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
+/// All that flags and file say of a server.
+pub(super) fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
     let file = args
         .config
         .as_deref()
@@ -162,7 +53,14 @@ fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
         .or(file.storage.filesystem.dir.clone())
         .or(file.pyroscopedb.data_path);
     let bucket = args.storage.over(file.storage).bucket()?;
+    let memory = match (&args.memory_limit, &file.server.memory_limit) {
+        (Some(text), _) => MemoryLimit::parse("--memory-limit", text)?,
+        (None, Some(text)) => MemoryLimit::parse("server.memory_limit", text)?,
+        (None, None) => MemoryLimit::default(),
+    };
+    let shares = memory.shares();
     let mut http = ServerOptions {
+        limits: shares.http,
         multi_tenant: args.multi_tenant.or(file.multitenancy_enabled).unwrap_or(false),
         prometheus: prometheus(args.prometheus_url.or(file.prometheus.url))?,
         admin: admin_tokens(file.admin)?,
@@ -183,7 +81,7 @@ fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
     }
     let limits = TenantLimits::from(file.limits.over(&Limits::default())?);
     let overrides = overrides(args.overrides, file.runtime_config)?;
-    let mut query = QueryLimits::default();
+    let mut query = shares.query;
     if let Some(length) = &file.limits.max_query_length {
         query.max_query_length = parsed("limits.max_query_length", length)?;
     }
@@ -197,6 +95,7 @@ fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
     };
     let tls = tls_files(&flags, &file.server.http_tls_config)?;
     let postgres = postgres_options(file.postgres, args.postgres_listen, &http, tls.as_ref())?;
+    let multi_tenant = http.multi_tenant;
     let data = data.unwrap_or_else(|| PathBuf::from(DEFAULT_DATA));
     Ok(ServeOptions {
         listen,
@@ -204,8 +103,10 @@ fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
         access: access_options(flags, file.auth, tls.as_ref(), &data)?,
         tls,
         data,
+        memory,
         flush_age: parsed("--flush-age", &args.flush_age)?,
         limits,
+        tenants: tenant_rules(file.tenants, multi_tenant)?,
         overrides,
         maintenance: maintenance::settings(
             &file.maintenance,
@@ -225,6 +126,20 @@ fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
     })
 }
 
+/// Which tenants may send.
+fn tenant_rules(file: TenantsSection, multi_tenant: bool) -> anyhow::Result<TenantRules> {
+    if !multi_tenant && (file.allowed.is_some() || file.max > 0) {
+        bail!("tenants: there is only one, `anonymous`, without multitenancy_enabled");
+    }
+    let allowed = file
+        .allowed
+        .map(|ids| ids.iter().map(|id| id.parse()).collect::<Result<_, TenantError>>());
+    Ok(TenantRules {
+        allowed: allowed.transpose().context("tenants.allowed")?,
+        max: file.max,
+    })
+}
+
 /// The file of overrides, and how often it is read.
 fn overrides(flag: Option<PathBuf>, file: RuntimeConfigSection) -> anyhow::Result<Option<OverridesFile>> {
     let period = match &file.period {
@@ -239,7 +154,7 @@ fn overrides(flag: Option<PathBuf>, file: RuntimeConfigSection) -> anyhow::Resul
 }
 
 /// The server of metrics at an address.
-pub(super) fn prometheus(address: Option<String>) -> anyhow::Result<Option<Prometheus>> {
+pub(crate) fn prometheus(address: Option<String>) -> anyhow::Result<Option<Prometheus>> {
     // The address may hold a password: the error does not name it.
     address
         .map(|address| Prometheus::new(&address))
@@ -252,19 +167,27 @@ fn admin_tokens(file: AdminSection) -> anyhow::Result<Vec<AdminToken>> {
     let mut tokens: Vec<AdminToken> = Vec::new();
     for token in file.tokens {
         let name = token.name;
-        let text = match (token.token, token.token_file) {
-            (Some(text), None) => text,
-            (None, Some(path)) => std::fs::read_to_string(&path)
-                .with_context(|| format!("cannot read admin.tokens token_file {}", path.display()))?
-                .trim_end_matches(['\r', '\n'])
-                .to_owned(),
-            _ => bail!("admin.tokens: `{name}` needs a token or a token_file"),
+        let Some(text) = secret(token.token, token.token_file, "admin.tokens token_file")? else {
+            bail!("admin.tokens: `{name}` needs a token or a token_file");
         };
         let tenants = tenant_ids(&token.tenants).with_context(|| format!("admin.tokens: `{name}`"))?;
         let token = AdminToken::new(&name, &text, tenants).map_err(|error| anyhow::anyhow!("admin.tokens: {error}"))?;
         tokens.push(token);
     }
     Ok(tokens)
+}
+
+/// A secret as it stands in the configuration or in a file of its own; `None` unless one of the two is given.
+fn secret(text: Option<String>, file: Option<PathBuf>, key: &str) -> anyhow::Result<Option<String>> {
+    match (text, file) {
+        (Some(text), None) => Ok(Some(text)),
+        (None, Some(path)) => {
+            let text =
+                std::fs::read_to_string(&path).with_context(|| format!("cannot read {key} {}", path.display()))?;
+            Ok(Some(text.trim_end_matches(['\r', '\n']).to_owned()))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// Parses tenant ids; an empty list means the tenant of a single-tenant server.
@@ -338,20 +261,13 @@ fn postgres_options(
     }
     options.tls = files.map(|files| PostgresTls { files, required });
     for user in file.users {
-        let password = match (user.password, user.password_file) {
-            (Some(password), None) => password,
-            (None, Some(path)) => std::fs::read_to_string(&path)
-                .with_context(|| format!("cannot read postgres.users password_file {}", path.display()))?
-                .trim_end_matches(['\r', '\n'])
-                .to_owned(),
-            _ => bail!(
-                "postgres.users: user `{}` needs a password or a password_file",
-                user.name
-            ),
+        let name = user.name;
+        let Some(password) = secret(user.password, user.password_file, "postgres.users password_file")? else {
+            bail!("postgres.users: user `{name}` needs a password or a password_file");
         };
-        let tenants = tenant_ids(&user.tenants).with_context(|| format!("postgres.users: `{}`", user.name))?;
+        let tenants = tenant_ids(&user.tenants).with_context(|| format!("postgres.users: `{name}`"))?;
         options.users.push(PostgresUser {
-            name: user.name,
+            name,
             password,
             tenants,
         });
@@ -370,20 +286,66 @@ fn normal_prefix(prefix: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "serve_tests.rs"]
-mod over_time;
-
-#[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::time::Duration;
 
+    use clap::Parser;
+
     use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        serve: ServeArgs,
+    }
+
+    #[test]
+    fn the_folder_of_the_data_is_known_unless_a_file_may_name_it() {
+        let of = |flags: &[&str]| {
+            let args = Line::parse_from([&["serve"], flags].concat()).serve;
+            args.known_data().map(Path::to_owned)
+        };
+        assert_eq!(of(&[]), Some(DEFAULT_DATA.into()));
+        assert_eq!(of(&["--config", "server.yaml"]), None);
+        assert_eq!(of(&["--config", "server.yaml", "--data", "x"]), Some("x".into()));
+    }
 
     #[test]
     fn prefixes_are_brought_into_one_form() {
         assert_eq!(normal_prefix("/"), "");
         assert_eq!(normal_prefix("profile/"), "/profile");
         assert_eq!(normal_prefix("/a/b"), "/a/b");
+    }
+
+    #[test]
+    fn one_number_for_memory_is_divided_and_what_is_said_of_a_part_wins() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("server.yaml");
+        let text = "server: {memory_limit: 1GiB}\nsql: {max_memory: 700MiB}\nlimits: {ingestion_body_limit_mb: 100}\n";
+        std::fs::write(&file, text).unwrap();
+        let of = |flags: &[&str]| {
+            let words = [&["serve", "--config", file.to_str().unwrap()], flags].concat();
+            options(Line::parse_from(words).serve)
+        };
+        let from_file = of(&[]).unwrap();
+        assert_eq!(from_file.memory.bytes(), 1 << 30);
+        assert_eq!(from_file.query.memory_bytes, 700 << 20);
+        assert_eq!(from_file.http.limits.body_bytes, 100 << 20);
+        let from_flag = of(&["--memory-limit", "128MiB"]).unwrap();
+        assert!(from_flag.query.block_cache_bytes < from_file.query.block_cache_bytes);
+        let error = of(&["--memory-limit", "1MiB"]).unwrap_err().to_string();
+        assert!(error.contains("--memory-limit"), "{error}");
+    }
+
+    #[test]
+    fn rules_for_tenants_need_tenants() {
+        let section = |text: &str| config::parse(text).unwrap().tenants;
+        let rules = tenant_rules(section("tenants: {max: 3, allowed: [shop]}"), true).unwrap();
+        assert_eq!((rules.max, rules.allowed.unwrap().len()), (3, 1));
+        assert!(tenant_rules(section("tenants: {max: 3}"), false).is_err());
+        assert!(tenant_rules(section("tenants: {allowed: ['a|b']}"), true).is_err());
+        assert!(tenant_rules(section(""), false).unwrap().allowed.is_none());
     }
 
     #[test]

@@ -1,0 +1,36 @@
+//! Flags in the forms of Go's `flag` package, as Alloy takes them.
+
+use std::time::Duration;
+
+use clap::{Arg, ArgAction};
+
+/// Forms of a flag that an attribute `arg` of clap's derive can name.
+pub(super) trait GoFlag {
+    /// A boolean with a default. The name alone means true, and a value stands behind `=`.
+    fn go_bool(self, default: bool) -> Self;
+}
+
+impl GoFlag for Arg {
+    fn go_bool(self, default: bool) -> Self {
+        self.default_value(if default { "true" } else { "false" })
+            .default_missing_value("true")
+            .num_args(0..=1)
+            .require_equals(true)
+            .value_parser(go_bool)
+            .action(ArgAction::Set)
+    }
+}
+
+/// Parses a boolean as Go's flags do.
+fn go_bool(text: &str) -> Result<bool, String> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
+        _ => Err("use true or false".to_owned()),
+    }
+}
+
+/// Parses a duration such as `1h30m`.
+pub(super) fn go_duration(text: &str) -> Result<Duration, String> {
+    crate::base::duration::parse(text).map_err(|error| error.to_string())
+}

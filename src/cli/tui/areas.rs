@@ -1,0 +1,66 @@
+//! Which line of the screen is for what.
+
+use ratatui::layout::Rect;
+
+/// The smallest screen on which something can be seen.
+pub(super) const SMALLEST: (u16, u16) = (40, 8);
+
+/// The parts of the screen, from the top down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Areas {
+    /// Which profiles, and which view.
+    pub title: Rect,
+    /// Total of all, and from when to when it is.
+    pub about: Rect,
+    /// The way to the zoomed frame, or the heads of columns.
+    pub head: Rect,
+    pub body: Rect,
+    /// What is known of the selected frame.
+    pub selected: Rect,
+    pub status: Rect,
+}
+
+/// The parts of a screen; `None` when it is too small.
+pub(super) fn areas(screen: Rect) -> Option<Areas> {
+    if screen.width < SMALLEST.0 || screen.height < SMALLEST.1 {
+        return None;
+    }
+    let lines = |from: u16, height: u16| Rect {
+        y: screen.y + from,
+        height,
+        ..screen
+    };
+    Some(Areas {
+        title: lines(0, 1),
+        about: lines(1, 1),
+        head: lines(2, 1),
+        body: lines(3, screen.height - 5),
+        selected: lines(screen.height - 2, 1),
+        status: lines(screen.height - 1, 1),
+    })
+}
+
+/// A box of the wanted size in the middle, or as much of it as there is room for.
+pub(super) fn middle(screen: Rect, width: u16, height: u16) -> Rect {
+    let (width, height) = (width.min(screen.width), height.min(screen.height));
+    Rect {
+        x: screen.x + (screen.width - width) / 2,
+        y: screen.y + (screen.height - height) / 2,
+        width,
+        height,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_screen_has_its_parts_or_is_too_small() {
+        let parts = areas(Rect::new(0, 0, 80, 24)).unwrap();
+        assert_eq!((parts.body.y, parts.body.height, parts.status.y), (3, 19, 23));
+        assert!(areas(Rect::new(0, 0, 40, 8)).is_some());
+        assert!(areas(Rect::new(0, 0, 39, 24)).is_none() && areas(Rect::new(0, 0, 80, 7)).is_none());
+        assert_eq!(middle(Rect::new(0, 0, 40, 8), 60, 4), Rect::new(0, 2, 40, 4));
+    }
+}
