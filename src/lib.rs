@@ -17,6 +17,8 @@
 pub mod base;
 pub mod telemetry;
 
+pub mod cluster;
+
 pub mod lang;
 pub mod profile;
 

@@ -10,6 +10,9 @@
 //!   therefore use only names of this machine, IP addresses, and names that `--http.allowed-host` allows.
 //!
 //! Programs that send none of these headers are let through; a program gains nothing from adding them.
+//!
+//! Every answer tells browsers to take its content type as it is (`X-Content-Type-Options`): texts and names in it come
+//! from others, and must not be taken for a page.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -17,7 +20,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 
@@ -59,7 +62,7 @@ pub(crate) fn guard(routes: Router, allowed: AllowedHosts) -> Router {
 }
 
 async fn refuse_strangers(State(allowed): State<AllowedHosts>, request: Request, next: Next) -> Response {
-    match check(&request, &allowed) {
+    let mut response = match check(&request, &allowed) {
         Ok(()) => next.run(request).await,
         Err(reason) => {
             tracing::debug!(
@@ -69,7 +72,10 @@ async fn refuse_strangers(State(allowed): State<AllowedHosts>, request: Request,
             );
             (StatusCode::FORBIDDEN, format!("{reason}\n")).into_response()
         }
-    }
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
 }
 
 fn check(request: &Request, allowed: &AllowedHosts) -> Result<(), String> {

@@ -1,16 +1,21 @@
-//! Answers of unary gRPC as HTTP responses: a message with its status behind it, or a status alone.
+//! Answers of unary gRPC as HTTP responses: a message with its status behind it, or a status alone; and what differs
+//! over HTTP/1.1 and for gRPC-Web.
 //!
 //! In: encoded messages and codes. Out: responses. Reading of requests is in `wire::grpc`. Protocol:
 //! <https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md>.
+
+use std::convert::Infallible;
 
 use axum::body::Body;
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::header::{CONTENT_TYPE, TE, TRAILER};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Version};
 use http_body_util::BodyExt as _;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use tonic_web::GrpcWebLayer;
+use tower::{Layer as _, ServiceExt as _, service_fn};
 
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
@@ -62,8 +67,47 @@ pub(crate) fn failure(code: i32, message: &str, details: &[u8]) -> Response {
     response
 }
 
+/// True when the client can read a status that comes behind the message: over HTTP/2, or over HTTP/1.1 if it says so.
+pub(crate) fn takes_trailers<B>(request: &Request<B>) -> bool {
+    let values = request.headers().get_all(TE).iter();
+    let mut tokens = values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','));
+    match request.version() {
+        Version::HTTP_2 => true,
+        Version::HTTP_11 => tokens.any(|token| token.trim().eq_ignore_ascii_case("trailers")),
+        _ => false,
+    }
+}
+
+/// A success for HTTP/1.1, where what comes behind a body is announced before it, and the body has no length.
+pub(crate) fn announced(response: Response) -> Response {
+    // A body whose frames may have been changed says nothing of its length, so it is sent in chunks.
+    let mut response = response.map(|body| Body::new(body.map_frame(|frame| frame)));
+    let status = HeaderValue::from_static("grpc-status");
+    response.headers_mut().insert(TRAILER, status);
+    response
+}
+
+/// Answers a gRPC-Web call as `answer` answers gRPC: with the trailers in the body, and the whole body in base64 if
+/// requested.
+pub(crate) async fn web<Work>(request: Request<Body>, answer: impl Fn(Request<Body>) -> Work) -> Response
+where
+    Work: Future<Output = Response>,
+{
+    let service = service_fn(|request: Request<tonic::body::Body>| async {
+        Ok::<_, Infallible>(answer(request.map(Body::new)).await)
+    });
+    let Ok(response) = GrpcWebLayer::new().layer(service).oneshot(request).await;
+    // The trailers are now part of the body, but the length that tonic-web reports does not include them, and hyper
+    // would cut them off. A stream has no such length.
+    response.map(|body| Body::from_stream(body.into_data_stream()))
+}
+
 #[cfg(test)]
 mod tests {
+    use axum::body::HttpBody as _;
+
     use super::*;
 
     #[tokio::test]
@@ -86,5 +130,33 @@ mod tests {
         let long = failure(3, &"\u{e4}".repeat(5_000), &[0; STATUS_BYTES + 1]);
         assert!(!long.headers().contains_key("grpc-status-details-bin"));
         assert_eq!(long.headers()["grpc-message"].len(), 3 * MESSAGE_BYTES);
+    }
+
+    #[tokio::test]
+    async fn over_http_1_a_status_is_announced_and_the_message_has_no_length() {
+        let response = announced(success("message".into(), None));
+        assert_eq!(response.headers()["trailer"], "grpc-status");
+        assert_eq!(response.body().size_hint().exact(), None);
+        let body = response.into_body().collect().await.unwrap();
+        assert_eq!(body.trailers().unwrap()["grpc-status"], "0");
+        assert_eq!(body.to_bytes(), "message");
+    }
+
+    #[test]
+    fn who_cannot_read_trailers_is_told() {
+        for (version, te, takes) in [
+            (Version::HTTP_2, None, true),
+            (Version::HTTP_11, Some("gzip, Trailers"), true),
+            (Version::HTTP_11, Some("gzip"), false),
+            (Version::HTTP_11, None, false),
+            (Version::HTTP_10, Some("trailers"), false),
+        ] {
+            let mut request = Request::new(());
+            *request.version_mut() = version;
+            if let Some(te) = te {
+                request.headers_mut().insert(TE, HeaderValue::from_static(te));
+            }
+            assert_eq!(takes_trailers(&request), takes, "{version:?} {te:?}");
+        }
     }
 }

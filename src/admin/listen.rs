@@ -2,18 +2,19 @@
 //! on the resources of each peer.
 //!
 //! In: an address, a router, the shutdown signal. Out: served connections, without requests of foreign web pages
-//! (`browser`). After the signal no connection is accepted, requests in progress finish, and connections that remain at
-//! the deadline are closed.
+//! (`browser`). Which connection is closed when there are too many is decided in `connections`. After the signal no
+//! connection is accepted, requests in progress finish, and connections that remain at the deadline are closed.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -23,9 +24,11 @@ use tokio_util::either::Either;
 use tower::ServiceExt as _;
 
 use crate::admin::browser::{self, AllowedHosts, ArrivedAt};
+use crate::admin::connections::{Connections, Place};
 use crate::admin::peer::Peer;
-use crate::base::Shutdown;
-use crate::base::net::listen_reason;
+use crate::base::net::{ACCEPT_PAUSE, ACCEPT_WARNING, has_left, listen_reason};
+use crate::base::seldom::Seldom;
+use crate::base::{Shutdown, descriptors};
 
 /// The connection preface of an HTTP/2 client (RFC 9113, 3.4).
 const HTTP2_PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -40,9 +43,6 @@ const HTTP2_WINDOW_BYTES: u32 = 128 << 10;
 /// Pause between two checks of a connection that has sent part of the preface.
 const PREFACE_PAUSE: Duration = Duration::from_millis(10);
 
-/// Pause after a failed accept (no file descriptors left), so that the loop does not spin.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
 /// The port could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address}: {}", listen_reason(.source))]
@@ -55,7 +55,8 @@ pub struct ListenError {
 
 #[derive(Debug, Clone)]
 pub struct ListenOptions {
-    /// Maximum number of connections; more wait in the kernel's queue.
+    /// Maximum number of connections, and never more than half of the file descriptors. For one more an idle connection
+    /// is closed; while each has a request in work, more wait in the kernel's queue.
     pub max_connections: usize,
     /// Maximum number of concurrent requests on one HTTP/2 connection.
     pub max_streams: u32,
@@ -110,6 +111,15 @@ impl std::fmt::Debug for Listener {
 /// A connection before its first request.
 type Connection = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
+/// A connection that was accepted.
+struct Arrival {
+    stream: TcpStream,
+    /// Where the client calls from.
+    address: SocketAddr,
+    arrived: ArrivedAt,
+    place: Place,
+}
+
 /// State that all connections of a port share.
 struct Port {
     options: ListenOptions,
@@ -160,7 +170,8 @@ impl Listener {
     /// off.
     pub async fn serve(self, router: Router, shutdown: Shutdown) -> usize {
         let graceful = GracefulShutdown::new();
-        let slots = Arc::new(Semaphore::new(self.options.max_connections.max(1)));
+        let places = Connections::new(descriptors::for_connections(self.options.max_connections));
+        let mut warning = Seldom::new(ACCEPT_WARNING);
         let mut connections = JoinSet::new();
         let (builder, grace) = (builder(&self.options), self.options.grace);
         let router = browser::guard(router, self.options.allowed_hosts.clone());
@@ -171,53 +182,35 @@ impl Listener {
         });
         loop {
             while connections.try_join_next().is_some() {}
-            let next = async {
-                let slot = slots.clone().acquire_owned().await.ok()?;
-                Some((self.tcp.accept().await, slot))
-            };
             let accepted = tokio::select! {
                 () = shutdown.cancelled() => break,
-                accepted = next => accepted,
+                accepted = self.tcp.accept() => accepted,
             };
-            let Some((accepted, slot)) = accepted else { break };
             let (stream, address) = match accepted {
                 Ok(accepted) => accepted,
+                Err(error) if has_left(&error) => continue,
                 Err(error) => {
-                    tracing::warn!(error = %error, "cannot accept a connection");
+                    if let Some(unsaid) = warning.say() {
+                        tracing::warn!(error = %error, unsaid, "cannot accept a connection");
+                    }
+                    places.give_way();
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                     continue;
                 }
             };
+            let place = tokio::select! {
+                () = shutdown.cancelled() => break,
+                place = places.place() => place,
+            };
             let arrived = ArrivedAt(stream.local_addr().unwrap_or(self.local));
-            let router = router.clone();
-            let (builder, watcher, shutdown) = (builder.clone(), graceful.watcher(), shutdown.clone());
-            let port = port.clone();
-            connections.spawn(async move {
-                let _slot = slot;
-                let begun = tokio::select! {
-                    () = shutdown.cancelled() => return,
-                    begun = port.begin(stream) => begun,
-                };
-                let (connection, builder) = match begun {
-                    Ok((connection, true)) => (connection, builder.http2_only()),
-                    Ok((connection, false)) => (connection, builder.http1_only()),
-                    Err(error) => {
-                        tracing::debug!(error = %error, "connection did not begin");
-                        return;
-                    }
-                };
-                let peer = peer(&connection, address);
-                let service = router.map_request(move |mut request: http::Request<_>| {
-                    request.extensions_mut().insert(arrived);
-                    request.extensions_mut().insert(peer.clone());
-                    request
-                });
-                let service = TowerToHyperService::new(service);
-                let connection = builder.serve_connection(TokioIo::new(connection), service).into_owned();
-                if let Err(error) = watcher.watch(connection).await {
-                    tracing::debug!(error = %error, "connection ended");
-                }
-            });
+            let arrival = Arrival {
+                stream,
+                address,
+                arrived,
+                place,
+            };
+            let (port, router, builder) = (port.clone(), router.clone(), builder.clone());
+            connections.spawn(port.serve(arrival, router, builder, graceful.watcher(), shutdown.clone()));
         }
         drop(self.tcp);
         let finished = async {
@@ -239,6 +232,52 @@ impl Listener {
 }
 
 impl Port {
+    /// Serves a connection until it ends or gives way.
+    async fn serve(
+        self: Arc<Self>,
+        arrival: Arrival,
+        router: Router,
+        builder: auto::Builder<TokioExecutor>,
+        watcher: Watcher,
+        shutdown: Shutdown,
+    ) {
+        let Arrival {
+            stream,
+            address,
+            arrived,
+            place,
+        } = arrival;
+        let begun = tokio::select! {
+            () = shutdown.cancelled() => return,
+            () = place.gives_way() => return,
+            begun = self.begin(stream) => begun,
+        };
+        let (connection, builder) = match begun {
+            Ok((connection, true)) => (connection, builder.http2_only()),
+            Ok((connection, false)) => (connection, builder.http1_only()),
+            Err(error) => {
+                tracing::debug!(error = %error, "connection did not begin");
+                return;
+            }
+        };
+        let (peer, requests) = (peer(&connection, address), place.requests());
+        let service = service_fn(move |mut request: http::Request<Incoming>| {
+            request.extensions_mut().insert(arrived);
+            request.extensions_mut().insert(peer.clone());
+            let (begun, answer) = (requests.begin(), router.clone().oneshot(request));
+            async move { answer.await.map(|response| response.map(|body| begun.answer(body))) }
+        });
+        let connection = builder.serve_connection(TokioIo::new(connection), service).into_owned();
+        tokio::select! {
+            () = place.gives_way() => tracing::debug!(peer = %address, "connection gave way to a newer one"),
+            ended = watcher.watch(connection) => {
+                if let Err(error) = ended {
+                    tracing::debug!(error = %error, "connection ended");
+                }
+            }
+        }
+    }
+
     /// Waits for the first bytes of a connection and performs the TLS handshake where TLS is on. True when the client
     /// speaks HTTP/2.
     async fn begin(&self, stream: TcpStream) -> std::io::Result<(Connection, bool)> {

@@ -7,6 +7,7 @@
 
 pub(crate) mod browser;
 pub(crate) mod collector_page;
+mod connections;
 pub(crate) mod drain;
 pub(crate) mod grpc;
 pub mod listen;

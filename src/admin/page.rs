@@ -194,6 +194,10 @@ fn with_headers(path: &str, mut response: Response) -> Response {
         (VARY, "accept-encoding"),
         (HeaderName::from_static("content-security-policy"), policy),
         (HeaderName::from_static("x-content-type-options"), "nosniff"),
+        // For browsers that do not know `frame-ancestors`.
+        (HeaderName::from_static("x-frame-options"), "DENY"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
         (HeaderName::from_static("referrer-policy"), "no-referrer"),
     ] {
         headers.insert(name, HeaderValue::from_static(value));

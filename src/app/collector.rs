@@ -3,8 +3,8 @@
 //! The first load must succeed. A later load that fails changes nothing and is reported in the log, in the answer, and
 //! in the metrics. The page and its API are under the prefix of `--server.http.ui-path-prefix`, everything else at the
 //! root, as in Alloy.
-//! root, as in Alloy.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,8 +24,9 @@ use crate::app::support::SupportBundle;
 use crate::app::web::{CollectorWeb, Controllers};
 use crate::app::{USER_AGENT, live};
 use crate::base::Shutdown;
-use crate::base::file::warn_of_open_folder;
+use crate::base::file::{create_folders, warn_of_open_folder};
 use crate::base::net::is_this_machine;
+use crate::cluster::{self, Agent, Cluster};
 use crate::components;
 use crate::pipeline::check::settings::http::HttpSettings;
 use crate::pipeline::check::settings::remote::RemoteSettings;
@@ -62,6 +63,8 @@ pub(crate) struct CollectorOptions {
     pub watch: Option<Duration>,
     /// Name of this node; empty for the name of the host.
     pub node_name: String,
+    /// How targets are shared with other collectors; `None` when they are not.
+    pub cluster: Option<cluster::Options>,
     /// `User-Agent` of the components' requests.
     pub user_agent: String,
     /// The flags as given, for the support bundle.
@@ -87,6 +90,7 @@ impl CollectorOptions {
             ui_path_prefix: "/".to_owned(),
             watch: None,
             node_name: String::new(),
+            cluster: None,
             user_agent: USER_AGENT.to_owned(),
             flags: Vec::new(),
             storage_path: storage_path.into(),
@@ -130,9 +134,10 @@ fn engine(options: &CollectorOptions, metrics: Scope) -> Options {
 }
 
 /// The controllers of a collector that serves its endpoints behind `protection`, and the task for the remote
-/// configuration, if there is one.
+/// configuration, if there is one. Both share targets with the same cluster.
 fn controllers(
     options: &CollectorOptions,
+    cluster: &Cluster,
     protection: &Protection,
     metrics: &Scope,
     logs: LogHandle,
@@ -141,6 +146,7 @@ fn controllers(
     let (own_http, live) = (OwnHttp::new(&options.memory_address), LiveHub::default());
     let remote = Options {
         own_http: own_http.clone(),
+        cluster: cluster.clone(),
         live: live.clone(),
         module: MODULE.into(),
         ..engine(options, metrics.clone())
@@ -160,6 +166,7 @@ fn controllers(
             asked.prepare(settings)
         })),
         own_http,
+        cluster: cluster.clone(),
         live,
         ..engine(options, metrics.clone())
     };
@@ -180,13 +187,15 @@ pub(crate) async fn run(
     metrics.register_collector(ProcessMetrics::new());
     metrics.register_collector(ResourceMetrics::new());
     let protection = Protection::default();
-    let (controller, remote) = controllers(&options, &protection, &metrics, logs.clone(), flags);
     let listen = ListenOptions {
         allowed_hosts: options.allowed_hosts.clone(),
         ..ListenOptions::default()
     };
     let listener = Listener::bind(&options.listen, listen).await?;
-    std::fs::create_dir_all(&options.storage_path)
+    let member = member(&options, listener.local_addr(), &metrics).await?;
+    let cluster = member.as_ref().map(Agent::cluster).unwrap_or_default();
+    let (controller, remote) = controllers(&options, &cluster, &protection, &metrics, logs.clone(), flags);
+    create_folders(&options.storage_path)
         .and_then(|()| warn_of_open_folder(&options.storage_path))
         .with_context(|| format!("cannot create the storage folder {}", options.storage_path.display()))?;
     let reloader = Arc::new(Reloader::new(controller.clone(), sources));
@@ -217,6 +226,7 @@ pub(crate) async fn run(
             controllers,
             node_name: node_name(&options),
             address,
+            cluster,
         }),
         metrics,
         logs,
@@ -229,10 +239,27 @@ pub(crate) async fn run(
     if let Some(settle) = options.watch {
         tokio::spawn(reloader.on_change(settle, shutdown.clone()));
     }
-    tokio::join!(controller.run(shutdown.clone()), remote.run(shutdown));
+    let sharing = async {
+        if let Some(member) = member {
+            member.run(shutdown.clone()).await;
+        }
+    };
+    tokio::join!(sharing, controller.run(shutdown.clone()), remote.run(shutdown.clone()));
     http.abort();
     tracing::info!("stopped");
     Ok(())
+}
+
+/// The member of a cluster that this collector is, if it is one. `http` is the address of its endpoints.
+async fn member(
+    options: &CollectorOptions,
+    http: SocketAddr,
+    metrics: &Scope,
+) -> Result<Option<Agent>, cluster::ClusterError> {
+    match &options.cluster {
+        Some(cluster) => Agent::bind(cluster.clone(), http, metrics).await.map(Some),
+        None => Ok(None),
+    }
 }
 
 /// Parts from which the HTTP endpoints are built.

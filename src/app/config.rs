@@ -41,6 +41,8 @@ pub(crate) struct ServerFile {
     pub admin: AdminSection,
     /// `auth:` who may come in.
     pub auth: AuthSection,
+    /// `tenants:` which tenants may send; ours, Pyroscope has no such section.
+    pub tenants: TenantsSection,
     /// `multitenancy_enabled:` whether `X-Scope-OrgID` names the tenant.
     pub multitenancy_enabled: Option<bool>,
     /// Every other top-level key.
@@ -53,6 +55,8 @@ pub(crate) struct ServerFile {
 pub(crate) struct ServerSection {
     pub http_listen_address: Option<String>,
     pub http_listen_port: Option<u16>,
+    /// Most memory that the server takes, a size; ours, Pyroscope has no such key.
+    pub memory_limit: Option<String>,
     /// Certificates of the port.
     pub http_tls_config: HttpTlsSection,
     #[serde(flatten)]
@@ -73,6 +77,16 @@ pub(crate) struct DatabaseSection {
     pub data_path: Option<PathBuf>,
     #[serde(flatten)]
     pub other: std::collections::BTreeMap<String, serde_json::Value>,
+}
+
+/// Which tenants may send.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct TenantsSection {
+    /// Only these; without the key all may.
+    pub allowed: Option<Vec<String>>,
+    /// Number of tenants of which profiles may be stored; 0 for no limit.
+    pub max: usize,
 }
 
 /// Where limits of single tenants stand.
@@ -278,7 +292,7 @@ pub(crate) fn parse(text: &str) -> anyhow::Result<ServerFile> {
         if !WITHOUT_MEANING.contains(&key.as_str()) {
             bail!(
                 "unknown key `{key}`; valid are server, api, pyroscopedb, storage, limits, runtime_config, \
-                 maintenance, sql, postgres, prometheus, admin, auth and multitenancy_enabled \
+                 maintenance, sql, postgres, prometheus, admin, auth, tenants and multitenancy_enabled \
                  (other keys of Pyroscope are ignored with a warning)"
             );
         }

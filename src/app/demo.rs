@@ -18,8 +18,9 @@ use crate::app::serve_options::ServeOptions;
 use crate::app::server::{self, RunningServer};
 use crate::app::web::CollectorWeb;
 use crate::base::Shutdown;
-use crate::base::file::replace;
+use crate::base::file::{create_folders, replace};
 use crate::base::net::hostname;
+use crate::cluster::Cluster;
 use crate::pipeline::Controller;
 use crate::server::access::AccessOptions;
 use crate::server::postgres::PostgresOptions;
@@ -58,12 +59,13 @@ pub(crate) async fn run(
         check_target(target)?;
     }
     let metrics = server::process_metrics();
+    let plain = ServeOptions::new(&options.listen, &options.data);
     let serve = ServeOptions {
         allowed_hosts: options.allowed_hosts.clone(),
         http: ServerOptions {
             with_collector: true,
             prometheus: options.prometheus.clone(),
-            ..ServerOptions::default()
+            ..plain.http
         },
         postgres: options.postgres.as_deref().map(PostgresOptions::new),
         // No file of tokens: the demo's own collector has none to show.
@@ -71,7 +73,7 @@ pub(crate) async fn run(
             is_open: options.is_open,
             ..AccessOptions::default()
         },
-        ..ServeOptions::new(&options.listen, &options.data)
+        ..plain
     };
     let prefix = serve.http.prefix.clone();
     let mut server = RunningServer::start(serve, &metrics, &shutdown).await?;
@@ -82,7 +84,7 @@ pub(crate) async fn run(
     }
     let postgres = server.postgres_addr();
     let storage = options.data.join("collector");
-    std::fs::create_dir_all(&storage).with_context(|| format!("cannot create the folder {}", storage.display()))?;
+    create_folders(&storage).with_context(|| format!("cannot create the folder {}", storage.display()))?;
     let config_path = storage.join("demo.river");
     let collector = CollectorOptions {
         shutdown_deadline: Duration::from_secs(2),
@@ -94,6 +96,7 @@ pub(crate) async fn run(
         controllers: controller.clone().into(),
         node_name: hostname(),
         address,
+        cluster: Cluster::default(),
     };
     let routes = admin::web::router(Arc::new(web))
         .merge(admin::live::router(live::state(&controller.clone().into(), &shutdown)));

@@ -1,12 +1,14 @@
 //! The section `limits` of the server's configuration, and of a tenant's overrides.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use serde::Deserialize;
 
 use crate::base::duration;
 use crate::store::Limits;
+use crate::store::relabel_rules::{RelabelRules, RuleText, RulesText};
 
 const MIB: f64 = 1_048_576.0;
 
@@ -37,6 +39,14 @@ pub(crate) struct LimitsSection {
     pub ingestion_burst_size_mb: Option<f64>,
     /// Maximum number of active series; 0 for no limit.
     pub max_global_series_per_tenant: Option<usize>,
+    /// Relabel rules for the labels of each series of a profile.
+    pub ingestion_relabeling_rules: Option<Vec<RuleText>>,
+    /// When Pyroscope's default rules apply: `first`, `last` or `disabled`.
+    pub ingestion_relabeling_default_rules_position: Option<String>,
+    /// False: names of labels are brought into the form of Prometheus. True unless set.
+    pub disable_label_sanitization: Option<bool>,
+    /// Relabel rules that keep or drop the sample types of a profile.
+    pub sample_type_relabeling_rules: Option<Vec<RuleText>>,
     /// Age beyond which a profile is refused, a duration; 0 for no limit.
     pub reject_older_than: Option<String>,
     /// How far in the future a profile may be, a duration; 0 for no limit.
@@ -122,7 +132,29 @@ impl LimitsSection {
                 *limit = parsed(&format!("limits.{name}"), text)?;
             }
         }
+        limits.rules = self.rules_over(base)?;
         Ok(limits)
+    }
+
+    /// The relabel rules: each list that the section sets, in place of that of `base`.
+    fn rules_over(&self, base: &Limits) -> anyhow::Result<Option<Arc<RelabelRules>>> {
+        let written = base.rules.as_ref().map(|rules| rules.written());
+        let mut written: RulesText = written.cloned().unwrap_or_default();
+        if let Some(rules) = &self.ingestion_relabeling_rules {
+            written.series.clone_from(rules);
+        }
+        if let Some(rules) = &self.sample_type_relabeling_rules {
+            written.sample_types.clone_from(rules);
+        }
+        if let Some(is_disabled) = self.disable_label_sanitization {
+            written.sanitize = !is_disabled;
+        }
+        if let Some(position) = &self.ingestion_relabeling_default_rules_position {
+            written.defaults = position
+                .parse()
+                .map_err(|error: String| anyhow!("limits.ingestion_relabeling_default_rules_position: {error}"))?;
+        }
+        RelabelRules::new(written).map_err(|error| anyhow!("limits.{error}"))
     }
 
     /// The keys that are set here and hold for all tenants alike.

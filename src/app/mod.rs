@@ -12,6 +12,8 @@ pub(crate) mod limits;
 #[cfg(feature = "server")]
 pub(crate) mod maintenance;
 #[cfg(feature = "server")]
+pub(crate) mod memory;
+#[cfg(feature = "server")]
 pub(crate) mod overrides;
 #[cfg(feature = "server")]
 pub(crate) mod serve_options;
@@ -25,6 +27,7 @@ pub(crate) mod size;
 pub(crate) mod storage;
 
 pub(crate) mod collector;
+pub(crate) mod fence;
 pub(crate) mod foreign;
 pub(crate) mod live;
 mod protection;

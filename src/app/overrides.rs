@@ -189,8 +189,34 @@ mod tests {
             "overrides:\n  a/b: {}\n",
             "overrides:\n  shop:\n    ingestion_rate_mb: -1\n",
             "overrides:\n  shop:\n    ingestion_rate_mb: .nan\n",
+            "overrides:\n  shop:\n    ingestion_relabeling_default_rules_position: middle\n",
+            "overrides:\n  shop:\n    sample_type_relabeling_rules: [{source: [a]}]\n",
         ] {
             assert!(parse(wrong, &Limits::default()).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_tenant_replaces_a_list_of_rules_and_keeps_the_others() {
+        let section = |text: &str| serde_saphyr::from_str::<LimitsSection>(text).unwrap();
+        let general = section(
+            "ingestion_relabeling_rules: [{action: labeldrop, regex: pod}]\n\
+             sample_type_relabeling_rules: [{action: drop, source_labels: [__type__], regex: alloc_.*}]\n",
+        );
+        let general = general.over(&Limits::default()).unwrap();
+        let own = "overrides:\n  shop:\n    ingestion_relabeling_rules: []\n    \
+                   ingestion_relabeling_default_rules_position: last\n";
+        let own = parse(own, &general).unwrap().remove(0).1;
+        let (of_all, of_shop) = (general.rules.clone().unwrap(), own.rules.unwrap());
+        let (of_all, of_shop) = (of_all.written(), of_shop.written());
+        assert_eq!((of_all.series.len(), of_shop.series.len()), (1, 0));
+        assert_eq!(of_all.sample_types, of_shop.sample_types);
+        assert_ne!(of_all.defaults, of_shop.defaults);
+        let wrong = "overrides:\n  shop:\n    ingestion_relabeling_rules:\n      - {regex: a, action: labeldrop}\n\
+                     \x20     - {regex: '(', action: labeldrop}\n";
+        let error = parse(wrong, &general).unwrap_err();
+        let text = format!("{error:#}");
+        let place = "overrides of `shop`: limits.ingestion_relabeling_rules[1].regex: invalid regular expression";
+        assert!(text.starts_with(place), "{text}");
     }
 }

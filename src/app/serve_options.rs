@@ -4,16 +4,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::admin::browser::AllowedHosts;
+use crate::app::memory::MemoryLimit;
 use crate::app::overrides::OverridesFile;
 use crate::query::QueryLimits;
 use crate::server::ServerOptions;
 use crate::server::access::AccessOptions;
 use crate::server::postgres::PostgresOptions;
 use crate::server::tls::TlsFiles;
-use crate::store::TenantLimits;
 use crate::store::bucket::BucketOptions;
 use crate::store::clock::Clock;
 use crate::store::maintenance::MaintenanceConfig;
+use crate::store::{TenantLimits, TenantRules};
 
 /// Default address of the server.
 pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:4040";
@@ -28,9 +29,13 @@ pub(crate) struct ServeOptions {
     /// Host names of the port that browsers may use, besides the names of this machine.
     pub allowed_hosts: AllowedHosts,
     pub data: PathBuf,
+    /// The limit from which `http` and `query` were made, and the sizes of the store are.
+    pub memory: MemoryLimit,
     /// Age at which a head is flushed.
     pub flush_age: Duration,
     pub limits: TenantLimits,
+    /// Which tenants may send.
+    pub tenants: TenantRules,
     /// The file with limits of single tenants, if there is one.
     pub overrides: Option<OverridesFile>,
     /// Merging, retention and deletion of files.
@@ -51,16 +56,23 @@ pub(crate) struct ServeOptions {
 impl ServeOptions {
     /// A server without any configuration.
     pub(crate) fn new(listen: &str, data: &Path) -> Self {
+        let memory = MemoryLimit::default();
+        let shares = memory.shares();
         Self {
             listen: listen.to_owned(),
             allowed_hosts: AllowedHosts::default(),
             data: data.to_owned(),
+            memory,
             flush_age: Duration::from_mins(5),
             limits: TenantLimits::default(),
+            tenants: TenantRules::default(),
             overrides: None,
             maintenance: MaintenanceConfig::default(),
-            query: QueryLimits::default(),
-            http: ServerOptions::default(),
+            query: shares.query,
+            http: ServerOptions {
+                limits: shares.http,
+                ..ServerOptions::default()
+            },
             access: AccessOptions::new(data),
             tls: None,
             postgres: None,

@@ -12,6 +12,7 @@ use anyhow::{Context as _, bail};
 use crate::admin::listen::{ListenOptions, Listener};
 use crate::admin::profiling::Profiling;
 use crate::admin::{self, AdminState};
+use crate::app::memory;
 use crate::app::overrides::Overrides;
 use crate::app::reload::give_back_later;
 use crate::app::serve_options::ServeOptions;
@@ -64,8 +65,13 @@ impl RunningServer {
             let overrides = Overrides::read(file, options.limits.clone(), metrics)?;
             tokio::spawn(overrides.follow(shutdown.clone()));
         }
+        let shares = options.memory.shares();
         let config = StoreConfig {
+            flush_bytes: shares.flush_bytes,
+            head_limit_bytes: shares.head_limit_bytes,
+            intake_bytes: shares.intake_bytes,
             limits: options.limits,
+            tenants: options.tenants,
             flush_age: options.flush_age,
             maintenance: options.maintenance,
             clock: options.clock,
@@ -91,6 +97,13 @@ impl RunningServer {
                 () = ended.cancelled() => {}
             }
         });
+        let watched = memory::watch(
+            options.memory,
+            engine.clone(),
+            options.http.pressure.clone(),
+            shutdown.clone(),
+        );
+        tokio::spawn(watched);
         let readiness = Readiness::ready();
         let state = ServerState::new(
             store.clone(),

@@ -51,8 +51,10 @@ fn values(options: &ServeOptions) -> BTreeMap<&'static str, Value> {
             "server.http_listen_port",
             port.parse::<u16>().map_or(Value::Null, Value::from),
         ),
+        ("server.memory_limit", bytes(Some(options.memory.bytes()))),
         ("api.base-url", json!(http.prefix)),
         ("multitenancy_enabled", json!(http.multi_tenant)),
+        ("tenants.max", json!(options.tenants.max)),
         ("pyroscopedb.data_path", json!(options.data.display().to_string())),
         (
             "limits.ingestion_body_limit_mb",
@@ -98,8 +100,36 @@ fn values(options: &ServeOptions) -> BTreeMap<&'static str, Value> {
     if let Some(prometheus) = &http.prometheus {
         values.insert("prometheus.url", json!(prometheus.address()));
     }
+    add_access(&mut values, options);
     add_bucket(&mut values, options.bucket.as_ref());
     values
+}
+
+/// Adds who is asked, by the places of files; none of what is in them.
+fn add_access(values: &mut BTreeMap<&'static str, Value>, options: &ServeOptions) {
+    let path = |path: &Path| json!(path.display().to_string());
+    let access = &options.access;
+    let users = match &access.users {
+        Some(users) => path(users),
+        None if access.is_open => json!("none"),
+        None => Value::Null,
+    };
+    values.extend([
+        ("auth.users", users),
+        ("auth.tokens", path(&access.tokens)),
+        ("auth.open_metrics", json!(access.open_metrics)),
+    ]);
+    if let Some(oidc) = &access.oidc {
+        values.insert("auth.oidc.issuer", json!(oidc.issuer));
+        values.insert("auth.oidc.audience", json!(oidc.audience));
+    }
+    if let Some(tls) = &options.tls {
+        values.insert("server.http_tls_config.cert_file", path(&tls.certificate));
+        values.insert("server.http_tls_config.key_file", path(&tls.key));
+        if let Some(authority) = &tls.client_ca {
+            values.insert("server.http_tls_config.client_ca_file", path(authority));
+        }
+    }
 }
 
 /// Adds where the tables lie.
@@ -163,6 +193,7 @@ mod tests {
             sections.entry(section).or_default().insert(name, value);
         }
         let text = serde_json::to_string(&sections).unwrap();
+        assert_eq!(shown.in_force["auth.tokens"], "/data/tokens.json");
         assert!(!text.contains("hidden") && !text.contains("ada"), "{text}");
         let file = config::parse(&text).unwrap();
         assert_eq!(file.server.http_listen_port, Some(4041));
@@ -179,6 +210,7 @@ mod tests {
         assert_eq!(
             differs,
             [
+                "auth.tokens",
                 "maintenance.type_retention",
                 "postgres.idle_timeout",
                 "postgres.listen",

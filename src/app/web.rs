@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::admin::web::{Answer, Web};
 use crate::app::remote::MODULE;
+use crate::cluster::{Cluster, Part, View};
 use crate::pipeline::Controller;
 
 /// The collector's data for its API.
@@ -17,6 +18,8 @@ pub(crate) struct CollectorWeb {
     pub controllers: Controllers,
     pub node_name: String,
     pub address: SocketAddr,
+    /// The collectors that share targets with this one.
+    pub cluster: Cluster,
 }
 
 /// The controllers that run components. Clones share the controllers.
@@ -68,14 +71,12 @@ impl Web for CollectorWeb {
         self.controllers.of(&id).component(&id).map(to_json)
     }
 
-    /// A cluster of one node, in the form of Alloy's peers.
+    /// The members of the cluster in the form of Alloy's peers. Who runs alone is a cluster of one.
     fn peers(&self) -> Value {
-        json!([{
-            "name": self.node_name,
-            "addr": self.address.to_string(),
-            "isSelf": true,
-            "state": "participant",
-        }])
+        match self.cluster.view() {
+            Some(view) => peers(&view),
+            None => json!([peer(&self.node_name, self.address, true, Part::Participant)]),
+        }
     }
 
     fn last_load(&self) -> Value {
@@ -89,6 +90,25 @@ impl Web for CollectorWeb {
     fn serve(&self, id: &str, request: http::Request<Bytes>) -> Answer {
         self.controllers.of(id).serve(id, request)
     }
+}
+
+fn peers(view: &View) -> Value {
+    let peers = view.members.iter().map(|member| {
+        let is_self = *member == view.own;
+        // What others do they say to nobody: they are there.
+        let part = if is_self { view.part } else { Part::Participant };
+        peer(&member.name, member.address, is_self, part)
+    });
+    peers.collect()
+}
+
+fn peer(name: &str, address: SocketAddr, is_self: bool, part: Part) -> Value {
+    json!({
+        "name": name,
+        "addr": address.to_string(),
+        "isSelf": is_self,
+        "state": part.name(),
+    })
 }
 
 fn remote(id: &str) -> String {

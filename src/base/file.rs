@@ -74,6 +74,16 @@ impl Drop for Staged {
     }
 }
 
+/// Makes a folder and those above it. Their names are durable, also when a process before this one made the last of
+/// them and was killed.
+pub(crate) fn create_folders(folder: &Path) -> Result<()> {
+    let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
+    let missing: Vec<&Path> = folder.ancestors().skip(1).take_while(is_missing).collect();
+    fs::create_dir_all(folder)?;
+    sync_parent(folder)?;
+    missing.into_iter().try_for_each(sync_parent)
+}
+
 /// Syncs the folder that contains `path`, so that the file's name is durable.
 pub(crate) fn sync_parent(path: &Path) -> Result<()> {
     match path.parent() {

@@ -1,9 +1,16 @@
-//! Host name, loopback addresses, and messages for errors of listening sockets.
+//! Host name, loopback addresses, and errors of listening sockets.
 //!
 //! The server and the collector share these, so that they report the same errors.
 
 use std::io::{Error, ErrorKind};
 use std::net::IpAddr;
+use std::time::Duration;
+
+/// Pause after a failed accept (no file descriptors left), so that the loop does not spin.
+pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Shortest time between two log lines about failed accepts.
+pub(crate) const ACCEPT_WARNING: Duration = Duration::from_secs(10);
 
 /// Why a port could not be opened, as a message.
 pub(crate) fn listen_reason(error: &Error) -> String {
@@ -11,6 +18,14 @@ pub(crate) fn listen_reason(error: &Error) -> String {
         ErrorKind::AddrInUse => "another program uses the port".to_owned(),
         _ => error.to_string(),
     }
+}
+
+/// True when an accept failed because the client was gone before its turn came: the next one may be there.
+pub(crate) fn has_left(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::ConnectionRefused
+    )
 }
 
 /// True for a loopback address, which other machines cannot reach.

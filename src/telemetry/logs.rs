@@ -173,6 +173,14 @@ impl LogHandle {
         Ok(())
     }
 
+    /// Writes no event any more: standard error is a screen that someone draws on.
+    pub(crate) fn silence(&self) -> Result<(), LogError> {
+        let nothing = Targets::new().with_default(LevelFilter::OFF);
+        self.filter
+            .reload(nothing)
+            .map_err(|error| LogError::Setup(error.to_string()))
+    }
+
     /// Starts to collect log lines, at most `limit` bytes.
     pub(crate) fn tap(&self, limit: usize) -> LogTap {
         let kept = Arc::new(Mutex::new(Kept {

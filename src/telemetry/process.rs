@@ -202,6 +202,11 @@ fn start_time() -> Option<f64> {
     Some(boot + since_boot as f64 / TICKS_PER_SECOND)
 }
 
+/// Memory of the process in bytes without pages of files, which the system takes back by itself.
+pub(crate) fn own_memory() -> Option<u64> {
+    status_kib("RssAnon:").map(|bytes| bytes as u64)
+}
+
 fn status_number(key: &str) -> Option<f64> {
     let text = fs::read_to_string("/proc/self/status").ok()?;
     let value = text.lines().find_map(|line| line.strip_prefix(key))?;

@@ -12,27 +12,40 @@ pub(crate) enum Format {
     Parca,
     /// Prometheus' `prometheus.yml`; its scrape jobs are converted to jobs for profiles.
     Prometheus,
+    /// Manifests of Kubernetes that run kube-profefe, or pods that are annotated for it.
+    KubeProfefe,
+    /// Manifests of Kubernetes that run Coroot's agents, or pods that are annotated for them.
+    Coroot,
+}
+
+/// Each format with its name, in the order of the alphabet.
+const FORMATS: [(&str, Format); 5] = [
+    ("conprof", Format::Conprof),
+    ("coroot", Format::Coroot),
+    ("kube-profefe", Format::KubeProfefe),
+    ("parca", Format::Parca),
+    ("prometheus", Format::Prometheus),
+];
+
+impl Format {
+    /// The names of all formats.
+    pub(crate) fn names() -> [&'static str; 5] {
+        FORMATS.map(|(name, _)| name)
+    }
 }
 
 impl FromStr for Format {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "conprof" => Ok(Self::Conprof),
-            "parca" => Ok(Self::Parca),
-            "prometheus" => Ok(Self::Prometheus),
-            _ => Err(()),
-        }
+        let named = FORMATS.iter().find(|(name, _)| *name == text);
+        named.map(|(_, format)| *format).ok_or(())
     }
 }
 
 impl fmt::Display for Format {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::Conprof => "conprof",
-            Self::Parca => "parca",
-            Self::Prometheus => "prometheus",
-        })
+        let named = FORMATS.iter().find(|(_, format)| format == self);
+        out.write_str(named.map_or("", |(name, _)| name))
     }
 }

@@ -67,15 +67,11 @@ type Place<'a> = (&'a str, &'a Map<String, Value>);
 
 impl<'a> Jobs<'a> {
     pub(super) fn new(format: Format, folder: &'a Path, out: &'a mut Writer, found: &'a mut Findings) -> Self {
-        let interval = match format {
-            Format::Conprof | Format::Prometheus => "1m",
-            Format::Parca => "10s",
-        };
-        let timeout = match format {
-            Format::Conprof => Some("1m"),
-            Format::Prometheus => Some("10s"),
-            // Parca's default is the scrape interval plus three seconds.
-            Format::Parca => None,
+        let (interval, timeout) = match format {
+            Format::Conprof => ("1m", Some("1m")),
+            // The default timeout is the scrape interval plus three seconds.
+            Format::Parca => ("10s", None),
+            _ => ("1m", Some("10s")),
         };
         Self {
             format,

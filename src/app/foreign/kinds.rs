@@ -88,7 +88,7 @@ impl Kinds {
                 Some(30_000),
             ),
             Format::Parca => (&["memory", "block", "goroutine", "mutex", "process_cpu"], None),
-            Format::Prometheus => (&["allocs", "block", "goroutine", "mutex", "profile"], None),
+            _ => (&["allocs", "block", "goroutine", "mutex", "profile"], None),
         };
         let of = |name: &&str| {
             let known = KNOWN.iter().find(|known| known.name == *name)?;

@@ -1,14 +1,17 @@
-//! Converts configurations of conprof, Parca and Prometheus (YAML) to Alloy text.
+//! Converts configurations of conprof, Parca and Prometheus, and manifests that run kube-profefe or Coroot's agents, to
+//! Alloy text.
 //!
 //! In: YAML. Out: equivalent components, and notes on keys that have no effect here. A key that changes which profiles
 //! are taken but cannot be expressed is a problem. Each note and problem has the path of its key. The conversion makes
 //! no network requests and does not open files that the configuration names.
 
+mod agents;
 mod blocks;
 mod findings;
 mod format;
 mod job;
 mod kinds;
+mod manifest;
 mod text;
 
 use std::path::Path;
@@ -103,9 +106,12 @@ impl Conversion {
 
     /// The converted configuration, or an error when the YAML cannot be read at all.
     fn text(&self, folder: &Path, yaml: &str, found: &mut Findings) -> Result<String, String> {
-        let root = read(yaml)?;
         let mut writer = Writer::default();
-        Jobs::new(self.format, folder, &mut writer, found).convert(&root);
+        match self.format {
+            Format::KubeProfefe => agents::kube_profefe(&documents(yaml)?, &mut writer, found),
+            Format::Coroot => agents::coroot(&documents(yaml)?, &mut writer, found),
+            format => Jobs::new(format, folder, &mut writer, found).convert(&read(yaml)?),
+        }
         writer.open("pyroscope.write", Some("default"));
         writer.open("endpoint", None);
         writer.attribute("url", &text::quote(&self.push_url));
@@ -115,11 +121,22 @@ impl Conversion {
     }
 }
 
-/// Parses the YAML, whose root must be a mapping.
-fn read(yaml: &str) -> Result<Map<String, Value>, String> {
+/// Parses YAML of any number of documents.
+fn documents(yaml: &str) -> Result<Vec<Value>, String> {
+    check_length(yaml)?;
+    serde_saphyr::from_multiple(yaml).map_err(|error| error.to_string())
+}
+
+fn check_length(yaml: &str) -> Result<(), String> {
     if yaml.len() > MAX_BYTES {
         return Err(format!("the file is longer than {} MiB", MAX_BYTES >> 20));
     }
+    Ok(())
+}
+
+/// Parses the YAML, whose root must be a mapping.
+fn read(yaml: &str) -> Result<Map<String, Value>, String> {
+    check_length(yaml)?;
     match serde_saphyr::from_str(yaml) {
         Ok(Value::Object(root)) => Ok(root),
         Ok(Value::Null) => Ok(Map::new()),

@@ -267,3 +267,199 @@ fn durations_get_the_units_that_go_knows() {
         assert!(blocks::duration(wrong).is_err(), "{wrong}");
     }
 }
+
+/// What kube-profefe's documentation deploys, in our own words.
+const KPROFEFE: &str = "
+apiVersion: batch/v1beta1
+kind: CronJob
+metadata: {name: kprofefe, namespace: ops}
+spec:
+  schedule: '*/15 * * * *'
+  jobTemplate:
+    spec:
+      template:
+        spec:
+          containers:
+          - name: kprofefe
+            image: registry.example.com/tools/kprofefe:v1
+            args: ['--profefe-hostport', 'http://profefe-collector:10100', '-n', shop, '-l=tier in (web)', '-n', bank]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: profefe-collector}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: cart, namespace: shop}
+spec:
+  template:
+    metadata:
+      annotations: {profefe.com/enable: 'yes', profefe.com/ports: '6060'}
+    spec: {containers: [{name: cart, image: cart}]}
+";
+
+#[test]
+fn kprofefes_schedule_and_flags_become_annotated_pods() {
+    let converted = convert(Format::KubeProfefe, KPROFEFE).unwrap();
+    let expected = r#"discovery.profiles "pods" {
+	namespaces {
+		names = ["bank", "shop"]
+	}
+
+	selectors {
+		role  = "pod"
+		label = "tier in (web)"
+	}
+}
+
+pyroscope.scrape "pods" {
+	targets                  = discovery.profiles.pods.targets
+	forward_to               = [pyroscope.write.default.receiver]
+	scrape_interval          = "15m"
+	delta_profiling_duration = "30s"
+
+	profiling_config {
+		profile.threadcreate {
+			enabled = true
+		}
+	}
+}
+
+pyroscope.write "default" {
+	endpoint {
+		url = "http://localhost:4040"
+	}
+}
+"#;
+    assert_eq!(converted.text, expected);
+    assert_eq!(
+        converted.notes,
+        [
+            "Deployment cart: profefe.com/enable: is `yes`, and only `true` takes profiles",
+            "Deployment cart: profefe.com/ports: there is no such annotation",
+            "CronJob kprofefe: --profefe-hostport: names profefe's collector; profiles go to push-url",
+        ]
+    );
+}
+
+#[test]
+fn each_kprofefe_looks_at_its_own_pods_and_what_cannot_be_said_is_a_problem() {
+    let job = |arguments: &str| {
+        format!(
+            "kind: Pod\nmetadata: {{name: once}}\nspec: {{containers: [{{image: x, command: [sh, -c, 'exec']}}, \
+             {{image: kprofefe, command: [/kprofefe, {arguments}]}}]}}\n---\n"
+        )
+    };
+    let both = job("-A") + &job("influxdb-v2");
+    let text = convert(Format::KubeProfefe, &both).unwrap().text;
+    let names = [
+        "discovery.profiles \"pods\" { }",
+        "discovery.profiles \"pods_2\"",
+        "own_namespace = true",
+    ];
+    let all = [
+        &names[..],
+        &["\"metadata.name=influxdb-v2\"", "scrape_interval          = \"10m\""],
+    ]
+    .concat();
+    for part in all {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    assert_eq!(
+        problems(Format::KubeProfefe, &job("--context, far, a, b")),
+        [
+            "Pod once: --context: cannot be converted",
+            "Pod once: names several pods: select them by a label"
+        ]
+    );
+    let nothing = "the file: has neither kprofefe nor a pod with the annotation profefe.com/enable";
+    assert_eq!(problems(Format::KubeProfefe, "kind: Service"), [nothing]);
+    let odd = KPROFEFE.replace("*/15 * * * *", "0 3 * * 1");
+    let notes = convert(Format::KubeProfefe, &odd).unwrap().notes;
+    assert!(
+        notes
+            .iter()
+            .any(|note| note.contains("`0 3 * * 1` is not every so many minutes")),
+        "{notes:?}"
+    );
+}
+
+#[test]
+fn pods_that_are_annotated_are_enough() {
+    let pod = |annotation: &str| {
+        format!(
+            "kind: List\nitems:\n- kind: StatefulSet\n  metadata: {{name: db, namespace: shop}}\n  \
+             spec: {{template: {{metadata: {{annotations: {{{annotation}: 'true'}}}}}}}}\n"
+        )
+    };
+    for (format, annotation, interval) in [
+        (Format::KubeProfefe, "profefe.com/enable", "10m"),
+        (Format::Coroot, "coroot.com/profile-scrape", "60s"),
+    ] {
+        let text = convert(format, &pod(annotation)).unwrap().text;
+        assert!(text.contains("names = [\"shop\"]"), "{text}");
+        assert!(
+            text.contains(&format!("scrape_interval          = \"{interval}\"")),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn coroots_agents_become_what_takes_the_same_profiles() {
+    let yaml = "
+kind: DaemonSet
+metadata: {name: coroot-node-agent}
+spec:
+  template:
+    spec:
+      containers:
+      - image: ghcr.io/coroot/coroot-node-agent:1.26
+        args: [--cgroupfs-root=/host/sys/fs/cgroup, --enable-java-async-profiler]
+        env: [{name: API_KEY, value: hush}, {name: GO_HEAP_PROFILER, value: force}]
+---
+kind: Deployment
+metadata: {name: coroot-cluster-agent}
+spec:
+  template:
+    spec:
+      containers:
+      - image: ghcr.io/coroot/coroot-cluster-agent
+        args: [--profiles-scrape-interval, 30s]
+        env: [{name: PROFILES_SCRAPE_INTERVAL, value: 5m}, {name: PROFILES_SCRAPE_TIMEOUT, value: 20s}]
+---
+kind: Deployment
+metadata: {name: quiet}
+spec: {template: {spec: {containers: [{image: quiet, env: [{name: COROOT_EBPF_PROFILING, value: disabled}]}]}}}
+";
+    let converted = convert(Format::Coroot, yaml).unwrap();
+    for part in [
+        "scrape_interval          = \"30s\"",
+        "scrape_timeout           = \"20s\"",
+        "delta_profiling_duration = \"10s\"",
+        "pyroscope.ebpf \"node\"",
+        "sample_rate      = 100",
+        "pyroscope.java \"node\"",
+        "field = \"spec.nodeName=\" + sys.env(\"NODE_NAME\")",
+    ] {
+        assert!(converted.text.contains(part), "{part}\n{}", converted.text);
+    }
+    assert!(!converted.text.contains("hush") && !converted.notes.iter().any(|note| note.contains("hush")));
+    assert_eq!(
+        converted.notes,
+        [
+            "DaemonSet coroot-node-agent: api-key: is about the way to Coroot; profiles go to push-url",
+            "DaemonSet coroot-node-agent: cgroupfs-root: says nothing about profiles and is left out",
+            "DaemonSet coroot-node-agent: go-heap-profiler: heaps of Go programs are not read from outside: annotate \
+             pods that serve profiles",
+            "Deployment quiet: COROOT_EBPF_PROFILING: switches the profiler off for its processes, which nothing does \
+             here: drop its pods by a rule",
+        ]
+    );
+    let operated = "apiVersion: coroot.com/v1\nkind: Coroot\nmetadata: {name: coroot}\nspec: {clusterAgent: {env: [{\
+        name: PROFILES_SCRAPE_INTERVAL, value: '0'}]}}";
+    let operated = convert(Format::Coroot, operated).unwrap();
+    assert!(operated.text.contains("pyroscope.ebpf") && !operated.text.contains("discovery.profiles"));
+    assert_eq!(operated.notes, ["Coroot coroot: scrapes no profiles"]);
+    assert!(problems(Format::Coroot, "kind: Service")[0].contains("has neither an agent of Coroot"));
+}

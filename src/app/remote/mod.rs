@@ -17,7 +17,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rand::Rng as _;
+use rand::RngExt as _;
 use tokio::sync::watch;
 
 use crate::base::Shutdown;

@@ -1,0 +1,266 @@
+//! What a long-running command gives up at its start: capabilities that none of its parts needs, new privileges by
+//! programs that it starts, and system calls that only somebody who has taken it over would make.
+//!
+//! In: what kind of process it is, and the folder of its data. Out: a thread whose children, and all threads after it,
+//! have no more than that. It is called before the process has a second thread. What cannot be given up is said and is
+//! no reason to stop: a container may have taken even that right away.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use rustix::io::Errno;
+use rustix::process::geteuid;
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, capability_is_in_bounding_set, clear_ambient_capability_set,
+    remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
+};
+
+/// What the collector's components need: `pyroscope.ebpf` the first seven, `pyroscope.java` to become the user of a JVM
+/// and to signal it, receivers a low port.
+const OF_COLLECTOR: CapabilitySet = CapabilitySet::BPF
+    .union(CapabilitySet::PERFMON)
+    .union(CapabilitySet::SYS_PTRACE)
+    .union(CapabilitySet::SYSLOG)
+    .union(CapabilitySet::DAC_READ_SEARCH)
+    .union(CapabilitySet::CHECKPOINT_RESTORE)
+    .union(CapabilitySet::IPC_LOCK)
+    .union(CapabilitySet::KILL)
+    .union(CapabilitySet::SETUID)
+    .union(CapabilitySet::SETGID)
+    .union(CapabilitySet::NET_BIND_SERVICE);
+/// What stands for the first two of them where a container gives only this.
+const INSTEAD_OF_BPF: CapabilitySet = CapabilitySet::SYS_ADMIN;
+/// What the server needs: files of certificates and users that belong to others, a low port.
+const OF_SERVER: CapabilitySet = CapabilitySet::DAC_READ_SEARCH.union(CapabilitySet::NET_BIND_SERVICE);
+/// What root needs to work in a folder of another user.
+const FOR_FOREIGN_FOLDER: CapabilitySet = CapabilitySet::DAC_OVERRIDE.union(CapabilitySet::FOWNER);
+
+/// The kinds of processes that are fenced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fence {
+    /// The collector, alone or beside a server.
+    Collector,
+    /// The server without a collector beside it.
+    Server,
+}
+
+impl Fence {
+    /// Gives up what this kind of process does not need, for this thread and all that come after it. `data` is the
+    /// folder in which it works, if that is known; it need not be there yet.
+    pub(crate) fn raise(self, data: Option<&Path>) {
+        if let Err(error) = self.drop_capabilities(data.is_some_and(is_own)) {
+            tracing::warn!(error = %error, "cannot give up capabilities that are not needed");
+        }
+        if let Err(error) = set_no_new_privs(true) {
+            tracing::warn!(error = %error, "cannot give up new privileges");
+        }
+        if let Err(error) = calls::refuse() {
+            tracing::warn!(error = %error, "cannot give up system calls that are not needed");
+        }
+    }
+
+    /// The capabilities that stay of those that are `held`.
+    fn kept(self, held: CapabilitySet, owns_data: bool) -> CapabilitySet {
+        let needed = match self {
+            Self::Server => OF_SERVER,
+            Self::Collector if held.contains(CapabilitySet::BPF | CapabilitySet::PERFMON) => OF_COLLECTOR,
+            Self::Collector => OF_COLLECTOR | INSTEAD_OF_BPF,
+        };
+        if owns_data {
+            held & needed
+        } else {
+            held & (needed | FOR_FOREIGN_FOLDER)
+        }
+    }
+
+    fn drop_capabilities(self, owns_data: bool) -> Result<(), Errno> {
+        let held = capabilities(None)?.permitted;
+        let kept = self.kept(held, owns_data);
+        // Programs that are started get none.
+        clear_ambient_capability_set()?;
+        // The bounding set first: that takes a right which goes with the others. Who has not got it keeps the set.
+        for number in 0..u64::BITS {
+            let capability = CapabilitySet::from_bits_retain(1 << number);
+            match capability_is_in_bounding_set(capability) {
+                Ok(true) if !kept.contains(capability) => match remove_capability_from_bounding_set(capability) {
+                    Ok(()) => {}
+                    Err(Errno::PERM) => break,
+                    Err(error) => return Err(error),
+                },
+                Ok(_) => {}
+                // The kernel knows no more of them.
+                Err(_) => break,
+            }
+        }
+        // Who has no more than that may not even be allowed to ask, as below our units of systemd.
+        if held == kept {
+            return Ok(());
+        }
+        set_capabilities(
+            None,
+            CapabilitySets {
+                effective: kept,
+                permitted: kept,
+                inheritable: CapabilitySet::empty(),
+            },
+        )
+    }
+}
+
+/// Whether a folder, or the one in which it will be made, belongs to the user as whom this process runs.
+fn is_own(folder: &Path) -> bool {
+    // A relative path ends in the current folder.
+    let here = |place| if place == Path::new("") { Path::new(".") } else { place };
+    let first = folder.ancestors().find_map(|place| fs::metadata(here(place)).ok());
+    first.is_some_and(|data| data.uid() == geteuid().as_raw())
+}
+
+/// System calls that are refused with EPERM (seccomp(2)).
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod calls {
+    use seccompiler::{BpfProgram, Error, SeccompAction, SeccompFilter, apply_filter};
+
+    /// Calls that neither this program nor a program that it starts makes. They change mounts, modules, the clock or
+    /// the name of the machine, look into or change other processes, leave or enter namespaces, or have often been ways
+    /// into the kernel.
+    const REFUSED: &[libc::c_long] = &[
+        libc::SYS_mount,
+        libc::SYS_umount2,
+        libc::SYS_pivot_root,
+        libc::SYS_chroot,
+        libc::SYS_move_mount,
+        libc::SYS_open_tree,
+        libc::SYS_fsopen,
+        libc::SYS_fsconfig,
+        libc::SYS_fsmount,
+        libc::SYS_fspick,
+        libc::SYS_mount_setattr,
+        libc::SYS_init_module,
+        libc::SYS_finit_module,
+        libc::SYS_delete_module,
+        libc::SYS_kexec_load,
+        libc::SYS_kexec_file_load,
+        libc::SYS_reboot,
+        libc::SYS_swapon,
+        libc::SYS_swapoff,
+        libc::SYS_settimeofday,
+        libc::SYS_clock_settime,
+        libc::SYS_clock_adjtime,
+        libc::SYS_adjtimex,
+        libc::SYS_sethostname,
+        libc::SYS_setdomainname,
+        libc::SYS_acct,
+        libc::SYS_quotactl,
+        libc::SYS_ptrace,
+        libc::SYS_process_vm_readv,
+        libc::SYS_process_vm_writev,
+        libc::SYS_userfaultfd,
+        libc::SYS_keyctl,
+        libc::SYS_add_key,
+        libc::SYS_request_key,
+        libc::SYS_open_by_handle_at,
+        libc::SYS_unshare,
+        libc::SYS_setns,
+        libc::SYS_personality,
+        libc::SYS_vhangup,
+        libc::SYS_move_pages,
+        libc::SYS_migrate_pages,
+        libc::SYS_io_uring_setup,
+        libc::SYS_io_uring_enter,
+        libc::SYS_io_uring_register,
+    ];
+    /// Those of one architecture.
+    #[cfg(target_arch = "x86_64")]
+    const REFUSED_HERE: &[libc::c_long] = &[libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_modify_ldt];
+    #[cfg(not(target_arch = "x86_64"))]
+    const REFUSED_HERE: &[libc::c_long] = &[];
+
+    /// Refuses the calls of the list to this thread and all that come after it.
+    pub(super) fn refuse() -> Result<(), Error> {
+        let calls = REFUSED.iter().chain(REFUSED_HERE);
+        let filter = SeccompFilter::new(
+            calls.map(|call| (*call, Vec::new())).collect(),
+            SeccompAction::Allow,
+            SeccompAction::Errno(libc::EPERM.cast_unsigned()),
+            std::env::consts::ARCH.try_into()?,
+        )?;
+        apply_filter(&BpfProgram::try_from(filter)?)
+    }
+}
+
+/// Nobody has written the filter for this architecture.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod calls {
+    pub(super) fn refuse() -> Result<(), std::convert::Infallible> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_gained_and_what_no_part_needs_goes() {
+        let all = CapabilitySet::from_bits_retain((1 << 41) - 1);
+        let collector = Fence::Collector.kept(all, true);
+        assert!(collector.contains(CapabilitySet::BPF | CapabilitySet::KILL));
+        assert!(
+            !collector.intersects(CapabilitySet::SYS_ADMIN | CapabilitySet::DAC_OVERRIDE | CapabilitySet::SYS_MODULE)
+        );
+        assert!(
+            !Fence::Server
+                .kept(all, true)
+                .intersects(CapabilitySet::SYS_ADMIN | CapabilitySet::BPF | CapabilitySet::SETUID)
+        );
+        for fence in [Fence::Collector, Fence::Server] {
+            assert_eq!(fence.kept(CapabilitySet::empty(), true), CapabilitySet::empty());
+            assert_eq!(
+                fence.kept(CapabilitySet::SYSLOG, true) - CapabilitySet::SYSLOG,
+                CapabilitySet::empty()
+            );
+        }
+    }
+
+    #[test]
+    fn a_fenced_thread_starts_programs_and_they_are_fenced_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let fenced = std::thread::spawn(move || {
+            Fence::Server.raise(Some(folder.path()));
+            let run = |program: &str, arguments: &[&str]| {
+                let output = std::process::Command::new(program).args(arguments).output().unwrap();
+                (
+                    output.status.success(),
+                    String::from_utf8_lossy(&output.stderr).into_owned(),
+                )
+            };
+            let (is_well, _) = run("true", &[]);
+            assert!(is_well);
+            let (is_well, error) = run("unshare", &["--user", "true"]);
+            assert!(!is_well && error.contains("not permitted"), "{error}");
+            capabilities(None).unwrap().permitted
+        });
+        let kept = fenced.join().unwrap();
+        assert_eq!(kept - OF_SERVER, CapabilitySet::empty());
+    }
+
+    #[test]
+    fn a_folder_to_be_made_is_ours_where_the_one_above_it_is_and_one_of_others_keeps_the_right_to_it() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(is_own(&folder.path().join("to/be/made")) && !folder.path().join("to").exists());
+        assert_eq!(is_own(Path::new("to/be/made")), is_own(Path::new(".")));
+        let all = CapabilitySet::from_bits_retain((1 << 41) - 1);
+        for fence in [Fence::Collector, Fence::Server] {
+            assert_eq!(fence.kept(all, false) - fence.kept(all, true), FOR_FOREIGN_FOLDER);
+        }
+    }
+
+    #[test]
+    fn where_only_sys_admin_is_given_it_stays_for_the_profiler() {
+        let given = CapabilitySet::SYS_ADMIN | CapabilitySet::SYS_PTRACE | CapabilitySet::CHOWN;
+        let kept = CapabilitySet::SYS_ADMIN | CapabilitySet::SYS_PTRACE;
+        assert_eq!(Fence::Collector.kept(given, true), kept);
+        assert_eq!(Fence::Server.kept(given, true), CapabilitySet::empty());
+    }
+}

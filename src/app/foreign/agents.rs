@@ -1,0 +1,403 @@
+//! Converts what runs kube-profefe's and Coroot's agents in Kubernetes, and the pods that are annotated for them.
+//!
+//! In: manifests. Out: components that take the same profiles. The annotations themselves stay where they are:
+//! `discovery.profiles` reads them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::app::foreign::blocks::{duration, milliseconds};
+use crate::app::foreign::findings::Findings;
+use crate::app::foreign::manifest::{Workload, workloads};
+use crate::app::foreign::text::{Writer, quote};
+
+/// The receivers of all profiles.
+const FORWARD_TO: &str = "[pyroscope.write.default.receiver]";
+/// Time from one scrape to the next of a kprofefe whose schedule is not read: that of its own manifest.
+const PROFEFE_EVERY: u64 = 10 * MINUTE;
+/// Time that a CPU profile of kprofefe covers, and one of Coroot, in milliseconds.
+const PROFEFE_CPU: u64 = 30_000;
+const COROOT_CPU: u64 = 10_000;
+/// How often Coroot's agents take profiles.
+const COROOT_EVERY: &str = "60s";
+/// One minute in milliseconds.
+const MINUTE: u64 = 60_000;
+
+/// Which pods are looked at, and how often.
+#[derive(Default)]
+struct Pods {
+    /// Namespaces by name; none is all.
+    namespaces: BTreeSet<String>,
+    own_namespace: bool,
+    label: Option<String>,
+    field: Option<String>,
+    kubeconfig: Option<String>,
+    interval: String,
+    timeout: Option<String>,
+    /// Length of a CPU profile in milliseconds.
+    cpu: u64,
+    threads: bool,
+}
+
+/// Converts manifests with kprofefe, or with pods that are annotated for it.
+pub(super) fn kube_profefe(documents: &[Value], out: &mut Writer, found: &mut Findings) {
+    let all = workloads(documents);
+    annotations(&all, "profefe.com/", &["enable", "path", "port", "service"], found);
+    let mut number = 0;
+    for workload in &all {
+        for container in workload
+            .containers
+            .iter()
+            .filter(|container| container.runs("kprofefe"))
+        {
+            number += 1;
+            let line = container.command_line(&["A", "all-namespaces"]);
+            let mut pods = Pods {
+                own_namespace: true,
+                interval: schedule(workload, found),
+                cpu: PROFEFE_CPU,
+                threads: true,
+                ..Pods::default()
+            };
+            for (flag, value) in line.flags {
+                let path = format!("{}: --{flag}", workload.path);
+                match flag {
+                    "A" | "all-namespaces" => pods.own_namespace = false,
+                    "n" | "namespace" => drop(pods.namespaces.insert(value.to_owned())),
+                    "l" | "selector" => pods.label = Some(value.to_owned()),
+                    "kubeconfig" => pods.kubeconfig = Some(value.to_owned()),
+                    "profefe-hostport" => found.note(&path, "names profefe's collector; profiles go to push-url"),
+                    "tracer" | "tracer.jaeger-address" => found.note(&path, "is about traces of kprofefe itself"),
+                    _ => found.problem(&path, "cannot be converted"),
+                }
+            }
+            match line.words.as_slice() {
+                [] => {}
+                [pod] => pods.field = Some(format!("metadata.name={pod}")),
+                _ => found.problem(&workload.path, "names several pods: select them by a label"),
+            }
+            pods.write(number, out);
+        }
+    }
+    if number == 0 {
+        let annotated = annotated(&all, "profefe.com/enable");
+        if annotated.is_empty() {
+            return found.problem(
+                "the file",
+                "has neither kprofefe nor a pod with the annotation profefe.com/enable",
+            );
+        }
+        let pods = Pods {
+            namespaces: namespaces(&annotated),
+            interval: go(PROFEFE_EVERY),
+            cpu: PROFEFE_CPU,
+            threads: true,
+            ..Pods::default()
+        };
+        pods.write(1, out);
+    }
+}
+
+/// Converts manifests with Coroot's agents, or with pods that are annotated for them.
+pub(super) fn coroot(documents: &[Value], out: &mut Writer, found: &mut Findings) {
+    let all = workloads(documents);
+    annotations(&all, "coroot.com/profile-", &["port", "scrape"], found);
+    let agent = |name: &str| {
+        all.iter().find_map(|workload| {
+            let container = workload.containers.iter().find(|container| container.runs(name))?;
+            let flags = container.command_line(&[]).flags;
+            let flags = flags
+                .into_iter()
+                .map(|(flag, value)| (flag.to_owned(), value.to_owned()));
+            let environment = container.environment.iter();
+            let environment =
+                environment.map(|(name, value)| (name.to_lowercase().replace('_', "-"), (*value).to_owned()));
+            // A flag wins over a variable.
+            Some((workload, environment.chain(flags).collect::<BTreeMap<String, String>>()))
+        })
+    };
+    let (cluster, node) = (agent("coroot-cluster-agent"), agent("coroot-node-agent"));
+    let annotated = annotated(&all, "coroot.com/profile-scrape");
+    if let Some((workload, settings)) = &cluster {
+        cluster_agent(workload, settings, out, found);
+    } else if !annotated.is_empty() {
+        let pods = Pods {
+            namespaces: namespaces(&annotated),
+            ..of_coroot(COROOT_EVERY.to_owned())
+        };
+        pods.write(1, out);
+    }
+    if let Some((workload, settings)) = &node {
+        node_agent(workload, settings, out, found);
+    }
+    if cluster.is_none() && node.is_none() && annotated.is_empty() {
+        let message = "has neither an agent of Coroot nor a pod with the annotation coroot.com/profile-scrape";
+        found.problem("the file", message);
+    }
+    let refusing = all.iter().filter(|workload| {
+        let mut environments = workload.containers.iter().map(|container| &container.environment);
+        environments.any(|environment| environment.get("COROOT_EBPF_PROFILING") == Some(&"disabled"))
+    });
+    for workload in refusing {
+        let message = "switches the profiler off for its processes, which nothing does here: drop its pods by a rule";
+        found.note(&format!("{}: COROOT_EBPF_PROFILING", workload.path), message);
+    }
+}
+
+/// What scrapes annotated pods.
+fn cluster_agent(workload: &Workload<'_>, settings: &BTreeMap<String, String>, out: &mut Writer, found: &mut Findings) {
+    let mut pods = of_coroot(COROOT_EVERY.to_owned());
+    for (name, value) in settings {
+        let path = format!("{}: {name}", workload.path);
+        match name.as_str() {
+            "profiles-scrape-interval" => pods.interval = go_duration(&path, value, found),
+            "profiles-scrape-timeout" => pods.timeout = Some(go_duration(&path, value, found)),
+            name => left_out(&path, name, found),
+        }
+    }
+    if milliseconds(&pods.interval) == Some(0) {
+        return found.note(&workload.path, "scrapes no profiles");
+    }
+    pods.write(1, out);
+}
+
+/// What profiles the processes of a node.
+fn node_agent(workload: &Workload<'_>, settings: &BTreeMap<String, String>, out: &mut Writer, found: &mut Findings) {
+    let mut is_java_on = false;
+    for (name, value) in settings {
+        let path = format!("{}: {name}", workload.path);
+        match (name.as_str(), value.as_str()) {
+            ("enable-java-async-profiler", value) => is_java_on = matches!(value, "" | "true" | "1"),
+            ("java-async-profiler-delay", _) => found.note(&path, "a process is profiled when it is found"),
+            ("go-heap-profiler", "disabled") => {}
+            ("go-heap-profiler", _) => {
+                let message = "heaps of Go programs are not read from outside: annotate pods that serve profiles";
+                found.note(&path, message);
+            }
+            ("profiles-prune-fraction", _) => found.note(&path, "no stack is cut off"),
+            (name, _) => left_out(&path, name, found),
+        }
+    }
+    out.open("discovery.kubernetes", Some("node"));
+    out.attribute("role", "\"pod\"");
+    out.open("selectors", None);
+    out.attribute("role", "\"pod\"");
+    out.attribute("field", "\"spec.nodeName=\" + sys.env(\"NODE_NAME\")");
+    out.close();
+    out.close();
+    out.open("discovery.relabel", Some("node"));
+    out.attribute("targets", "discovery.kubernetes.node.targets");
+    for (from, to) in [
+        ("namespace", "namespace"),
+        ("pod_name", "pod"),
+        ("pod_container_name", "container"),
+    ] {
+        rule(
+            &[
+                ("source_labels", &format!("[\"__meta_kubernetes_{from}\"]")),
+                ("target_label", &quote(to)),
+            ],
+            out,
+        );
+    }
+    rule(
+        &[
+            ("source_labels", "[\"namespace\", \"container\"]"),
+            ("separator", "\"/\""),
+            ("target_label", "\"service_name\""),
+        ],
+        out,
+    );
+    out.close();
+    out.open("pyroscope.ebpf", Some("node"));
+    out.attribute("targets", "discovery.relabel.node.output");
+    out.attribute("forward_to", FORWARD_TO);
+    out.attribute("collect_interval", &quote(COROOT_EVERY));
+    out.attribute("sample_rate", "100");
+    out.attribute("kernel_frames", "false");
+    out.attribute("demangle", "\"full\"");
+    out.attribute("targets_only", "false");
+    out.close();
+    if is_java_on {
+        java(out);
+    }
+}
+
+/// What profiles the Java processes of a node.
+fn java(out: &mut Writer) {
+    out.open("discovery.process", Some("node"));
+    out.attribute("join", "discovery.relabel.node.output");
+    out.close();
+    out.open("discovery.relabel", Some("java"));
+    out.attribute("targets", "discovery.process.node.targets");
+    let of_java = [
+        ("source_labels", "[\"__meta_process_exe\"]"),
+        ("regex", "\".*/java\""),
+        ("action", "\"keep\""),
+    ];
+    rule(&of_java, out);
+    out.close();
+    out.open("pyroscope.java", Some("node"));
+    out.attribute("targets", "discovery.relabel.java.output");
+    out.attribute("forward_to", FORWARD_TO);
+    out.close();
+}
+
+fn rule(attributes: &[(&str, &str)], out: &mut Writer) {
+    out.open("rule", None);
+    for (name, value) in attributes {
+        out.attribute(name, value);
+    }
+    out.close();
+}
+
+/// A setting of Coroot that has no effect here.
+fn left_out(path: &str, name: &str, found: &mut Findings) {
+    let names_coroot = matches!(
+        name,
+        "api-key" | "collector-endpoint" | "coroot-url" | "insecure-skip-verify" | "profiles-endpoint"
+    );
+    found.note(
+        path,
+        if names_coroot {
+            "is about the way to Coroot; profiles go to push-url"
+        } else {
+            "says nothing about profiles and is left out"
+        },
+    );
+}
+
+fn of_coroot(interval: String) -> Pods {
+    Pods {
+        interval,
+        cpu: COROOT_CPU,
+        ..Pods::default()
+    }
+}
+
+impl Pods {
+    /// Writes what finds the pods and what scrapes them; `number` is part of the names from the second on.
+    fn write(&self, number: usize, out: &mut Writer) {
+        let name = match number {
+            0 | 1 => "pods".to_owned(),
+            number => format!("pods_{number}"),
+        };
+        out.open("discovery.profiles", Some(&name));
+        if let Some(file) = &self.kubeconfig {
+            out.attribute("kubeconfig_file", &quote(file));
+        }
+        if self.own_namespace || !self.namespaces.is_empty() {
+            out.open("namespaces", None);
+            if self.namespaces.is_empty() {
+                out.attribute("own_namespace", "true");
+            } else {
+                let names: Vec<String> = self.namespaces.iter().map(|name| quote(name)).collect();
+                out.attribute("names", &format!("[{}]", names.join(", ")));
+            }
+            out.close();
+        }
+        if self.label.is_some() || self.field.is_some() {
+            out.open("selectors", None);
+            out.attribute("role", "\"pod\"");
+            for (name, value) in [("label", &self.label), ("field", &self.field)] {
+                if let Some(value) = value {
+                    out.attribute(name, &quote(value));
+                }
+            }
+            out.close();
+        }
+        out.close();
+        out.open("pyroscope.scrape", Some(&name));
+        out.attribute("targets", &format!("discovery.profiles.{name}.targets"));
+        out.attribute("forward_to", FORWARD_TO);
+        out.attribute("scrape_interval", &quote(&self.interval));
+        if let Some(timeout) = &self.timeout {
+            out.attribute("scrape_timeout", &quote(timeout));
+        }
+        // A profile ends before the next one begins.
+        if milliseconds(&self.interval).is_some_and(|interval| interval > self.cpu + 1_000) {
+            out.attribute("delta_profiling_duration", &quote(&go(self.cpu)));
+        }
+        if self.threads {
+            out.open("profiling_config", None);
+            out.open("profile.threadcreate", None);
+            out.attribute("enabled", "true");
+            out.close();
+            out.close();
+        }
+        out.close();
+    }
+}
+
+/// Notes annotations that a program has not, and switches that it does not take for on.
+fn annotations(all: &[Workload<'_>], prefix: &str, known: &[&str], found: &mut Findings) {
+    for workload in all {
+        for (name, value) in &workload.annotations {
+            let Some(rest) = name.strip_prefix(prefix) else {
+                continue;
+            };
+            let path = format!("{}: {name}", workload.path);
+            if !known.contains(&rest) {
+                found.note(&path, "there is no such annotation");
+            } else if matches!(rest, "enable" | "scrape") && *value != "true" {
+                found.note(&path, format_args!("is `{value}`, and only `true` takes profiles"));
+            }
+        }
+    }
+}
+
+/// The workloads whose pods have an annotation that is `true`.
+fn annotated<'a>(all: &'a [Workload<'a>], name: &str) -> Vec<&'a Workload<'a>> {
+    let is_on = |workload: &&Workload<'_>| workload.annotations.get(name) == Some(&"true");
+    all.iter().filter(is_on).collect()
+}
+
+/// The namespaces of workloads; none where one of them has none of its own.
+fn namespaces(workloads: &[&Workload<'_>]) -> BTreeSet<String> {
+    let names: Option<BTreeSet<String>> = workloads
+        .iter()
+        .map(|workload| workload.namespace.map(str::to_owned))
+        .collect();
+    names.unwrap_or_default()
+}
+
+/// Time from one run of a CronJob to the next: every so many minutes, or every hour.
+fn schedule(workload: &Workload<'_>, found: &mut Findings) -> String {
+    let Some(schedule) = workload.schedule else {
+        return go(PROFEFE_EVERY);
+    };
+    let fields: Vec<&str> = schedule.split_whitespace().collect();
+    let minutes = match fields.as_slice() {
+        ["*", "*", "*", "*", "*"] => Some(1),
+        [minute, "*", "*", "*", "*"] if minute.parse::<u8>().is_ok() => Some(60),
+        [minute, "*", "*", "*", "*"] => minute.strip_prefix("*/").and_then(|every| every.parse().ok()),
+        ["@hourly"] => Some(60),
+        _ => None,
+    };
+    let minutes = minutes.filter(|minutes| (1..=60).contains(minutes));
+    minutes.map_or_else(
+        || {
+            let message = format!("`{schedule}` is not every so many minutes: profiles are taken every 10 minutes");
+            found.note(&format!("{}: schedule", workload.path), message);
+            go(PROFEFE_EVERY)
+        },
+        |minutes: u64| go(minutes * MINUTE),
+    )
+}
+
+/// A duration of a flag; a problem, and Coroot's default, when it is none.
+fn go_duration(path: &str, text: &str, found: &mut Findings) -> String {
+    duration(text).unwrap_or_else(|message| {
+        found.problem(path, message);
+        COROOT_EVERY.to_owned()
+    })
+}
+
+/// Milliseconds as a duration.
+fn go(milliseconds: u64) -> String {
+    match milliseconds {
+        whole if whole % MINUTE == 0 => format!("{}m", whole / MINUTE),
+        other => format!("{}s", other / 1_000),
+    }
+}

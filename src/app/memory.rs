@@ -1,0 +1,243 @@
+//! One number for the memory of a server: it is divided among all that may grow, and watched.
+//!
+//! In: `--memory-limit`, or what the machine and the cgroup have. Out: the sizes of heads, requests, answers, queries
+//! and caches ([`MemoryLimit::shares`]), which are at most their defaults; and [`watch`], which looks at what the
+//! process really holds, since estimates of sizes are not what an allocator takes.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::bail;
+
+use crate::app::size;
+use crate::base::Shutdown;
+use crate::base::pressure::MemoryPressure;
+use crate::query::{QueryEngine, QueryLimits};
+use crate::server::ServerLimits;
+use crate::store::StoreConfig;
+use crate::telemetry::memory::give_back;
+use crate::telemetry::process::own_memory;
+
+/// Memory of a server that holds no profiles: threads, tables of the program, one merge. It is not divided.
+const BASE_BYTES: u64 = 48 << 20;
+/// The smallest limit that may be set.
+const LEAST_BYTES: u64 = 96 << 20;
+/// Memory of a usual query; the number of queries at one time follows from it.
+const QUERY_BYTES: u64 = 16 << 20;
+
+/// How often memory is looked at: when less than half of it is used, and else.
+const CALM: Duration = Duration::from_secs(1);
+const BUSY: Duration = Duration::from_millis(250);
+
+/// Most memory in bytes that a server should take, without pages of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MemoryLimit(u64);
+
+/// What a limit leaves to each part of a server.
+#[derive(Debug)]
+pub(crate) struct Shares {
+    /// See [`StoreConfig::flush_bytes`].
+    pub flush_bytes: u64,
+    /// See [`StoreConfig::head_limit_bytes`].
+    pub head_limit_bytes: u64,
+    /// See [`StoreConfig::intake_bytes`].
+    pub intake_bytes: usize,
+    pub http: ServerLimits,
+    pub query: QueryLimits,
+}
+
+impl MemoryLimit {
+    /// Parses the value that `name` has.
+    pub(crate) fn parse(name: &str, text: &str) -> anyhow::Result<Self> {
+        let bytes = size::bytes(name, text)? as u64;
+        if bytes < LEAST_BYTES {
+            bail!(
+                "{name}: `{text}` is too little for a server, it needs at least {}MiB",
+                LEAST_BYTES >> 20
+            );
+        }
+        Ok(Self(bytes))
+    }
+
+    /// Half of the machine's memory, or three quarters of what the cgroup of this process may have if that is less.
+    pub(crate) fn of_machine() -> Self {
+        let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total(&text));
+        let own = fs::read_to_string("/proc/self/cgroup").ok();
+        let cgroup = own.and_then(|own| cgroup_limit(Path::new("/sys/fs/cgroup"), &own));
+        let least = [machine.map(|bytes| bytes / 2), cgroup.map(|bytes| bytes / 4 * 3)];
+        let bytes = least.into_iter().flatten().min().unwrap_or(u64::MAX);
+        Self(bytes.max(LEAST_BYTES))
+    }
+
+    /// The whole limit, in bytes.
+    pub(crate) fn bytes(self) -> u64 {
+        self.0
+    }
+
+    /// The parts of the limit. None is larger than its default, and together they are the limit.
+    pub(crate) fn shares(self) -> Shares {
+        // Of 128 parts: heads 24, profiles on their way to them 24, requests 12 and the two largest bodies 24, answers
+        // 8, queries 18, what is kept between queries 18.
+        let of = |parts: u64| self.0.saturating_sub(BASE_BYTES) / 128 * parts;
+        let capped = |default: usize, parts: u64| default.min(usize::try_from(of(parts)).unwrap_or(usize::MAX));
+        let store = StoreConfig::new("");
+        let (http, query) = (ServerLimits::default(), QueryLimits::default());
+        let at_once = usize::try_from(of(18) / QUERY_BYTES).unwrap_or(usize::MAX);
+        Shares {
+            flush_bytes: store.flush_bytes.min(of(6)),
+            head_limit_bytes: store.head_limit_bytes.min(of(24)),
+            intake_bytes: capped(store.intake_bytes, 24),
+            http: ServerLimits {
+                body_bytes: capped(http.body_bytes, 12),
+                unpacked_body_bytes: capped(http.unpacked_body_bytes, 12),
+                memory_bytes: capped(http.memory_bytes, 12),
+                answers_bytes: capped(http.answers_bytes, 8),
+                ..http
+            },
+            query: QueryLimits {
+                memory_bytes: capped(query.memory_bytes, 18),
+                max_query_memory_bytes: capped(query.max_query_memory_bytes, 12),
+                max_output_bytes: capped(query.max_output_bytes, 8),
+                max_concurrent_queries: query.max_concurrent_queries.min(at_once.max(2)),
+                stack_cache_bytes: capped(query.stack_cache_bytes, 8),
+                series_cache_bytes: capped(query.series_cache_bytes, 3),
+                block_cache_bytes: capped(query.block_cache_bytes, 4),
+                totals_cache_bytes: capped(query.totals_cache_bytes, 2),
+                footer_cache_bytes: capped(query.footer_cache_bytes, 1),
+                ..query
+            },
+        }
+    }
+}
+
+impl Default for MemoryLimit {
+    fn default() -> Self {
+        Self::of_machine()
+    }
+}
+
+/// Watches the memory of this process until `shutdown`. Above 15/16 of the limit what is kept between queries is
+/// dropped; if that does not help, `pressure` says that memory is short until the process is below 7/8 of the limit.
+pub(crate) async fn watch(limit: MemoryLimit, engine: QueryEngine, pressure: MemoryPressure, shutdown: Shutdown) {
+    let MemoryLimit(limit) = limit;
+    let mut held = own_memory().unwrap_or(0);
+    loop {
+        let pause = if held < limit / 2 { CALM } else { BUSY };
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = shutdown.cancelled() => return,
+        }
+        held = own_memory().unwrap_or(0);
+        if held > limit / 16 * 15 {
+            engine.forget_all();
+            let _ = tokio::task::spawn_blocking(give_back).await;
+            held = own_memory().unwrap_or(0);
+            if held > limit / 16 * 15 && pressure.set(true) {
+                tracing::warn!(
+                    held,
+                    limit,
+                    "memory is short: requests are refused until it is free again (--memory-limit)"
+                );
+            }
+        }
+        if held < limit / 8 * 7 && pressure.set(false) {
+            tracing::info!(held, limit, "memory is free again");
+        }
+    }
+}
+
+/// `MemTotal` of `/proc/meminfo` in bytes.
+fn total(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+/// The least limit of a process' cgroup and of those above it, in bytes. `own` is its `/proc/self/cgroup`, `mount` is
+/// where cgroups are mounted; version 1 has a hierarchy for memory, version 2 has one for everything (cgroups(7)).
+fn cgroup_limit(mount: &Path, own: &str) -> Option<u64> {
+    let hierarchies = || own.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
+    let first = hierarchies().find(|(kinds, _)| kinds.split(',').any(|kind| kind == "memory"));
+    let second = || hierarchies().find(|(kinds, _)| kinds.is_empty());
+    let (root, path, file) = match first {
+        Some((_, path)) => (mount.join("memory"), path, "memory.limit_in_bytes"),
+        None => (mount.to_owned(), second()?.1, "memory.max"),
+    };
+    let folder = root.join(path.trim_start_matches('/'));
+    let limits = folder
+        .ancestors()
+        .take_while(|folder| folder.starts_with(&root))
+        .filter_map(|folder| fs::read_to_string(folder.join(file)).ok()?.trim().parse::<u64>().ok());
+    limits.min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(shares: &Shares) -> u64 {
+        let (http, query) = (&shares.http, &shares.query);
+        let others = [
+            shares.intake_bytes,
+            http.memory_bytes,
+            http.body_bytes,
+            http.unpacked_body_bytes,
+            http.answers_bytes,
+            query.memory_bytes,
+            query.stack_cache_bytes,
+            query.series_cache_bytes,
+            query.block_cache_bytes,
+            query.totals_cache_bytes,
+            query.footer_cache_bytes,
+        ];
+        shares.head_limit_bytes + others.iter().sum::<usize>() as u64
+    }
+
+    #[test]
+    fn all_parts_together_are_within_every_limit() {
+        for mib in [96, 128, 256, 1024, 4096] {
+            let limit = MemoryLimit::parse("x", &format!("{mib}MiB")).unwrap();
+            let held = BASE_BYTES + sum(&limit.shares());
+            assert!(held <= limit.bytes() && held > limit.bytes() / 3, "{mib} MiB: {held}");
+        }
+    }
+
+    #[test]
+    fn much_memory_changes_no_default() {
+        let shares = MemoryLimit(64 << 30).shares();
+        assert_eq!(shares.flush_bytes, StoreConfig::new("").flush_bytes);
+        assert_eq!(format!("{:?}", shares.http), format!("{:?}", ServerLimits::default()));
+        assert_eq!(format!("{:?}", shares.query), format!("{:?}", QueryLimits::default()));
+    }
+
+    #[test]
+    fn too_little_is_refused() {
+        let error = MemoryLimit::parse("--memory-limit", "64MiB").unwrap_err().to_string();
+        assert!(error.contains("at least 96MiB"), "{error}");
+    }
+
+    #[test]
+    fn the_least_limit_of_a_cgroup_and_those_above_it_counts() {
+        let mount = tempfile::tempdir().unwrap();
+        let inner = mount.path().join("pods/one");
+        fs::create_dir_all(&inner).unwrap();
+        fs::write(inner.join("memory.max"), "max\n").unwrap();
+        assert_eq!(cgroup_limit(mount.path(), "0::/pods/one\n"), None);
+        fs::write(mount.path().join("pods/memory.max"), "1000\n").unwrap();
+        assert_eq!(cgroup_limit(mount.path(), "0::/pods/one\n"), Some(1000));
+        fs::write(inner.join("memory.max"), "700\n").unwrap();
+        assert_eq!(cgroup_limit(mount.path(), "0::/pods/one\n"), Some(700));
+        let first = mount.path().join("memory/pods");
+        fs::create_dir_all(&first).unwrap();
+        fs::write(first.join("memory.limit_in_bytes"), "500\n").unwrap();
+        assert_eq!(cgroup_limit(mount.path(), "4:cpu,memory:/pods\n0::/\n"), Some(500));
+        assert_eq!(cgroup_limit(mount.path(), "nonsense"), None);
+    }
+
+    #[test]
+    fn the_memory_of_the_machine_is_read() {
+        assert_eq!(total("MemFree: 1 kB\nMemTotal:       2048 kB\n"), Some(2 << 20));
+        assert!(MemoryLimit::of_machine().bytes() < u64::MAX);
+    }
+}

@@ -1,0 +1,68 @@
+//! File descriptors: how many the process may have open, and how many of them connections may take.
+//!
+//! Connections and files have them in common. Without one for a file, nothing can be written to the tables, so
+//! connections never get them all.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// More than is ever needed. A program that is started from here has the same limit, and some programs close whatever
+/// they might have open, one number after the other.
+const ENOUGH: u64 = 1 << 16;
+
+/// Raises the limit of the process as far as it may. The usual limit of 1,024 is for programs that wait with select(2),
+/// which knows no larger numbers.
+pub(crate) fn raise_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let Some(more) = more(limit) else { return };
+    let raised = Rlimit {
+        current: Some(more),
+        maximum: limit.maximum,
+    };
+    if let Err(error) = setrlimit(Resource::Nofile, raised) {
+        tracing::debug!(error = %error, "cannot raise the limit of open files");
+    }
+}
+
+/// The limit to which this one can be raised.
+fn more(limit: Rlimit) -> Option<u64> {
+    let most = limit.maximum.map_or(ENOUGH, |maximum| maximum.min(ENOUGH));
+    limit.current.is_some_and(|current| current < most).then_some(most)
+}
+
+/// How many of `most` connections a port may have: not more than half of what the process may have open.
+pub(crate) fn for_connections(most: usize) -> usize {
+    share(most, getrlimit(Resource::Nofile).current)
+}
+
+/// How many of `most` files of strangers may be open: not more than half of what connections leave.
+pub(crate) fn for_strangers(most: usize) -> usize {
+    share(most, getrlimit(Resource::Nofile).current.map(|limit| limit / 2))
+}
+
+fn share(most: usize, limit: Option<u64>) -> usize {
+    let limit = limit.and_then(|limit| usize::try_from(limit).ok());
+    most.min(limit.unwrap_or(usize::MAX) / 2).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_raised_as_far_as_it_may_and_never_lowered() {
+        let more = |current, maximum| more(Rlimit { current, maximum });
+        assert_eq!(more(Some(1024), Some(4096)), Some(4096));
+        assert_eq!(more(Some(1024), Some(1 << 19)), Some(ENOUGH));
+        assert_eq!(more(Some(1024), None), Some(ENOUGH));
+        assert_eq!(more(Some(1 << 19), Some(1 << 20)), None);
+        assert_eq!([more(None, None), more(Some(256), Some(256))], [None, None]);
+    }
+
+    #[test]
+    fn connections_leave_half_of_the_descriptors_to_files() {
+        assert_eq!(share(4096, Some(1024)), 512);
+        assert_eq!(share(4096, Some(1 << 20)), 4096);
+        assert_eq!(share(4096, None), 4096);
+        assert_eq!([share(0, None), share(4096, Some(1))], [1, 1]);
+    }
+}

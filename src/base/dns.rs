@@ -1,0 +1,94 @@
+//! Looks up names as the system's configuration says: servers, search domains, dots.
+//!
+//! A name without such records gives none, and so does a name that exists in no search domain. A server that fails or
+//! does not answer is an error, since the name may still exist.
+
+use hickory_resolver::TokioResolver;
+use hickory_resolver::config::{ResolveHosts, ResolverConfig, ResolverOpts};
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::proto::rr::rdata::SRV;
+use hickory_resolver::proto::rr::{Name, RData, RecordType};
+use hickory_resolver::system_conf::read_system_conf;
+
+type Configuration = (ResolverConfig, ResolverOpts);
+
+/// Where the configuration comes from.
+pub(crate) struct System(Box<dyn Fn() -> Result<Configuration, String> + Send + Sync>);
+
+/// A resolver with the search domains of the configuration.
+pub(crate) struct Lookups {
+    resolver: TokioResolver,
+    search: Vec<Name>,
+    dots: usize,
+}
+
+impl System {
+    /// The configuration of this machine, `/etc/resolv.conf`.
+    pub(crate) fn of_this_machine() -> Self {
+        Self::new(|| read_system_conf().map_err(|error| format!("cannot read /etc/resolv.conf: {error}")))
+    }
+
+    pub(crate) fn new(read: impl Fn() -> Result<Configuration, String> + Send + Sync + 'static) -> Self {
+        Self(Box::new(read))
+    }
+
+    /// Reads the configuration as it is now.
+    pub(crate) fn read(&self) -> Result<Lookups, String> {
+        let (config, mut options) = (self.0)()?;
+        // No cache: every lookup wants the current records. No hosts file: it has no records.
+        options.cache_size = 0;
+        options.use_hosts_file = ResolveHosts::Never;
+        let (search, dots) = (config.search().to_vec(), options.ndots);
+        let builder = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default());
+        let resolver = builder.with_options(options).build();
+        Ok(Lookups {
+            resolver: resolver.map_err(|error| format!("cannot look up names: {error}"))?,
+            search,
+            dots,
+        })
+    }
+}
+
+impl Lookups {
+    /// The records of a name, after its aliases.
+    pub(crate) async fn records(&self, name: &str, record: RecordType) -> Result<Vec<RData>, String> {
+        let mut failure = None;
+        for candidate in self.candidates(name)? {
+            match self.resolver.lookup(candidate.clone(), record).await {
+                Ok(lookup) => return Ok(lookup.answers().iter().map(|answer| answer.data.clone()).collect()),
+                Err(error) if error.is_nx_domain() => {}
+                Err(error) if error.is_no_records_found() => return Ok(Vec::new()),
+                Err(error) => failure = Some(format!("cannot look up {record} of {candidate}: {error}")),
+            }
+        }
+        failure.map_or(Ok(Vec::new()), Err)
+    }
+
+    /// Host and port of each SRV record of a name.
+    pub(crate) async fn services(&self, name: &str) -> Result<Vec<(String, u16)>, String> {
+        let records = self.records(name, RecordType::SRV).await?;
+        let service = |record| match record {
+            RData::SRV(SRV { target, port, .. }) => Some((target.to_string(), port)),
+            _ => None,
+        };
+        Ok(records.into_iter().filter_map(service).collect())
+    }
+
+    /// The full names that a name can stand for, in order. A name with enough dots comes first as it is.
+    fn candidates(&self, name: &str) -> Result<Vec<Name>, String> {
+        let parsed = Name::from_ascii(name).or_else(|_| Name::from_utf8(name));
+        let parsed = parsed.map_err(|error| format!("`{name}` is not a domain name: {error}"))?;
+        if parsed.is_fqdn() {
+            return Ok(vec![parsed]);
+        }
+        let in_domain = |domain: &Name| parsed.clone().append_domain(domain);
+        // With a search domain that makes it too long the name cannot exist.
+        let mut candidates: Vec<Name> = self.search.iter().filter_map(|domain| in_domain(domain).ok()).collect();
+        let has_enough_dots = name.matches('.').count() >= self.dots;
+        let at = if has_enough_dots { 0 } else { candidates.len() };
+        let mut itself = parsed.clone();
+        itself.set_fqdn(true);
+        candidates.insert(at, itself);
+        Ok(candidates)
+    }
+}

@@ -1,0 +1,85 @@
+//! Expands compressed sections of ELF files within a bound.
+//!
+//! In: a section of a file, which may be a stranger's. Out: its bytes. The size that the section states is checked
+//! before anything is expanded, and nothing beyond it is expanded: frames of zstd may go on to any length, and `object`
+//! reads them to their end.
+
+use std::borrow::Cow;
+use std::io::Read;
+
+use object::ObjectSection;
+use object::read::CompressionFormat;
+
+/// A section has no bytes that can be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ExpandError {
+    #[error("more than {0} bytes")]
+    TooLong(u64),
+    #[error("cannot read a section: {0}")]
+    Elf(#[from] object::Error),
+    #[error("a compressed section is damaged, or not of the size that it states")]
+    Damaged,
+}
+
+/// The bytes of a section, uncompressed, unless there are more than `most`.
+pub(crate) fn section<'data>(section: &impl ObjectSection<'data>, most: u64) -> Result<Cow<'data, [u8]>, ExpandError> {
+    if section.compressed_file_range()?.uncompressed_size > most {
+        return Err(ExpandError::TooLong(most));
+    }
+    let packed = section.compressed_data()?;
+    if packed.format != CompressionFormat::Zstandard {
+        return Ok(packed.decompress()?);
+    }
+    let unpacked = unpack(packed.data, packed.uncompressed_size).ok_or(ExpandError::Damaged)?;
+    Ok(Cow::Owned(unpacked))
+}
+
+/// Unpacks zstd; `None` for damage and for any other size.
+fn unpack(packed: &[u8], size: u64) -> Option<Vec<u8>> {
+    let mut unpacked = Vec::new();
+    unpacked.try_reserve_exact(usize::try_from(size).ok()?).ok()?;
+    let decoder = zstd::stream::read::Decoder::with_buffer(packed).ok()?;
+    // A byte more shows that there is too much.
+    decoder.take(size.checked_add(1)?).read_to_end(&mut unpacked).ok()?;
+    (unpacked.len() as u64 == size).then_some(unpacked)
+}
+
+/// Texts up to the last end of one: each text behind it would be searched for its end to the end of the section.
+pub(crate) fn whole_texts(texts: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
+    let end = texts.iter().rposition(|byte| *byte == 0).map_or(0, |last| last + 1);
+    match texts {
+        Cow::Borrowed(texts) => Cow::Borrowed(texts.get(..end).unwrap_or_default()),
+        Cow::Owned(mut texts) => {
+            texts.truncate(end);
+            Cow::Owned(texts)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_unpacks_to_another_size_than_it_states_is_refused_and_takes_no_more_memory() {
+        let whole = b"debug information ".repeat(1000);
+        let packed = zstd::encode_all(whole.as_slice(), 3).unwrap();
+        let size = whole.len() as u64;
+        assert_eq!(unpack(&packed, size).as_ref(), Some(&whole));
+        assert_eq!([unpack(&packed, size - 1), unpack(&packed, size + 1)], [None, None]);
+        let twice = [packed.as_slice(), packed.as_slice()].concat();
+        assert_eq!(
+            unpack(&twice, 2 * size).map(|unpacked| unpacked.len()),
+            Some(2 * whole.len())
+        );
+        for at in 0..packed.len() {
+            assert_eq!(unpack(&packed[..at], size), None, "cut at {at}");
+        }
+        // 4 GiB in half a megabyte, at any rate.
+        let bomb = zstd::encode_all(std::io::repeat(0).take(64 << 20), 1)
+            .unwrap()
+            .repeat(64);
+        assert!(bomb.len() < 1 << 20, "{}", bomb.len());
+        assert_eq!(unpack(&bomb, 1 << 20), None);
+    }
+}

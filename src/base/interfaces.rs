@@ -1,0 +1,73 @@
+//! Addresses of this machine's network interfaces.
+//!
+//! In: nothing. Out: names with addresses, as getifaddrs(3) lists them.
+
+use std::ffi::CStr;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ptr;
+
+/// Every address of every interface that has one, in the order of the system: name and address.
+#[allow(unsafe_code, reason = "the standard library does not list network interfaces")]
+pub(crate) fn addresses() -> io::Result<Vec<(String, IpAddr)>> {
+    let mut list: *mut libc::ifaddrs = ptr::null_mut();
+    // SAFETY: `list` is a valid place for the pointer that the function writes.
+    if unsafe { libc::getifaddrs(&raw mut list) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut found = Vec::new();
+    let mut at = list;
+    // SAFETY: the list ends with a null pointer, and its entries live until `freeifaddrs`.
+    while let Some(entry) = unsafe { at.as_ref() } {
+        at = entry.ifa_next;
+        // SAFETY: an entry's address is null or one of the family that it names.
+        if let Some(address) = unsafe { address(entry.ifa_addr) } {
+            // SAFETY: the name is a text that ends with a zero byte.
+            let name = unsafe { CStr::from_ptr(entry.ifa_name) };
+            found.push((name.to_string_lossy().into_owned(), address));
+        }
+    }
+    // SAFETY: the list is from `getifaddrs`, and nothing refers to it any more.
+    unsafe { libc::freeifaddrs(list) };
+    Ok(found)
+}
+
+/// The IP address at `socket`; `None` for a null pointer and other families.
+///
+/// # Safety
+///
+/// `socket` is null, or points to a socket address of the family that it names.
+#[allow(unsafe_code, reason = "socket addresses of C are read by their family")]
+#[allow(clippy::cast_ptr_alignment, reason = "read unaligned")]
+unsafe fn address(socket: *const libc::sockaddr) -> Option<IpAddr> {
+    if socket.is_null() {
+        return None;
+    }
+    // SAFETY: every socket address begins with its family.
+    let family = unsafe { ptr::addr_of!((*socket).sa_family).read_unaligned() };
+    match libc::c_int::from(family) {
+        libc::AF_INET => {
+            // SAFETY: this is the type of the family's addresses.
+            let socket = unsafe { socket.cast::<libc::sockaddr_in>().read_unaligned() };
+            Some(Ipv4Addr::from(socket.sin_addr.s_addr.to_ne_bytes()).into())
+        }
+        libc::AF_INET6 => {
+            // SAFETY: this is the type of the family's addresses.
+            let socket = unsafe { socket.cast::<libc::sockaddr_in6>().read_unaligned() };
+            Some(Ipv6Addr::from(socket.sin6_addr.s6_addr).into())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_interface_is_there_with_its_address() {
+        let found = addresses().unwrap();
+        let expected = ("lo".to_owned(), IpAddr::from(Ipv4Addr::LOCALHOST));
+        assert!(found.contains(&expected), "{found:?}");
+    }
+}

@@ -1,0 +1,98 @@
+//! What a port makes of certificate files, made again when one of them has changed: a certificate may be renewed while
+//! the port is open.
+//!
+//! In: the files and a way to read them. Out: the value of the last reading that succeeded. The error of the first
+//! reading is the caller's; later ones leave the last good value in force, and the log says so once.
+
+use std::fmt::Display;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use parking_lot::Mutex;
+
+pub(crate) struct Renewed<T> {
+    files: Vec<PathBuf>,
+    current: Mutex<(Stamp, T)>,
+}
+
+/// Modification times of the files.
+type Stamp = Vec<Option<SystemTime>>;
+
+impl<T: Clone> Renewed<T> {
+    /// Reads the files for the first time.
+    pub(crate) fn read<E>(files: Vec<PathBuf>, read: impl FnOnce() -> Result<T, E>) -> Result<Self, E> {
+        // The stamp is taken first, so that a file that is replaced in between is read again.
+        let stamp = stamp(&files);
+        let current = Mutex::new((stamp, read()?));
+        Ok(Self { files, current })
+    }
+
+    /// The value of the files as they are now.
+    pub(crate) fn current<E: Display>(&self, read: impl FnOnce() -> Result<T, E>) -> T {
+        let now = stamp(&self.files);
+        let mut current = self.current.lock();
+        if current.0 != now {
+            // While only one of several files is replaced, the old value stays. They are read again when the others
+            // are.
+            current.0 = now;
+            match read() {
+                Ok(read) => current.1 = read,
+                Err(error) => {
+                    tracing::warn!(error = %error, "the changed certificate cannot be used; the last good one stays");
+                }
+            }
+        }
+        current.1.clone()
+    }
+}
+
+fn stamp(files: &[PathBuf]) -> Stamp {
+    let changed = |path: &PathBuf| std::fs::metadata(path).and_then(|data| data.modified()).ok();
+    files.iter().map(changed).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{File, read_to_string, write};
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn files_are_read_again_when_one_has_changed_and_wrong_ones_change_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, two] = ["one", "two"].map(|name| folder.path().join(name));
+        let sum = || -> Result<u32, String> {
+            let number = |path| read_to_string(path).map_err(|error| error.to_string());
+            let (one, two) = (number(&one)?, number(&two)?);
+            let parse = |text: &str| text.parse::<u32>().map_err(|error| error.to_string());
+            Ok(parse(&one)? + parse(&two)?)
+        };
+        let files = vec![one.clone(), two.clone()];
+        assert!(Renewed::read(files.clone(), sum).is_err());
+        write(&one, "1").unwrap();
+        write(&two, "2").unwrap();
+        let renewed = Renewed::read(files, sum).unwrap();
+        let unread = || -> Result<u32, String> { panic!("the files have not changed") };
+        assert_eq!(renewed.current(unread), 3);
+        // Two writes may come within one tick of the file system's clock.
+        let mut hours = 0;
+        let mut replace = |path: &PathBuf, text: &str| {
+            hours += 1;
+            write(path, text).unwrap();
+            let file = File::options().write(true).open(path).unwrap();
+            let later = SystemTime::now() + Duration::from_hours(hours);
+            file.set_modified(later).unwrap();
+        };
+        replace(&two, "none");
+        assert_eq!(renewed.current(sum), 3);
+        assert_eq!(renewed.current(unread), 3);
+        replace(&one, "10");
+        assert_eq!(renewed.current(sum), 3);
+        replace(&two, "20");
+        assert_eq!(renewed.current(sum), 30);
+        std::fs::remove_file(&one).unwrap();
+        assert_eq!(renewed.current(sum), 30);
+        assert_eq!(renewed.current(unread), 30);
+    }
+}

@@ -1,0 +1,46 @@
+//! Limits how often something is said that may come many times a second.
+
+use std::time::{Duration, Instant};
+
+/// A message that is said at most once in a while.
+#[derive(Debug)]
+pub(crate) struct Seldom {
+    every: Duration,
+    last: Option<Instant>,
+    unsaid: u64,
+}
+
+impl Seldom {
+    /// A message that is said at most once in `every`.
+    pub(crate) const fn new(every: Duration) -> Self {
+        Self {
+            every,
+            last: None,
+            unsaid: 0,
+        }
+    }
+
+    /// How often it was not said since the last time, when it is to be said now.
+    pub(crate) fn say(&mut self) -> Option<u64> {
+        if self.last.is_some_and(|last| last.elapsed() < self.every) {
+            self.unsaid += 1;
+            return None;
+        }
+        self.last = Some(Instant::now());
+        Some(std::mem::take(&mut self.unsaid))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_said_once_in_a_while_with_how_often_it_was_not() {
+        let mut hour = Seldom::new(Duration::from_hours(1));
+        let said: Vec<_> = (0..3).map(|_| hour.say()).collect();
+        assert_eq!(said, [Some(0), None, None]);
+        hour.every = Duration::ZERO;
+        assert_eq!([hour.say(), hour.say()], [Some(2), Some(0)]);
+    }
+}
