@@ -3,7 +3,9 @@
 
 import { batch, createMemo, createSignal } from 'solid-js';
 import { BASE } from './lib/base.ts';
+import { isLongLink, LONGEST_LINK } from './lib/links.ts';
 import { decode, encode, type Change, type Reader, type Schema, type Values } from './lib/schema.ts';
+import { say } from './lib/toast.ts';
 import { ADDRESSES, addressOf, CARRIED, type Address } from './urls.ts';
 
 const [pathname, setPathname] = createSignal(location.pathname);
@@ -64,6 +66,7 @@ function urlOf<S extends Schema>(address: Address<S>, values: Values<S>): string
 
 function move(target: string, replace: boolean): void {
   if (target === location.pathname + location.search) return;
+  if (isLongLink(location.origin + target) && !isLongLink(location.href)) say(`A link to this has more than ${LONGEST_LINK} characters: some servers do not take it`);
   if (replace) history.replaceState(null, '', target);
   else history.pushState(null, '', target);
   sync();

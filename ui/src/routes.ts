@@ -72,7 +72,7 @@ export const serverRoutes = (): readonly Route[] => [
     address: SERVICES,
     label: 'Services',
     icon: 'services',
-    keys: [['Filter services', ['/']], ...TIME_KEYS],
+    keys: [['Filter services', ['/']], ['Move through the table or the map', ['←', '↑', '↓', '→']], ['Open a service', ['Enter']], ...TIME_KEYS],
     view: () => import('./views/Services.tsx'),
   },
   {

@@ -45,7 +45,14 @@ export const FLAME = {
   nodes: oneOf('80', '30', '200'),
 };
 
-export const SERVICES = address('', ['index.html'], { ...RANGE, filter: text(), sort: oneOf('cpu', 'memory', 'name') });
+/** `group` is the label that services are grouped by, `show` how they are shown. */
+export const SERVICES = address('', ['index.html'], {
+  ...RANGE,
+  filter: text(),
+  sort: oneOf('cpu', 'memory', 'cost', 'name'),
+  group: text(),
+  show: oneOf('cards', 'table', 'map'),
+});
 
 /** `by` is the label that splits the chart; `metric` is shown above it; `span` is that during which the stacks were taken. */
 export const PROFILE = address('profile', [], { ...SELECTION, ...RANGE, by: text(), chart: oneOf('line', 'table'), metric: text(), span: spanId, ...FLAME });
@@ -71,8 +78,8 @@ export const COMPARE = address('compare', [], {
 /** `label` is what is broken down, `filter` narrows its values. */
 export const LABELS = address('labels', [], { ...SELECTION, ...RANGE, label: text(), filter: text() });
 
-/** `profile` is the one that is open, `time~series`; `span` that of it which is shown alone; `sort` the table's. */
-export const SAMPLES = address('samples', [], { ...SELECTION, ...RANGE, profile: text(), span: spanId, ...FLAME });
+/** `profile` is the one that is open, `time~series`; `span` that of it which is shown alone; `sort` the table's; `dots` what dots show. */
+export const SAMPLES = address('samples', [], { ...SELECTION, ...RANGE, dots: oneOf('series', 'size', 'value'), profile: text(), span: spanId, ...FLAME });
 
 /** `query` is the statement, `show` how its rows are shown. */
 export const SQL = address('sql', [], { query: text(), show: oneOf('table', 'line', 'bar', 'flame'), ...FLAME });

@@ -77,7 +77,7 @@ export function ChartPanel(props: ChartPanelProps) {
                     {(line) => (
                       <button type="button" title={line.value === undefined ? '' : `Only ${found().by}=${line.value}`} disabled={line.value === undefined} onClick={() => props.onOnly(found().by, line.value ?? '')}>
                         <i class="swatch" style={{ background: cssColour(line) }} />
-                        {line.label}
+                        <span class="text">{line.label}</span>
                       </button>
                     )}
                   </For>

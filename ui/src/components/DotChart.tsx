@@ -1,34 +1,35 @@
-// Single profiles as dots over time, coloured by their series; or as a heat map when they are many. A click opens one, or
-// zooms to the time of a cell. The table beside it holds the same.
+// Single profiles as dots over time, coloured by their series, sized or coloured by their value; or as a heat map when they are
+// many. A click opens one, or zooms to the time of a cell. The table beside it holds the same.
 
 import { createMemo, createSignal, Show } from 'solid-js';
 import { axisFormat, formatClock, formatDay, formatMoment, formatValue, formatWhole } from '../lib/format.ts';
 import { dark } from '../lib/preferences.ts';
-import { lineColour } from '../lib/series.ts';
 import type { Range } from '../lib/time.ts';
 import { zone } from '../lib/zone.ts';
 import { ROWS, type Cell, type Sample, type SampleData } from '../models/samples.ts';
 import { createCanvas, type Size } from './canvas.ts';
+import { labelText, radiusOf, seriesColours, valueColour, type DotStyle } from './dots.ts';
 
 export interface DotChartProps {
   data: SampleData;
+  style: DotStyle;
   /** Key of the one that is open. */
   opened: string;
   onOpen: (sample: Sample) => void;
   onZoom: (range: Range) => void;
 }
 
-const [LEFT, RIGHT, TOP, BOTTOM] = [72, 16, 8, 22];
-const NEAR = 12;
+const [LEFT, RIGHT, TOP, BOTTOM] = [72, 16, 14, 22];
+/** Pixels around a dot that belong to it. */
+const NEAR = 9;
 
 export function DotChart(props: DotChartProps) {
   let box!: HTMLDivElement;
   let canvas!: HTMLCanvasElement;
   const [hover, setHover] = createSignal<{ sample?: Sample; cell?: Cell; x: number; y: number }>();
-  const colours = createMemo(() => {
-    const series = [...new Set(props.data.samples.map((sample) => sample.series))].sort();
-    return new Map(series.map((name, rank) => [name, lineColour(rank)]));
-  });
+  const colours = createMemo(() => seriesColours(props.data.samples));
+  // Small dots lie on large ones.
+  const ordered = createMemo(() => (props.style === 'size' ? [...props.data.samples].sort((a, b) => b.total - a.total) : props.data.samples));
   const most = (): number => props.data.most || 1;
   const x = (time: number, { width }: Size): number => LEFT + ((time - props.data.range.start) / (props.data.range.end - props.data.range.start)) * (width - LEFT - RIGHT);
   const y = (total: number, { height }: Size): number => height - BOTTOM - (total / most()) * (height - TOP - BOTTOM);
@@ -73,30 +74,32 @@ export function DotChart(props: DotChartProps) {
       context.fillRect(at.left, at.top, at.width, at.height);
     }
     context.globalAlpha = 1;
-    const dot = (sample: Sample, radius: number): void => {
+    const dot = (sample: Sample, more: number): void => {
       context.beginPath();
-      context.arc(x(sample.time, size), y(sample.total, size), radius, 0, 2 * Math.PI);
-      context.fillStyle = colours().get(sample.series) ?? accent;
+      context.arc(x(sample.time, size), y(sample.total, size), radiusOf(props.style, sample.total, most()) + more, 0, 2 * Math.PI);
+      context.fillStyle = props.style === 'value' ? valueColour(sample.total / most(), dark()) : (colours().get(sample.series) ?? accent);
       context.fill();
     };
-    for (const sample of props.data.samples) dot(sample, 3);
+    context.globalAlpha = props.style === 'size' ? 0.75 : 1;
+    for (const sample of ordered()) dot(sample, 0);
+    context.globalAlpha = 1;
     for (const sample of [props.data.samples.find(({ key }) => key === props.opened), hover()?.sample]) {
       if (!sample) continue;
-      dot(sample, 5);
+      dot(sample, 2);
       context.strokeStyle = text;
       context.lineWidth = 1.5;
       context.stroke();
     }
   };
-  const size = createCanvas({ box: () => box, canvas: () => canvas, paint, watch: () => void [props.data, props.opened, hover(), dark(), zone(), colours()] });
+  const size = createCanvas({ box: () => box, canvas: () => canvas, paint, watch: () => void [ordered(), props.data, props.style, props.opened, hover(), dark(), zone(), colours()] });
 
   const under = (event: PointerEvent | MouseEvent): { sample?: Sample; cell?: Cell } => {
     const at = canvas.getBoundingClientRect();
     const [left, top] = [event.clientX - at.left, event.clientY - at.top];
     let sample: Sample | undefined;
-    let best = NEAR ** 2;
+    let best = NEAR;
     for (const one of props.data.samples) {
-      const away = (x(one.time, size()) - left) ** 2 + (y(one.total, size()) - top) ** 2;
+      const away = Math.hypot(x(one.time, size()) - left, y(one.total, size()) - top) - radiusOf(props.style, one.total, most());
       if (away < best) [best, sample] = [away, one];
     }
     const cell = props.data.cells.find((one) => {
@@ -116,6 +119,7 @@ export function DotChart(props: DotChartProps) {
         role="img"
         aria-label={`${formatWhole(props.data.count)} profiles by time and value; the table holds the same`}
         data-dots={props.data.samples.length}
+        data-style={props.style}
         data-cells={props.data.cells.length}
         onPointerMove={(event) => {
           const found = under(event);
@@ -143,6 +147,3 @@ export function DotChart(props: DotChartProps) {
     </div>
   );
 }
-
-/** Labels but the service's name, in one line. */
-export const labelText = ({ labels }: Sample): string => Object.entries(labels).filter(([name]) => name !== 'service_name').map(([name, value]) => `${name}=${value}`).join(', ');

@@ -4,6 +4,7 @@ import { INK } from '../flame/colours.ts';
 import { png, type Still } from '../flame/png.ts';
 import { svg } from '../flame/svg.ts';
 import { mergedPprof } from '../lib/api.ts';
+import { copyGoToolPprof } from '../lib/copy-line.ts';
 import { collapsed, readStacks, type Stack } from '../lib/pprof-read.ts';
 import { gzip, saveFile } from '../lib/pprof.ts';
 import { dark } from '../lib/preferences.ts';
@@ -54,6 +55,7 @@ export function Download(props: DownloadProps) {
   const read = async (query: Query): Promise<Stack[]> => readStacks(new Uint8Array(await (await merged(query)).arrayBuffer()));
   const stacks = ({ name, query }: DownloadProps['queries'][number]): Action[] => [
     { label: name === '' ? 'pprof' : `${name}, pprof`, hint: '.pb.gz', run: save(query, name.toLowerCase(), '.pb.gz', async () => gzip(await merged(query))) },
+    { label: name === '' ? 'Copy line for go tool pprof' : `${name}, copy line for go tool pprof`, run: () => void copyGoToolPprof(query.type.id, query.selector, query.range) },
     { label: name === '' ? 'Collapsed stacks' : `${name}, collapsed stacks`, hint: '.txt', run: save(query, name.toLowerCase(), '.txt', async () => new Blob([collapsed(await read(query))], { type: 'text/plain' })) },
     ...(name === '' ? [{ label: 'Open in speedscope', hint: 'new tab', run: () => void window.open(speedscopeLink(query.type.id, query.selector, query.range, `${props.service} ${query.type.label}`), '_blank', 'noopener') }] : []),
     { label: name === '' ? 'speedscope file' : `${name}, speedscope`, hint: '.json', run: save(query, name.toLowerCase(), '.speedscope.json', async () => new Blob([speedscope(await read(query), `${props.service} ${query.type.label}`, query.type.unit)], { type: 'application/json' })) },

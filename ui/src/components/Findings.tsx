@@ -1,12 +1,13 @@
 // What got worse: the functions whose share rose by more than noise, the largest first; or why nobody can tell.
 
 import { For, Match, Switch } from 'solid-js';
+import { nameText } from '../flame/names.ts';
 import { shortName } from '../flame/packages.ts';
 import { formatShare, formatSigned } from '../lib/format.ts';
 import type { Loader } from '../lib/loader.ts';
 import type { Changes, Rise } from '../models/changes.ts';
 
-export function Findings(props: { changes: Loader<Changes>; selected: string; onPick: (name: string) => void }) {
+export function Findings(props: { changes: Loader<Changes>; /** As the URL tells it. */ selected: string; onPick: (name: string) => void }) {
   const rises = (): readonly Rise[] => {
     const found = props.changes.data();
     return found?.kind === 'tested' ? found.rises : [];
@@ -25,7 +26,7 @@ export function Findings(props: { changes: Loader<Changes>; selected: string; on
             <For each={rises()}>
               {(rise) => (
                 <li>
-                  <button type="button" class="button" aria-pressed={props.selected === rise.name} title={`${rise.name}: ${formatShare(rise.left)} before, ${formatShare(rise.right)} after`} onClick={() => props.onPick(rise.name)}>
+                  <button type="button" class="button" aria-pressed={props.selected === nameText(rise.name)} title={`${rise.name}: ${formatShare(rise.left)} before, ${formatShare(rise.right)} after`} onClick={() => props.onPick(nameText(rise.name))}>
                     <span class="value">{shortName(rise.name)}</span><span class="number">{formatSigned((rise.right - rise.left) * 100, (points) => points.toFixed(1))} points</span>
                   </button>
                 </li>

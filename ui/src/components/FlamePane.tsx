@@ -3,6 +3,7 @@
 
 import { createEffect, createMemo, createSignal, For, on, Show, type JSX } from 'solid-js';
 import { findPath, pathText, widest, type Flame } from '../flame/layout.ts';
+import { exactly, findName, nameText } from '../flame/names.ts';
 import { PLAIN, type Recipe } from '../flame/recipe.ts';
 import { compileSearch, searchFlame, stepThrough, type Found } from '../flame/search.ts';
 import { hottest } from '../flame/top.ts';
@@ -16,7 +17,7 @@ import { Crumbs } from './Crumbs.tsx';
 import { FlameGraph } from './FlameGraph.tsx';
 import type { FlameLook } from './FlameLook.ts';
 import { FlameSearch } from './FlameSearch.tsx';
-import { exactly, frameActions, packageOf, RULES, type FrameDeeds } from './frame-actions.ts';
+import { frameActions, packageOf, RULES, type FrameDeeds } from './frame-actions.ts';
 import { FrameRules, FramesMenu } from './FrameRules.tsx';
 import { Icon, type IconName } from './Icon.tsx';
 import { ContextMenu } from './Menu.tsx';
@@ -65,7 +66,7 @@ export function FlamePane(props: FlamePaneProps) {
   const shown = createMemo(() => shaped().shown);
   const flame = (): Flame => shown().flame;
   const focus = createMemo(() => Math.max(0, findPath(flame(), at.focus())));
-  const selected = createMemo(() => (at.sel() === '' ? -1 : flame().names.indexOf(at.sel())));
+  const selected = createMemo(() => (at.sel() === '' ? -1 : findName(flame().names, at.sel())));
   const panes = createMemo(() => PANES.filter(({ value }) => value === 'flame' || value === 'callers' || (props.look.amount !== null && (value !== 'list' || props.stacks))));
   const pane = createMemo<Pane>(() => (panes().some(({ value }) => value === at.pane()) ? at.pane() : 'flame'));
 
@@ -78,7 +79,7 @@ export function FlamePane(props: FlamePaneProps) {
 
   const found = createMemo<{ result: Found | null; error: string }>(() => {
     try {
-      const matches = compileSearch(at.search()) ?? (selected() >= 0 ? (name: string) => name === at.sel() : null);
+      const matches = compileSearch(at.search()) ?? (selected() >= 0 ? (name: string) => name === flame().names[selected()] : null);
       return { result: matches ? searchFlame(flame(), matches) : null, error: '' };
     } catch (error) {
       return { result: null, error: error instanceof Error ? error.message : String(error) };
@@ -122,12 +123,12 @@ export function FlamePane(props: FlamePaneProps) {
     else if (at.sel() !== '') props.onChange({ sel: '' }, { replace: true });
   };
   const select = (name: number): void => {
-    const text = flame().names[name] ?? '';
+    const text = nameText(flame().names[name] ?? '');
     // Where the picture is of the selected function, there is always one.
     if (pane() !== 'flame') props.onChange({ sel: text });
     else props.onChange({ sel: text === at.sel() ? '' : text }, { replace: true });
   };
-  const walk = (sel: string): void => props.onChange({ sel, pane: pane() === 'flame' ? 'callers' : pane() });
+  const walk = (name: string): void => props.onChange({ sel: nameText(name), pane: pane() === 'flame' ? 'callers' : pane() });
   const show = (view: View) => (): void => props.onChange({ view }, { replace: true });
   const open = (next: Pane) => (): void => {
     if (panes().some(({ value }) => value === next)) props.onChange({ pane: next, ...(at.view() === 'table' ? { view: 'both' } : {}) });
@@ -145,9 +146,9 @@ export function FlamePane(props: FlamePaneProps) {
   };
   const deeds: FrameDeeds = {
     zoom: zoomTo,
-    walk: (sel) => props.onChange({ sel, pane: 'callers' }),
-    showInTable: (sel) => {
-      props.onChange({ sel, filter: '', view: at.view() === 'flame' ? 'both' : at.view() }, { replace: true });
+    walk: (name) => props.onChange({ sel: nameText(name), pane: 'callers' }),
+    showInTable: (name) => {
+      props.onChange({ sel: nameText(name), filter: '', view: at.view() === 'flame' ? 'both' : at.view() }, { replace: true });
       setReveal((count) => count + 1);
     },
     search: searchFor,

@@ -5,6 +5,7 @@ import { ApiError } from '../lib/api.ts';
 import { BASE } from '../lib/base.ts';
 import { copyText } from '../lib/clipboard.ts';
 import { firstCommands, serverAddress } from '../lib/commands.ts';
+import { loggedIn } from '../lib/session.ts';
 import { Icon, type IconName } from './Icon.tsx';
 
 export function Notice(props: { icon: IconName; title: string; error?: boolean; children?: JSX.Element; actions?: JSX.Element }) {
@@ -83,7 +84,7 @@ export function NothingStored(props: NothingStoredProps) {
   return (
     <Notice icon="empty" title="Nothing is stored yet" actions={<a class="button primary" href={props.send} onClick={(event) => props.onFollow(event)}><Icon name="send" />From Go, Java, Python, ...: send profiles here</a>}>
       <p>As soon as a profile arrives it shows up here. Any of these makes one arrive:</p>
-      <For each={firstCommands(serverAddress(location.origin, BASE))}>
+      <For each={firstCommands(serverAddress(location.origin, BASE), loggedIn())}>
         {({ title, text }) => (
           <>
             <p>{title}</p>

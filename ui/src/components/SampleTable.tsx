@@ -2,7 +2,7 @@
 
 import { explainUnit, formatMoment, formatValue, formatWhole } from '../lib/format.ts';
 import type { Sample, SampleData } from '../models/samples.ts';
-import { labelText } from './DotChart.tsx';
+import { labelText } from './dots.ts';
 import { Grid, type Column } from './Grid.tsx';
 
 export function SampleTable(props: { data: SampleData; opened: string; onOpen: (sample: Sample) => void }) {

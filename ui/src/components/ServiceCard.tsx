@@ -1,21 +1,28 @@
 // One service: its share of the fleet, its CPU beside its memory, each a link to its profiles.
 
-import { For, Show } from 'solid-js';
+import { For, Show, type Accessor } from 'solid-js';
 import { formatShare, type Unit } from '../lib/format.ts';
-import type { Fleet, Measure, Resource, Service } from '../models/fleet.ts';
+import type { Range } from '../lib/time.ts';
+import type { Measure, Resource } from '../models/fleet.ts';
+import type { Ranked, RankedService } from '../models/ranked.ts';
 import { Amount } from './Amount.tsx';
 import { Spark } from './Spark.tsx';
 
 type Click = MouseEvent & { currentTarget: HTMLAnchorElement };
 
-export interface ServiceCardProps {
-  service: Service;
-  fleet: Fleet;
-  /** What the share is of. */
-  by: Resource;
-  /** Where the profiles of a type are; of the service's first one without. */
-  href: (type?: string) => string;
+export interface ServiceLinks {
+  /** Where the profiles of a type of a service are; of the service's first one without. */
+  href: (service: RankedService, type?: string) => string;
   onFollow: (event: Click) => void;
+}
+
+export interface ServiceCardProps extends ServiceLinks {
+  service: RankedService;
+  range: Range;
+  /** What the share is of. */
+  what: Ranked['what'];
+  /** What it costs, as text, where that is shown. */
+  cost: string;
 }
 
 const RESOURCES: readonly { name: Resource; label: string; unit: Unit; none: string }[] = [
@@ -24,30 +31,29 @@ const RESOURCES: readonly { name: Resource; label: string; unit: Unit; none: str
 ];
 
 export function ServiceCard(props: ServiceCardProps) {
-  const whole = () => props.fleet[props.by];
-  const share = (): number => (whole().sum > 0 ? (props.service[props.by]?.sum ?? 0) / whole().sum : 0);
   const measured = (): boolean => props.service.cpu !== null || props.service.memory !== null;
-  const line = (label: string, unit: Unit, measure: Measure, style: string) => (
-    <a class="measure" href={props.href(measure.type)} onClick={(event) => props.onFollow(event)}>
-      <span class="label"><span>{label}</span><Amount value={measure.mean} unit={unit} /></span>
-      <Spark class={style} points={measure.points} range={props.fleet.range} step={measure.step} label={`${label} of ${props.service.name} over time`} />
+  const line = (label: string, unit: Unit, measure: Accessor<Measure>, style: string) => (
+    <a class="measure" href={props.href(props.service, measure().type)} onClick={(event) => props.onFollow(event)}>
+      <span class="label"><span>{label}</span><Amount value={measure().mean} unit={unit} /></span>
+      <Spark class={style} points={measure().points} range={props.range} step={measure().step} label={`${label} of ${props.service.name} over time`} />
     </a>
   );
   return (
     <li class="card">
       <header>
-        <h2 title={props.service.name}><a href={props.href()} onClick={(event) => props.onFollow(event)}>{props.service.name}</a></h2>
-        <Show when={whole().sum > 0}>
-          <span class="share" title={`Share of the fleet in ${props.by === 'cpu' ? 'CPU' : 'memory'}`}>{formatShare(share())} of {props.by === 'cpu' ? 'CPU' : 'memory'}</span>
+        <h2 title={props.service.name}><a href={props.href(props.service)} onClick={(event) => props.onFollow(event)}>{props.service.name}</a></h2>
+        <Show when={props.service.share !== null}>
+          <span class="share" title={`Share of the fleet in ${props.what}`}>{formatShare(props.service.share ?? 0)} of {props.what}</span>
         </Show>
+        <Show when={props.cost}><b class="cost" title="A month of 730 hours that goes as this range did">{props.cost}</b></Show>
       </header>
-      <div class="meter"><i style={{ width: `${share() * 100}%` }} /></div>
+      <div class="meter"><i style={{ width: `${(props.service.share ?? 0) * 100}%` }} /></div>
       <Show
         when={measured()}
         fallback={
           <ul class="types" aria-label={`Profiles of ${props.service.name}`}>
             <For each={props.service.types.slice(0, 6)}>
-              {(type) => <li><a class="button" href={props.href(type.id)} onClick={(event) => props.onFollow(event)}>{type.label}</a></li>}
+              {(type) => <li><a class="button" href={props.href(props.service, type.id)} onClick={(event) => props.onFollow(event)}>{type.label}</a></li>}
             </For>
           </ul>
         }
@@ -59,7 +65,7 @@ export function ServiceCard(props: ServiceCardProps) {
                 when={props.service[name]}
                 fallback={<div class="measure"><span class="label"><span>{label}</span></span><details class="spark-none"><summary>not measured</summary><p>{none}</p></details></div>}
               >
-                {(measure) => line(label, unit, measure(), name)}
+                {(measure) => line(label, unit, measure, name)}
               </Show>
             )}
           </For>

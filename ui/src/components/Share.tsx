@@ -2,6 +2,8 @@
 
 import { createSignal, Show } from 'solid-js';
 import { copyText } from '../lib/clipboard.ts';
+import { formatWhole } from '../lib/format.ts';
+import { isLongLink, LONGEST_LINK } from '../lib/links.ts';
 import { say } from '../lib/toast.ts';
 import { Icon } from './Icon.tsx';
 import { Popover } from './Popover.tsx';
@@ -26,6 +28,9 @@ export function Share(props: ShareProps) {
               <input type="checkbox" checked={pinned()} onChange={(event) => setPinned(event.currentTarget.checked)} />
               Pin to the time shown now
             </label>
+          </Show>
+          <Show when={isLongLink(link())}>
+            <p class="long-link">It has {formatWhole(link().length)} characters. Many servers and chats cut links at {formatWhole(LONGEST_LINK)}: shorter filters, searches or statements make it shorter.</p>
           </Show>
           <div>
             <button

@@ -23,7 +23,7 @@ export function SqlLines(props: { rows: readonly SqlRow[] }) {
       {(found) => (
         <div class="sql-lines">
           <Chart lines={found().lines} range={found().range} step={found().step} unit="count" title="Rows" actions={[]} />
-          <div class="legend"><For each={found().lines}>{(line) => <span class="item"><i class="swatch" style={{ background: cssColour(line) }} />{line.label}</span>}</For></div>
+          <div class="legend"><For each={found().lines}>{(line) => <span class="item"><i class="swatch" style={{ background: cssColour(line) }} /><span class="text">{line.label}</span></span>}</For></div>
         </div>
       )}
     </Show>

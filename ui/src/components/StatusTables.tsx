@@ -4,7 +4,7 @@ import { createSignal, For, Show, type Accessor, type JSX } from 'solid-js';
 import { explainUnit, formatMoment, formatValue, formatWhole, type Unit } from '../lib/format.ts';
 import { metric, valuesOf, type Sample } from '../lib/metrics.ts';
 import { profileType } from '../lib/profile-types.ts';
-import { growth, type BigSeries, type Held, type Sender, type Settings, type Storage } from '../models/status.ts';
+import { collectorHealth, growth, type BigSeries, type CollectorHealth, type Held, type Queue, type Sender, type Settings, type Storage } from '../models/status.ts';
 import { Grid, type Column } from './Grid.tsx';
 import { Spark } from './Spark.tsx';
 
@@ -78,6 +78,27 @@ export function Senders(props: { rows: readonly Sender[] }) {
     { key: 'last', label: 'Last seen', fixed: true, class: 'number', title: ({ first }) => `First seen ${formatMoment(first, true)}`, cell: (row) => formatMoment(row().last, true) },
   ];
   return <Rows label="Who sends profiles here" class="sender-grid" columns={columns} rows={props.rows} none="Nobody has sent anything since the start" />;
+}
+
+interface Collector {
+  of: Sender;
+  queue: Queue;
+  health: CollectorHealth;
+}
+
+/** Collectors of ours that push here, those first that need a look. */
+export function Collectors(props: { rows: readonly Sender[] }) {
+  const rows = (): Collector[] => props.rows
+    .flatMap((of): Collector[] => (of.queue ? [{ of, queue: of.queue, health: collectorHealth({ ...of, queue: of.queue }, Date.now()) }] : []))
+    .sort((a, b) => Number(a.health.good) - Number(b.health.good) || b.queue.oldest - a.queue.oldest);
+  const columns: Column<Collector>[] = [
+    texts('host', 'Machine', ({ queue }) => queue.host || '–'), texts('component', 'Component', ({ queue }) => queue.component || '–'), texts('agent', 'Version', ({ of }) => of.agent || '–'),
+    { key: 'health', label: 'State', fixed: true, class: 'ellipsis', title: ({ health }) => health.text, cell: (row) => <span classList={{ bad: !row().health.good }}>{row().health.text}</span> },
+    amounts('profiles', 'Waiting', ({ queue }) => queue.profiles), { ...amounts<Collector>('oldest', 'Oldest', ({ queue }) => queue.oldest * 1e6, 'ns'), title: () => 'How long the oldest profile had waited when it was sent' },
+    { ...amounts<Collector>('dropped', 'Dropped', ({ queue }) => queue.dropped), title: () => 'Profiles that did not reach this server, since the collector began' },
+    { key: 'last', label: 'Last seen', fixed: true, class: 'number', title: ({ of }) => `First seen ${formatMoment(of.first, true)}`, cell: (row) => formatMoment(row().of.last, true) },
+  ];
+  return <Rows label="Collectors that push here" class="collector-grid" columns={columns} rows={rows()} none="No collector of ours has sent anything since the start" />;
 }
 
 interface Refusal {

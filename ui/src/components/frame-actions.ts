@@ -1,6 +1,7 @@
 // What can be done with a frame, as its menu has it.
 
 import type { Flame } from '../flame/layout.ts';
+import { exactly, LONGEST_NAME } from '../flame/names.ts';
 import { placeOf } from '../flame/packages.ts';
 import type { Recipe } from '../flame/recipe.ts';
 import { copyText } from '../lib/clipboard.ts';
@@ -25,10 +26,11 @@ export const RULES = {
   hide: (text: string) => (recipe: Recipe): Partial<Recipe> => ({ hide: add(recipe.hide, text) }),
 };
 
-/** The text of one function and no other. */
-export const exactly = (name: string): string => `=${name}`;
-
-export const packageOf = (flame: Flame, name: number): string => placeOf(flame.names[name] ?? '', flame.mappings[name], flame.files[name]).package;
+/** The package of a function; empty when it has none, or one whose name is too long for a link. */
+export function packageOf(flame: Flame, name: number): string {
+  const one = placeOf(flame.names[name] ?? '', flame.mappings[name], flame.files[name]).package;
+  return one.length > LONGEST_NAME ? '' : one;
+}
 
 /** `node` is that of the graph which is drawn, -1 where the function is not in it. */
 export function frameActions(flame: Flame, name: number, node: number, deeds: FrameDeeds): (Action | null)[] {
@@ -43,7 +45,7 @@ export function frameActions(flame: Flame, name: number, node: number, deeds: Fr
     { label: 'Zoom', hint: 'Enter', disabled: node < 0, run: () => deeds.zoom(node) },
     { label: 'Callers and callees', hint: 'c', disabled: root, run: () => deeds.walk(text) },
     { label: 'Show in table', run: () => deeds.showInTable(text) },
-    { label: 'Search for this', run: () => deeds.search(text) },
+    { label: 'Search for this', run: () => deeds.search(text.length > LONGEST_NAME ? exactly(text) : text) },
     null,
     { label: 'Only stacks with it', hint: 'o', disabled: root, run: () => deeds.rule(RULES.only(exactly(text))) },
     { label: 'No stacks with it', disabled: root, run: () => deeds.rule(RULES.without(exactly(text))) },

@@ -109,23 +109,52 @@ export async function labelValues(name: string, selector: string, range: Range, 
   return [...(answer.names ?? [])].sort();
 }
 
-/** Which services there are, and the profile types that each has. */
-export async function services(range: Range, signal?: AbortSignal): Promise<Map<string, string[]>> {
+/** A service, or the part of it that has a value of a label, and the profile types that it has. */
+export interface ServiceTypes {
+  service: string;
+  /** The value of the label that services are told apart by; empty without one. */
+  value: string;
+  types: string[];
+}
+
+const byName = new Intl.Collator().compare;
+
+/** Which services there are, by name; with a label, each of its values by itself. */
+export async function servicesBy(label: string, range: Range, signal?: AbortSignal): Promise<ServiceTypes[]> {
   const answer = await call<{ labelsSet?: { labels?: LabelPair[] }[] }>(
     'Series',
-    { matchers: ['{}'], labelNames: ['service_name', '__profile_type__'], ...times(range) },
+    { matchers: ['{}'], labelNames: ['service_name', '__profile_type__', ...(label === '' ? [] : [label])], ...times(range) },
     signal,
   );
-  const found = new Map<string, string[]>();
+  const found = new Map<string, ServiceTypes>();
   for (const { labels } of answer.labelsSet ?? []) {
-    const { service_name: service, __profile_type__: type } = toLabels(labels);
+    const { service_name: service, __profile_type__: type, [label]: value = '' } = toLabels(labels);
     if (!service) continue;
-    const types = found.get(service) ?? [];
-    if (type && !types.includes(type)) types.push(type);
-    found.set(service, types);
+    const key = JSON.stringify([service, value]);
+    const one = found.get(key) ?? { service, value, types: [] };
+    if (type && !one.types.includes(type)) one.types.push(type);
+    found.set(key, one);
   }
-  return new Map([...found].sort(([a], [b]) => a.localeCompare(b)));
+  return [...found.values()].sort((a, b) => byName(a.service, b.service) || byName(a.value, b.value));
 }
+
+/** Which services there are, and the profile types that each has. */
+export const services = async (range: Range, signal?: AbortSignal): Promise<Map<string, string[]>> =>
+  new Map((await servicesBy('', range, signal)).map(({ service, types }) => [service, types]));
+
+/** The texts that pages keep on the server for this tenant. */
+export async function readSettings(signal?: AbortSignal): Promise<Map<string, string>> {
+  const response = await send(`${SETTINGS}/Get`, json({}), signal);
+  const { settings = [] } = (await response.json()) as { settings?: { name?: string; value?: string }[] };
+  return new Map(settings.map(({ name = '', value = '' }) => [name, value]));
+}
+
+export async function keepSetting(name: string, value: string, signal?: AbortSignal): Promise<void> {
+  await send(`${SETTINGS}/Set`, json({ setting: { name, value } }), signal);
+}
+
+const SETTINGS = 'settings.v1.SettingsService';
+const json = (message: object): RequestInit => ({ method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(message) });
 
 export async function selectSeries(query: SeriesQuery, signal?: AbortSignal): Promise<SeriesPoints[]> {
   const answer = await call<{ series?: { labels?: LabelPair[]; points?: { value?: number | string; timestamp?: string | number }[] }[] }>(

@@ -21,6 +21,7 @@ export function createKeys(keys: () => KeyMap): void {
 
 function isTyping(event: KeyboardEvent): boolean {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]')) return true;
-  const target = event.target as HTMLElement | null;
+  // An editor may be in a shadow tree, of which `target` tells only the host.
+  const target = (event.composedPath()[0] ?? null) as HTMLElement | null;
   return target !== null && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) && (target as HTMLInputElement).type !== 'checkbox';
 }

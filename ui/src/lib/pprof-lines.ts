@@ -1,4 +1,4 @@
-// What each line of each function has, out of a pprof profile: what `go tool pprof -list` tells, without the text of the source.
+// What each line of each function has, out of a pprof profile: what `go tool pprof -list` tells; the text of the source is elsewhere (`source-files`).
 
 import { fields, numbers } from './pprof-read.ts';
 

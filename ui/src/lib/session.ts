@@ -1,5 +1,6 @@
 // Who looks at the page: login, logout, and whether the server wants one. The cookie of the session is the browser's;
-// scripts do not see it. Nothing is asked before an answer was 401, so that a server that asks nobody is not asked either.
+// scripts do not see it. Nothing is asked before an answer was 401 or somebody looks how to send, so that a server that asks
+// nobody is not asked either.
 
 import { createSignal } from 'solid-js';
 import { BASE } from './base.ts';
@@ -23,11 +24,18 @@ export function noteRefusal(): Promise<void> {
 }
 
 async function ask(): Promise<void> {
-  const answer = await fetch(`${BASE}api/v1/session`).catch(() => undefined);
-  if (!answer?.ok) return;
-  const { asks, identity } = (await answer.json()) as { asks: boolean; identity: unknown };
-  setWanted(asks && identity === null);
+  const session = await readSession();
+  if (session) setWanted(session.asks && session.identity === null);
 }
+
+/** Nothing where the server has no sessions, as other servers have not. */
+async function readSession(signal?: AbortSignal): Promise<{ asks: boolean; identity: unknown } | undefined> {
+  const answer = await fetch(`${BASE}api/v1/session`, { signal: signal ?? null }).catch(() => undefined);
+  return answer?.ok ? ((await answer.json()) as { asks: boolean; identity: unknown }) : undefined;
+}
+
+/** Whether who sends has to say who it is. */
+export const asksWhoCalls = async (signal?: AbortSignal): Promise<boolean> => (await readSession(signal))?.asks === true;
 
 function note(next: 'open' | 'closed'): void {
   remember(KEY, next);

@@ -1,6 +1,7 @@
 // Stacks in the file format of speedscope: frames once, each stack as their indices with its value. And the speedscope that is
 // served beside this page.
 
+import { pprofPath } from './addresses.ts';
 import { BASE } from './base.ts';
 import type { Stack } from './pprof-read.ts';
 import type { ProfileType } from './profile-types.ts';
@@ -31,6 +32,5 @@ export function speedscope(stacks: readonly Stack[], name: string, unit: Profile
 
 /** Where speedscope shows all stacks of a question, which it asks for itself. */
 export function speedscopeLink(type: string, selector: string, range: Range, title: string): string {
-  const params = new URLSearchParams({ query: `${type}${selector}`, from: String(Math.floor(range.start)), until: String(Math.ceil(range.end)), format: 'pprof' });
-  return `${BASE}speedscope/index.html#profileURL=${encodeURIComponent(`${BASE}pyroscope/render?${params}`)}&title=${encodeURIComponent(title)}`;
+  return `${BASE}speedscope/index.html#profileURL=${encodeURIComponent(pprofPath(type, selector, range))}&title=${encodeURIComponent(title)}`;
 }

@@ -1,9 +1,9 @@
-// What the SQL of the server knows: its tables, columns and functions, for completion; and questions to begin with. As
-// `docs/sql.md` has them.
+// What the SQL of the server knows: its tables, columns and functions, for completion, with labels and their values; and
+// questions to begin with. As `docs/sql.md` has them.
 
 export interface Word {
   text: string;
-  /** Table, column, function, keyword, label. */
+  /** Table, column, function, keyword, label, value. */
   kind: string;
 }
 
@@ -11,7 +11,7 @@ const TABLES: Readonly<Record<string, string>> = {
   flat: 'time service_name labels profile_type function file line stack value series mapping span_id trace_id frames',
   profiles: 'tenant day time series profile_type total sample_count duration_ns period profile_id',
   samples: 'tenant day time series profile_type stack value span_id trace_id',
-  stacks: 'tenant day stack frames',
+  stacks: 'tenant day stack frames start_lines',
   series: 'tenant day series service_name labels',
 };
 const FUNCTIONS = ['stack_contains(', 'function_matches(', 'time_bucket(', 'profiles(', 'top(', 'flamegraph(', 'diff(', 'pprof(', 'count(', 'sum(', 'avg(', 'min(', 'max(', 'approx_percentile_cont(', 'coalesce(', 'now()', 'round(', 'to_timestamp_millis(', 'array_length('];
@@ -24,24 +24,69 @@ export const WORDS: readonly Word[] = [
   ...KEYWORDS.map((text) => ({ text, kind: 'keyword' })),
 ];
 
-/** The word before the cursor: inside of quotes, of `labels['`, or plain. */
-export function wordBefore(text: string, cursor: number): { from: number; typed: string; label: boolean } {
-  const before = text.slice(0, cursor);
-  const label = /labels\[\s*'([^'\]]*)$/.exec(before);
-  if (label) return { from: cursor - label[1]!.length, typed: label[1]!, label: true };
-  const typed = /[A-Za-z_]\w*$/.exec(before)?.[0] ?? '';
-  return { from: cursor - typed.length, typed, label: false };
+/** What is before the cursor, from where on, and what would close it. */
+export interface Before {
+  from: number;
+  typed: string;
+  /** Inside of `labels['`, of the braces of a selector, of a value, or plain. */
+  kind: 'word' | 'label' | 'value';
+  /** The label whose value it is; empty where it is none. */
+  of: string;
+  /** What stands behind what is taken; a quote inside of it is doubled in SQL, and has a backslash before it in a selector. */
+  end: '' | "'" | '"' | "']" | '=';
 }
 
-const MOST = 8;
+const OPERATOR = String.raw`(?:=|!=|<>|!?~\*?|(?:NOT\s+)?IN\s*\((?:\s*'[^']*'\s*,)*)`;
+const LABEL = /labels\[\s*'([^'\]]*)$/i;
+const LABEL_VALUE = new RegExp(String.raw`labels\[\s*'([^'\]]*)'\s*\]\s*${OPERATOR}\s*'([^']*)$`, 'i');
+const COLUMN_VALUE = new RegExp(String.raw`\b(service_name|profile_type)\s*${OPERATOR}\s*'([^']*)$`, 'i');
+const TYPE_OF = /\b(?:profiles?|top|flamegraph|diff|pprof)\s*\((?:[^()]*,)?\s*'([^'{]*)$/i;
+/** Inside of the braces of a selector, after whole matchers. */
+const MATCHERS = String.raw`\{(?:\s*[\w.]+\s*[=!~]+\s*"(?:[^"\\]|\\.)*"\s*,)*\s*`;
+const SELECTOR_VALUE = new RegExp(String.raw`${MATCHERS}([\w.]+)\s*(?:=~|!~|!=|=)\s*"([^"]*)$`);
+const SELECTOR_LABEL = new RegExp(String.raw`${MATCHERS}([\w.]*)$`);
+/** Longer text before the cursor is not looked at. */
+const LOOKED_AT = 2000;
 
-/** What may be meant, the nearest first; after `labels['` names of labels. */
-export function completions(text: string, cursor: number, labels: readonly string[]): Word[] {
-  const { typed, label } = wordBefore(text, cursor);
-  const words = label ? labels.map((name) => ({ text: `${name}']`, kind: 'label' })) : WORDS;
-  if (!label && typed === '') return [];
+/** The word before the cursor: inside of quotes, of `labels['`, of a selector, or plain. */
+export function wordBefore(text: string, cursor: number): Before {
+  const before = text.slice(Math.max(0, cursor - LOOKED_AT), cursor);
+  const at = (typed: string, kind: Before['kind'], of: string, end: Before['end']): Before => ({ from: cursor - typed.length, typed, kind, of, end });
+  const label = LABEL.exec(before);
+  if (label) return at(label[1]!, 'label', '', "']");
+  const ofLabel = LABEL_VALUE.exec(before) ?? COLUMN_VALUE.exec(before);
+  if (ofLabel) return at(ofLabel[2]!, 'value', ofLabel[1]!.toLowerCase() === 'profile_type' ? PROFILE_TYPE : ofLabel[1]!, "'");
+  const inSelector = SELECTOR_VALUE.exec(before);
+  if (inSelector) return at(inSelector[2]!, 'value', inSelector[1]!, '"');
+  const ofSelector = SELECTOR_LABEL.exec(before);
+  if (ofSelector) return at(ofSelector[1]!, 'label', '', '=');
+  const type = TYPE_OF.exec(before);
+  if (type) return at(type[1]!, 'value', PROFILE_TYPE, '');
+  return at(/[A-Za-z_]\w*$/.exec(before)?.[0] ?? '', 'word', '', '');
+}
+
+/** How the types of profiles are asked for, as values of a label. */
+const PROFILE_TYPE = '__profile_type__';
+
+const MOST = 8;
+/** Values and labels are found by any part of them, those that begin with what is typed first. */
+const found = (names: readonly string[], typed: string): string[] => {
+  const wanted = typed.toLowerCase();
+  const hits = names.filter((name) => name !== typed && name.toLowerCase().includes(wanted));
+  return [...hits.filter((name) => name.toLowerCase().startsWith(wanted)), ...hits.filter((name) => !name.toLowerCase().startsWith(wanted))];
+};
+
+/** What may be meant, the nearest first. `values` are those of the label that `wordBefore` names. */
+export function completions(text: string, cursor: number, labels: readonly string[], values: readonly string[] = []): Word[] {
+  const { typed, kind, end } = wordBefore(text, cursor);
+  if (kind === 'label') return found(labels, typed).slice(0, MOST).map((name) => ({ text: name + end, kind }));
+  if (kind === 'value') {
+    const inside = (value: string): string => (end === "'" ? value.replace(/'/g, "''") : end === '"' ? value.replace(/["\\]/g, '\\$&') : value);
+    return found(values, typed).slice(0, MOST).map((value) => ({ text: inside(value) + end, kind }));
+  }
+  if (typed === '') return [];
   const begins = typed.toLowerCase();
-  return words.filter((word) => word.text.toLowerCase().startsWith(begins) && word.text !== typed).slice(0, MOST);
+  return WORDS.filter((word) => word.text.toLowerCase().startsWith(begins) && word.text !== typed).slice(0, MOST);
 }
 
 export interface Example {

@@ -1,11 +1,11 @@
-// All services, what each takes of the fleet's CPU and memory, and how that went.
+// All services, what each takes of the fleet's CPU and memory, and how that went; in groups by a label where one is named.
 
-import type { Accessor } from 'solid-js';
-import { profileTypes, services } from '../lib/api.ts';
+import { createMemo, type Accessor } from 'solid-js';
+import { profileTypes, servicesBy } from '../lib/api.ts';
 import { createLoader, type Loader } from '../lib/loader.ts';
 import { nearestRange } from '../lib/nearest.ts';
 import { isCpu, isMemoryInUse, profileType, sortTypes, type ProfileType } from '../lib/profile-types.ts';
-import { chartSeries, meanOf, sumOf, sumPoints } from '../lib/series.ts';
+import { chartSeries, meanOf, sumOf, sumPoints, type SeriesLine } from '../lib/series.ts';
 import type { Range } from '../lib/time.ts';
 
 export interface Measure {
@@ -23,7 +23,11 @@ export interface Measure {
 export type Resource = 'cpu' | 'memory';
 
 export interface Service {
+  /** Of name and group: which one it is. */
+  key: string;
   name: string;
+  /** The value of the label that services are grouped by; empty without one. */
+  group: string;
   types: ProfileType[];
   cpu: Measure | null;
   memory: Measure | null;
@@ -37,6 +41,10 @@ export interface Fleet {
   cpu: Whole;
   memory: Whole;
   range: Range;
+  /** The label that services are grouped by. */
+  label: string;
+  /** Seconds between points, the longest. */
+  step: number;
 }
 
 /** What there is to say when the range holds nothing. */
@@ -47,40 +55,68 @@ export interface Emptiness {
 
 /** Charts of services hold few points: they are a hundred pixels wide. */
 const POINTS = 60;
+/** Of thousands of services they hold fewer: this many in all, but some a service. */
+const MOST_POINTS = 60_000;
+const LEAST_POINTS = 12;
 /** Types of one resource that are asked for: CPU of several profilers, say. */
 const MOST_TYPES = 3;
 
-export function createFleet(range: Accessor<Range>): { fleet: Loader<Fleet>; empty: Loader<Emptiness> } {
-  const fleet = createLoader(range, load);
+export function createFleet(range: Accessor<Range>, group: Accessor<string>): { fleet: Loader<Fleet>; empty: Loader<Emptiness> } {
+  const wanted = createMemo(() => ({ range: range(), label: group() }));
+  const fleet = createLoader(wanted, load);
   const empty = createLoader(() => (fleet.data()?.services.length === 0 ? range() : null), whyEmpty);
   return { fleet, empty };
 }
 
-async function load(range: Range, signal: AbortSignal): Promise<Fleet> {
-  const found = await services(range, signal);
-  const types = [...new Set([...found.values()].flat())];
+const keyOf = (name: string, group: string): string => JSON.stringify([name, group]);
+
+async function load({ range, label }: { range: Range; label: string }, signal: AbortSignal): Promise<Fleet> {
+  const found = await servicesBy(label, range, signal);
+  const types = [...new Set(found.flatMap((service) => service.types))];
+  const points = Math.max(LEAST_POINTS, Math.min(POINTS, Math.floor(MOST_POINTS / Math.max(1, found.length))));
+  const by = label === '' ? ['service_name'] : ['service_name', label];
   const ask = async (wanted: (type: string) => boolean): Promise<Map<string, Measure>> => {
     const ids = types.filter(wanted).slice(0, MOST_TYPES);
-    const answers = await Promise.all(ids.map((id) => chartSeries(profileType(id), '{}', range, ['service_name'], POINTS, signal)));
+    const answers = await Promise.all(ids.map((id) => chartSeries(profileType(id), '{}', range, by, points, signal)));
+    const step = Math.max(...answers.map((answer) => answer.step));
+    const lines = new Map<string, SeriesLine[]>();
+    for (const line of answers.flatMap((answer) => answer.lines)) {
+      const key = keyOf(line.labels.service_name ?? '', label === '' ? '' : (line.labels[label] ?? ''));
+      lines.set(key, [...(lines.get(key) ?? []), line]);
+    }
     const out = new Map<string, Measure>();
-    for (const [name, its] of found) {
-      const lines = answers.flatMap((answer) => answer.lines).filter(({ labels }) => labels.service_name === name);
-      const points = sumPoints(lines);
+    for (const { service, value, types: its } of found) {
+      const key = keyOf(service, value);
+      const sums = sumPoints(lines.get(key) ?? []);
       const type = ids.find((id) => its.includes(id));
-      if (type !== undefined && points.length > 0) out.set(name, { type, points, mean: meanOf(points), sum: sumOf(points), step: Math.max(...answers.map(({ step }) => step)) });
+      if (type !== undefined && sums.length > 0) out.set(key, { type, points: sums, mean: meanOf(sums), sum: sumOf(sums), step });
     }
     return out;
   };
   const [cpu, memory] = await Promise.all([ask(isCpu), ask(isMemoryInUse)]);
   const whole = (measures: Iterable<Measure>): Whole => {
-    const points = sumPoints([...measures]);
-    return { mean: meanOf(points), sum: sumOf(points) };
+    const sums = sumPoints([...measures]);
+    return { mean: meanOf(sums), sum: sumOf(sums) };
+  };
+  // Most services have the same types.
+  const known = new Map<string, ProfileType[]>();
+  const sorted = (its: readonly string[]): ProfileType[] => {
+    const which = its.join();
+    const before = known.get(which) ?? sortTypes(its);
+    known.set(which, before);
+    return before;
   };
   return {
-    services: [...found].map(([name, its]) => ({ name, types: sortTypes(its), cpu: cpu.get(name) ?? null, memory: memory.get(name) ?? null })),
+    services: found.map(({ service: name, value: group, types: its }) => {
+      const key = keyOf(name, group);
+      return { key, name, group, types: sorted(its), cpu: cpu.get(key) ?? null, memory: memory.get(key) ?? null };
+    }),
     range,
+    label,
     cpu: whole(cpu.values()),
     memory: whole(memory.values()),
+    // All measures of a resource have the same step.
+    step: Math.max(0, ...[cpu, memory].map((measures) => measures.values().next().value?.step ?? 0)),
   };
 }
 

@@ -2,6 +2,7 @@
 
 import type { Accessor } from 'solid-js';
 import { ApiError, send } from '../lib/api.ts';
+import { formatAge, formatWhole } from '../lib/format.ts';
 import { createLoader, type Loader } from '../lib/loader.ts';
 import { readMetrics, type Sample } from '../lib/metrics.ts';
 import { sql } from '../lib/sql.ts';
@@ -48,6 +49,21 @@ export interface Sender {
   failed: number;
   bytes: number;
   lastStatus: number;
+  /** What a collector of ours has said of its queue, with its last request. */
+  queue: Queue | null;
+}
+
+export interface Queue {
+  host: string;
+  component: string;
+  /** Profiles that wait. */
+  profiles: number;
+  /** Milliseconds that the oldest has waited. */
+  oldest: number;
+  /** Profiles that were dropped since the collector began. */
+  dropped: number;
+  /** Requests that failed before this one passed. */
+  failures: number;
 }
 
 /** A series with much in it. */
@@ -129,7 +145,32 @@ export const readSenders = (answer: unknown): Sender[] => ((answer as { senders?
   agent: String(row.agent ?? ''), address: String(row.address ?? ''),
   first: Number(row.firstSeen), last: Number(row.lastSeen),
   requests: Number(row.requests), failed: Number(row.failed), bytes: Number(row.bytes), lastStatus: Number(row.lastStatus),
+  queue: row.queue ? readQueue(row.queue as Rows[number]) : null,
 }));
+
+const readQueue = (row: Rows[number]): Queue => ({
+  host: String(row.host ?? ''), component: String(row.component ?? ''),
+  profiles: Number(row.profiles), oldest: Number(row.oldestMs), dropped: Number(row.dropped), failures: Number(row.failures),
+});
+
+/** A collector sends every few seconds, or when it has something: quiet for longer it may be gone. */
+const QUIET_MS = 5 * 60_000;
+/** What waits longer was not sent when it could have been. */
+const BEHIND_MS = 60_000;
+
+export interface CollectorHealth {
+  text: string;
+  good: boolean;
+}
+
+/** How a collector is, by what this server knows of it. */
+export function collectorHealth({ queue, last, lastStatus }: Sender & { queue: Queue }, now: number): CollectorHealth {
+  if (lastStatus >= 400) return { text: `answered ${lastStatus}`, good: false };
+  if (now - last > QUIET_MS) return { text: `silent for ${formatAge(now - last)}`, good: false };
+  if (queue.oldest > BEHIND_MS) return { text: `${formatAge(queue.oldest)} behind`, good: false };
+  if (queue.failures > 0) return { text: `after ${formatWhole(queue.failures)} ${queue.failures === 1 ? 'failure' : 'failures'}`, good: true };
+  return { text: 'up to date', good: true };
+}
 
 export const readSettings = (answer: unknown): Settings => Object.entries(answer as Record<string, unknown>).map(([name, value]) => [name, typeof value === 'object' ? JSON.stringify(value) : String(value)] as const);
 

@@ -8,6 +8,7 @@ import { NothingInRange } from '../components/NothingInRange.tsx';
 import { Picker } from '../components/Picker.tsx';
 import { SelectionBar } from '../components/SelectionBar.tsx';
 import { ValueCard } from '../components/ValueCard.tsx';
+import { WholeSteps } from '../components/WholeSteps.tsx';
 import { formatWhole } from '../lib/format.ts';
 import { createKeys } from '../lib/keys.ts';
 import { printMatchers, type Matcher } from '../lib/selector.ts';
@@ -100,6 +101,7 @@ export default function Labels() {
           <Match when={breakdown.data()}>
             {(found) => (
               <>
+                <WholeSteps range={found().query.range} step={found().step} />
                 <ul class="cards">
                   <For each={[...byValue().keys()]}>
                     {(value) => (

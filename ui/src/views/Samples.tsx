@@ -4,12 +4,16 @@ import { createMemo, For, Match, Show, Switch } from 'solid-js';
 import { Absent } from '../components/Absent.tsx';
 import { Amount } from '../components/Amount.tsx';
 import { DotChart } from '../components/DotChart.tsx';
+import { DotLegend } from '../components/DotLegend.tsx';
+import { DOT_STYLES } from '../components/dots.ts';
 import { MergedPane } from '../components/MergedPane.tsx';
 import { Failure, Notice } from '../components/Notice.tsx';
 import { NothingInRange } from '../components/NothingInRange.tsx';
+import { Radios } from '../components/Radios.tsx';
 import { SampleTable } from '../components/SampleTable.tsx';
 import { SelectionBar } from '../components/SelectionBar.tsx';
 import { mergedPprof } from '../lib/api.ts';
+import { copyGoToolPprof } from '../lib/copy-line.ts';
 import { formatMoment, formatValue, formatWhole } from '../lib/format.ts';
 import { createKeys } from '../lib/keys.ts';
 import { gzip, saveFile } from '../lib/pprof.ts';
@@ -73,8 +77,11 @@ export default function Samples() {
                 <div class="panel-head">
                   <h2>{found().type.label}</h2>
                   <div class="facts"><span><b>{formatWhole(found().count)}</b> profiles</span><span>largest <Amount value={found().most} unit={found().type.unit} /></span></div>
+                  <span class="spring" />
+                  <Show when={found().samples.length > 0}><Radios label="Dots show" choices={DOT_STYLES} value={at.dots()} onChoose={(dots) => go({ dots }, { replace: true })} /></Show>
                 </div>
-                <div classList={{ stale: samples.pending() }}><DotChart data={found()} opened={at.profile()} onOpen={open} onZoom={(range) => go(absolute(range))} /></div>
+                <div classList={{ stale: samples.pending() }}><DotChart data={found()} style={at.dots()} opened={at.profile()} onOpen={open} onZoom={(range) => go(absolute(range))} /></div>
+                <DotLegend data={found()} style={at.dots()} />
               </section>
               <Show when={at.profile() !== ''} fallback={<div class="pane"><SampleTable data={found()} opened="" onOpen={open} /></div>}>
                 <Opened url={url} onClose={() => go(close)} />
@@ -111,6 +118,12 @@ export default function Samples() {
       const { selector, range } = questionOf(found, type);
       return speedscopeLink(type.id, selector, range, `${at.service()} ${type.label}, ${formatMoment(found.time, true)}`);
     };
+    const copyLine = (found: Sample): void => {
+      const type = selection.type();
+      if (!type) return;
+      const { selector, range } = questionOf(found, type);
+      void copyGoToolPprof(type.id, selector, range);
+    };
     const download = (found: Sample): void => {
       const type = selection.type();
       if (!type) return;
@@ -140,6 +153,7 @@ export default function Samples() {
                   </div>
                   <span class="spring" />
                   <a class="button" target="_blank" rel="noopener" href={speedscopeOf(found())}>Open in speedscope</a>
+                  <button type="button" class="button" title="Copy the line that opens it by its address" onClick={() => copyLine(found())}>Copy for go tool pprof</button>
                   <button type="button" class="button" onClick={() => download(found())}>Download pprof</button>
                   <button type="button" class="button" onClick={() => props.onClose()}>All profiles</button>
                 </div>

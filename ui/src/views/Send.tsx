@@ -1,10 +1,13 @@
-// How profiles come here: per language and tool, with the address of this server in each text.
+// How profiles come here: per language and tool, with the address of this server in each text, and with a token where it asks
+// who calls.
 
 import { createMemo, For, Show } from 'solid-js';
 import { Command } from '../components/Notice.tsx';
 import { BASE } from '../lib/base.ts';
 import { serverAddress } from '../lib/commands.ts';
-import { waysTo, type Way } from '../lib/send.ts';
+import { createLoader } from '../lib/loader.ts';
+import { TOKEN_STEPS, waysTo, type Way } from '../lib/send.ts';
+import { asksWhoCalls } from '../lib/session.ts';
 import { createUrl } from '../router.ts';
 import { SEND } from '../urls.ts';
 
@@ -13,12 +16,17 @@ const GROUPS = ['Programs', 'Machines', 'By hand'] as const;
 export default function Send() {
   const { at, go } = createUrl(SEND);
   const server = serverAddress(location.origin, BASE);
-  const ways = waysTo(server);
-  const way = createMemo((): Way => ways.find(({ key }) => key === at.way()) ?? ways[0]!);
+  const session = createLoader(() => true as const, (_, signal) => asksWhoCalls(signal));
+  const asks = (): boolean => session.data() === true;
+  const ways = waysTo(server, false);
+  const way = createMemo((): Way => {
+    const now = waysTo(server, asks());
+    return now.find(({ key }) => key === at.way()) ?? now[0]!;
+  });
   let list!: HTMLDivElement;
   const choose = (key: string): void => go({ way: key === ways[0]!.key ? '' : key }, { replace: true });
   const keys = (event: KeyboardEvent): void => {
-    const now = ways.indexOf(way());
+    const now = ways.findIndex(({ key }) => key === way().key);
     const to = { ArrowDown: now + 1, ArrowRight: now + 1, ArrowUp: now - 1, ArrowLeft: now - 1, Home: 0, End: ways.length - 1 }[event.key];
     const next = to === undefined ? undefined : ways[(to + ways.length) % ways.length];
     if (!next) return;
@@ -48,6 +56,13 @@ export default function Send() {
         <section class="way" id="way" role="tabpanel" aria-labelledby={`way-${way().key}`} tabindex="0">
           <h2>{way().label}</h2>
           <p>{way().what}</p>
+          <Show when={asks()}>
+            <section class="token" aria-labelledby="token">
+              <h3 id="token">This server asks who calls</h3>
+              <p>Programs send with a token, which is not on this page. Any token of the role write will do; <code>--tenant</code> names the tenant where there are several.</p>
+              <ol><For each={TOKEN_STEPS}>{({ title, text }) => <li><h4>{title}</h4><Command text={text} /></li>}</For></ol>
+            </section>
+          </Show>
           <ol>
             <For each={way().steps}>{({ title, text }) => <li><h3>{title}</h3><Command text={text} /></li>}</For>
           </ol>

@@ -11,15 +11,15 @@ import { Share } from '../components/Share.tsx';
 import { SqlEditor } from '../components/SqlEditor.tsx';
 import { SqlBars, SqlLines, SqlTable } from '../components/SqlResult.tsx';
 import { layout } from '../flame/layout.ts';
-import { labelNames } from '../lib/api.ts';
 import { formatSpan, formatValue, formatWhole } from '../lib/format.ts';
-import { createLoader } from '../lib/loader.ts';
 import { saveFile } from '../lib/pprof.ts';
 import type { Values } from '../lib/schema.ts';
 import { sqlFile } from '../lib/sql.ts';
 import { flameOf } from '../lib/sql-shape.ts';
 import { EXAMPLES, type Example } from '../lib/sql-words.ts';
+import type { Range } from '../lib/time.ts';
 import { say } from '../lib/toast.ts';
+import { createCompletion } from '../models/completion.ts';
 import { createRun } from '../models/sql.ts';
 import { createUrl } from '../router.ts';
 import { SQL } from '../urls.ts';
@@ -40,7 +40,7 @@ export default function Sql() {
   const { at, go } = url;
   const [text, setText] = createSignal(at.query());
   const work = createRun();
-  const labels = createLoader(() => true as const, (_, signal) => labelNames('{}', { start: Date.now() - DAY, end: Date.now() }, signal));
+  const complete = createCompletion((): Range => ({ start: Date.now() - DAY, end: Date.now() }));
 
   const run = (query = text(), show: Shown = at.show()): void => {
     if (query.trim() === '') return;
@@ -83,7 +83,7 @@ export default function Sql() {
       </div>
       <div class="progress" data-on={work.progress() !== null} />
       <div class="sql-head">
-        <SqlEditor text={text()} labels={labels.data() ?? []} onText={setText} onRun={run} onCancel={work.cancel} />
+        <SqlEditor text={text()} complete={complete} onText={setText} onRun={run} onCancel={work.cancel} />
         <div class="sql-tools">
           <Show
             when={work.progress()}

@@ -4,7 +4,7 @@ import { createSignal, For, Match, onCleanup, Show, Switch, type JSX } from 'sol
 import { Grid, type Column } from '../components/Grid.tsx';
 import { Icon } from '../components/Icon.tsx';
 import { Failure } from '../components/Notice.tsx';
-import { BiggestSeries, Configuration, Limits, Maintenance, Refusals, Senders, StorageTables } from '../components/StatusTables.tsx';
+import { BiggestSeries, Collectors, Configuration, Limits, Maintenance, Refusals, Senders, StorageTables } from '../components/StatusTables.tsx';
 import { formatMoment, formatValue, formatWhole, type Unit } from '../lib/format.ts';
 import { createKeys } from '../lib/keys.ts';
 import type { Loader } from '../lib/loader.ts';
@@ -76,6 +76,7 @@ export default function Status() {
         <Part title="Store" of={data.metrics}>{() => <Facts of={STORE} samples={metrics()} />}</Part>
         <Part title="Maintenance, since the start" of={data.metrics}>{(samples) => <Maintenance samples={samples} />}</Part>
         <Part title="Who sends profiles here, since the start" of={data.senders}>{(rows) => <Senders rows={rows} />}</Part>
+        <Part title="Collectors that push here, as each said last" of={data.senders}>{(rows) => <Collectors rows={rows} />}</Part>
         <Part title="What was refused, since the start" of={data.metrics}>{(samples) => <Refusals samples={samples} />}</Part>
         <Part title="Services, last 24 hours" of={data.services}>{(rows) => <Intakes label="Services of the last day" head="Service" rows={rows} />}</Part>
         <Part title="Profile types, last 24 hours" of={data.types}>{(rows) => <Intakes label="Profile types of the last day" head="Type" rows={rows} />}</Part>

@@ -1,0 +1,33 @@
+// Chooses the folder in which the source of a profile is: its files are read here, and go nowhere.
+
+import { Show } from 'solid-js';
+import { formatWhole } from '../lib/format.ts';
+import { closeFolder, folder, takeFolder } from '../models/source.ts';
+import { Icon } from './Icon.tsx';
+
+export function SourceBar() {
+  let input!: HTMLInputElement;
+  return (
+    <div class="source-bar">
+      <input
+        ref={(made) => {
+          input = made;
+          made.webkitdirectory = true;
+        }}
+        type="file"
+        hidden
+        id="source-input"
+        onChange={(event) => {
+          takeFolder([...(event.currentTarget.files ?? [])]);
+          // The same folder may be chosen once more.
+          event.currentTarget.value = '';
+        }}
+      />
+      <Show when={folder()} fallback={<span class="muted">To see the text of the lines, choose the folder of their source. It is read in this browser and sent nowhere.</span>}>
+        {(found) => <span class="facts"><span>source from <b>{found().name}</b></span><span><b>{formatWhole(found().count)}</b> {found().count === 1 ? 'file' : 'files'}</span></span>}
+      </Show>
+      <button type="button" class="button" onClick={() => input.click()}><Icon name="file" />{folder() ? 'Another folder' : 'Choose a folder'}</button>
+      <Show when={folder()}><button type="button" class="button plain" onClick={closeFolder}>Close</button></Show>
+    </div>
+  );
+}

@@ -1,0 +1,95 @@
+// Where the text of a source file is: in a folder of this machine, found by the end of its path; and its page in a repository.
+
+import type { FunctionLines, LineValue } from './pprof-lines.ts';
+
+/** A file by its path from the folder on, with the folder's name before it. */
+export interface Placed {
+  path: string;
+}
+
+/** Files by their name alone. */
+export type FileIndex<T extends Placed> = ReadonlyMap<string, readonly T[]>;
+
+/** A line with its text, where that is known. */
+export interface SourceLine extends LineValue {
+  text: string;
+}
+
+/** Lines that are shown before the first and behind the last that has a value. */
+const AROUND = 5;
+
+/** Folders of a path, and its file at the end; versions of modules (`shop@v1.2.0`) are not told apart. */
+const partsOf = (path: string): string[] => path.split(/[\\/]+/).filter((part) => part !== '' && part !== '.').map((part) => part.replace(/(?<=.)@.*$/, ''));
+
+export function indexFiles<T extends Placed>(files: Iterable<T>): FileIndex<T> {
+  const index = new Map<string, T[]>();
+  for (const file of files) {
+    const name = partsOf(file.path).at(-1) ?? '';
+    const others = index.get(name);
+    if (others) others.push(file);
+    else index.set(name, [file]);
+  }
+  return index;
+}
+
+/** The files whose paths have most of the end of a profile's path, the shortest first: several where it does not tell them apart. */
+export function nearestFiles<T extends Placed>(index: FileIndex<T>, wanted: string): readonly T[] {
+  const parts = partsOf(wanted).reverse();
+  const scored = (index.get(parts[0] ?? '') ?? []).map((file) => {
+    const its = partsOf(file.path).reverse();
+    const differs = parts.findIndex((part, at) => its[at] !== part);
+    return { file, score: differs < 0 ? parts.length : differs };
+  });
+  const most = Math.max(0, ...scored.map(({ score }) => score));
+  return scored.filter(({ score }) => score === most).map(({ file }) => file).sort((a, b) => a.path.length - b.path.length || (a.path < b.path ? -1 : 1));
+}
+
+/** The lines of a function with the text around them; lines without a value are between them. */
+export function sourceLines({ lines }: FunctionLines, text: readonly string[]): SourceLine[] {
+  const byLine = new Map(lines.map((line) => [line.line, line]));
+  const known = lines.filter(({ line }) => line > 0);
+  const out: SourceLine[] = lines.filter(({ line }) => line === 0).map((line) => ({ ...line, text: '' }));
+  if (known.length === 0) return out;
+  const last = Math.max(known.at(-1)!.line, Math.min(known.at(-1)!.line + AROUND, text.length));
+  for (let line = Math.max(1, known[0]!.line - AROUND); line <= last; line += 1) {
+    out.push({ ...(byLine.get(line) ?? { line, self: 0, total: 0 }), text: text[line - 1] ?? '' });
+  }
+  return out;
+}
+
+/** What labels of a profile say of its source. */
+export interface Repository {
+  /** `service_repository`: the address of the repository's page. */
+  url: string;
+  /** `service_git_ref`: a commit, tag or branch. */
+  ref: string;
+}
+
+/** The page of a line in a repository; null where it cannot be told which file there it is. */
+export function repositoryPage(file: string, line: number, { url, ref }: Repository): string | null {
+  let home: URL;
+  try {
+    home = new URL(url.replace(/\.git$/, ''));
+  } catch {
+    return null;
+  }
+  if (home.protocol !== 'https:' || home.username !== '' || home.password !== '') return null;
+  const inside = pathInside(file, `${home.host}${home.pathname.replace(/\/$/, '')}`);
+  if (inside === null) return null;
+  const tree = home.host.includes('gitlab') ? '/-/blob/' : '/blob/';
+  const escaped = [...(ref || 'HEAD').split('/'), ...inside].map(encodeURIComponent).join('/');
+  return `${home.origin}${home.pathname.replace(/\/$/, '')}${tree}${escaped}${line > 0 ? `#L${line}` : ''}`;
+}
+
+/** The path below a repository: Go names files of a module by its address; others by where they are from its root on. */
+function pathInside(file: string, module: string): string[] | null {
+  const parts = partsOf(file);
+  const at = `/${parts.join('/')}/`.indexOf(`/${module}/`);
+  if (at >= 0) {
+    const inside = `/${parts.join('/')}`.slice(at + module.length + 2).split('/');
+    return inside[0] === '' ? null : inside;
+  }
+  // A path from the root of some machine says nothing of the repository, nor does one of another module of Go.
+  if (/^([\\/]|[A-Za-z]:)/.test(file) || file.endsWith('.go') || parts.includes('..') || parts.length === 0) return null;
+  return parts;
+}
