@@ -63,6 +63,7 @@ export default defineConfig(({ mode }) => ({
       '/querier.v1.QuerierService': process.env.BACKEND ?? 'http://127.0.0.1:4040',
       '/api/v1': process.env.BACKEND ?? 'http://127.0.0.1:4040',
       '/capabilities.v1.FeatureFlagsService': process.env.BACKEND ?? 'http://127.0.0.1:4040',
+      '/settings.v1.SettingsService': process.env.BACKEND ?? 'http://127.0.0.1:4040',
       '/adhocprofiles.v1.AdHocProfileService': process.env.BACKEND ?? 'http://127.0.0.1:4040',
       '/api/v0': process.env.COLLECTOR ?? process.env.BACKEND ?? 'http://127.0.0.1:12345',
     },

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { beforeEach, describe, it } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { bigFlamegraph } from './mock.mjs';
+import { hovers, picture } from './measure.mjs';
 import { accessible, api, base, clickFrame, drawn, image, itOnMock, lastHour, mock, open, profilePath, services, typesOf } from './page.mjs';
 
 describe('the services view', () => {
@@ -17,7 +17,7 @@ describe('the services view', () => {
     await page.locator('.card').first().waitFor();
     assert.equal(await page.locator('.card').count(), services.length);
     await accessible(page, 'services, light');
-    await image(page, 'services-light', { width: 1280, height: 320 });
+    await image(page, 'services', { width: 1280, height: 320 });
     await page.getByRole('button', { name: 'Name', exact: true }).click();
     assert.deepEqual(await page.locator('.card h2').allTextContents(), [...services].sort((a, b) => a.localeCompare(b)));
     await page.keyboard.press('/');
@@ -84,7 +84,7 @@ describe('the profile view', () => {
   it('zooms by click, names the place in the URL, goes up by Escape, and Back works', async () => {
     const { page, param, done } = await open(profilePath());
     await drawn(page);
-    await image(page, 'profile-light', { width: 1280, height: 800 });
+    await image(page, 'profile', { width: 1280, height: 800 });
     await accessible(page, 'profile, light');
     await clickFrame(page, 1);
     const first = param('focus');
@@ -241,14 +241,19 @@ describe('the profile view', () => {
     await other.done();
   });
 
-  it('downloads a gzipped pprof', async () => {
-    const { page, done } = await open(profilePath());
+  it('downloads a gzipped pprof, and copies the line that gets it from the server', async () => {
+    const { page, done } = await open(profilePath(), { permissions: ['clipboard-read', 'clipboard-write'] });
     await drawn(page);
     await page.getByRole('button', { name: 'Download' }).click();
-    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: /pprof/ }).click()]);
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: /^pprof/ }).click()]);
     assert.match(download.suggestedFilename(), /\.pb\.gz$/);
     const bytes = gunzipSync(await readFile(await download.path()));
     assert.ok(bytes.length > 0);
+    await page.getByRole('button', { name: 'Download' }).click();
+    await page.getByRole('menuitem', { name: 'Copy line for go tool pprof' }).click();
+    await page.getByText('Copied').waitFor();
+    const line = await page.evaluate(() => navigator.clipboard.readText());
+    assert.match(line, new RegExp(`^go tool pprof '${await page.evaluate(() => location.origin)}/[^']*pyroscope/render\\?query=[^']*&format=pprof'$`));
     await done();
   });
 
@@ -295,7 +300,6 @@ describe('the profile view', () => {
     await drawn(page);
     const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     const night = await paper();
-    await image(page, 'profile-dark', { width: 1280, height: 800 });
     await accessible(page, 'profile, dark');
     await page.locator('#theme').click();
     assert.notEqual(await paper(), night);
@@ -313,29 +317,17 @@ describe('the profile view', () => {
     const table = await page.locator('.table-part').boundingBox();
     assert.ok(table.y >= flame.y + flame.height - 1, 'the table is below the flame graph');
     await accessible(page, 'profile, narrow');
-    await image(page, 'profile-narrow');
     await done();
   });
 
   it('draws 50,000 nodes', async (t) => {
     const { page, context, done } = await open(profilePath());
     await drawn(page);
-    const flamegraph = bigFlamegraph(50_000);
-    await context.route('**/SelectMergeStacktraces', (route) => route.fulfill({ json: { flamegraph } }));
-    await page.getByRole('button', { name: 'Refresh now' }).click();
-    await page.waitForFunction(() => document.querySelector('.flame canvas')?.dataset.nodes === '50000');
-    const times = await page.evaluate(() => performance.getEntriesByName('flame:first-draw').map(({ duration, detail }) => ({ duration, ...detail })));
-    const last = times[times.length - 1];
+    const last = await picture({ page, context }, 50_000);
     assert.equal(last.nodes, 50_000);
-    const box = await page.locator('.flame canvas').boundingBox();
-    const hovers = [];
-    for (let step = 0; step < 40; step += 1) {
-      await page.mouse.move(box.x + (box.width * (step + 1)) / 42, box.y + 30 + (step % 8) * 20);
-      hovers.push(Number((await page.locator('.flame canvas').getAttribute('data-draw-ms')) ?? 0));
-    }
+    const times = await hovers(page);
     await clickFrame(page, 1, 0.5);
-    hovers.sort((a, b) => a - b);
-    t.diagnostic(`50,000 nodes: from the answer to the first picture ${last.duration.toFixed(1)} ms, of which drawing ${last.rectangles} rectangles ${last.drawMs.toFixed(1)} ms, redraw on hover median ${hovers[20]} ms, worst ${hovers[39]} ms`);
+    t.diagnostic(`50,000 nodes: from the answer to the first picture ${last.duration.toFixed(1)} ms, of which drawing ${last.rectangles} rectangles ${last.drawMs.toFixed(1)} ms, redraw on hover median ${times[20]} ms, worst ${times[39]} ms`);
     await done();
   });
 });

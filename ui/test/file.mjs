@@ -82,7 +82,7 @@ describe('the file view', () => {
     assert.equal(baseline, '{service_name="payments"}');
     assert.equal(Number(until) - Number(from), 1_800_000);
     await accessible(page, 'a file against stored profiles');
-    await imageAsIs(page, 'file-light', { width: 1280, height: 520 });
+    await imageAsIs(page, 'file', { width: 1280, height: 520 });
     await done();
   });
 
@@ -127,7 +127,6 @@ describe('how to send', () => {
       const server = `${base}${prefix}`.replace(/\/$/, '');
       await page.locator('.way code').filter({ hasText: `ServerAddress:   "${server}"` }).waitFor();
       await accessible(page, 'send');
-      await imageAsIs(page, 'send-light', { width: 1280, height: 440 });
       await page.getByRole('tab', { name: 'Go', exact: true }).focus();
       await page.keyboard.press('ArrowDown');
       await page.getByRole('heading', { name: 'Java', exact: true }).waitFor();
@@ -138,6 +137,34 @@ describe('how to send', () => {
       }
       await done();
     }
+  });
+
+  it('has a token in each way where the server asks who calls, and says how one is made', async () => {
+    mock.routes.set('/api/v1/session', () => [200, { asks: true, identity: { name: 'ada', roles: ['read'], tenants: ['anonymous'] }, logged_in: true }]);
+    for (const options of [{}, { colorScheme: 'dark', viewport: { width: 390, height: 844 } }]) {
+      const { page, done } = await open('send', options);
+      await page.getByRole('heading', { name: 'This server asks who calls' }).waitFor();
+      await page.getByText('alluvium token new my-service --role write').waitFor();
+      await accessible(page, `send with a token, ${options.colorScheme ?? 'light'}`);
+      if (!options.viewport) await imageAsIs(page, 'send', { width: 1280, height: 640 });
+      for (const tab of await page.getByRole('tab').all()) {
+        await tab.click();
+        const steps = await page.locator('.way > ol').textContent();
+        assert.match(steps, /ALLUVIUM_TOKEN|\/etc\/alluvium\/token/, await tab.textContent());
+        assert.doesNotMatch(steps, /allu_/);
+      }
+      assert.equal(await page.evaluate(() => document.scrollingElement.scrollWidth <= innerWidth), true);
+      await done();
+    }
+  });
+
+  it('has none where it asks nobody', async () => {
+    const { page, done } = await open('send');
+    for (const tab of await page.getByRole('tab').all()) {
+      await tab.click();
+      assert.doesNotMatch(await page.locator('.way').textContent(), /token/i);
+    }
+    await done();
   });
 
   it('is where an empty page leads to, after three commands', async () => {

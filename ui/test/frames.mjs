@@ -2,10 +2,12 @@
 // end, peek, call graph, lines. By mouse and by keyboard alone; each is in the link, and Back takes it back.
 
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { beforeEach, describe, it } from 'node:test';
-import { bigFlamegraph } from './mock.mjs';
-import { accessible, api, clickFrame, drawn, mock, open, profilePath } from './page.mjs';
+import { draws, picture } from './measure.mjs';
+import { accessible, api, clickFrame, drawn, imageAsIs, mock, open, profilePath } from './page.mjs';
+import { temporary } from './program.mjs';
 
 const CPU = 'process_cpu:cpu:nanoseconds:cpu:nanoseconds';
 const MALLOC = 'runtime.mallocgc';
@@ -301,6 +303,25 @@ describe('the call graph', () => {
   });
 });
 
+/** Made-up text of a function, by its lines. */
+const CODE = Object.fromEntries([
+  '// mallocgc gives memory of a size; what it holds is data: <img src=x onerror=alert(1)>',
+  'func mallocgc(size uintptr, kind *_type, zeroed bool) unsafe.Pointer {',
+  '\tif size == 0 {',
+  '\t\treturn unsafe.Pointer(&zeroBase)',
+  '\t}',
+  '\tspan := currentCache().spanFor(sizeClass(size))',
+  '\tat := nextFreeFast(span)',
+  '\tif at == 0 {',
+  '\t\tat, span = refill(span)',
+  '\t}',
+  '\tif zeroed && span.isDirty {',
+  '\t\tmemclrNoHeapPointers(unsafe.Pointer(at), size)',
+  '\t}',
+  '\treturn unsafe.Pointer(at)',
+  '}',
+].map((line, at) => [1050 + at, line]));
+
 describe('the lines of a function', () => {
   it('have what the stacks say, and add up to the function', async () => {
     const range = still();
@@ -325,6 +346,65 @@ describe('the lines of a function', () => {
     await page.getByRole('button', { name: 'Frames', exact: true }).click();
     await page.getByRole('menuitemcheckbox', { name: /^Inverted/ }).click();
     await page.getByText('Lines are of all stacks').waitFor();
+    await done();
+  });
+
+  it('stand beside the text of the source, from a folder that is read here and sent nowhere', async () => {
+    const folder = join(await temporary(), 'goroot');
+    await mkdir(join(folder, 'src/runtime'), { recursive: true });
+    await mkdir(join(folder, 'other/runtime'), { recursive: true });
+    const source = Array.from({ length: 1100 }, (_, at) => CODE[at + 1] ?? `\t// ${at + 1}`);
+    await writeFile(join(folder, 'src/runtime/malloc.go'), source.join('\r\n'));
+    const { page, done } = await open(checkout({ sel: MALLOC, pane: 'list' }));
+    const lines = page.getByRole('grid', { name: `Lines of ${MALLOC}` });
+    await lines.waitFor();
+    const plain = await lines.locator('.grid-body .grid-row').count();
+    const from = mock.calls.length;
+    const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.getByRole('button', { name: 'Choose a folder' }).click()]);
+    await chooser.setFiles(folder);
+    const rows = lines.locator('.grid-body .grid-row');
+    await rows.getByText(CODE[1055].trim()).waitFor();
+    assert.ok((await rows.count()) >= plain + 10, 'lines around those with values are there');
+    const shown = await rows.evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent)));
+    for (const [line, self, total, text] of shown) {
+      assert.equal(text, source[line - 1]);
+      assert.equal(self === '', total === '');
+    }
+    assert.equal(shown.filter(([, self]) => self !== '').length, plain);
+    await page.getByText('source from goroot').waitFor();
+    assert.deepEqual(mock.calls.slice(from), [], 'nothing is asked or told');
+    await accessible(page, 'lines beside their source');
+    await imageAsIs(page, 'list', { width: 1280, height: 640 });
+    // The folder stays for the next function; one whose file is not in it says so.
+    await page.getByRole('searchbox', { name: 'Filter functions' }).fill('runtime.memmove');
+    await page.locator('.table-part .grid-body .grid-row').first().click();
+    await page.getByText('runtime/memmove_amd64.s is not in goroot.').waitFor();
+    // Where the path does not tell, one chooses; an older file is said to be one.
+    await writeFile(join(folder, 'other/runtime/malloc.go'), 'package runtime\n');
+    const [again] = await Promise.all([page.waitForEvent('filechooser'), page.getByRole('button', { name: 'Another folder' }).click()]);
+    await again.setFiles(folder);
+    await page.goBack();
+    await page.getByText('2 files end so').waitFor();
+    await page.locator('.line-list select').selectOption('goroot/other/runtime/malloc.go');
+    await page.getByText('it is not the version that was profiled').waitFor();
+    await accessible(page, 'lines beside another source');
+    await page.getByRole('button', { name: 'Close', exact: true }).click();
+    await page.getByRole('button', { name: 'Choose a folder' }).waitFor();
+    await done();
+  });
+
+  it('link to their repository, where labels name one', async () => {
+    mock.routes.set('/querier.v1.QuerierService/LabelValues', (_, body) => [200, { names: { service_repository: ['https://github.com/lib/pq'], service_git_ref: ['v1.10.9'] }[JSON.parse(body).name] ?? ['checkout'] }]);
+    const { page, done } = await open(checkout({ sel: MALLOC, pane: 'list' }));
+    await page.getByRole('grid', { name: `Lines of ${MALLOC}` }).waitFor();
+    const link = page.getByRole('link', { name: 'Open in its repository' });
+    assert.equal(await link.count(), 0, 'the runtime is not of this repository');
+    await page.getByRole('searchbox', { name: 'Filter functions' }).fill('github.com/lib/pq.');
+    await page.locator('.table-part .grid-body .grid-row').first().click();
+    await link.waitFor();
+    assert.match(await link.getAttribute('href'), /^https:\/\/github\.com\/lib\/pq\/blob\/v1\.10\.9\/conn\.go#L\d+$/);
+    assert.equal(await link.getAttribute('rel'), 'noopener noreferrer');
+    await accessible(page, 'lines with a link');
     await done();
   });
 
@@ -393,13 +473,8 @@ describe('200,000 nodes', () => {
   it('are shown in every way, and times are told', async (t) => {
     const { page, context, done } = await open(checkout());
     await drawn(page);
-    const flamegraph = bigFlamegraph(200_000);
-    await context.route('**/SelectMergeStacktraces', (route) => route.fulfill({ json: { flamegraph } }));
-    await page.getByRole('button', { name: 'Refresh now' }).click();
-    await page.waitForFunction(() => document.querySelector('.flame canvas')?.dataset.nodes === '200000');
-    // Entries are sorted by their begin, which is long ago for a graph that is shown again.
-    const draws = () => page.evaluate(() => performance.getEntriesByName('flame:first-draw').sort((a, b) => a.startTime + a.duration - b.startTime - b.duration).map(({ duration, detail }) => ({ duration, ...detail })));
-    const first = (await draws()).at(-1);
+    const first = await picture({ page, context }, 200_000);
+    assert.equal(first.nodes, 200_000);
     await page.evaluate(() => {
       globalThis.long = [];
       new PerformanceObserver((list) => globalThis.long.push(...list.getEntries().map(({ duration }) => Math.round(duration)))).observe({ type: 'longtask' });
@@ -407,11 +482,11 @@ describe('200,000 nodes', () => {
     t.diagnostic(`200,000 nodes: to the first picture ${first.duration.toFixed(0)} ms, of which drawing ${first.drawMs.toFixed(1)} ms`);
     await page.locator('.flame').focus();
     for (const [key, what] of [['i', 'inverted'], ['g', 'recursion as one frame'], ['0', 'as it came']]) {
-      const before = (await draws()).length;
+      const before = (await draws(page)).length;
       const begin = Date.now();
       await page.keyboard.press(key);
       await page.waitForFunction((count) => performance.getEntriesByName('flame:first-draw').length > count, before);
-      const last = (await draws()).at(-1);
+      const last = (await draws(page)).at(-1);
       t.diagnostic(`${what}: ${last.nodes} nodes, ${last.duration.toFixed(0)} ms, with the key and the wait ${Date.now() - begin} ms`);
     }
     await page.waitForTimeout(200);

@@ -40,7 +40,7 @@ describe('a metric beside a profile', () => {
     const [above, below] = await Promise.all(['#chart-metric', '#chart'].map((chart) => page.locator(`${chart} .u-over`).boundingBox()));
     assert.deepEqual([above.x, above.width], [below.x, below.width], 'both charts are of one scale of time');
     await accessible(page, 'a metric, light');
-    await imageAsIs(page, 'metric-light', { width: 1280, height: 560 });
+    await imageAsIs(page, 'metric', { width: 1280, height: 560 });
     const peak = (asked.at(-1).start + Math.floor((1800 / asked.at(-1).step + 1) * 2 / 3) * asked.at(-1).step) * 1000;
     await page.getByRole('button', { name: /^Profile at the peak, 312/ }).click();
     await page.waitForFunction(() => location.search.includes('until='));

@@ -1,7 +1,7 @@
 // A stand-in for the server, for developing and testing the page: answers Pyroscope's querier.v1 in JSON with seeded
 // data, serves ui/dist/server at `/` and under `/profile/`, with the strict Content-Security-Policy of the real server.
 // Modes: `normal`, `empty` (nothing stored), `error` (every question fails), `one` (a single service), `slow`, `young` (the
-// first profile is of forty seconds ago). A test can also hold back or fail the questions of one method, and fold more.
+// first profile is of forty seconds ago), `hostile` (services, functions and labels of such names), `many` (5,000 services). A test can also hold back or fail the questions of one method, and fold more.
 
 import { createServer } from 'node:http';
 import { readFile } from 'node:fs/promises';
@@ -45,6 +45,12 @@ const SERVICES = [
   { name: 'search-indexer', weight: 1.6, memory: 2.7, pods: 2, domain: 'indexer', verbs: ['Tokenize', 'Merge', 'Commit', 'Snapshot', 'Compact'] },
   { name: 'sessions', weight: 0.5, memory: 1.2, pods: 3, domain: 'sessions', verbs: ['Open', 'Touch', 'Expire', 'Restore', 'Sweep'] },
 ];
+/** Names that break what does not treat them as data; senders may choose these. */
+export const HOSTILE = ['<img src=x onerror=alert(1)>', `long${'x'.repeat(9_996)}`, '\u202Eright to left', 'quo"te\'s, {braces} \\ and `ticks`', 'bell\u0007 escape\u001B[31m \u200B\uFEFF\u0085 end'];
+/** What a line of text cannot hold, a message can. */
+const WORSE = [...HOSTILE, 'nul\u0000 line\nfeed \u2028 tab\t', '   ', '__proto__', 'constructor'];
+const HOSTILES = WORSE.map((name) => ({ name, weight: 1, memory: 1, pods: 2, domain: 'hostile', verbs: WORSE }));
+const MANY = Array.from({ length: 5000 }, (_, index) => ({ name: `service-${String(index).padStart(4, '0')}`, weight: 5 / (index + 1), memory: 3 / (index + 1), pods: 1, domain: 'many', verbs: ['Do'] }));
 const NAMESPACES = ['prod', 'staging'];
 /** Runs on the first pod of each service, beside the one before it. */
 const RELEASE = '1.43.0';
@@ -176,6 +182,7 @@ function profileOf(service, kind) {
   }
   // Names are data: this one must never become markup.
   child(server, `${pkg}.render<img src=x onerror=alert(1)>`, `${service.domain}/render.go`, 12, binary).self += 4e6;
+  if (service.domain === 'hostile') for (const name of WORSE) child(child(server, name, name, 7, name), name, name, 9, name).self += 8e7;
   // As is this one, which is not what the server calls what it has folded.
   child(server, 'other', `${service.domain}/other.go`, 3, binary).self += 9e7;
   profiles.set(key, root);
@@ -292,7 +299,12 @@ export function bigFlamegraph(count, seed = 7) {
 
 function allSeries(mode) {
   const out = [];
-  for (const service of mode === 'one' ? SERVICES.slice(0, 1) : SERVICES) {
+  if (mode === 'hostile') {
+    for (const service of HOSTILES) for (const [pod, value] of WORSE.entries()) out.push({ service, pod, labels: { service_name: service.name, label: value, [pod === 0 ? HOSTILE[0] : `label_${pod}`]: 'value' } });
+    return out;
+  }
+  const known = { one: SERVICES.slice(0, 1), many: MANY }[mode] ?? SERVICES;
+  for (const service of known) {
     for (let pod = 0; pod < service.pods; pod += 1) {
       const namespace = NAMESPACES[pod === service.pods - 1 ? 1 : 0];
       const id = (seedOf(`${service.name}${pod}`) % 60466176).toString(36).padStart(5, '0');
@@ -332,8 +344,9 @@ function has({ service }, ms, now) {
 function parseSelector(text) {
   if (!/^\s*\{.*\}\s*$/s.test(text)) throw fault('invalid_argument', `parse error: unexpected input in selector ${JSON.stringify(text)}`);
   const matchers = [];
-  for (const [, name, op, raw] of text.matchAll(/"?([A-Za-z_][\w.]*)"?\s*(=~|!~|!=|=)\s*"((?:[^"\\]|\\.)*)"/g)) {
-    const value = JSON.parse(`"${raw}"`);
+  for (const [, quotedName, plain, op, raw] of text.matchAll(/(?:"((?:[^"\\]|\\.)*)"|([A-Za-z_][\w.]*))\s*(=~|!~|!=|=)\s*"((?:[^"\\]|\\.)*)"/gs)) {
+    const name = plain ?? unquote(quotedName);
+    const value = unquote(raw);
     let test;
     try {
       test = op.endsWith('~') ? new RegExp(`^(?:${value})$`) : null;
@@ -347,6 +360,9 @@ function parseSelector(text) {
   }
   return (labels) => matchers.every((matcher) => matcher(labels));
 }
+
+/** The inside of quotes: a backslash stands before what is meant, or begins a line break or a tab. */
+const unquote = (text) => text.replace(/\\(.)/gs, (_, char) => ({ n: '\n', t: '\t', r: '\r' })[char] ?? char);
 
 function fault(code, message, status = 400) {
   return Object.assign(new Error(message), { code, status });
@@ -366,6 +382,16 @@ function selected(request, mode, now) {
 }
 
 const pairs = (labels) => Object.entries(labels).map(([name, value]) => ({ name, value }));
+
+/** Of thousands of services a value is made up at once. */
+function manySeries({ start, end }, step, gauge) {
+  const rights = [];
+  for (let right = Math.ceil(Number(start) / step) * step; right - step < Number(end); right += step) rights.push(right);
+  return { series: MANY.map(({ name, weight, memory }, index) => ({
+    labels: pairs({ service_name: name }),
+    points: rights.map((right) => ({ value: gauge ? memory * 2 ** 30 : weight * 1e9 * (step / 1000) * (1 + 0.2 * Math.sin(right / 9e5 + index)), timestamp: String(right) })),
+  })) };
+}
 
 const METHODS = {
   ProfileTypes(request, mode, now) {
@@ -399,6 +425,7 @@ const METHODS = {
     const type = request.profileTypeID;
     const groups = new Map();
     const gauge = /inuse_|goroutine/.test(type);
+    if (mode === 'many') return manySeries(request, step, gauge);
     for (const series of selected(request, mode, now)) {
       const labels = Object.fromEntries((request.groupBy ?? []).map((name) => [name, series.labels[name] ?? '']));
       const key = JSON.stringify(labels);
@@ -531,8 +558,15 @@ const varint = (value) => (value < 128 ? [value] : [(value % 128) + 128, ...vari
 const bytesField = (number, bytes) => [...varint(number * 8 + 2), ...varint(bytes.length), ...bytes];
 const intField = (number, value) => [...varint(number * 8), ...varint(value)];
 
-/** A tree as pprof: every stack with a value of its own. A function has some lines, by who calls it. */
-function pprof(tree) {
+/** A tree of one path. */
+export function path(names, value) {
+  const root = node('total', '', 0, '');
+  chain(root, names.map((name) => [name, '', 0]), '').self = value;
+  return root;
+}
+
+/** A tree as pprof: every stack with a value of its own, of a type and unit where they are given. A function has some lines, by who calls it. */
+export function pprof(tree, type = []) {
   const strings = [''];
   const texts = new Map([['', 0]]);
   const text = (value) => {
@@ -560,6 +594,7 @@ function pprof(tree) {
     for (const next of at.children.values()) walk(next, [locationOf(next, at), ...stack]);
   };
   walk(tree, []);
+  if (type.length > 0) for (const field of [1, 11]) out.push(...bytesField(field, [...intField(1, text(type[0])), ...intField(2, text(type[1]))]));
   return Buffer.from([...out, ...strings.flatMap((value) => bytesField(6, Buffer.from(value)))]);
 }
 
@@ -618,7 +653,10 @@ async function notFound(request, response) {
 }
 
 /** What the page asks of other services. */
-const ROUTES = [['/capabilities.v1.FeatureFlagsService/GetFeatureFlags', () => [200, { featureFlags: [] }]]];
+const ROUTES = [
+  ['/capabilities.v1.FeatureFlagsService/GetFeatureFlags', () => [200, { featureFlags: [] }]],
+  ['/api/v1/session', () => [200, { asks: false, identity: null, logged_in: false }]],
+];
 
 /**
  * Starts the stand-in on a free port of 127.0.0.1. While it runs, `mode` may be changed, methods put into `fails`, `nodes` made
@@ -646,7 +684,8 @@ export async function startMock({ mode = 'normal', port = 0 } = {}) {
   };
   /** What was asked of a method since `from`. */
   mock.asked = (method, from = 0) => mock.calls.slice(from).filter((call) => call.method === method).map(({ request }) => request);
-  const server = createServer(async (request, response) => {
+  // Links of names of 10,000 characters, twice, are longer than Node takes by itself.
+  const server = createServer({ maxHeaderSize: 2 ** 18 }, async (request, response) => {
     const url = new URL(request.url, 'http://mock');
     let { pathname } = url;
     if (pathname.startsWith('/profile/')) pathname = pathname.slice('/profile'.length);

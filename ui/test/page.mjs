@@ -117,31 +117,36 @@ export async function clickFrame(page, row, share = 0.3) {
   await page.waitForTimeout(300);
 }
 
-/** Writes a picture of the view that a page shows, of the service and range that the environment names. */
+/** What each view is shown as in the documentation. */
+const LOOKS = [['light', 'light', null], ['dark', 'dark', null], ['narrow', 'light', { width: 390, height: 844 }]];
+
+/** Writes the pictures of the view that a page shows, of the service and range that the environment names. */
 export async function image(page, name, size) {
   if (process.env.UPDATE_IMAGES !== '1') return;
-  await mkdir(IMAGES, { recursive: true });
   const { IMAGE_SERVICE: service, IMAGE_FROM: from, IMAGE_UNTIL: until } = process.env;
   const url = new URL(page.url());
   if (from) url.searchParams.set('from', from);
   if (until) url.searchParams.set('until', until);
   if (service && url.searchParams.has('service')) url.searchParams.set('service', service);
   const other = await page.context().newPage();
-  if (size) await other.setViewportSize(size);
   await other.goto(url.href);
   await other.locator('.card, .flame canvas[data-nodes], .grid-row, .sql-result').first().waitFor();
-  await other.waitForTimeout(800);
-  await other.screenshot({ path: new URL(`${name}.png`, IMAGES).pathname });
+  await imageAsIs(other, name, size);
   await other.close();
 }
 
-/** Writes a picture of the page as it is, where its address alone would not show it. */
+/** Writes pictures of the page as it is, where its address alone would not show it. */
 export async function imageAsIs(page, name, size) {
   if (process.env.UPDATE_IMAGES !== '1') return;
+  await mkdir(IMAGES, { recursive: true });
   const before = page.viewportSize();
-  await page.setViewportSize(size);
-  await page.waitForTimeout(800);
-  await page.screenshot({ path: new URL(`${name}.png`, IMAGES).pathname });
+  for (const [look, colorScheme, narrow] of LOOKS) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize(narrow ?? size);
+    await page.waitForTimeout(800);
+    await page.screenshot({ path: new URL(`${name}-${look}.png`, IMAGES).pathname });
+  }
+  await page.emulateMedia({ colorScheme: null });
   await page.setViewportSize(before);
 }
 

@@ -1,7 +1,7 @@
 // A real server with known profiles: a service `api` of which release 2 brought a function that takes a fifth of the time, and
 // a service `shop` in which nothing changed. Stacks vary from profile to profile, always in the same way.
 
-import { random } from './mock.mjs';
+import { HOSTILE, path, pprof, random } from './mock.mjs';
 import { listening, start, stop, temporary } from './program.mjs';
 
 export const STEP_S = 30;
@@ -11,9 +11,6 @@ export const REGRESSION = 'tax.roundEachCent';
 export const CPU = 'process_cpu:cpu:nanoseconds:cpu:nanoseconds';
 /** Nanoseconds of one count. */
 export const TICK = 10_000_000;
-
-/** Names that break what does not treat them as data. */
-export const HOSTILE = ['<img src=x onerror=alert(1)>', `long${'x'.repeat(9_000)}`, '\u202Eright to left', 'quo"te\'s, {braces} \\ and `ticks`'];
 
 /** The stacks of one profile, with their counts. */
 function stacks(rand, release) {
@@ -44,17 +41,36 @@ export async function seed(base, now = Date.now()) {
       sent.push({ name, release, from, rows, total: rows.reduce((sum, [, count]) => sum + count, 0) * TICK });
     }
   }
-  const rows = HOSTILE.map((name) => `main;${name.replaceAll(';', ':')} 7\n`).join('');
-  const query = new URLSearchParams({ name: 'zz-hostile', from: String(last), until: String(last + STEP_S) });
-  const answer = await fetch(`${base}ingest?${query}`, { method: 'POST', body: rows });
-  if (!answer.ok) throw new Error(`/ingest answered ${answer.status}: ${await answer.text()}`);
+  await seedHostile(base, last);
   return sent;
 }
 
-/** Starts a server in a folder of its own and fills it. */
-export async function startSeeded() {
+/** Services, functions and labels of names that senders may choose; a service and a label are no longer than the server takes. */
+async function seedHostile(base, last) {
+  const rows = HOSTILE.map((name) => `main;${name.replaceAll(';', ':')} 7\n`).join('');
+  for (const value of ['', ...HOSTILE.filter((name) => name.length <= 2000 && !/[,{}]/.test(name))]) {
+    const query = new URLSearchParams({ name: `zz-hostile{label=${value || 'plain'}}`, from: String(last), until: String(last + STEP_S) });
+    const answer = await fetch(`${base}ingest?${query}`, { method: 'POST', body: rows });
+    if (!answer.ok) throw new Error(`/ingest answered ${answer.status}: ${await answer.text()}`);
+  }
+  // Names of services that `/ingest` does not take, a push does.
+  const series = HOSTILE_SERVICES.map((service) => ({
+    labels: [{ name: '__name__', value: 'process_cpu' }, { name: 'service_name', value: service }, { name: 'label', value: service }],
+    samples: [{ rawProfile: pprof(path(['main', service], TICK), ['cpu', 'nanoseconds']).toString('base64') }],
+  }));
+  const answer = await fetch(`${base}push.v1.PusherService/Push`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ series }) });
+  if (!answer.ok) throw new Error(`a push was answered with ${answer.status}: ${await answer.text()}`);
+}
+
+/** Services that come after all others by name. */
+export const HOSTILE_SERVICES = HOSTILE.map((name) => `zz${name}`.slice(0, 2000));
+/** How many profiles `seedHostile` sends. */
+export const HOSTILE_PROFILES = 4 + HOSTILE_SERVICES.length;
+
+/** Starts a server in a folder of its own and fills it; `demo` has a collector in it, too. */
+export async function startSeeded(command = ['serve']) {
   const data = await temporary();
-  const running = start(['serve', '--listen', '127.0.0.1:0', '--data', data], data);
+  const running = start([...command, '--listen', '127.0.0.1:0', '--data', data], data);
   const url = await listening(running);
   return { url, sent: await seed(url), log: running.log, close: () => stop(running) };
 }

@@ -8,7 +8,8 @@ import { after, before, describe, it } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { startFront } from './front.mjs';
 import { accessible, at, drawn, image, open } from './page.mjs';
-import { CPU, HOSTILE, REGRESSION, startSeeded, TICK } from './seed.mjs';
+import { HOSTILE } from './mock.mjs';
+import { CPU, HOSTILE_PROFILES, HOSTILE_SERVICES, REGRESSION, startSeeded, TICK } from './seed.mjs';
 
 let server;
 let front;
@@ -70,7 +71,7 @@ describe('a question', () => {
     assert.ok(click.clicks <= 3);
     assert.equal(await page.locator('.findings').getByRole('button').count(), 1);
     await accessible(page, 'compare on a real server');
-    await image(page, 'compare-light', { width: 1280, height: 800 });
+    await image(page, 'compare', { width: 1280, height: 800 });
 
     // Every share is that of what was sent, of `Diff`, and of SQL's `diff()`.
     const [one, two] = [of('api', 1), of('api', 2)];
@@ -116,7 +117,7 @@ describe('a question', () => {
     await grid.locator('.grid-body .grid-row').first().waitFor();
     assert.equal(Number(await page.locator('.dot-chart canvas').getAttribute('data-dots')), of('api').length);
     await accessible(page, 'samples');
-    await image(page, 'samples-light', { width: 1280, height: 800 });
+    await image(page, 'samples', { width: 1280, height: 800 });
     await click(grid.locator('.grid-body .grid-row').first());
     await drawn(page);
     const [time] = param('profile').split('~');
@@ -153,7 +154,49 @@ describe('a question', () => {
       assert.equal(await page.locator('.sql-error').count(), 0, name);
       assert.match(await page.locator('.sql-tools [role=status]').textContent(), /^[1-9][\d,]* rows? in /, name);
     }
-    await image(page, 'sql-light', { width: 1280, height: 800 });
+    await image(page, 'sql', { width: 1280, height: 800 });
+    await done();
+  });
+});
+
+describe('the question of the pipeline', () => {
+  let demo;
+  before(async () => {
+    demo = await startSeeded(['demo', '--only-self']);
+    at(demo.url);
+  }, { timeout: 120_000 });
+  after(async () => {
+    at(front?.url ?? server.url);
+    assert.ok(await demo.close(), `the demo ended as it should: ${demo.log.join('\n')}`);
+  });
+
+  it('does it work: one click, and what flows: two; in the same server the release is the regression', async () => {
+    const { page, done } = await open();
+    await page.locator('.card').first().waitFor();
+    const click = counting();
+    await click(page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: 'Pipeline' }));
+    // Every component is counted, and none of them is anything but healthy.
+    await page.waitForFunction(() => /^\d+ healthy$/.test([...document.querySelectorAll('.health-button')].map(({ textContent }) => textContent).join()), undefined, { timeout: 60_000 });
+    assert.ok(click.clicks <= 3);
+    await click(page.getByRole('button', { name: 'Table' }));
+    const row = page.getByRole('grid', { name: 'Components' }).getByRole('row', { name: /pyroscope\.scrape/ }).first();
+    await row.getByText('healthy').waitFor();
+    await accessible(page, 'is the pipeline working');
+    assert.equal(click.clicks, 2);
+    await click(row);
+    await page.getByRole('complementary').getByText(/\d(\.\d+)?\/s · /).first().waitFor({ timeout: 60_000 });
+    assert.equal(click.clicks, 3);
+    // The server knows its collector, too.
+    await page.goto(`${demo.url}status`);
+    const collector = page.getByRole('grid', { name: 'Collectors that push here' }).getByRole('row', { name: /pyroscope\.write/ });
+    await collector.getByText('up to date').waitFor({ timeout: 60_000 });
+    await page.goto(demo.url);
+    await page.getByRole('link', { name: 'api', exact: true }).click();
+    await drawn(page);
+    await page.getByRole('link', { name: 'Compare' }).click();
+    await page.getByRole('button', { name: /^version 1 → 2/ }).click();
+    await page.locator('.findings').getByRole('button', { name: /roundEachCent/ }).waitFor();
+    assert.equal(await page.getByRole('grid', { name: 'Changed functions' }).locator('.grid-body .grid-row .name-cell').first().getAttribute('title'), REGRESSION);
     await done();
   });
 });
@@ -244,6 +287,7 @@ describe('the labels view', () => {
     const { page, param, done } = await open('labels?v=1&service=api&label=version');
     const card = (value) => page.locator('.card', { has: page.getByRole('heading', { name: value, exact: true }) });
     await card('2').waitFor();
+    assert.match(await page.locator('.whole-steps').textContent(), /^Shares are of whole steps of 1 min: what came after \d\d:\d\d:00 is not in them yet\.$/);
     const all = sumOf(of('api'));
     for (const release of [1, 2]) {
       assert.equal(await card(String(release)).locator('.share').textContent(), percent(sumOf(of('api', release)) / all));
@@ -252,7 +296,7 @@ describe('the labels view', () => {
       assert.equal(await card(String(release)).locator('.top-function b').textContent(), percent(sumOf(of('api', release), 'parse') / sumOf(of('api', release))));
     }
     await accessible(page, 'labels');
-    await image(page, 'labels-light', { width: 1280, height: 480 });
+    await image(page, 'labels', { width: 1280, height: 480 });
     await card('1').getByRole('button', { name: 'Without' }).click();
     await card('1').waitFor({ state: 'detached' });
     assert.equal(param('q'), 'version!="1"');
@@ -269,7 +313,10 @@ describe('the labels view', () => {
 describe('the SQL view', () => {
   it('completes, runs by key, shows what is wrong, and is a link', async () => {
     const { page, param, done } = await open('sql', { allowErrors: true });
-    const area = page.getByRole('textbox', { name: 'SQL statement' });
+    // The editor, where there was plain text until it was loaded.
+    const area = page.locator('.cm-content[aria-label="SQL statement"]');
+    await area.waitFor();
+    assert.equal(await page.getByRole('textbox', { name: 'SQL statement' }).count(), 1);
     await area.focus();
     await page.keyboard.type('SELECT fun');
     await page.getByRole('option', { name: /^function column/ }).waitFor();
@@ -279,9 +326,31 @@ describe('the SQL view', () => {
     await page.getByRole('option', { name: /^version'\]/ }).waitFor();
     await page.keyboard.press('Enter');
     await page.keyboard.type(' AS v FROM flat LIMIT 3');
-    assert.equal(await area.inputValue(), "SELECT function, labels['version'] AS v FROM flat LIMIT 3");
+    assert.equal(await area.textContent(), "SELECT function, labels['version'] AS v FROM flat LIMIT 3");
     await page.keyboard.press('Control+Enter');
     await page.getByText(/^3 rows in /).waitFor();
+    // Values of labels, as the store has them, in SQL and in a selector.
+    const statement = await area.textContent();
+    await area.fill('');
+    await page.keyboard.type("SELECT 1 FROM flat WHERE service_name = 's");
+    await page.getByRole('option', { name: /^shop'/ }).waitFor();
+    await accessible(page, 'sql, completing a value');
+    await page.keyboard.press('Enter');
+    await page.keyboard.type(" AND labels['version'] IN ('");
+    await page.getByRole('option', { name: /^2'/ }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.keyboard.type("1') AND profile_type = 'proc");
+    await page.getByRole('option', { name: /^process_cpu:cpu:nanoseconds:cpu:nanoseconds'/ }).waitFor();
+    await page.keyboard.press('Tab');
+    assert.equal(await area.textContent(), `SELECT 1 FROM flat WHERE service_name = 'shop' AND labels['version'] IN ('1') AND profile_type = '${CPU}'`);
+    await area.fill('');
+    await page.keyboard.type(`SELECT * FROM top('${CPU}{ver`);
+    await page.getByRole('option', { name: /^version=/ }).waitFor();
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('"');
+    await page.getByRole('option', { name: /^1"/ }).waitFor();
+    await page.keyboard.press('Escape');
+    await area.fill(statement);
     assert.equal(await page.locator('.sql-grid').getByRole('columnheader').count(), 2);
     await page.reload();
     await page.getByText(/^3 rows in /).waitFor();
@@ -303,16 +372,16 @@ describe('the status view', () => {
     await page.getByRole('grid', { name: 'Services of the last day' }).getByText('shop').waitFor();
     const rows = await page.getByRole('grid', { name: 'Services of the last day' }).locator('.grid-body .grid-row').allTextContents();
     assert.ok(rows.some((row) => row.startsWith(`api${of('api').length}`)), rows.join('\n'));
-    await page.locator('.fact-list div', { hasText: 'Profiles taken' }).getByText(String(sent.length + 1)).waitFor();
+    await page.locator('.fact-list div', { hasText: 'Profiles taken' }).getByText(String(sent.length + HOSTILE_PROFILES)).waitFor();
     await page.getByText('ready', { exact: true }).waitFor();
     await accessible(page, 'status');
-    await image(page, 'status-light', { width: 1280, height: 800 });
+    await image(page, 'status', { width: 1280, height: 800 });
     await done();
   });
 });
 
 describe('every view', () => {
-  const VIEWS = ['', 'profile?v=1&service=api', 'compare?v=1&service=api', 'labels?v=1&service=api', 'samples?v=1&service=api', 'sql?v=1&query=SELECT+1+AS+one', 'status'];
+  const VIEWS = ['', '?v=1&show=table', '?v=1&show=map&group=version', 'send', 'samples?v=1&service=api&dots=size', 'profile?v=1&service=api', 'compare?v=1&service=api', 'labels?v=1&service=api', 'samples?v=1&service=api', 'sql?v=1&query=SELECT+1+AS+one', 'status'];
 
   it('is readable in the dark and fits 390 px', async () => {
     for (const path of VIEWS) {
@@ -327,10 +396,12 @@ describe('every view', () => {
   });
 
   it('shows hostile names as they are', async () => {
-    for (const path of ['profile?v=1&service=zz-hostile', 'compare?v=1&service=zz-hostile&baseservice=api&with=same', 'samples?v=1&service=zz-hostile', 'labels?v=1&service=zz-hostile', 'sql?v=1&show=bar&query=SELECT+function,+sum(value)+AS+v+FROM+flat+GROUP+BY+1+ORDER+BY+2']) {
+    const to = (view, more) => `${view}?${new URLSearchParams({ v: '1', ...more })}`;
+    const services = HOSTILE_SERVICES.flatMap((service) => [to('profile', { service, by: 'label' }), to('compare', { service }), to('labels', { service, label: 'label' }), to('samples', { service })]);
+    for (const path of ['', '?v=1&group=label', '?v=1&show=map&group=label', '?v=1&show=table', 'status', ...services, 'profile?v=1&service=zz-hostile', 'compare?v=1&service=zz-hostile&baseservice=api&with=same', 'samples?v=1&service=zz-hostile', 'labels?v=1&service=zz-hostile', 'sql?v=1&show=bar&query=SELECT+function,+sum(value)+AS+v+FROM+flat+GROUP+BY+1+ORDER+BY+2']) {
       const { page, done } = await open(path);
-      await page.waitForFunction(() => document.querySelector('.progress')?.dataset.on === 'false');
-      await page.waitForTimeout(1000);
+      await page.waitForFunction(() => [undefined, 'false'].includes(document.querySelector('.progress')?.dataset.on));
+      await page.waitForTimeout(600);
       assert.equal(await page.locator('img[src="x"]').count(), 0, path);
       assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${path} is wider than the screen`);
       if (path.startsWith('sql')) for (const name of HOSTILE) assert.ok((await page.locator('.sql-bars th').allTextContents()).includes(name), name.slice(0, 40));

@@ -17,6 +17,12 @@ alluvium_store_rejected_profiles_total{reason="too_old"} 3
 alluvium_store_head_bytes ${5 * MIB}
 `;
 
+/** Two collectors, one of which has more than it can send. */
+const collectors = (now) => [['web-1', 0, 800, 0], ['<i>web-2</i>', 1200, 180_000, 7]].map(([host, profiles, oldestMs, dropped]) => ({
+  agent: 'alluvium/0.1.0', address: '10.0.0.8', firstSeen: now - 60_000, lastSeen: now, requests: 4, failed: 0, bytes: MIB, lastStatus: 200,
+  queue: { host, component: 'pyroscope.write.default', profiles, oldestMs, dropped, failures: 0 },
+}));
+
 /** The server's own routes, as they answer. */
 function told() {
   const now = Date.now();
@@ -28,7 +34,7 @@ function told() {
   mock.routes.set('/metrics', () => [200, METRICS]);
   mock.routes.set('/api/v1/sql', (_, body) => [200, body.toString().includes('s.labels') ? [big] : [intake]]);
   mock.routes.set('/api/v1/status/storage', () => [200, { tables: ['profiles', 'samples', 'series', 'stacks'].map((table) => ({ table, ...held })), days: ['2026-11-21', '2026-11-22', '2026-11-23'].map((day) => ({ day, ...held })) }]);
-  mock.routes.set('/api/v1/status/senders', () => [200, { senders: [{ agent: '<b>alluvium/0.1.0</b>', address: '10.0.0.7', firstSeen: now - 60_000, lastSeen: now, requests: 40, failed: 1, bytes: 9 * MIB, lastStatus: 429 }] }]);
+  mock.routes.set('/api/v1/status/senders', () => [200, { senders: [{ agent: '<b>alluvium/0.1.0</b>', address: '10.0.0.7', firstSeen: now - 60_000, lastSeen: now, requests: 40, failed: 1, bytes: 9 * MIB, lastStatus: 429 }, ...collectors(now)] }]);
   mock.routes.set('/api/v1/tenant_limits', () => [200, { max_profile_size_bytes: 4194304, retention_period: '31d' }]);
   mock.routes.set('/api/v1/status/config', () => [200, 'limits:\n  retention_period: 31d\nserver:\n  http_listen_port: 4040\n']);
   mock.routes.set('/api/v1/status/config/diff', () => [200, 'limits:\n  retention_period: 31d\n']);
@@ -46,6 +52,8 @@ describe('the status view', () => {
       await part('Storage of this tenant').getByText('3 MiB a day').waitFor();
       await part('Maintenance, since the start').getByText('2 jobs are waiting').waitFor();
       await part('Who sends profiles here, since the start').getByText('<b>alluvium/0.1.0</b>').waitFor();
+      const rows = await part('Collectors that push here, as each said last').locator('.grid-body .grid-row').evaluateAll((all) => all.map((row) => [0, 3, 4, 6].map((at) => row.children[at].textContent)));
+      assert.deepEqual(rows, [['<i>web-2</i>', '3 min behind', '1,200', '7'], ['web-1', 'up to date', '0', '0']]);
       await part('What was refused, since the start').getByText('too_old').waitFor();
       await part('Biggest series, last 24 hours').getByText('pod="a\\"b", service_name="checkout"').waitFor();
       await part('Limits of this tenant').getByText('max_profile_size_bytes').waitFor();

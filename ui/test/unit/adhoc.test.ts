@@ -33,12 +33,12 @@ describe('how to send', () => {
 
   it('names the server in each way', () => {
     const server = 'https://host/prefix';
-    expect(waysTo(server).filter(({ steps }) => !steps.some(({ text }) => text.includes(server)))).toEqual([]);
-    expect(new Set(waysTo(server).map(({ key }) => key)).size).toBe(waysTo(server).length);
+    expect(waysTo(server, false).filter(({ steps }) => !steps.some(({ text }) => text.includes(server)))).toEqual([]);
+    expect(new Set(waysTo(server, false).map(({ key }) => key)).size).toBe(waysTo(server, false).length);
   });
 
   it('has three commands for an empty server', () => {
-    expect(firstCommands('http://x').length).toBe(3);
+    expect(firstCommands('http://x', false).length).toBe(3);
   });
 });
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { goToolPprof } from '../../src/lib/addresses.ts';
 import { linesOf, readLines } from '../../src/lib/pprof-lines.ts';
 import { collapsed, readStacks } from '../../src/lib/pprof-read.ts';
 import { speedscope } from '../../src/lib/speedscope.ts';
@@ -73,5 +74,15 @@ describe('speedscope\'s file', () => {
     const file = JSON.parse(speedscope([{ names: ['main', 'a'], value: 3 }, { names: ['main', 'b', 'a'], value: 4 }], 'shop CPU', 'ns')) as { shared: { frames: { name: string }[] }; profiles: { samples: number[][]; weights: number[]; endValue: number; unit: string }[] };
     expect(file.shared.frames.map(({ name }) => name)).toEqual(['main', 'a', 'b']);
     expect(file.profiles[0]).toMatchObject({ samples: [[0, 1], [0, 2, 1]], weights: [3, 4], endValue: 7, unit: 'nanoseconds' });
+  });
+});
+
+describe('the line for go tool pprof', () => {
+  it('has the address of all stacks of the question, in which a shell finds nothing of its own', () => {
+    const line = goToolPprof('process_cpu:cpu:nanoseconds:cpu:nanoseconds', `{service_name="it's $HOME"}`, { start: 1000.5, end: 2000.5 }, 'http://localhost:4040');
+    const [, address = ''] = /^go tool pprof '([^']*)'$/.exec(line) ?? [];
+    const params = new URL(address).searchParams;
+    expect(new URL(address).pathname).toBe('/pyroscope/render');
+    expect(Object.fromEntries(params)).toEqual({ query: `process_cpu:cpu:nanoseconds:cpu:nanoseconds{service_name="it's $HOME"}`, from: '1000', until: '2001', format: 'pprof' });
   });
 });

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { labelNames } from '../../src/lib/api.ts';
-import { loggedIn, login, loginWanted, noteRefusal } from '../../src/lib/session.ts';
+import { asksWhoCalls, loggedIn, login, loginWanted, noteRefusal } from '../../src/lib/session.ts';
 
 afterEach(() => vi.unstubAllGlobals());
 
@@ -31,6 +31,15 @@ describe('the session', () => {
       await noteRefusal();
       expect(loginWanted()).toBe(false);
     }
+  });
+
+  it('tells who looks how to send whether the server asks, and that others do not', async () => {
+    server({ session: [200, { ...nobody, identity: { name: 'ada' } }] });
+    expect(await asksWhoCalls()).toBe(true);
+    server({ session: [200, { ...nobody, asks: false }] });
+    expect(await asksWhoCalls()).toBe(false);
+    server({});
+    expect(await asksWhoCalls()).toBe(false);
   });
 
   it('begins by a user and a password, or by a token alone', async () => {

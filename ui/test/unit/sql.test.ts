@@ -46,13 +46,41 @@ describe('a label of one value', () => {
 });
 
 describe('completion', () => {
+  const here = (text: string) => wordBefore(text, text.length);
+  const texts = (text: string, labels: readonly string[] = [], values: readonly string[] = []) => completions(text, text.length, labels, values).map((word) => word.text);
+
   it('knows tables, columns, functions, and labels inside of their brackets', () => {
     const text = "SELECT labels['ver";
-    expect(wordBefore(text, text.length)).toEqual({ from: 15, typed: 'ver', label: true });
+    expect(here(text)).toEqual({ from: 15, typed: 'ver', kind: 'label', of: '', end: "']" });
     expect(completions(text, text.length, ['version', 'pod'])).toEqual([{ text: "version']", kind: 'label' }]);
-    expect(completions('SELECT time_b', 13, []).map((word) => word.text)).toEqual(['time_bucket(']);
-    expect(completions('SELECT ', 7, [])).toEqual([]);
-    expect(completions('FROM profiles', 13, []).map((word) => word.text)).toEqual(['profiles(']);
+    expect(texts('SELECT time_b')).toEqual(['time_bucket(']);
+    expect(texts('SELECT ')).toEqual([]);
+    expect(texts('FROM profiles')).toEqual(['profiles(']);
+  });
+
+  it.each([
+    ["WHERE labels['pod'] = 'a", 'pod', 'a', "'"],
+    ["WHERE labels['pod'] NOT IN ('x', 'a", 'pod', 'a', "'"],
+    ["WHERE labels['pod']!~'", 'pod', '', "'"],
+    ["WHERE service_name <> 'sh", 'service_name', 'sh', "'"],
+    ["WHERE Profile_Type = 'pro", '__profile_type__', 'pro', "'"],
+    ["FROM flamegraph('process_cpu:cpu", '__profile_type__', 'process_cpu:cpu', ''],
+    [`FROM top('process_cpu:cpu:nanoseconds:cpu:nanoseconds{service_name="sh`, 'service_name', 'sh', '"'],
+    [`FROM top('process_cpu:cpu:nanoseconds:cpu:nanoseconds{service_name="a, \\"b", pod=~"`, 'pod', '', '"'],
+  ])('knows of which label a value is written: %s', (text, of, typed, end) => {
+    expect(here(text)).toEqual({ from: text.length - typed.length, typed, kind: 'value', of, end });
+  });
+
+  it('closes what it completes, with the quotes of the place', () => {
+    expect(texts("labels['pod'] = '", [], ["it's"])).toEqual(["it''s'"]);
+    expect(texts('FROM top(\'t{pod="', [], ['a "b" \\'])).toEqual(['a \\"b\\" \\\\"']);
+    expect(texts("labels['pod'] = 'b", [], ['ab', 'b', 'bc'])).toEqual(["bc'", "ab'"]);
+    expect(texts("FROM top('t{po", ['namespace', 'pod'])).toEqual(['pod=']);
+    expect(texts("FROM top('t{pod=\"a\", ", ['namespace', 'pod'])).toEqual(['namespace=', 'pod=']);
+  });
+
+  it('is of no value where a text is over, or is none of a label', () => {
+    for (const text of ["service_name = 'shop' AND fun", "function = 'ma", "WHERE x = '"]) expect(here(text).kind).toBe('word');
   });
 
   it('has ten examples to begin with', () => expect(EXAMPLES).toHaveLength(10));

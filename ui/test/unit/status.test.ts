@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { growth, readSenders, readSettings, readStorage } from '../../src/models/status.ts';
+import { collectorHealth, growth, readSenders, readSettings, readStorage } from '../../src/models/status.ts';
 
 describe('what the server says of itself', () => {
   it('has tables, days and their growth, without the day that still grows', () => {
@@ -13,8 +13,20 @@ describe('what the server says of itself', () => {
 
   it('has senders, of which some say nothing of themselves', () => {
     const [one] = readSenders({ senders: [{ agent: 'alluvium/1', address: null, firstSeen: 1, lastSeen: 2, requests: 3, failed: 1, bytes: 4, lastStatus: 429 }] });
-    expect(one).toEqual({ agent: 'alluvium/1', address: '', first: 1, last: 2, requests: 3, failed: 1, bytes: 4, lastStatus: 429 });
+    expect(one).toEqual({ agent: 'alluvium/1', address: '', first: 1, last: 2, requests: 3, failed: 1, bytes: 4, lastStatus: 429, queue: null });
     expect(readSenders({})).toEqual([]);
+  });
+
+  it('has collectors, and says how each is by what is known of it', () => {
+    const now = 1e9;
+    const [one] = readSenders({ senders: [{ lastSeen: now, lastStatus: 200, queue: { host: 'web-1', component: 'c', profiles: 3, oldestMs: 500, dropped: 0, failures: 0 } }] });
+    expect(one?.queue).toEqual({ host: 'web-1', component: 'c', profiles: 3, oldest: 500, dropped: 0, failures: 0 });
+    const health = (sender: object, queue: object = {}) => collectorHealth({ ...one!, ...sender, queue: { ...one!.queue!, ...queue } }, now);
+    expect(health({})).toEqual({ text: 'up to date', good: true });
+    expect(health({}, { failures: 4 })).toEqual({ text: 'after 4 failures', good: true });
+    expect(health({}, { oldest: 600_000 })).toEqual({ text: '10 min behind', good: false });
+    expect(health({ last: now - 3_600_000 * 3 }, { oldest: 600_000 })).toEqual({ text: 'silent for 3 h', good: false });
+    expect(health({ lastStatus: 503 })).toEqual({ text: 'answered 503', good: false });
   });
 
   it('has settings of any shape', () => {
