@@ -1,0 +1,1 @@
+import{D as e}from"./web-Cwx_X9yw.js";var[t,n]=e(!1),r=matchMedia(`print`);addEventListener(`beforeprint`,()=>n(!0)),addEventListener(`afterprint`,()=>n(!1)),r.addEventListener(`change`,()=>n(r.matches));export{t};

@@ -1,1 +1,0 @@
-import{E as e}from"./web-CVfAQBDf.js";var[t,n]=e(!1),r=matchMedia(`print`);addEventListener(`beforeprint`,()=>n(!0)),addEventListener(`afterprint`,()=>n(!1)),r.addEventListener(`change`,()=>n(r.matches));export{t};
