@@ -14,19 +14,20 @@ use crate::harness::client;
 /// Leaf functions and their values, sorted.
 pub(crate) const LEAVES: [(&str, i64); 2] = [("alpha", 70_000_000), ("beta", 30_000_000)];
 pub(crate) const TOTAL: i64 = 100_000_000;
+/// Line at which each of its functions starts.
+pub(crate) const START_LINE: i64 = 9;
 
-/// gzip pprof of it, taken now.
-pub(crate) fn bytes() -> Vec<u8> {
+fn bytes_of(kind: &'static str) -> Vec<u8> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let cpu = ValueType {
-        kind: "cpu",
+        kind,
         unit: "nanoseconds",
     };
     let function = |name| Function {
         name,
         system_name: name,
         file: "known.go",
-        ..Function::default()
+        start_line: START_LINE,
     };
     let names = ["main", LEAVES[0].0, LEAVES[1].0];
     let line = |function: u32| Line {
@@ -58,13 +59,27 @@ pub(crate) fn bytes() -> Vec<u8> {
     pprof::gzip(&pprof::encode(&profile))
 }
 
+/// gzip pprof of it, taken now.
+pub(crate) fn bytes() -> Vec<u8> {
+    bytes_of("cpu")
+}
+
 /// Pushes it as `process_cpu` with these labels.
 pub(crate) async fn push(url: &str, labels: &[(&str, &str)]) {
-    let labels = labels.iter().copied().chain([("__name__", "process_cpu")]);
+    push_bytes(url, "process_cpu", bytes(), labels).await;
+}
+
+/// Pushes it as a profile of another kind, whose sample type is called as the profile.
+pub(crate) async fn push_as(url: &str, kind: &'static str, labels: &[(&str, &str)]) {
+    push_bytes(url, kind, bytes_of(kind), labels).await;
+}
+
+async fn push_bytes(url: &str, name: &str, bytes: Vec<u8>, labels: &[(&str, &str)]) {
+    let labels = labels.iter().copied().chain([("__name__", name)]);
     let profile = RawProfile {
         labels: Labels::from_pairs(labels),
         id: "".into(),
-        pprof: bytes().into(),
+        pprof: bytes.into(),
     };
     let pusher = PushClient::new(Caller::new(client(), url.parse().unwrap()));
     pusher.push(&[profile]).await.unwrap();

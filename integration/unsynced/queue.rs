@@ -1,0 +1,273 @@
+//! The same for the queue of `pyroscope.write`, in the real program.
+//!
+//! Scenario: a collector whose storage is the disk takes pushes and sends them on to a server that is there only at
+//! times; it is killed and started again twice. Guarantee: from what is found after a cut a collector delivers each
+//! profile that it had acknowledged, and synced by then, unless the server had it before. (`page.md` of the component
+//! promises that sync within 100 ms.)
+//!
+//! On the same disk, full: a collector with two servers, one of which is away, takes every push; the other server gets
+//! all, and the one that was away the newest, in order; what it does not get is counted and said.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use alluvium::base::Shutdown;
+use alluvium::profile::{Labels, RawProfile};
+use alluvium::wire::connect::{self, Codec};
+use alluvium::wire::proto::push::{PushRequest, PushResponse};
+use alluvium::wire::push::PushBatch;
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::post;
+use bytes::Bytes;
+
+use super::disk::{Change, Random, Trouble, found};
+use super::layer::Disk;
+use super::{Luck, copy, folder};
+use crate::harness::client;
+use crate::kill::numbered_at;
+use crate::outage::{self, collector, pusher};
+use crate::program::PATIENCE;
+
+/// Senders of the collector, and how long each part of its life takes.
+const SENDERS: u64 = 4;
+const PART: Duration = Duration::from_millis(1200);
+
+/// A server that is there at times, and what it got: number, and how many changes the disk had then.
+#[derive(Clone)]
+struct Sink {
+    is_there: Arc<AtomicBool>,
+    disk: Disk,
+    got: Arc<Mutex<Vec<(usize, u64)>>>,
+}
+
+impl Sink {
+    /// Serves as long as the test's runtime; the URL.
+    async fn serve(self) -> String {
+        let routes = Router::new()
+            .route("/push.v1.PusherService/Push", post(take))
+            .with_state(self);
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
+        url
+    }
+
+    fn numbers(&self) -> BTreeSet<u64> {
+        self.got.lock().unwrap().iter().map(|(_, number)| *number).collect()
+    }
+}
+
+async fn take(State(sink): State<Sink>, body: Bytes) -> Response {
+    if !sink.is_there.load(Ordering::SeqCst) {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    }
+    let request: PushRequest = connect::decode(Codec::Proto, body).unwrap();
+    let (profiles, _) = PushBatch::from_request(request).unwrap().split();
+    let position = sink.disk.length();
+    for profile in profiles {
+        let number = profile.labels.get("number").unwrap().parse().unwrap();
+        sink.got.lock().unwrap().push((position, number));
+    }
+    connect::encode(Codec::Proto, &PushResponse::default()).into_response()
+}
+
+/// A profile with its number as a label.
+fn numbered(number: u64) -> RawProfile {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let raw = numbered_at(number, "queued", now);
+    let mut labels: Vec<(String, String)> = raw
+        .labels
+        .iter()
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    labels.push(("number".to_owned(), number.to_string()));
+    RawProfile {
+        labels: Labels::from_pairs(labels),
+        ..raw
+    }
+}
+
+/// Sends until it shall stop: what was acknowledged, and how many changes the disk had then.
+async fn send(receiver: String, disk: Disk, next: Arc<AtomicU64>, stop: Shutdown) -> Vec<(usize, u64)> {
+    let pusher = pusher(&receiver);
+    let mut kept = Vec::new();
+    while !stop.is_cancelled() {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        if pusher.push(&[numbered(number)]).await.is_ok() {
+            kept.push((disk.length(), number));
+        }
+    }
+    kept
+}
+
+/// From which change on a profile that was acknowledged at `position` is synced: the segment that was written last by
+/// then has it, or was begun when the one before it had been synced.
+fn synced(changes: &[Change], segments: &BTreeSet<u64>, position: usize) -> Option<usize> {
+    let segment = changes[..position].iter().rev().find_map(|change| match change {
+        Change::Write { node, .. } => segments.get(node),
+        _ => None,
+    })?;
+    let is_sync = |change: &Change| matches!(change, Change::Sync { node } if node == segment);
+    let after = changes[position..].iter().position(is_sync)?;
+    Some(position + after + 1)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_queue_delivers_after_a_power_cut_what_it_had_synced() {
+    let seeds = super::seeds() / 20;
+    let disk = Disk::new();
+    let at = tempfile::tempdir().unwrap();
+    let Some(mounted) = super::mount(&disk, at.path()) else {
+        return;
+    };
+    let logs = tempfile::tempdir().unwrap();
+    let sink = Sink {
+        is_there: Arc::default(),
+        disk: disk.clone(),
+        got: Arc::default(),
+    };
+    let url = sink.clone().serve().await;
+    let (next, mut kept) = (Arc::new(AtomicU64::new(1)), Vec::new());
+    for life in 0..3 {
+        let (receiver, _own, mut program) = collector(&at.path().join("data"), &[&url], &logs.path().join("log")).await;
+        let stop = Shutdown::new();
+        let senders: Vec<_> = (0..SENDERS)
+            .map(|_| tokio::spawn(send(receiver.to_string(), disk.clone(), next.clone(), stop.clone())))
+            .collect();
+        for is_there in [false, true, life == 1] {
+            sink.is_there.store(is_there, Ordering::SeqCst);
+            tokio::time::sleep(PART).await;
+        }
+        stop.cancel();
+        program.kill();
+        for sender in senders {
+            kept.extend(sender.await.unwrap());
+        }
+    }
+    drop(mounted);
+    let changes = disk.changes();
+    let segments = changes.iter().filter_map(|change| match change {
+        Change::Name { name, node, .. } if name.ends_with(".seg") => Some(*node),
+        _ => None,
+    });
+    let segments: BTreeSet<u64> = segments.collect();
+    let kept: Vec<(usize, u64)> = kept
+        .into_iter()
+        .filter_map(|(position, number)| Some((synced(&changes, &segments, position)?, number)))
+        .collect();
+    assert!(kept.len() > 100, "only {} profiles were taken and synced", kept.len());
+
+    // A queue belongs to its endpoint's URL: from here on the same server notes what comes after a cut.
+    let before = std::mem::take(&mut *sink.got.lock().unwrap());
+    sink.is_there.store(true, Ordering::SeqCst);
+    let started = Instant::now();
+    let (mut owed_in_all, mut again) = (0, 0);
+    for seed in 0..seeds {
+        let mut random = Random(seed);
+        let moment = random.below(changes.len() + 1);
+        let luck = Luck::drawn(seed, &mut random);
+        let found_there = folder();
+        found(&changes[..moment], luck, &mut random)
+            .write(found_there.path())
+            .unwrap();
+        let before = before.iter().filter(|(position, _)| *position <= moment);
+        let got: BTreeSet<u64> = before.map(|(_, number)| *number).collect();
+        let owed: BTreeSet<u64> = kept
+            .iter()
+            .filter(|(position, number)| *position <= moment && !got.contains(number))
+            .map(|(_, number)| *number)
+            .collect();
+        sink.got.lock().unwrap().clear();
+        let storage = folder();
+        copy(found_there.path(), storage.path()).unwrap();
+        let log = logs.path().join(format!("log-{seed}"));
+        let (_receiver, _own, mut program) = collector(&storage.path().join("data"), &[&url], &log).await;
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let delivered = sink.numbers();
+            if owed.is_subset(&delivered) {
+                again += delivered.intersection(&got).count();
+                break;
+            }
+            program.check();
+            if Instant::now() > deadline {
+                let lost: Vec<_> = owed.difference(&delivered).take(10).collect();
+                let kept_folder = found_there.keep();
+                panic!(
+                    "seed {seed}: power cut after change {moment} of {} with {luck:?}: {lost:?} and more of {} are \
+                     lost; found in {}\n{}",
+                    changes.len(),
+                    owed.len(),
+                    kept_folder.display(),
+                    program.tail()
+                );
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        program.kill();
+        owed_in_all += owed.len();
+    }
+    println!(
+        "{seeds} power cuts among {} changes of a queue's disk in {:?}; {owed_in_all} profiles delivered afterwards, 0 \
+         lost, {again} delivered twice",
+        changes.len(),
+        started.elapsed()
+    );
+    assert!(seeds < 10 || owed_in_all > 0);
+}
+
+/// Bytes of a profile, how many are pushed, after how many the living server must have them, and the room for all.
+const BYTES: usize = 256 << 10;
+const PUSHES: u64 = 160;
+const TOGETHER: u64 = 16;
+const ROOM: usize = 32 << 20;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_a_full_disk_the_oldest_for_a_dead_endpoint_go_and_a_living_one_gets_everything() {
+    let (disk, at, logs) = (Disk::new(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let Some(_mounted) = super::mount(&disk, at.path()) else {
+        return;
+    };
+    let (dead, living) = (outage::Sink::default(), outage::Sink::default());
+    let (dead_url, living_url) = (dead.serve().await, living.serve().await);
+    living.is_there.store(true, Ordering::SeqCst);
+    let log = logs.path().join("log");
+    let (receiver, own, mut program) = collector(&at.path().join("data"), &[&dead_url, &living_url], &log).await;
+    disk.trouble(Trouble {
+        most_bytes: Some(disk.bytes() + ROOM),
+        ..Trouble::default()
+    });
+    let (pusher, pprof) = (pusher(&receiver), Bytes::from(vec![7; BYTES]));
+    for number in 1..=PUSHES {
+        let pushed = pusher.push(&[outage::numbered(number, &pprof)]).await;
+        assert!(pushed.is_ok(), "{number}: {pushed:?}\n{}", program.tail());
+        if number % TOGETHER == 0 {
+            living.has(number, &mut program).await;
+        }
+    }
+    assert!(living.taken().into_iter().eq(1..=PUSHES), "{:?}", living.taken());
+    dead.is_there.store(true, Ordering::SeqCst);
+    dead.has(PUSHES, &mut program).await;
+    let taken = dead.taken();
+    assert!(taken.is_sorted_by(|left, right| left < right), "{taken:?}");
+    let lost = PUSHES - taken.len() as u64;
+    assert!(lost > 0 && taken.len() > 16, "{taken:?}");
+    let metrics = client().get(format!("http://{own}/metrics")).send().await.unwrap();
+    let metrics = metrics.text().await.unwrap();
+    let parts = ["by_reason_total{", "reason=\"disk\"", &dead_url];
+    let counted = metrics
+        .lines()
+        .find(|line| parts.iter().all(|part| line.contains(part)));
+    let counted = counted.unwrap_or_else(|| panic!("{metrics}"));
+    assert!(counted.ends_with(&format!(" {lost}")), "{lost}: {counted}");
+    let said = std::fs::read_to_string(&log).unwrap();
+    assert!(
+        said.contains("the disk is full, the oldest queued profiles are dropped"),
+        "{said}"
+    );
+}

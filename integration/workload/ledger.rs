@@ -1,0 +1,275 @@
+//! What a store has answered, and whether a folder agrees with it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::File;
+
+use alluvium::store::schema::Table;
+use alluvium::store::snapshot::{ScanFilter, SnapshotSource};
+use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::{Date32Type, Int64Type};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+use super::TENANTS;
+
+/// What the work has told, of one folder in all its rounds.
+#[derive(Default, Clone)]
+pub(crate) struct Ledger {
+    kept: HashMap<String, BTreeSet<u64>>,
+    /// Of the tenants whose profiles a deletion or retention takes.
+    taken: BTreeMap<String, Taken>,
+}
+
+/// What may be gone and what must be.
+#[derive(Default, Clone)]
+struct Taken {
+    /// Numbers from before they are pushed on.
+    sent: BTreeSet<u64>,
+    /// What was kept before the flush of the work that comes or is under way: it will be taken.
+    marked: BTreeSet<u64>,
+    is_under_way: bool,
+    /// Work was under way when they were pushed, or began later.
+    may_be_gone: BTreeSet<u64>,
+    /// Work that was answered has taken these.
+    gone: BTreeSet<u64>,
+}
+
+impl Taken {
+    fn ended(&mut self) {
+        self.is_under_way = false;
+        self.may_be_gone.extend(&self.sent);
+    }
+}
+
+impl Ledger {
+    pub(crate) fn hear(&mut self, line: &str) {
+        let words: Vec<&str> = line.split(' ').collect();
+        match *words.as_slice() {
+            ["kept", tenant, number] => {
+                let of_tenant = self.kept.entry(tenant.to_owned()).or_default();
+                of_tenant.insert(number.parse().unwrap());
+            }
+            ["sent", tenant, number] => drop(self.of(tenant).sent.insert(number.parse().unwrap())),
+            ["mark", tenant] => {
+                let kept = self.kept.get(tenant).cloned().unwrap_or_default();
+                self.of(tenant).marked = kept;
+            }
+            ["taking", tenant] => self.of(tenant).is_under_way = true,
+            ["took", tenant] => {
+                let taken = self.of(tenant);
+                taken.gone.append(&mut taken.marked);
+                taken.ended();
+            }
+            _ => {}
+        }
+    }
+
+    /// Number of profiles that were acknowledged.
+    pub(crate) fn kept(&self) -> usize {
+        self.kept.values().map(BTreeSet::len).sum()
+    }
+
+    /// Number of a tenant's profiles that finished work has taken.
+    pub(crate) fn gone(&self, tenant: &str) -> usize {
+        self.taken.get(tenant).map_or(0, |taken| taken.gone.len())
+    }
+
+    fn of(&mut self, tenant: &str) -> &mut Taken {
+        self.taken.entry(tenant.to_owned()).or_default()
+    }
+
+    /// The process is gone; work that it had begun goes on with what was pushed until now.
+    pub(crate) fn killed(&mut self) {
+        for taken in self.taken.values_mut() {
+            if taken.is_under_way {
+                taken.ended();
+            }
+        }
+    }
+
+    /// Compares with what is in the folder. `all` also has retention and deletions carried out.
+    pub(crate) fn check(&self, source: &impl SnapshotSource, round: u64, all: bool) {
+        let stored = stored(source);
+        let mut problems = Vec::new();
+        for (tenant, _) in TENANTS {
+            let empty = Rows::default();
+            let found = stored.get(tenant).unwrap_or(&empty);
+            let nothing = (BTreeSet::new(), Taken::default());
+            let kept = self.kept.get(tenant).unwrap_or(&nothing.0);
+            let taken = self.taken.get(tenant).unwrap_or(&nothing.1);
+            let of_tenant = check_tenant(tenant, kept, taken, found, all);
+            problems.extend(of_tenant.into_iter().map(|problem| format!("{tenant}: {problem}")));
+        }
+        assert!(problems.is_empty(), "round {round}: {problems:#?}");
+    }
+}
+
+fn check_tenant(tenant: &str, kept: &BTreeSet<u64>, taken: &Taken, found: &Rows, all: bool) -> Vec<String> {
+    let mut problems = found.problems.clone();
+    // Of a tenant from which things are taken the tables change one after the other: they may be between the two.
+    let agree = all || matches!(tenant, "young" | "coarse");
+    let samples_are_whole = matches!(tenant, "young" | "gone");
+    // Names of a day that is past its retention go, and profiles of that day that come meanwhile go with the next
+    // round.
+    let names_may_be_gone = tenant == "old" && !taken.may_be_gone.is_empty();
+    let mut unnamed = 0;
+    let (mut profiles, mut samples) = (BTreeMap::new(), BTreeMap::new());
+    let (mut totals, mut values) = (Sums::new(), Sums::new());
+    for (number, series) in &found.profiles {
+        *profiles.entry(*number).or_insert(0) += 1;
+        let expected = service_of(*number);
+        match found.services.get(series) {
+            Some(service) if *service == expected => {}
+            None if names_may_be_gone => {}
+            other => problems.push(format!("the series of {number} is {other:?} and not {expected}")),
+        }
+        *totals.entry((function_of(*number), expected)).or_insert(0) += number;
+    }
+    for (value, series, stack) in &found.samples {
+        let (Some(function), Some(service)) = (found.functions.get(stack), found.services.get(series)) else {
+            unnamed += value;
+            if !names_may_be_gone {
+                problems.push(format!(
+                    "a sample of {value} finds no name for stack {stack:?} or series {series:?}"
+                ));
+            }
+            continue;
+        };
+        *values.entry((function.clone(), service.clone())).or_insert(0) += value;
+        if samples_are_whole {
+            *samples.entry(*value).or_insert(0) += 1;
+            let expected = (function_of(*value), service_of(*value));
+            if (function, service) != (&expected.0, &expected.1) {
+                problems.push(format!(
+                    "the sample of {value} is of {function} and {service}, not {expected:?}"
+                ));
+            }
+        }
+    }
+    let mut compare = |what: &str, counts: &BTreeMap<u64, u64>| {
+        let doubled = counts.iter().filter(|(_, count)| **count != 1);
+        problems.extend(doubled.map(|(number, count)| format!("{what} of {number} is there {count} times")));
+        let lost = kept
+            .iter()
+            .filter(|number| !counts.contains_key(number) && !taken.may_be_gone.contains(number));
+        problems.extend(lost.map(|number| format!("{what} of {number} is lost")));
+        let back = taken.gone.iter().filter(|number| counts.contains_key(number));
+        problems.extend(back.map(|number| format!("{what} of {number} was taken and is there")));
+        if all && tenant == "old" && !counts.is_empty() {
+            problems.push(format!("{} of {what} have outlived their retention", counts.len()));
+        }
+    };
+    compare("the profile", &profiles);
+    if samples_are_whole {
+        compare("the sample", &samples);
+    }
+    // What nothing can have taken must be in the sums by name.
+    let mut least = Sums::new();
+    for number in kept.iter().filter(|number| !taken.may_be_gone.contains(number)) {
+        *least.entry((function_of(*number), service_of(*number))).or_insert(0) += number;
+    }
+    for (name, sum) in least {
+        let there = values.get(&name).copied().unwrap_or(0);
+        if there + unnamed < sum {
+            problems.push(format!("samples of {name:?} sum up to {there}, and {sum} was kept"));
+        }
+    }
+    if agree && totals != values {
+        problems.push(format!(
+            "profiles and samples differ by name: {totals:?} and {values:?}"
+        ));
+    }
+    problems
+}
+
+/// Sums of values by function and service.
+type Sums = BTreeMap<(String, String), u64>;
+
+/// The function of the one sample that `numbered_at` makes.
+fn function_of(number: u64) -> String {
+    format!("work_{}", number % 50)
+}
+
+fn service_of(number: u64) -> String {
+    format!("service-{}", number % 3)
+}
+
+/// A stack or series, which has a row on each day.
+type Name = (i32, i64);
+
+/// What the four tables have of one tenant.
+#[derive(Default)]
+struct Rows {
+    /// Number and series of each profile.
+    profiles: Vec<(u64, Name)>,
+    /// Value, series and stack of each sample.
+    samples: Vec<(u64, Name, Name)>,
+    functions: HashMap<Name, String>,
+    /// Service of each series.
+    services: HashMap<Name, String>,
+    /// Names that are told in two ways.
+    problems: Vec<String>,
+}
+
+impl Rows {
+    fn add(&mut self, table: Table, batch: &RecordBatch, day: impl Fn(usize) -> i32) {
+        let column = |name: &str| batch.column_by_name(name).unwrap();
+        let number = |name: &str, row: usize| column(name).as_primitive::<Int64Type>().value(row);
+        let value = |name: &str, row: usize| u64::try_from(number(name, row)).unwrap();
+        let name = |name: &str, row: usize| (day(row), number(name, row));
+        for row in 0..batch.num_rows() {
+            match table {
+                Table::Profiles => self.profiles.push((value("total", row), name("series", row))),
+                Table::Samples => {
+                    let sample = (value("value", row), name("series", row), name("stack", row));
+                    self.samples.push(sample);
+                }
+                Table::Stacks => {
+                    let frames = column("frames").as_list::<i32>().value(row);
+                    let functions = frames.as_struct().column_by_name("function").unwrap();
+                    let leaf = functions.as_string::<i32>().value(0).to_owned();
+                    self.problems
+                        .extend(tell(&mut self.functions, name("stack", row), leaf));
+                }
+                Table::Series => {
+                    let service = column("service_name").as_string::<i32>().value(row).to_owned();
+                    self.problems
+                        .extend(tell(&mut self.services, name("series", row), service));
+                }
+            }
+        }
+    }
+}
+
+/// Notes what a name stands for. A row may be there several times, and always says the same.
+fn tell(names: &mut HashMap<Name, String>, name: Name, text: String) -> Option<String> {
+    let before = names.insert(name, text.clone()).filter(|before| *before != text)?;
+    Some(format!("{name:?} is {before} and {text}"))
+}
+
+/// What is in files and heads, by tenant.
+fn stored(source: &impl SnapshotSource) -> HashMap<String, Rows> {
+    let snapshot = source.snapshot();
+    let mut stored: HashMap<String, Rows> = HashMap::new();
+    for file in snapshot.files.iter() {
+        let open = File::open(snapshot.root.name(&file.path)).unwrap();
+        let reader = ParquetRecordBatchReaderBuilder::try_new(open).unwrap().build().unwrap();
+        let rows = stored.entry(file.tenant.to_string()).or_default();
+        reader.for_each(|batch| rows.add(file.table, &batch.unwrap(), |_| file.day));
+    }
+    for (tenant, _) in TENANTS {
+        let filter = ScanFilter {
+            tenants: Some(tenant.parse().unwrap()),
+            ..ScanFilter::default()
+        };
+        let rows = stored.entry(tenant.to_owned()).or_default();
+        for head in &snapshot.heads {
+            for table in Table::ALL {
+                for batch in head.scan(table, &filter) {
+                    let days = batch.column_by_name("day").unwrap().as_primitive::<Date32Type>();
+                    rows.add(table, &batch, |row| days.value(row));
+                }
+            }
+        }
+    }
+    stored
+}

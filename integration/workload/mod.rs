@@ -1,0 +1,122 @@
+//! What tests of a dying machine do with a store, and what they compare afterwards.
+//!
+//! Work: pushes of tenants of every kind while the store flushes, merges, retires, downsamples, deletes and sweeps.
+//! Each step is told before or after it is taken, so that a [`Ledger`] knows what must be in the folder whenever it
+//! ends.
+
+mod ledger;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use alluvium::profile::{RawProfile, TimeSpan};
+use alluvium::store::maintenance::deletion::Deletion;
+use alluvium::store::maintenance::{Downsampling, MaintenanceConfig, Work};
+use alluvium::store::{Limits, Store, StoreConfig, inspect};
+use alluvium::telemetry::metrics::Scope;
+
+use crate::harness::tenant;
+use crate::kill::numbered_at;
+
+pub(crate) use ledger::Ledger;
+
+/// Profiles of a round have numbers from a multiple of this.
+pub(crate) const STRIDE: u64 = 1_000_000;
+
+/// Where the work tells what it does, a line a step.
+pub(crate) type Say = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Pause of a pusher between two profiles.
+const PUSH_EVERY: Duration = Duration::from_millis(10);
+
+/// Tenants: young profiles, three hours old (downsampled), forty days old (retired), and young ones that are deleted.
+pub(crate) const TENANTS: [(&str, u64); 4] = [("young", 0), ("coarse", 3 * 3600), ("old", 40 * 86_400), ("gone", 0)];
+
+pub(crate) fn config(dir: &Path) -> StoreConfig {
+    let mut maintenance = MaintenanceConfig {
+        // The child says when.
+        interval: Duration::from_hours(1),
+        ..MaintenanceConfig::default()
+    };
+    maintenance.policy.min_files = 3;
+    maintenance.aging.tenants = [(tenant("old"), Duration::from_hours(720))].into();
+    maintenance.aging.downsample = vec![Downsampling {
+        after: Duration::from_hours(2),
+        interval: Duration::from_mins(5),
+    }];
+    StoreConfig {
+        checkpoint_interval: 10,
+        limits: Limits {
+            reject_older_than: Duration::ZERO,
+            ..Limits::default()
+        }
+        .into(),
+        maintenance,
+        ..StoreConfig::new(dir)
+    }
+}
+
+/// Pushes for one tenant, for ever.
+pub(crate) async fn push(store: Arc<Store>, (tenant, age): (&'static str, u64), next: Arc<AtomicU64>, say: Say) {
+    loop {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        let time = now.checked_sub(Duration::from_secs(age)).unwrap();
+        if matches!(tenant, "gone" | "old") {
+            say(&format!("sent {tenant} {number}"));
+        }
+        let profile: RawProfile = numbered_at(number, &format!("service-{}", number % 3), time);
+        assert!(store.append(&tenant.parse().unwrap(), vec![profile]).await.is_empty());
+        say(&format!("kept {tenant} {number}"));
+        tokio::time::sleep(PUSH_EVERY).await;
+    }
+}
+
+/// Every kind of work in turn, so often.
+pub(crate) async fn work(store: &Store, cycles: u64, say: Say) {
+    for cycle in 0..cycles {
+        say("mark old");
+        store.flush().await.unwrap();
+        say("taking old");
+        store.maintain(Work::Due).await.unwrap();
+        say("took old");
+        store.maintain(Work::Vacuum(Duration::ZERO)).await.unwrap();
+        if cycle % 3 == 2 {
+            store.maintain(Work::Compact).await.unwrap();
+        }
+        say("mark gone");
+        say("taking gone");
+        let everything = Deletion::new(tenant("gone"), "{}", TimeSpan::ALL);
+        store.maintain(Work::Delete(everything)).await.unwrap();
+        say("took gone");
+    }
+}
+
+/// A sequence of numbers that differs from round to round and is the same in every run.
+pub(crate) fn drawn(round: u64, salt: u64) -> u64 {
+    let mut x = round.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ salt.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// Everything is carried out and merged: still the same, and the folder is sound.
+pub(crate) fn finish(dir: &Path, ledger: &mut Ledger, rounds: u64) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let store = Store::open(config(dir), &Scope::new()).unwrap();
+        ledger.check(store.as_ref(), rounds, false);
+        ledger.hear("mark old");
+        store.flush().await.unwrap();
+        for work in [Work::Due, Work::Compact, Work::Due, Work::Vacuum(Duration::ZERO)] {
+            store.maintain(work).await.unwrap();
+        }
+        ledger.hear("took old");
+        ledger.check(store.as_ref(), rounds, true);
+        store.close(Duration::from_mins(1)).await.unwrap();
+    });
+    let checked = inspect::check(dir).unwrap();
+    assert!(!checked.has_errors(), "{:?}", checked.findings);
+}
