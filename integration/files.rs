@@ -3,10 +3,11 @@
 //! In: the fixtures of pprof, and small files that are written here. Out: what the program prints and writes.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use alluvium::profile::pprof;
 
+use crate::program::other;
 use crate::tidy::root;
 
 const FOLDED: &str = "main;work (app.py:12) 30\nmain;rest (app.py:40) 60\nmain 10\n";
@@ -71,6 +72,32 @@ Showing nodes accounting for 100, 100% of 100 total
     let peek = printed(&["peek", "^work$", "--file", &file]);
     assert!(peek.contains("30   100% |   main\n"), "{peek}");
     assert!(refused(&["peek", "nobody", "--file", &file]).contains("no matches found for regexp: nobody"));
+    let source: String = (1..=20).map(|line| format!("line {line}\n")).collect();
+    written(folder.path(), "app.py", &source);
+    let folder_name = folder.path().to_str().unwrap();
+    let list = printed(&["list", "^work$", "--file", &file, "--source-path", folder_name]);
+    let expected = "\
+Total: 100
+ROUTINE ======================== work in app.py
+        30         30 (flat, cum) 30.00% of Total
+         .          .      7:line 7
+         .          .      8:line 8
+         .          .      9:line 9
+         .          .     10:line 10
+         .          .     11:line 11
+        30         30     12:line 12
+         .          .     13:line 13
+         .          .     14:line 14
+         .          .     15:line 15
+         .          .     16:line 16
+         .          .     17:line 17
+";
+    assert_eq!(list, expected);
+    let list = printed(&["list", "^work$", "--file", &file, "--source-path", "/none"]);
+    assert!(
+        list.ends_with(" Error: could not find file app.py on path /none\n"),
+        "{list}"
+    );
     let diff = printed(&["diff", "--file", &later, "--base-file", &file, "-n", "1"]);
     assert!(
         diff.ends_with("        60 60.00%          0     0%        -60        -60  rest\n"),
@@ -91,9 +118,11 @@ fn a_file_of_any_format_becomes_pprof() {
     let bytes = std::fs::read(&out).unwrap();
     let profile = pprof::decode(&bytes).unwrap();
     assert_eq!(profile.values.iter().sum::<i64>(), 100);
-    let packed = alluvium(&["profile", "--file", &file]).stdout;
-    let plain = pprof::gunzip(&packed.into(), 1 << 20).unwrap();
-    assert_eq!(plain, bytes);
+    for more in [&[][..], &["-o", "-"]] {
+        let packed = alluvium(&[&["profile", "--file", &file], more].concat()).stdout;
+        let plain = pprof::gunzip(&packed.into(), 1 << 20).unwrap();
+        assert_eq!(plain, bytes, "{more:?}");
+    }
     assert!(refused(&["top", &file]).contains(&format!("is a file: write --file {file}")));
     let error = refused(&["top", "--file", &written(folder.path(), "a.txt", "Notes")]);
     assert!(
@@ -119,21 +148,68 @@ fn the_go_toolchain_takes_the_profile_for_its_compiler() {
     let cpu = fixture("go-cpu.pb.gz");
     printed(&["pgo", "--file", &cpu, "--file", &cpu, "-o", out]);
     let read = folder.path().join("read");
-    let tool = Command::new("go")
-        .args(["tool", "preprofile", "-i", out, "-o", read.to_str().unwrap()])
-        .output();
-    match tool {
-        Ok(output) => {
-            let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(output.status.success(), "{errors}");
-            let text = std::fs::read_to_string(&read).unwrap();
-            assert!(text.contains("main."), "{text}");
-        }
-        Err(_) => println!("no go on the path: not read by the tool"),
+    if let Some(go) = other("go", &["version"], "golang-go") {
+        let output = Command::new(go)
+            .args(["tool", "preprofile", "-i", out, "-o", read.to_str().unwrap()])
+            .output()
+            .unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{errors}");
+        let text = std::fs::read_to_string(&read).unwrap();
+        assert!(text.contains("main."), "{text}");
     }
     let heap = fixture("go-allocs.pb.gz");
     assert!(refused(&["pgo", "alloc_space", "--file", &heap, "-o", out]).contains("this is no CPU profile"));
     let folded = written(folder.path(), "app.folded", FOLDED);
     let error = refused(&["pgo", "--file", &folded, "-o", out]);
     assert!(error.contains("no lines at which functions start"), "{error}");
+}
+
+#[test]
+fn on_a_terminal_a_bar_says_how_far_an_import_is() {
+    // From util-linux: runs a command in a terminal and copies what that shows.
+    let Some(script) = other("script", &["--version"], "bsdutils") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a", "b", "c"] {
+        written(folder.path(), &format!("{name}.txt"), "Notes");
+    }
+    let import = format!(
+        "'{}' import '{}'",
+        env!("CARGO_BIN_EXE_alluvium"),
+        folder.path().display()
+    );
+    let output = Command::new(script)
+        .args(["--quiet", "--return", "--command", &import, "/dev/null"])
+        .env("TERM", "xterm")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{shown}");
+    assert!(shown.contains("/3 "), "{shown:?}");
+    assert!(shown.contains("uploaded 0 of 3 files"), "{shown:?}");
+    // The bar goes where a line is said, and at the end.
+    let plain = alluvium(&["import", folder.path().to_str().unwrap()]);
+    let errors = String::from_utf8(plain.stderr).unwrap();
+    assert!(
+        !errors.contains("/3 ") && errors.matches("no profile that is known").count() == 3,
+        "{errors:?}"
+    );
+}
+
+#[test]
+fn an_error_does_not_command_the_terminal_and_a_closed_pipe_is_no_panic() {
+    let heap = fixture("go-allocs.pb.gz");
+    let error = refused(&["top", "x\u{1b}[2J", "--file", &heap]);
+    assert!(error.contains("no sample type `x\u{fffd}[2J`"), "{error:?}");
+    let mut upload = Command::new(env!("CARGO_BIN_EXE_alluvium"))
+        .args(["upload", &heap, "--url", "http://127.0.0.1:1"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    drop(upload.stdout.take());
+    assert_eq!(upload.wait().unwrap().code(), Some(1));
 }

@@ -1,0 +1,145 @@
+//! Files of rbspy: one recording of a Ruby program in each format that rbspy reports.
+//!
+//! Guarantee: what we read has the stacks, lines and totals of the raw file that rbspy keeps of the recording, and the
+//! shares that it prints; a format that has no stacks is refused by its name.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use alluvium::profile::pprof;
+use alluvium::wire::files::{self, FileFormat};
+use serde_json::Value;
+
+use crate::files_tools::{Told, fixture, only, read, said, sum_of_lines};
+use crate::program::{file_of, other};
+
+/// What the raw file says, a line of JSON for each sample.
+#[derive(Debug, Default)]
+struct Raw {
+    samples: i64,
+    /// Nanoseconds from the first sample to the last.
+    nanos: i64,
+    /// Samples of the functions at the ends of stacks.
+    flat: BTreeMap<String, i64>,
+    /// `function file:line` of all frames that have a line, of files their last part.
+    places: BTreeSet<String>,
+    /// The same without the first sample, which lasts for no time.
+    timed: BTreeSet<String>,
+    /// The same by the absolute paths, which folded stacks have; those of Ruby's own functions are unknown.
+    absolute: BTreeSet<String>,
+}
+
+impl Raw {
+    fn read(path: &Path) -> Self {
+        let plain = pprof::gunzip(&std::fs::read(path).unwrap().into(), 64 << 20).unwrap();
+        let text = std::str::from_utf8(&plain).unwrap();
+        let (mut raw, mut times) = (Self::default(), Vec::new());
+        assert!(text.starts_with("rbspy02\n"), "{text:.40}");
+        for line in text.lines().skip(2) {
+            let sample: Value = serde_json::from_str(line).unwrap();
+            let time = |part: &str| sample["time"][part].as_i64().unwrap();
+            times.push(time("secs_since_epoch") * 1_000_000_000 + time("nanos_since_epoch"));
+            let frames = sample["trace"].as_array().unwrap();
+            raw.samples += 1;
+            *raw.flat.entry(text_of(&frames[0]["name"])).or_default() += 1;
+            for frame in frames {
+                let Some(line) = frame["lineno"].as_i64() else { continue };
+                let place = |path: &str| {
+                    let file = path.rsplit('/').next().unwrap();
+                    format!("{} {file}:{line}", text_of(&frame["name"]))
+                };
+                let relative = text_of(&frame["relative_path"]);
+                raw.places.insert(place(&relative));
+                if raw.samples > 1 {
+                    raw.timed.insert(place(&relative));
+                }
+                raw.absolute
+                    .insert(place(frame["absolute_path"].as_str().unwrap_or(&relative)));
+            }
+        }
+        raw.nanos = times.last().unwrap() - times[0];
+        raw
+    }
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
+
+/// The places of a profile that have a line.
+fn with_lines(told: &Told) -> BTreeSet<String> {
+    let places = told.places.iter().filter(|place| !place.ends_with(":0"));
+    places.cloned().collect()
+}
+
+#[test]
+fn rbspy_reports_one_recording_in_formats_that_say_the_same() {
+    let Some(rbspy) = file_of("ALLUVIUM_RBSPY", "rbspy") else {
+        return;
+    };
+    let Some(ruby) = other("ruby", &["--version"], "Debian's package ruby") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let mut record = Command::new(&rbspy);
+    record.args([
+        "record",
+        "--silent",
+        "--no-drop-root",
+        "--rate",
+        "100",
+        "--format",
+        "collapsed",
+    ]);
+    record
+        .arg("--raw-file")
+        .arg(at("raw"))
+        .arg("--file")
+        .arg(at("recorded"));
+    said(record.arg("--").arg(ruby).arg(fixture("burn.rb")));
+    let raw = Raw::read(&at("raw"));
+    assert!(raw.samples > 20, "{raw:?}");
+    assert!(2 * raw.flat["work"] > raw.samples, "{raw:?}");
+    let report = |format: &str| {
+        let mut report = Command::new(&rbspy);
+        report.args(["report", "--format", format, "--input"]).arg(at("raw"));
+        said(report.arg("--output").arg(at(format)));
+        at(format)
+    };
+
+    let path = report("collapsed");
+    let collapsed = only(read(&path, FileFormat::Collapsed));
+    assert_eq!(collapsed.kind, "process_cpu:samples:count");
+    assert_eq!(collapsed.total, raw.samples);
+    assert_eq!(collapsed.total, sum_of_lines(&std::fs::read_to_string(&path).unwrap()));
+    assert_eq!(collapsed.flat, raw.flat);
+    assert_eq!(with_lines(&collapsed), raw.absolute);
+
+    let speedscope = only(read(&report("speedscope"), FileFormat::Speedscope));
+    assert_eq!(speedscope.kind, "process_cpu:cpu:nanoseconds");
+    // Each weight is rounded.
+    let off = (speedscope.total - raw.nanos).abs();
+    assert!(off <= raw.samples, "{} of {raw:?}", speedscope.total);
+    assert_eq!(with_lines(&speedscope), raw.timed);
+
+    let binary = only(read(&report("pprof"), FileFormat::Pprof));
+    assert_eq!((binary.kind.as_str(), binary.total), (":wall:nanoseconds", raw.nanos));
+    assert_eq!(with_lines(&binary), raw.places);
+
+    // What rbspy prints: the shares of each line of a function, of its own and in all, in percent with two digits.
+    let summary = std::fs::read_to_string(report("summary")).unwrap();
+    let work = summary.lines().filter(|line| line.contains("  work - "));
+    let in_all = work.map(|line| line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap());
+    let ours = 100.0 * collapsed.share("work");
+    assert!((in_all.sum::<f64>() - ours).abs() < 0.1, "{ours}\n{summary}");
+
+    for (path, expected) in [
+        (report("callgrind"), "this is a file of callgrind, which is not read"),
+        (at("raw"), "this is a raw file of rbspy, which is not read"),
+    ] {
+        let error = files::read(&std::fs::read(path).unwrap().into(), 64 << 20).unwrap_err();
+        assert!(error.to_string().starts_with(expected), "{error}");
+    }
+}
