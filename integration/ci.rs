@@ -1,7 +1,7 @@
 //! The checks of the checks: `.ci/run` and the targets of the `Makefile` fail where something was not looked at.
 //!
-//! In: both files, copied into a repository of their own, and stand-ins for `make`, `cargo`, `git` and `npm` that are
-//! scripts of a line or two. Out: exit status and text.
+//! In: both files, copied into a repository of their own, and stand-ins for `make`, `cargo`, `git`, `npm` and `df` that
+//! are scripts of a line or two. Out: exit status and text.
 
 use std::path::Path;
 use std::process::Command;
@@ -33,6 +33,7 @@ impl Scratch {
             let done = git.args(arguments.split(' ')).current_dir(&clone).status().unwrap();
             assert!(done.success(), "git {arguments}");
         }
+        scratch.stand_in("df", "echo 60");
         scratch
     }
 
@@ -119,6 +120,27 @@ fn what_is_not_committed_fails_before_the_tests_and_after_them() {
     // A failure of git is no clean clone.
     let lose = |clone: &Path| std::fs::remove_dir_all(clone.join(".git")).unwrap();
     fails(&lose, "", "git cannot say");
+}
+
+#[test]
+fn a_full_disk_costs_what_was_built_before_and_is_said_when_that_is_not_enough() {
+    for (free, is_enough) in [("[ -d ../cache/target ] && echo 3 || echo 60", true), ("echo 3", false)] {
+        let scratch = Scratch::new();
+        let built = scratch.0.path().join("cache/target/debug");
+        std::fs::create_dir_all(&built).unwrap();
+        scratch.stand_in("df", free).stand_in("make", PASSED);
+        let (is_well, text) = scratch.run("env -u CARGO_TARGET_DIR .ci/run");
+        assert_eq!(is_well, is_enough, "{text}");
+        assert!(!built.exists() && text.contains("what was built before goes"), "{text}");
+        assert_eq!(text.contains("need 30 GB"), !is_enough, "{text}");
+    }
+    // A target folder of somebody else stays.
+    let scratch = Scratch::new();
+    scratch.stand_in("df", "echo 3").stand_in("make", PASSED);
+    let other = scratch.0.path().join("other");
+    std::fs::create_dir_all(&other).unwrap();
+    let (is_well, text) = scratch.run(&format!("CARGO_TARGET_DIR={} .ci/run", other.display()));
+    assert!(is_well && other.exists() && text.contains("3 GB free"), "{text}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use prost::Message as _;
 
-use crate::program::{Address, PATIENCE, Program};
+use crate::program::{self, Address, PATIENCE, Program};
 
 const OWN: &str = "discovery.relabel \"own\" {\n\ttargets = []\n}\n";
 
@@ -208,9 +208,7 @@ async fn a_configuration_of_conprof_runs_as_it_is() {
 async fn a_page_of_a_stranger_can_neither_reload_nor_read_the_collector() {
     let folder = tempfile::tempdir().unwrap();
     let collector = Collector::start(folder.path(), OWN).await;
-    // Only the first of all tests installs it.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let client = reqwest::Client::builder().no_proxy().build().unwrap();
+    let client = program::client();
     let ask = async |method: &str, path: &str, headers: &[(&str, &str)]| {
         let mut request = client.request(method.parse().unwrap(), collector.url(path));
         for (name, value) in headers {

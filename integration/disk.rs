@@ -46,32 +46,33 @@ impl FaultHook for Disk {
 
 /// A client of one server.
 #[derive(Clone)]
-struct Client {
+pub(crate) struct Client {
     http: reqwest::Client,
     url: String,
 }
 
 impl Client {
-    fn new(url: &str) -> Self {
+    pub(crate) fn new(url: &str) -> Self {
         Self {
             http: client(),
             url: url.to_owned(),
         }
     }
 
-    async fn push(&self, number: u64) -> Result<(), CallError> {
+    /// Pushes the profile with this number.
+    pub(crate) async fn push(&self, number: u64) -> Result<(), CallError> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         let caller = Caller::new(self.http.clone(), self.url.parse().unwrap()).with_timeout(Duration::from_secs(30));
         PushClient::new(caller).push(&[numbered_at(number, "shop", now)]).await
     }
 
-    async fn flush(&self) -> u16 {
+    pub(crate) async fn flush(&self) -> u16 {
         let answer = self.http.post(format!("{}/flush", self.url)).send().await.unwrap();
         answer.status().as_u16()
     }
 
     /// Numbers of the profiles that are there, each with how often.
-    async fn found(&self) -> Vec<(u64, u64)> {
+    pub(crate) async fn found(&self) -> Vec<(u64, u64)> {
         let query = "SELECT total, count(*) FROM profiles GROUP BY 1 ORDER BY 1";
         let rows = sql(&self.http, &self.url, query).await;
         let parse = |text: &String| text.parse().unwrap();
@@ -79,7 +80,8 @@ impl Client {
     }
 }
 
-fn once(numbers: &[u64]) -> Vec<(u64, u64)> {
+/// Each of the numbers, once.
+pub(crate) fn once(numbers: &[u64]) -> Vec<(u64, u64)> {
     numbers.iter().map(|number| (*number, 1)).collect()
 }
 

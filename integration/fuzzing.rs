@@ -9,7 +9,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use alluvium::profile::pprof::gunzip;
+use alluvium::profile::synthetic::{Names, Shape, cpu_profile};
 use alluvium::wire::connect::{Codec, decode};
+use alluvium::wire::files::synthetic;
 use alluvium::wire::proto::otlp::ExportProfilesServiceRequest;
 use prost::Message as _;
 
@@ -300,9 +302,36 @@ fn any_bytes_are_a_file_of_a_profiler_or_an_error() {
             "weightType":"samples"},"stackTable":{"frame":[0,1],"prefix":[null,0]},"frameTable":{"func":[0,1],
             "line":[null,7]},"funcTable":{"name":[0,1],"fileName":[null,2]},"stringArray":["main","work","a.rs"]}]}"#,
     ];
-    let seeds = std::iter::repeat_n(seeds, 200).flatten();
     let seeds = seeds.map(|text| (text.to_owned(), text.as_bytes().to_vec()));
+    // One of every format, small enough to be changed.
+    let small = small_files().into_iter().map(|(name, bytes)| (name.to_owned(), bytes));
+    let seeds: Vec<_> = seeds.into_iter().chain(small).collect();
+    let seeds = std::iter::repeat_n(seeds, 200).flatten();
     keep("files", seeds.collect(), promises::files);
+}
+
+/// A file of every format with the same few stacks.
+fn small_files() -> Vec<(&'static str, Vec<u8>)> {
+    let shape = Shape {
+        functions: 6,
+        samples: 4,
+        depth: 4,
+        labelled_every: 0,
+    };
+    let names = Names::new(shape.functions);
+    let files = synthetic::files(&cpu_profile(&names, shape, 3));
+    for (name, bytes) in &files {
+        assert!(bytes.len() <= 4096, "{name}: {} bytes", bytes.len());
+    }
+    files
+}
+
+#[test]
+fn any_bytes_are_a_trace_of_dotnet_or_an_error() {
+    let (_, bytes) = small_files().into_iter().find(|(name, _)| *name == "nettrace").unwrap();
+    let behind_the_first = bytes[32..].to_vec();
+    let seeds = std::iter::repeat_n(("nettrace".to_owned(), behind_the_first), 400);
+    keep("nettrace", seeds.collect(), promises::nettrace);
 }
 
 /// `ALLUVIUM_STORE_FUZZ` says how many changes are pushed; `make fuzz-store` takes a million.

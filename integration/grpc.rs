@@ -23,6 +23,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use parking_lot::Mutex;
 use prost::Message;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tonic::{Code, Request, Status};
 use tonic_prost::ProstCodec;
 
@@ -327,6 +328,36 @@ async fn calls_that_are_not_there_and_grpc_over_http_1_are_refused_in_the_protoc
     let response = request.body(frame(0, b"")).send().await.unwrap();
     assert_eq!(response.headers()["grpc-status"], "12");
     assert!(response.headers()["grpc-message"].to_str().unwrap().contains("HTTP/2"));
+}
+
+/// What the server sends back for a gRPC call over HTTP/1.1, as it is on the wire.
+async fn over_http_1(server: &TestServer, path: &str, message: &[u8]) -> String {
+    let mut connection = tokio::net::TcpStream::connect(server.address()).await.unwrap();
+    let body = frame(0, message);
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: here\r\ncontent-type: application/grpc+proto\r\nte: trailers\r\n\
+         connection: close\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    connection.write_all(&[head.as_bytes(), &body].concat()).await.unwrap();
+    let mut answer = Vec::new();
+    connection.read_to_end(&mut answer).await.unwrap();
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[tokio::test]
+async fn clients_without_tls_that_read_trailers_may_speak_grpc_over_http_1() {
+    let (server, double) = server(ServerOptions::default()).await;
+    let answer = over_http_1(&server, PUSH, &push_of(&["shop"]).encode_to_vec()).await;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(head.contains("trailer: grpc-status"), "{answer}");
+    assert!(head.contains("transfer-encoding: chunked"), "{answer}");
+    // The five bytes before an empty message, then the status.
+    assert_eq!(body, "5\r\n\0\0\0\0\0\r\n0\r\ngrpc-status: 0\r\n\r\n", "{answer}");
+    let answer = over_http_1(&server, PUSH, &push_of(&["refused"]).encode_to_vec()).await;
+    assert!(answer.contains("grpc-status: 3"), "{answer}");
+    assert_eq!(double.0.lock().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

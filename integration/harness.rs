@@ -7,7 +7,7 @@ use std::sync::Arc;
 use alluvium::admin::listen::{ListenOptions, Listener};
 use alluvium::base::{BoxFuture, Shutdown};
 use alluvium::profile::sink::{ProfileSink, Receiver};
-use alluvium::profile::{RawProfile, RefusedProfile, SinkError, TenantId};
+use alluvium::profile::{RawProfile, RefusedProfile, SinkError, TenantId, Tenants};
 use alluvium::query::{QueryEngine, QueryLimits};
 use alluvium::server::access::{Access, AccessMetrics, AccessOptions, guard};
 use alluvium::server::tls::{PortTls, Protocols, TlsFiles};
@@ -17,6 +17,8 @@ use alluvium::telemetry::metrics::Scope;
 use alluvium::wire::call::Caller;
 use alluvium::wire::push::PushClient;
 use alluvium::wire::querier::QuerierClient;
+
+pub(crate) use crate::program::client;
 
 pub(crate) struct TestServer {
     /// `http://127.0.0.1:PORT`.
@@ -62,10 +64,9 @@ pub(crate) fn tenant(id: &str) -> TenantId {
     id.parse().unwrap()
 }
 
-pub(crate) fn client() -> reqwest::Client {
-    // Only the first of all tests installs it.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    reqwest::Client::builder().no_proxy().build().unwrap()
+/// The tenants with these ids, which must be valid.
+pub(crate) fn tenants(ids: &str) -> Tenants {
+    ids.parse().unwrap()
 }
 
 impl TestServer {

@@ -112,7 +112,7 @@ async fn every_format_is_found_again_with_its_total_under_the_name_of_pyroscope(
         ),
         (".itimer", "&format=lines", lines.as_bytes(), cpu, 50_000_000),
         (".cpu", "&format=tree", tree.as_slice(), cpu, 150_000_000),
-        (".goroutines", "&format=tree", &tree, "goroutine:goroutine:count::", 15),
+        (".goroutines", "&format=tree", &tree, "goroutine:goroutines:count::", 15),
         (
             ".mutex_duration",
             "&format=trie",

@@ -108,6 +108,37 @@ async fn more_connections_than_allowed_wait_and_are_served_later() {
 }
 
 #[tokio::test]
+async fn connections_that_say_nothing_give_way_to_new_ones() {
+    let listen = ListenOptions {
+        max_connections: 3,
+        header_timeout: Duration::from_hours(1),
+        ..ListenOptions::default()
+    };
+    let server = server(&Gate::new(), listen).await;
+    let mut silent = Vec::new();
+    for said in [
+        "",
+        "GET /ready HTTP/1.1\r\nHost: x\r\n",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ] {
+        let mut stream = TcpStream::connect(server.address()).await.unwrap();
+        stream.write_all(said.as_bytes()).await.unwrap();
+        silent.push(stream);
+    }
+    // Each has a connection of its own, and keeps it.
+    let clients: Vec<_> = (0..4).map(|_| crate::harness::client()).collect();
+    for client in &clients {
+        let answer = client.get(format!("{}/ready", server.url)).send().await.unwrap();
+        assert_eq!(answer.status(), 200);
+    }
+    for mut stream in silent {
+        let mut rest = Vec::new();
+        let ended = tokio::time::timeout(Duration::from_mins(1), stream.read_to_end(&mut rest)).await;
+        assert!(ended.is_ok(), "it was not closed");
+    }
+}
+
+#[tokio::test]
 async fn requests_in_work_are_finished_when_the_server_stops() {
     let gate = Gate::new();
     let server = server(&gate, ListenOptions::default()).await;

@@ -211,6 +211,73 @@ async fn a_heatmap_counts_every_profile_once() {
     }
 }
 
+/// Pushes a profile of the types in `kinds`, each with the value in the unit `count`, in the service `counted`.
+async fn push_counts(site: &Site, name: &str, kinds: &[(&str, i64)], period: &str) {
+    let count = |kind| ValueType { kind, unit: "count" };
+    let mut builder = Builder::new(Profile {
+        sample_types: kinds.iter().map(|(kind, _)| count(kind)).collect(),
+        period_type: match period {
+            "" => ValueType::default(),
+            period => count(period),
+        },
+        time_nanos: now_ms() * 1_000_000,
+        ..Profile::default()
+    });
+    let main = builder.named("main");
+    let values: Vec<i64> = kinds.iter().map(|(_, value)| *value).collect();
+    builder.sample([main], [], &values);
+    let profile = RawProfile {
+        labels: Labels::from_pairs([("__name__", name), ("service_name", "counted")]),
+        id: "".into(),
+        pprof: pprof::gzip(&pprof::encode(&builder.finish())).into(),
+    };
+    site.server.pusher().push(&[profile]).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_type_of_which_a_profile_counted_nothing_has_no_point_and_no_slot() {
+    let site = Site::new(ServerOptions::default()).await;
+    push_counts(&site, "mutex", &[("contentions", 0), ("waits", 5)], "contentions").await;
+    for _ in 0..2 {
+        for (kind, lines) in [("contentions", 0), ("waits", 1)] {
+            let ask = json!({
+                "profileTypeID": format!("mutex:{kind}:count:contentions:count"), "labelSelector": "{}", "step": 15,
+                "start": now_ms() - 60_000, "end": now_ms() + 60_000, "queryType": "HEATMAP_QUERY_TYPE_INDIVIDUAL",
+            });
+            for call in ["SelectSeries", "SelectHeatmap"] {
+                let (status, answer) = site.ask(call, ask.clone()).await;
+                let found = answer["series"].as_array().map_or(0, Vec::len);
+                assert_eq!((status, found), (200, lines), "{call} {kind}: {answer}");
+            }
+        }
+        site.flush().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_of_labels_are_those_of_all_types_and_a_merged_profile_names_its_own() {
+    let site = Site::new(ServerOptions::default()).await;
+    push_counts(&site, "alarms", &[("rings", 3)], "").await;
+    push_counts(&site, "mutex", &[("contentions", 4)], "contentions").await;
+    let range = json!({"start": now_ms() - 60_000, "end": now_ms() + 60_000});
+    let (status, answer) = site.ask("LabelNames", range.clone()).await;
+    let names = answer["names"].as_array().unwrap();
+    assert_eq!(status, 200);
+    for name in ["__period_type__", "__period_unit__", "__type__", "service_name"] {
+        assert!(names.contains(&json!(name)), "{name}: {answer}");
+    }
+    let mut ask = range;
+    ask["profileTypeID"] = json!("mutex:contentions:count:contentions:count");
+    ask["labelSelector"] = json!("{}");
+    let (status, profile) = site.ask("SelectMergeProfile", ask).await;
+    let named = number(&profile, "defaultSampleType") as usize;
+    assert_eq!(
+        (status, &profile["stringTable"][named]),
+        (200, &json!("contentions")),
+        "{profile}"
+    );
+}
+
 /// Pushes a profile of `main` that calls `work` (7, in a span) and `idle` (30, in none).
 async fn push_span(site: &Site, time_ms: i64) {
     let mut builder = Builder::new(Profile {

@@ -3,6 +3,7 @@
 //! Expected values are those of the pushed profiles, and of the calls of `querier.v1` that ask the same.
 
 use std::collections::BTreeMap;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Nothing, Nowhere, TestServer};
 use crate::http_store::{CPU, Pushed, SAMPLES, Site, push_some};
+use crate::program::other;
 
 const CART: &str = "{service_name=\"cart\"}";
 
@@ -180,6 +182,59 @@ async fn the_merged_profile_is_there_as_pprof_for_whoever_can_only_get() {
         .map(|sample| profile.values_of(sample)[0])
         .sum();
     assert_eq!(sum, pushed.totals["cart"]);
+}
+
+/// Nanoseconds of all that `go tool pprof` gets at an address.
+fn go_total(url: &str) -> i64 {
+    let folder = tempfile::tempdir().unwrap();
+    let mut tool = Command::new("go");
+    tool.args([
+        "tool",
+        "pprof",
+        "-top",
+        "-unit=ns",
+        "-nodecount=1",
+        "-symbolize=none",
+        url,
+    ]);
+    let output = tool.env("PPROF_TMPDIR", folder.path()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let (_, rest) = text
+        .split_once("% of ")
+        .unwrap_or_else(|| panic!("{url}: {text}{errors}"));
+    let (nanos, _) = rest.split_once("ns total").unwrap();
+    nanos.parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn go_tool_pprof_takes_a_merge_and_a_single_profile_by_the_addresses_that_the_page_copies() {
+    if other("go", &["version"], "golang-go").is_none() {
+        return;
+    }
+    let site = Site::new(ServerOptions::default()).await;
+    let pushed = push_some(&site).await;
+    let (start, end) = pushed.range();
+    let total = async |from: i64, until: i64| {
+        let (query, from, until) = (format!("{CPU}{CART}"), from.to_string(), until.to_string());
+        let asked = [
+            ("query", query.as_str()),
+            ("from", from.as_str()),
+            ("until", until.as_str()),
+            ("format", "pprof"),
+        ];
+        let url = format!("{}{}", site.server.url, path("/pyroscope/render", &asked));
+        tokio::task::spawn_blocking(move || go_total(&url)).await.unwrap()
+    };
+    assert_eq!(total(start, end).await, pushed.totals["cart"]);
+    // The page asks for a single profile by its labels and its millisecond.
+    let first = end - 120_000;
+    let singles = [
+        total(first, first + 1).await,
+        total(first + 30_000, first + 30_001).await,
+    ];
+    assert!(singles.iter().all(|nanos| *nanos > 0), "{singles:?}");
+    assert_eq!(singles.iter().sum::<i64>(), pushed.totals["cart"]);
 }
 
 /// An attribute of a line of a graph for Graphviz.
@@ -455,7 +510,12 @@ async fn tenants_see_their_own_and_must_say_who_they_are() {
     assert_eq!(pushed.send().await.unwrap().status(), 200);
     let url = format!("{}/pyroscope/label-values?label=service_name", server.url);
     assert_eq!(server.client.get(&url).send().await.unwrap().status(), 401);
-    for (tenant, status, answer) in [("one", 200, "[\"shop\"]"), ("two", 200, "[]"), ("a/b", 400, "")] {
+    for (tenant, status, answer) in [
+        ("one", 200, "[\"shop\"]"),
+        ("two", 200, "[]"),
+        ("one|two", 200, "[\"shop\"]"),
+        ("a/b", 400, ""),
+    ] {
         let request = server.client.get(&url).header("x-scope-orgid", tenant);
         let response = request.send().await.unwrap();
         assert_eq!(response.status(), status, "{tenant}");

@@ -13,7 +13,7 @@ use crate::harness::{Nowhere, TestServer};
 use crate::http_store::{CPU, SAMPLES, Site, now_ms, push_some};
 
 /// Status and JSON of a call.
-async fn call(server: &TestServer, route: &str, tenant: &str, question: &Value) -> (u16, Value) {
+pub(crate) async fn call(server: &TestServer, route: &str, tenant: &str, question: &Value) -> (u16, Value) {
     let request = server
         .post(route)
         .header("content-type", "application/json")
@@ -84,9 +84,8 @@ async fn the_configuration_in_force_is_shown_with_what_differs_from_the_default(
             serde_json::from_str(&limits(Some(tenant)).await.text().await.unwrap()).unwrap();
         // Those of profiles come from the store.
         assert_eq!(answer["max_label_names_per_series"], json!(30));
-        answer.retain(|name, _| {
-            !name.starts_with("max_") && !name.starts_with("ingestion_") && !name.starts_with("reject_")
-        });
+        let of_profiles = ["max_", "ingestion_", "reject_", "sample_type_", "disable_"];
+        answer.retain(|name, _| !of_profiles.iter().any(|start| name.starts_with(start)));
         assert_eq!(Value::Object(answer), expected, "{tenant}");
     }
     assert_eq!(limits(None).await.status(), 401);
@@ -148,6 +147,7 @@ async fn settings_are_kept_by_tenant_and_an_older_one_replaces_no_newer_one() {
     ] {
         assert_eq!(ask("Set", "one", wrong.clone()).await.0, 400, "{wrong}");
     }
+    assert_eq!(ask("Delete", "one", json!({})).await.0, 400, "no name");
     let half = "x".repeat(600 << 10);
     assert_eq!(
         ask("Set", "one", json!({"setting": {"name": "a", "value": half}}))

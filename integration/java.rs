@@ -102,7 +102,7 @@ async fn sink() -> (String, Shared) {
 }
 
 /// A virtual machine that runs `Busy`, without an agent on its command line. The property tells it from others.
-fn busy(folder: &Path, flags: &[&str]) -> Option<Program> {
+pub(crate) fn busy(folder: &Path, flags: &[&str]) -> Option<Program> {
     other("javac", &["-version"], "default-jdk-headless")?;
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("integration/fixtures/java/Busy.java");
     let compiled = Command::new("javac")

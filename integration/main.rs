@@ -15,17 +15,29 @@ mod azure;
 #[cfg(unix)]
 mod ci;
 mod client;
+#[cfg(target_os = "linux")]
+mod clustering;
 mod collector;
 #[cfg(all(unix, feature = "server"))]
 mod deploy;
+#[cfg(all(target_os = "linux", feature = "server"))]
+mod descriptors;
 #[cfg(feature = "server")]
 mod disk;
 mod docs;
 mod ebpf;
 mod ebpf_rights;
 mod ebpf_strangers;
+#[cfg(feature = "server")]
+mod federation;
+mod fence;
 mod files;
+mod files_rbspy;
+mod files_samply;
+mod files_tools;
 mod fuzzing;
+#[cfg(feature = "server")]
+mod go_pgo;
 #[cfg(feature = "server")]
 mod go_target;
 #[cfg(feature = "server")]
@@ -34,6 +46,10 @@ mod grpc;
 mod harness;
 #[cfg(feature = "server")]
 mod http;
+#[cfg(feature = "server")]
+mod http_calls;
+#[cfg(feature = "server")]
+mod http_canary;
 #[cfg(feature = "server")]
 mod http_formats;
 #[cfg(feature = "server")]
@@ -62,13 +78,21 @@ mod known;
 mod lang;
 #[cfg(feature = "server")]
 mod layouts;
+#[cfg(all(target_os = "linux", feature = "server"))]
+mod memory;
 mod metrics;
 #[cfg(feature = "server")]
 mod objects;
+#[cfg(feature = "server")]
+mod objects_lies;
 #[cfg(target_arch = "x86_64")]
 mod oracle;
 #[cfg(feature = "server")]
 mod otlp;
+#[cfg(feature = "server")]
+mod outage;
+#[cfg(all(target_os = "linux", feature = "server"))]
+mod outside;
 #[cfg(feature = "server")]
 mod overrides;
 #[cfg(feature = "server")]
@@ -90,6 +114,10 @@ mod protos;
 mod query;
 #[cfg(feature = "server")]
 mod readers;
+#[cfg(feature = "server")]
+mod relabel_rules;
+#[cfg(feature = "server")]
+mod repeats;
 mod reports;
 #[cfg(feature = "server")]
 mod sdks;
@@ -102,3 +130,8 @@ mod store;
 #[cfg(feature = "server")]
 mod strangers;
 mod tidy;
+mod tui;
+#[cfg(all(target_os = "linux", feature = "server"))]
+mod unsynced;
+#[cfg(feature = "server")]
+mod workload;

@@ -91,7 +91,8 @@ impl Server {
         }
     }
 
-    async fn metric(&self, name: &str) -> f64 {
+    /// The sum of a metric over its labels.
+    pub(crate) async fn metric(&self, name: &str) -> f64 {
         let text = client()
             .get(format!("{}/metrics", self.url))
             .send()

@@ -42,7 +42,9 @@ async fn a_tenants_limits_change_while_the_server_runs() {
 
     let slow = "overrides:\n  shop:\n    ingestion_rate_mb: 0.000001\n    ingestion_burst_size_mb: 0.000001\n";
     for (text, wanted) in [(slow, 429), ("overrides: nonsense\n", 429), ("overrides: {}\n", 200)] {
-        std::fs::write(&overrides, text).unwrap();
+        // At once: a reader must not see the empty file in between, which has no limits.
+        std::fs::write(in_folder("next.yaml"), text).unwrap();
+        std::fs::rename(in_folder("next.yaml"), &overrides).unwrap();
         let deadline = Instant::now() + PATIENCE;
         loop {
             // What is in force was seen: this text, or for the wrong one the metric.
@@ -83,4 +85,52 @@ async fn a_tenants_limits_change_while_the_server_runs() {
         "{}",
         refused.tail()
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tenants_are_those_of_a_list_and_no_more_than_a_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let in_folder = |name: &str| folder.path().join(name).display().to_string();
+    let config = in_folder("server.yaml");
+    let (address, http) = (Address::keep(), client());
+    let url = format!("http://{address}");
+    let log = folder.path().join("serve.log");
+    let start = |rules: &str| {
+        std::fs::write(&config, format!("multitenancy_enabled: true\ntenants: {rules}\n")).unwrap();
+        let data = in_folder("data");
+        let arguments = ["serve", "--listen", &address, "--data", &data, "--config", &config];
+        Program::alluvium(&arguments, &log)
+    };
+
+    let mut server = start("{max: 2}");
+    server.ready(&http, &format!("{url}/ready")).await;
+    let nothing = http
+        .post(format!("{url}/ingest?name=shop"))
+        .header("x-scope-orgid", "c")
+        .body("");
+    assert!(!nothing.send().await.unwrap().status().is_success());
+    for (tenant, status) in [("a", 200), ("b", 200), ("c", 429), ("a", 200)] {
+        assert_eq!(
+            push(&http, &url, tenant).await,
+            status,
+            "{tenant}: what was refused took no place"
+        );
+    }
+    let answer = http.get(format!("{url}/metrics")).send().await.unwrap();
+    let metrics = answer.text().await.unwrap();
+    assert!(
+        metrics.contains("alluvium_store_rejected_profiles_total{reason=\"tenant_limit\"} 1"),
+        "{metrics}"
+    );
+    assert!(server.terminate().success());
+    let of_tenant = |tenant: &str| folder.path().join(format!("data/tables/samples/tenant={tenant}"));
+    assert!(of_tenant("a").is_dir() && !of_tenant("c").exists());
+
+    // Those of before the start have their places, and one on the list that is new has none.
+    let mut server = start("{max: 2, allowed: [b, c]}");
+    server.ready(&http, &format!("{url}/ready")).await;
+    for (tenant, status) in [("b", 200), ("c", 429), ("a", 400), ("d", 400)] {
+        assert_eq!(push(&http, &url, tenant).await, status, "{tenant}");
+    }
+    assert!(server.terminate().success());
 }

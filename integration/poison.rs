@@ -393,11 +393,7 @@ fn cases() -> Vec<Case> {
             one(&long_files_of_mappings()),
             "the names in the stack",
         ),
-        refused(
-            "a span id of 135,000 bytes",
-            one(&one_long_span_id()),
-            "sample label `span_id` has 135000 bytes",
-        ),
+        refused("a span id of 135,000 bytes", one(&one_long_span_id()), "bytes of texts"),
         accepted("a series for each sample", one(&a_series_for_each_sample(1))),
         refused(
             "16,000 series of 10 types",
@@ -437,12 +433,12 @@ fn cases() -> Vec<Case> {
         refused(
             "a Go name of 1 MiB in 100,000 functions",
             one(&go_names()),
-            "the names of all functions",
+            "bytes of texts",
         ),
         refused(
             "16,000 samples with a label of 1 MiB",
             one(&long_labels()),
-            "labels of the samples up to",
+            "bytes of texts",
         ),
         accepted(
             "200 profiles of 4 MiB",

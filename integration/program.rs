@@ -22,6 +22,13 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
     RECORDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A client that asks this machine and no proxy.
+pub(crate) fn client() -> reqwest::Client {
+    // Only the first of all tests installs it.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().no_proxy().build().unwrap()
+}
+
 /// Takes a measure until what it is to show holds, three times at most: on a machine with more work than CPUs samples
 /// are lost and come late.
 pub(crate) fn insist<T>(measure: impl Fn() -> T, claims: impl Fn(&mut T) -> Result<(), String>) {

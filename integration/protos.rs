@@ -12,21 +12,25 @@ use prost_types::field_descriptor_proto::{Label, Type};
 use prost_types::{DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet};
 
 /// Module of the package, file of the package, packages it refers to.
-const PACKAGES: [(&str, &str, &[&str]); 10] = [
+const PACKAGES: [(&str, &str, &[&str]); 14] = [
     ("collector", "collector/v1/collector.proto", &[]),
     ("google", "google/v1/profile.proto", &[]),
+    ("health", "health/v1/health.proto", &[]),
     ("otlp", "otlp/v1development/profiles.proto", &[]),
     ("types", "types/v1/types.proto", &[]),
     ("push", "push/v1/push.proto", &["types"]),
     ("querier", "querier/v1/querier.proto", &["google", "types"]),
     ("version", "version/v1/version.proto", &[]),
     ("capabilities", "capabilities/v1/feature_flags.proto", &[]),
-    ("settings", "settings/v1/setting.proto", &[]),
+    ("settings", "settings/v1/setting.proto", &["types"]),
+    ("status", "status/v1/status.proto", &[]),
+    ("vcs", "vcs/v1/vcs.proto", &[]),
+    ("debuginfo", "debuginfo/v1alpha1/debuginfo.proto", &[]),
     ("adhocprofiles", "adhocprofiles/v1/adhocprofiles.proto", &[]),
 ];
 
 /// Services that the server has: they get a trait, and their messages a JSON form.
-const SERVED: [&str; 7] = [
+const SERVED: [&str; 12] = [
     "ProfilesService",
     "PusherService",
     "QuerierService",
@@ -34,6 +38,11 @@ const SERVED: [&str; 7] = [
     "FeatureFlagsService",
     "SettingsService",
     "AdHocProfileService",
+    "StatusService",
+    "RecordingRulesService",
+    "VCSService",
+    "DebuginfoService",
+    "Health",
 ];
 
 /// Fields of bytes that are hexadecimal in JSON, as OTLP says of ids; others are base64.
@@ -270,7 +279,7 @@ fn rust_name(field: &FieldDescriptorProto) -> String {
         was_lower = character.is_ascii_lowercase();
         name.push(character.to_ascii_lowercase());
     }
-    if matches!(name.as_str(), "type" | "async" | "match" | "enum" | "move") {
+    if matches!(name.as_str(), "type" | "async" | "match" | "enum" | "move" | "ref") {
         name.insert_str(0, "r#");
     }
     name
@@ -281,7 +290,7 @@ struct Services;
 
 impl prost_build::ServiceGenerator for Services {
     fn generate(&mut self, service: prost_build::Service, out: &mut String) {
-        if !SERVED.contains(&service.name.as_str()) {
+        if !SERVED.contains(&service.proto_name.as_str()) {
             return;
         }
         let full_name = format!("{}.{}", service.package, service.proto_name);

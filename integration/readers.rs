@@ -9,9 +9,13 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use crate::harness::client;
-use crate::known;
+use alluvium::profile::{Labels, RawProfile};
+use alluvium::store::schema::Table;
+use alluvium::store::snapshot::SnapshotSource;
+
+use crate::harness::{client, tenant};
 use crate::program::{Address, Program, other, sql};
+use crate::{known, layouts};
 
 /// Prints `name value` lines that the test compares.
 const READER: &str = r#"
@@ -96,6 +100,75 @@ while True:
     if select.select([sys.stdin], [], [], 0)[0]:
         os._exit(0)
 "#;
+
+/// Prints of the stacks: how many there are, how many have lines at which functions start, and the sum of these lines.
+const LINES: &str = r#"
+import os, sys
+reader, tables = sys.argv[1], sys.argv[2]
+os.chdir(tables)
+if reader == "chdb":
+    import chdb
+    question = f"""SELECT count(), countIf(notEmpty(start_lines)), sum(arraySum(start_lines)), sum(length(frames))
+                   FROM deltaLakeLocal('{tables}/stacks')"""
+    print(str(chdb.query(question, "TSV")).strip())
+else:
+    import deltalake, duckdb
+    table = deltalake.DeltaTable(f"{tables}/stacks")
+    if reader == "deltalake":
+        rows = table.to_pyarrow_table(columns=["frames", "start_lines"]).to_pylist()
+    else:
+        rows = [{"frames": frames, "start_lines": lines} for frames, lines in duckdb.execute(
+            "SELECT frames, start_lines FROM read_parquet(?, union_by_name = true)", [table.file_uris()]).fetchall()]
+    lines = [row["start_lines"] for row in rows if row["start_lines"] is not None]
+    print(len(rows), len(lines), sum(sum(of) for of in lines), sum(len(row["frames"]) for row in rows), sep="\t")
+sys.stdout.flush()
+os._exit(0)
+"#;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_reader_takes_files_of_an_old_layout_beside_those_of_the_new_one() {
+    let python = std::env::var("ALLUVIUM_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let modules = ["-c", "import chdb, deltalake, duckdb, pyarrow"];
+    let packages = "the Python packages chdb, deltalake, duckdb and pyarrow";
+    let Some(python) = other(&python, &modules, packages) else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    layouts::written_by(1, folder.path());
+    let store = layouts::open(folder.path()).await;
+    let profile = RawProfile {
+        labels: Labels::from_pairs([("__name__", "process_cpu"), ("service_name", "readers")]),
+        id: "".into(),
+        pprof: known::bytes().into(),
+    };
+    assert!(store.append(&tenant("t"), vec![profile]).await.is_empty());
+    store.flush().await.unwrap();
+    let files = store.snapshot().files.clone();
+    let stacks = files.iter().filter(|file| file.table == Table::Stacks);
+    let rows: u64 = stacks.map(|file| file.rows).sum();
+    let tables = std::fs::canonicalize(folder.path().join("tables")).unwrap();
+    let mut answers = Vec::new();
+    for reader in ["deltalake", "duckdb", "chdb"] {
+        let output = Command::new(&python)
+            .args(["-c", LINES, reader])
+            .arg(&tables)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        // Two stacks of two frames.
+        let lines = 4 * known::START_LINE;
+        assert!(
+            text.starts_with(&format!("{rows}\t2\t{lines}\t")),
+            "{reader}: {text}\n{errors}"
+        );
+        answers.push(text);
+    }
+    assert!(
+        rows > 10 && answers.iter().all(|answer| *answer == answers[0]),
+        "{answers:?}"
+    );
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn chdb_reads_the_tables_and_every_reader_finds_them_whole_while_they_are_written() {

@@ -65,6 +65,8 @@ impl Seaweed {
             .arg(format!("-dir={}", self.folder.display()))
             .args(["-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-master.telemetry=false"])
             .args(["-master.volumeSizeLimitMB=64", "-volume.max=40", "-filer", "-s3"])
+            // As a share, which is its default, it takes nothing on a large disk with gigabytes left.
+            .arg("-volume.minFreeSpace=100MiB")
             .args(["-s3.port.iceberg=0", "-s3.port.lance=0"])
             .arg(format!("-s3.config={}", self.folder.join("s3.json").display()))
             .current_dir(&self.folder);

@@ -25,7 +25,7 @@ const OF_EBPF: [&str; 7] = [
 ];
 
 /// Values that differ from the chart's, as a user gives them.
-const VARIATIONS: [&[&str]; 9] = [
+const VARIATIONS: [&[&str]; 10] = [
     &[],
     &["collector.ebpf.enabled=true"],
     &["collector.kind=Deployment"],
@@ -54,6 +54,12 @@ const VARIATIONS: [&[&str]; 9] = [
         "server.auth=/etc/alluvium-auth/users",
         "server.authSecret=people",
         "collector.tokenSecret=collector",
+    ],
+    &[
+        "collector.kind=Deployment",
+        "collector.replicas=3",
+        "collector.clustering.enabled=true",
+        "collector.clustering.secret=members",
     ],
 ];
 
@@ -225,6 +231,52 @@ fn a_switch_gives_the_rights_that_it_needs_and_no_others() {
 }
 
 #[test]
+fn collectors_that_share_pods_find_each_other_by_a_service_of_their_own() {
+    if !tools() {
+        return;
+    }
+    let objects = objects(&template(VARIATIONS[9]).unwrap());
+    let is_of_members = |service: &&Value| service["spec"]["clusterIP"] == "None";
+    let members = of_kind(&objects, "Service").find(is_of_members).unwrap();
+    assert_eq!(members["spec"]["publishNotReadyAddresses"], true);
+    let collectors = of_kind(&objects, "Deployment").next().unwrap();
+    assert_eq!(collectors["spec"]["replicas"], 3);
+    assert_eq!(
+        members["spec"]["selector"],
+        collectors["spec"]["selector"]["matchLabels"]
+    );
+    let (pod, container) = pod(collectors).unwrap();
+    let arguments = texts(&container["args"]);
+    let name = members["metadata"]["name"].as_str().unwrap();
+    let join = format!("--cluster.join-addresses=dns+{name}:12345");
+    for argument in [
+        "--cluster.enabled",
+        &join,
+        "--cluster.secret-file=/etc/alluvium/cluster/secret",
+    ] {
+        assert!(arguments.contains(&argument), "{argument}: {arguments:?}");
+    }
+    let port = &container["ports"][1];
+    assert_eq!(port["containerPort"], 12345);
+    assert_eq!(port["protocol"], "UDP");
+    let secret = pod["volumes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|volume| volume["name"] == "cluster");
+    assert_eq!(secret.unwrap()["secret"]["secretName"], "members");
+    let map = of_kind(&objects, "ConfigMap")
+        .find(|map| map["data"]["collector.alloy"].is_string())
+        .unwrap();
+    assert!(
+        map["data"]["collector.alloy"]
+            .as_str()
+            .unwrap()
+            .contains("clustering {")
+    );
+}
+
+#[test]
 fn values_that_cannot_work_are_refused_with_the_reason() {
     if !tools() {
         return;
@@ -237,6 +289,14 @@ fn values_that_cannot_work_are_refused_with_the_reason() {
             "collector.ebpf.enabled needs collector.kind DaemonSet",
         ),
         (&["server.enabled=false"], "needs collector.serverUrl"),
+        (
+            &["collector.clustering.enabled=true"],
+            "collector.clustering.enabled needs collector.kind Deployment",
+        ),
+        (
+            &["collector.kind=Deployment", "collector.replicas=2"],
+            "collector.replicas above 1 needs collector.clustering.enabled",
+        ),
     ] {
         let error = template(values).unwrap_err();
         assert!(error.contains(reason), "{values:?}: {error}");

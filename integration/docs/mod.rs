@@ -6,6 +6,7 @@
 //! block marked `sh` must be one that the program would take. Does not judge prose.
 
 mod names;
+mod scale;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

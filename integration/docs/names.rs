@@ -11,8 +11,19 @@ use clap::CommandFactory as _;
 use super::{Page, blocks, pages, prose};
 use crate::tidy::{Findings, root, tracked_files};
 
-/// Flags of other programs that stand alone in backticks: cargo's, those of `benches/ebpf.py`, node's.
-const FLAGS_OF_OTHERS: [&str; 4] = ["features", "only", "pairs", "perf-basic-prof"];
+/// Flags of other programs that stand alone in backticks: cargo's, those of `benches/ebpf.py` and
+/// `benches/differential`, node's, kubectl's, those of Coroot's agents.
+const FLAGS_OF_OTHERS: [&str; 9] = [
+    "context",
+    "enable-java-async-profiler",
+    "features",
+    "now",
+    "only",
+    "pairs",
+    "perf-basic-prof",
+    "profiles-scrape-interval",
+    "seed",
+];
 
 #[test]
 fn make_targets_named_in_the_documentation_exist() {

@@ -15,7 +15,7 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use super::fixture::{CPU, ENDLESS, NOON, OwnedFrame, TestStore, profile};
 use super::{engine_with, minute, short, stacks_of, two_services};
-use crate::harness::{Nowhere, TestServer, tenant};
+use crate::harness::{Nowhere, TestServer, tenants};
 
 async fn serve(engine: QueryEngine) -> TestServer {
     let options = ServerOptions {
@@ -243,14 +243,14 @@ async fn a_text_is_charged_as_often_as_an_answer_repeats_it() {
     let question = || stacks_of(CPU, "{}", minute());
     assert_eq!(
         engine
-            .flamegraph(&tenant("one"), question(), 0, Detail::Names)
+            .flamegraph(&tenants("one"), question(), 0, Detail::Names)
             .await
             .unwrap()
             .total,
         1
     );
     let told = engine
-        .flamegraph(&tenant("one"), question(), 0, Detail::Files)
+        .flamegraph(&tenants("one"), question(), 0, Detail::Files)
         .await
         .unwrap_err();
     assert!(matches!(told, QueryError::Limit(_)), "{told:?}");
@@ -260,7 +260,7 @@ async fn a_text_is_charged_as_often_as_an_answer_repeats_it() {
         format!("SELECT count(*) AS n FROM flamegraph('{CPU}{{}}', '2026-11-20', '2026-11-21')"),
         format!("SELECT count(*) AS n FROM top('{CPU}{{}}', '2026-11-20', '2026-11-21')"),
     ] {
-        let answer = match engine.sql(&tenant("one"), &text).await {
+        let answer = match engine.sql(&tenants("one"), &text).await {
             Ok(result) => result.collect().await.map(|_| ()),
             Err(error) => Err(error),
         };
@@ -268,7 +268,7 @@ async fn a_text_is_charged_as_often_as_an_answer_repeats_it() {
     }
     let roomy = engine_with(store, QueryLimits::default());
     let graph = roomy
-        .flamegraph(&tenant("one"), question(), 0, Detail::Files)
+        .flamegraph(&tenants("one"), question(), 0, Detail::Files)
         .await
         .unwrap();
     assert_eq!((graph.total, graph.levels.len()), (1, 401));

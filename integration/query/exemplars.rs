@@ -7,7 +7,7 @@ use alluvium::query::{Aggregation, ExemplarKind, HeatmapOf, HeatmapQuery, QueryE
 
 use super::fixture::{CPU, NOON, TestProfile, TestStore, profile};
 use super::{engine, stacks_of};
-use crate::harness::tenant;
+use crate::harness::tenants;
 
 /// A profile of one stack for each span, or of one stack without a span.
 fn of_spans(service: &str, at_ms: i64, id: &str, spans: &[(Option<&str>, i64)]) -> TestProfile {
@@ -68,14 +68,14 @@ fn lines(selector: &str, group_by: &[&str], exemplars: ExemplarKind) -> SeriesQu
 async fn total_of_profile(engine: &QueryEngine, selector: &str, id: &str) -> i64 {
     let mut query = stacks_of(CPU, selector, TimeRange::new(NOON, NOON + 60_000));
     query.profile_ids = vec![id.to_owned()];
-    engine.merge_stacktraces(&tenant("one"), query).await.unwrap().total()
+    engine.merge_stacktraces(&tenants("one"), query).await.unwrap().total()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_largest_profile_stands_for_a_point_and_its_id_finds_it() {
     let engine = engine(shop());
     let query = lines("{}", &["service_name"], ExemplarKind::Profile);
-    let found = engine.select_series(&tenant("one"), query).await.unwrap();
+    let found = engine.select_series(&tenants("one"), query).await.unwrap();
     let [cart, shop] = found.as_slice() else {
         panic!("{found:?}")
     };
@@ -109,7 +109,7 @@ async fn the_largest_profile_stands_for_a_point_and_its_id_finds_it() {
 async fn the_largest_span_stands_for_a_point_where_there_are_spans() {
     let engine = engine(shop());
     let query = lines("{}", &["service_name"], ExemplarKind::Span);
-    let found = engine.select_series(&tenant("one"), query).await.unwrap();
+    let found = engine.select_series(&tenants("one"), query).await.unwrap();
     let spans: Vec<Vec<(i64, &str, &str, i64)>> = found
         .iter()
         .map(|line| {
@@ -137,7 +137,7 @@ async fn the_largest_span_stands_for_a_point_where_there_are_spans() {
 async fn nothing_stands_for_a_point_unless_it_is_asked_for() {
     let engine = engine(shop());
     let found = engine
-        .select_series(&tenant("one"), lines("{}", &[], ExemplarKind::None))
+        .select_series(&tenants("one"), lines("{}", &[], ExemplarKind::None))
         .await
         .unwrap();
     assert_eq!(found[0].points.len(), 2);
@@ -161,7 +161,7 @@ fn heatmap(of: HeatmapOf, exemplars: ExemplarKind) -> HeatmapQuery {
 async fn a_heatmap_counts_profiles_by_their_values_on_one_scale() {
     let engine = engine(shop());
     let query = heatmap(HeatmapOf::Profiles, ExemplarKind::Profile);
-    let found = engine.select_heatmap(&tenant("one"), query).await.unwrap();
+    let found = engine.select_heatmap(&tenants("one"), query).await.unwrap();
     let [cart, shop] = found.as_slice() else {
         panic!("{found:?}")
     };
@@ -190,7 +190,7 @@ async fn a_heatmap_counts_profiles_by_their_values_on_one_scale() {
 
     let mut largest = heatmap(HeatmapOf::Profiles, ExemplarKind::None);
     largest.limit = 1;
-    let found = engine.select_heatmap(&tenant("one"), largest).await.unwrap();
+    let found = engine.select_heatmap(&tenants("one"), largest).await.unwrap();
     assert_eq!((found.len(), found[0].labels.get("service_name")), (1, Some("cart")));
     assert_eq!(
         (found[0].slots[0].cells[0].least, &found[0].slots[0].cells[0].exemplar),
@@ -202,7 +202,7 @@ async fn a_heatmap_counts_profiles_by_their_values_on_one_scale() {
 async fn a_heatmap_of_spans_counts_what_each_took_in_a_profile() {
     let engine = engine(shop());
     let query = heatmap(HeatmapOf::Spans, ExemplarKind::Span);
-    let found = engine.select_heatmap(&tenant("one"), query).await.unwrap();
+    let found = engine.select_heatmap(&tenants("one"), query).await.unwrap();
     assert_eq!(found.len(), 1, "the cart has no spans");
     let cells: Vec<(i64, i64, u64, &str)> = found[0]
         .slots

@@ -14,11 +14,11 @@ use alluvium::store::schema::{Table, labels as labels_type};
 use alluvium::store::snapshot::{FileEntry, HeadScan, Receive, ScanFilter, Snapshot, SnapshotSource};
 use alluvium::store::stats::Bounds;
 use arrow::array::{
-    ArrayRef, BooleanArray, Date32Array, Int64Array, ListArray, MapBuilder, MapFieldNames, RecordBatch, StringArray,
-    StringBuilder, StructArray, TimestampMicrosecondArray,
+    ArrayRef, BooleanArray, Date32Array, Int32Builder, Int64Array, ListArray, ListBuilder, MapBuilder, MapFieldNames,
+    RecordBatch, StringArray, StringBuilder, StructArray, TimestampMicrosecondArray,
 };
 use arrow::buffer::OffsetBuffer;
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Field};
 use parking_lot::Mutex;
 use parquet::arrow::ArrowWriter;
 
@@ -48,6 +48,8 @@ pub(super) struct OwnedFrame {
     pub mapping: String,
     pub address: i64,
     pub inlined: bool,
+    /// Not part of the stack's identity.
+    pub start_line: i32,
 }
 
 pub(super) struct TestStore {
@@ -235,7 +237,11 @@ fn write(root: &Path, table: Table, tenant: &str, day: i32, number: usize, profi
 pub(super) fn stack_id(frames: &[OwnedFrame]) -> i64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
-    frames.hash(&mut hasher);
+    let unplaced = |frame: &OwnedFrame| OwnedFrame {
+        start_line: 0,
+        ..frame.clone()
+    };
+    frames.iter().map(unplaced).collect::<Vec<_>>().hash(&mut hasher);
     hasher.finish() as i64
 }
 
@@ -290,15 +296,14 @@ fn batch(table: Table, profiles: &[TestProfile]) -> RecordBatch {
             Arc::new(samples.iter().map(|_| None::<&str>).collect::<StringArray>()),
         ],
         // Written as often as they occur: readers must not count them twice.
-        Table::Stacks => vec![
-            numbers(samples.iter().map(|(_, sample)| stack_id(&sample.0)).collect()),
-            frames(
-                &samples
-                    .iter()
-                    .map(|(_, sample)| sample.0.as_slice())
-                    .collect::<Vec<_>>(),
-            ),
-        ],
+        Table::Stacks => {
+            let stacks: Vec<&[OwnedFrame]> = samples.iter().map(|(_, sample)| sample.0.as_slice()).collect();
+            vec![
+                numbers(stacks.iter().map(|stack| stack_id(stack)).collect()),
+                frames(&stacks),
+                start_lines(&stacks),
+            ]
+        }
         Table::Series => {
             let services = rows
                 .iter()
@@ -330,6 +335,22 @@ fn label_maps(rows: &[&TestProfile]) -> ArrayRef {
     let array: ArrayRef = Arc::new(builder.finish());
     assert_eq!(array.data_type(), &labels_type());
     array
+}
+
+/// Null for a stack without any such line.
+fn start_lines(stacks: &[&[OwnedFrame]]) -> ArrayRef {
+    let element = Field::new("element", DataType::Int32, false);
+    let mut builder = ListBuilder::new(Int32Builder::new()).with_field(element);
+    for stack in stacks {
+        let has_lines = stack.iter().any(|frame| frame.start_line != 0);
+        if has_lines {
+            stack
+                .iter()
+                .for_each(|frame| builder.values().append_value(frame.start_line));
+        }
+        builder.append(has_lines);
+    }
+    Arc::new(builder.finish())
 }
 
 fn frames(stacks: &[&[OwnedFrame]]) -> ArrayRef {

@@ -1,8 +1,10 @@
 //! Queries at the engine's border, over Parquet files and heads made by the fixture.
 
 mod attacks;
+mod attacks_extreme;
 mod budgets;
 mod exemplars;
+mod expected;
 mod fixture;
 mod questions;
 mod refusals;
@@ -107,7 +109,7 @@ fn stacks_of(profile_type: &str, selector: &str, range: TimeRange) -> StackQuery
 /// The rows of a query as JSON.
 async fn rows(engine: &QueryEngine, tenant: &str, sql: &str) -> serde_json::Value {
     let result = engine
-        .sql(&crate::harness::tenant(tenant), sql)
+        .sql(&crate::harness::tenants(tenant), sql)
         .await
         .unwrap_or_else(|error| panic!("{sql}: {error}"));
     let text = alluvium::query::format::encode_all(result, alluvium::query::format::Format::Json)

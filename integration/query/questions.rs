@@ -10,7 +10,7 @@ use alluvium::store::stats::Bounds;
 
 use super::fixture::{CPU, HEAP, NOON, OwnedFrame, TestFrame, TestStore, profile};
 use super::{Keep, engine, fill_with, minute, stacks_of, two_services};
-use crate::harness::tenant;
+use crate::harness::{tenant, tenants};
 
 /// `root;...;leaf` to value.
 fn folded(tree: &Tree) -> BTreeMap<String, i64> {
@@ -26,7 +26,7 @@ fn folded(tree: &Tree) -> BTreeMap<String, i64> {
 async fn a_flame_graph_sums_files_and_heads_of_one_tenant() {
     let engine = engine(two_services());
     let tree = engine
-        .merge_stacktraces(&tenant("one"), stacks_of(CPU, "{}", minute()))
+        .merge_stacktraces(&tenants("one"), stacks_of(CPU, "{}", minute()))
         .await
         .unwrap();
     assert_eq!(tree.total(), 4 * 140);
@@ -40,14 +40,17 @@ async fn a_flame_graph_sums_files_and_heads_of_one_tenant() {
     );
     let shop = stacks_of(CPU, r#"{service_name="shop"}"#, minute());
     assert_eq!(
-        engine.merge_stacktraces(&tenant("one"), shop).await.unwrap().total(),
+        engine.merge_stacktraces(&tenants("one"), shop).await.unwrap().total(),
         520
     );
     let none = stacks_of(CPU, r#"{service_name="secret"}"#, minute());
-    assert_eq!(engine.merge_stacktraces(&tenant("one"), none).await.unwrap().total(), 0);
+    assert_eq!(
+        engine.merge_stacktraces(&tenants("one"), none).await.unwrap().total(),
+        0
+    );
     assert_eq!(
         engine
-            .merge_stacktraces(&tenant("nobody"), stacks_of(CPU, "{}", minute()))
+            .merge_stacktraces(&tenants("nobody"), stacks_of(CPU, "{}", minute()))
             .await
             .unwrap()
             .total(),
@@ -67,7 +70,7 @@ async fn heads_alone_files_alone_and_both_give_one_answer() {
         let engine = engine(store);
         for selector in ["{}", r#"{region=~"e.*"}"#, r#"{service_name!="shop"}"#] {
             let tree = engine
-                .merge_stacktraces(&tenant("one"), stacks_of(CPU, selector, minute()))
+                .merge_stacktraces(&tenants("one"), stacks_of(CPU, selector, minute()))
                 .await
                 .unwrap();
             answers.push((selector, folded(&tree)));
@@ -82,7 +85,7 @@ async fn the_range_has_its_start_and_not_its_end() {
     let engine = engine(two_services());
     let half = TimeRange::new(NOON + 15_000, NOON + 30_000);
     let tree = engine
-        .merge_stacktraces(&tenant("one"), stacks_of(CPU, "{}", half))
+        .merge_stacktraces(&tenants("one"), stacks_of(CPU, "{}", half))
         .await
         .unwrap();
     assert_eq!(tree.total(), 140);
@@ -92,12 +95,12 @@ async fn the_range_has_its_start_and_not_its_end() {
 async fn a_second_question_decodes_no_frames_again() {
     let engine = engine(two_services());
     engine
-        .merge_stacktraces(&tenant("one"), stacks_of(CPU, "{}", minute()))
+        .merge_stacktraces(&tenants("one"), stacks_of(CPU, "{}", minute()))
         .await
         .unwrap();
     let before = engine.stats().files_read;
     let tree = engine
-        .merge_stacktraces(&tenant("one"), stacks_of(CPU, "{}", minute()))
+        .merge_stacktraces(&tenants("one"), stacks_of(CPU, "{}", minute()))
         .await
         .unwrap();
     assert_eq!(tree.total(), 560);
@@ -114,7 +117,7 @@ async fn files_outside_of_the_question_are_not_opened() {
         .list_missing(|file| file.tenant = tenant("two"));
     let wide = engine(store);
     let tree = wide
-        .merge_stacktraces(&tenant("one"), stacks_of(CPU, "{}", minute()))
+        .merge_stacktraces(&tenants("one"), stacks_of(CPU, "{}", minute()))
         .await
         .unwrap();
     assert_eq!(tree.total(), 560);
@@ -125,7 +128,7 @@ async fn files_outside_of_the_question_are_not_opened() {
     });
     let by_time = engine(store);
     let tree = by_time
-        .merge_stacktraces(&tenant("one"), stacks_of(CPU, "{}", minute()))
+        .merge_stacktraces(&tenants("one"), stacks_of(CPU, "{}", minute()))
         .await
         .unwrap();
     assert_eq!(tree.total(), 560);
@@ -139,7 +142,7 @@ async fn files_outside_of_the_question_are_not_opened() {
     });
     let by_type = engine(store);
     let tree = by_type
-        .merge_stacktraces(&tenant("one"), stacks_of(CPU, "{}", minute()))
+        .merge_stacktraces(&tenants("one"), stacks_of(CPU, "{}", minute()))
         .await
         .unwrap();
     assert_eq!(tree.total(), 560);
@@ -148,7 +151,7 @@ async fn files_outside_of_the_question_are_not_opened() {
     let store = two_services();
     store.list_missing(|_| {});
     let broken = engine(store)
-        .merge_stacktraces(&tenant("one"), stacks_of(CPU, "{}", minute()))
+        .merge_stacktraces(&tenants("one"), stacks_of(CPU, "{}", minute()))
         .await;
     assert!(matches!(broken, Err(QueryError::Internal(_))), "{broken:?}");
 }
@@ -170,24 +173,24 @@ async fn stacks_are_narrowed_by_call_site_profile_and_span() {
     let mut query = stacks_of(CPU, "{}", minute());
     query.call_site = vec!["main.main".to_owned(), "work".to_owned()];
     assert_eq!(
-        engine.merge_stacktraces(&tenant("one"), query).await.unwrap().total(),
+        engine.merge_stacktraces(&tenants("one"), query).await.unwrap().total(),
         428
     );
     let mut query = stacks_of(CPU, "{}", minute());
     query.profile_ids = vec!["special".to_owned()];
     assert_eq!(
-        engine.merge_stacktraces(&tenant("one"), query).await.unwrap().total(),
+        engine.merge_stacktraces(&tenants("one"), query).await.unwrap().total(),
         11
     );
     let mut query = stacks_of(CPU, "{}", minute());
     query.span_ids = vec!["00F067AA0BA902B7".to_owned()];
     assert_eq!(
-        engine.merge_stacktraces(&tenant("one"), query).await.unwrap().total(),
+        engine.merge_stacktraces(&tenants("one"), query).await.unwrap().total(),
         11
     );
     let mut query = stacks_of(CPU, "{}", minute());
     query.span_ids = vec!["00f0".to_owned()];
-    let error = engine.merge_stacktraces(&tenant("one"), query).await.unwrap_err();
+    let error = engine.merge_stacktraces(&tenants("one"), query).await.unwrap_err();
     assert!(error.to_string().contains("invalid span id length"), "{error}");
 }
 
@@ -202,6 +205,7 @@ async fn a_merged_profile_keeps_functions_lines_addresses_and_inlining() {
         mapping: "/usr/bin/app".to_owned(),
         address,
         inlined,
+        start_line: 0,
     };
     own.samples[0].0 = vec![
         frame("inner", 3, 0x1000, true),
@@ -214,7 +218,7 @@ async fn a_merged_profile_keeps_functions_lines_addresses_and_inlining() {
     store.add(own).to_files();
     let engine = engine(store);
     let bytes = engine
-        .merge_profile(&tenant("one"), stacks_of(CPU, "{}", minute()), pprof::encode)
+        .merge_profile(&tenants("one"), stacks_of(CPU, "{}", minute()), pprof::encode)
         .await
         .unwrap();
     let profile = pprof::decode(&bytes).unwrap();
@@ -245,7 +249,7 @@ async fn a_merged_profile_keeps_functions_lines_addresses_and_inlining() {
         ]
     );
     let tree = engine
-        .merge_stacktraces(&tenant("one"), stacks_of(CPU, "{}", minute()))
+        .merge_stacktraces(&tenants("one"), stacks_of(CPU, "{}", minute()))
         .await
         .unwrap();
     assert_eq!(folded(&tree)["app 0x3000"], 5);
@@ -268,7 +272,10 @@ fn lines_of(step: f64, group_by: &[&str]) -> SeriesQuery {
 #[tokio::test(flavor = "multi_thread")]
 async fn time_lines_have_points_at_the_right_edge_of_their_step() {
     let engine = engine(two_services());
-    let lines = engine.select_series(&tenant("one"), lines_of(15.0, &[])).await.unwrap();
+    let lines = engine
+        .select_series(&tenants("one"), lines_of(15.0, &[]))
+        .await
+        .unwrap();
     assert_eq!(lines.len(), 1);
     assert!(lines[0].labels.is_empty());
     assert_eq!(
@@ -276,7 +283,10 @@ async fn time_lines_have_points_at_the_right_edge_of_their_step() {
         [(NOON + 15_000, 140.0), (NOON + 30_000, 140.0), (NOON + 45_000, 140.0)]
     );
     // Steps of 30 s from 12:00:15: the first reaches back to 11:59:45 and so holds the profile of 12:00:00 too.
-    let wide = engine.select_series(&tenant("one"), lines_of(30.0, &[])).await.unwrap();
+    let wide = engine
+        .select_series(&tenants("one"), lines_of(30.0, &[]))
+        .await
+        .unwrap();
     assert_eq!(wide[0].points, [(NOON + 15_000, 280.0), (NOON + 45_000, 280.0)]);
 }
 
@@ -284,7 +294,7 @@ async fn time_lines_have_points_at_the_right_edge_of_their_step() {
 async fn time_lines_are_grouped_averaged_and_limited() {
     let engine = engine(two_services());
     let lines = engine
-        .select_series(&tenant("one"), lines_of(60.0, &["service_name"]))
+        .select_series(&tenants("one"), lines_of(60.0, &["service_name"]))
         .await
         .unwrap();
     let names: Vec<String> = lines.iter().map(|line| line.labels.to_string()).collect();
@@ -294,13 +304,13 @@ async fn time_lines_are_grouped_averaged_and_limited() {
     average.aggregation = Aggregation::Average;
     average.limit = 1;
     average.matchers = parse(r#"{region=~"eu|us"}"#).unwrap();
-    let lines = engine.select_series(&tenant("one"), average).await.unwrap();
+    let lines = engine.select_series(&tenants("one"), average).await.unwrap();
     assert_eq!(lines.len(), 1);
     assert_eq!(lines[0].labels.get("service_name"), Some("shop"));
     assert_eq!(lines[0].labels.get("__profile_type__"), Some(CPU));
     assert!(lines[0].points.iter().all(|(_, value)| *value == 130.0));
     let error = engine
-        .select_series(&tenant("one"), lines_of(0.0, &[]))
+        .select_series(&tenants("one"), lines_of(0.0, &[]))
         .await
         .unwrap_err();
     assert!(matches!(error, QueryError::InvalidArgument(_)));
@@ -309,11 +319,11 @@ async fn time_lines_are_grouped_averaged_and_limited() {
 #[tokio::test(flavor = "multi_thread")]
 async fn labels_series_and_types_are_those_of_the_tenant_and_range() {
     let engine = engine(two_services());
-    let types = engine.profile_types(&tenant("one"), Some(minute())).await.unwrap();
+    let types = engine.profile_types(&tenants("one"), Some(minute())).await.unwrap();
     let types: Vec<String> = types.iter().map(ToString::to_string).collect();
     assert_eq!(types, [HEAP, CPU]);
-    assert_eq!(engine.profile_types(&tenant("one"), None).await.unwrap().len(), 2);
-    let names = engine.label_names(&tenant("one"), &[], minute()).await.unwrap();
+    assert_eq!(engine.profile_types(&tenants("one"), None).await.unwrap().len(), 2);
+    let names = engine.label_names(&tenants("one"), &[], minute()).await.unwrap();
     assert_eq!(
         names,
         [
@@ -330,7 +340,7 @@ async fn labels_series_and_types_are_those_of_the_tenant_and_range() {
         ]
     );
     let services = engine
-        .label_values(&tenant("one"), "service_name", &[], minute())
+        .label_values(&tenants("one"), "service_name", &[], minute())
         .await
         .unwrap();
     assert_eq!(services, ["cart", "shop"]);
@@ -338,13 +348,16 @@ async fn labels_series_and_types_are_those_of_the_tenant_and_range() {
     for everything in ["{}", r#"{__type__=~".*"}"#] {
         let everything = [parse(everything).unwrap()];
         assert_eq!(
-            engine.label_names(&tenant("one"), &everything, minute()).await.unwrap(),
+            engine
+                .label_names(&tenants("one"), &everything, minute())
+                .await
+                .unwrap(),
             names
         );
         for name in ["service_name", "pod", "region", "__type__", "nobody"] {
-            let without = engine.label_values(&tenant("one"), name, &[], minute()).await.unwrap();
+            let without = engine.label_values(&tenants("one"), name, &[], minute()).await.unwrap();
             let with = engine
-                .label_values(&tenant("one"), name, &everything, minute())
+                .label_values(&tenants("one"), name, &everything, minute())
                 .await
                 .unwrap();
             assert_eq!(without, with, "{name}");
@@ -352,17 +365,17 @@ async fn labels_series_and_types_are_those_of_the_tenant_and_range() {
     }
     let of_type = [parse(&format!(r#"{{__profile_type__="{HEAP}"}}"#)).unwrap()];
     let services = engine
-        .label_values(&tenant("one"), "service_name", &of_type, minute())
+        .label_values(&tenants("one"), "service_name", &of_type, minute())
         .await
         .unwrap();
     assert_eq!(services, ["shop"]);
     let types = engine
-        .label_values(&tenant("one"), "__profile_type__", &[], minute())
+        .label_values(&tenants("one"), "__profile_type__", &[], minute())
         .await
         .unwrap();
     assert_eq!(types, [HEAP, CPU]);
     let pairs = ["service_name".to_owned(), "__type__".to_owned()];
-    let series = engine.series(&tenant("one"), &[], &pairs, minute()).await.unwrap();
+    let series = engine.series(&tenants("one"), &[], &pairs, minute()).await.unwrap();
     let series: Vec<String> = series.iter().map(ToString::to_string).collect();
     assert_eq!(
         series,
@@ -373,14 +386,20 @@ async fn labels_series_and_types_are_those_of_the_tenant_and_range() {
         ]
     );
     let later = TimeRange::new(NOON + 3_600_000, NOON + 7_200_000);
-    assert!(engine.label_names(&tenant("one"), &[], later).await.unwrap().is_empty());
+    assert!(
+        engine
+            .label_names(&tenants("one"), &[], later)
+            .await
+            .unwrap()
+            .is_empty()
+    );
     let error = engine
-        .label_names(&tenant("one"), &[], TimeRange::new(0, 0))
+        .label_names(&tenants("one"), &[], TimeRange::new(0, 0))
         .await
         .unwrap_err();
     assert_eq!(error.to_string(), "missing time range in the query");
     let error = engine
-        .label_values(&tenant("one"), "", &[], minute())
+        .label_values(&tenants("one"), "", &[], minute())
         .await
         .unwrap_err();
     assert!(matches!(error, QueryError::InvalidArgument(_)));
@@ -391,16 +410,16 @@ async fn time_lines_below_a_call_site_have_the_values_of_its_stacks_alone() {
     let engine = engine(two_services());
     let mut query = lines_of(15.0, &[]);
     query.call_site = vec!["main.main".to_owned(), "work".to_owned()];
-    let lines = engine.select_series(&tenant("one"), query.clone()).await.unwrap();
+    let lines = engine.select_series(&tenants("one"), query.clone()).await.unwrap();
     let of = |value: f64| [15_000, 30_000, 45_000].map(|after| (NOON + after, value));
     assert_eq!(lines[0].points, of(107.0));
     query.aggregation = Aggregation::Average;
-    let lines = engine.select_series(&tenant("one"), query.clone()).await.unwrap();
+    let lines = engine.select_series(&tenants("one"), query.clone()).await.unwrap();
     assert_eq!(lines[0].points, of(53.5), "of all profiles in a step");
     query.aggregation = Aggregation::Sum;
     query.matchers = parse(r#"{service_name="cart"}"#).unwrap();
     query.call_site = vec!["runtime.gcDrain".to_owned()];
-    let lines = engine.select_series(&tenant("one"), query).await.unwrap();
+    let lines = engine.select_series(&tenants("one"), query).await.unwrap();
     assert_eq!(lines[0].points, of(0.0));
 }
 
@@ -440,7 +459,7 @@ async fn for_go_only_the_ends_of_stacks_are_kept_and_equal_ones_are_one() {
             aggregate_callees,
         });
         let bytes = engine
-            .merge_profile(&tenant("one"), query.clone(), pprof::encode)
+            .merge_profile(&tenants("one"), query.clone(), pprof::encode)
             .await
             .unwrap();
         let merged = pprof::decode(&bytes).unwrap();
@@ -457,12 +476,98 @@ async fn for_go_only_the_ends_of_stacks_are_kept_and_equal_ones_are_one() {
         let found: Vec<(&str, i64)> = found.iter().map(|(stack, value)| (stack.as_str(), *value)).collect();
         assert_eq!(found, expected, "{keep_locations} {aggregate_callees}");
         let graph = engine
-            .flamegraph(&tenant("one"), query.clone(), 0, Detail::Names)
+            .flamegraph(&tenants("one"), query.clone(), 0, Detail::Names)
             .await
             .unwrap();
         let depth = if keep_locations == 0 { 3 } else { keep_locations };
         assert_eq!((graph.total, graph.levels.len()), (18, depth + 1));
-        let difference = engine.diff(&tenant("one"), query.clone(), query, 0).await.unwrap();
+        let difference = engine.diff(&tenants("one"), query.clone(), query, 0).await.unwrap();
         assert_eq!((difference.left_ticks, difference.levels.len()), (18, depth + 1));
     }
+}
+
+/// The functions of a merged profile with the lines at which they start.
+fn starts(bytes: &[u8]) -> Vec<(String, i64)> {
+    let profile = pprof::decode(bytes).unwrap();
+    let functions = profile.functions.iter();
+    let mut starts: Vec<(String, i64)> = functions
+        .map(|function| (function.name.to_owned(), function.start_line))
+        .collect();
+    starts.sort();
+    starts
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_lines_at_which_functions_start_are_given_back_whichever_profile_has_them() {
+    let store = TestStore::new();
+    let of = |time_ms, value, start_lines: [i32; 2]| {
+        let stack: (&[TestFrame], i64) = (&[("hot", "h.go", 3), ("main", "m.go", 7)], value);
+        let mut own = profile("one", &[("service_name", "shop")], CPU, time_ms, &[stack]);
+        for (frame, start_line) in own.samples[0].0.iter_mut().zip(start_lines) {
+            frame.start_line = start_line;
+        }
+        own
+    };
+    store.add(of(NOON, 5, [0, 0])).to_files();
+    let first = engine(store.clone());
+    let mut query = stacks_of(CPU, "{}", minute());
+    let merged = first.merge_profile(&tenants("one"), query.clone(), pprof::encode).await;
+    assert_eq!(
+        starts(&merged.unwrap()),
+        [("hot".to_owned(), 0), ("main".to_owned(), 0)]
+    );
+
+    // The same stack, from a profile that knows them. Another one changes nothing any more.
+    store.add(of(NOON + 1000, 6, [2, 5])).to_files();
+    let known = [("hot".to_owned(), 2), ("main".to_owned(), 5)];
+    query.go_pgo = Some(GoPgo::default());
+    let merged = first.merge_profile(&tenants("one"), query.clone(), pprof::encode).await;
+    assert_eq!(
+        starts(&merged.unwrap()),
+        known,
+        "to who has cached the stack without them"
+    );
+    query.go_pgo = None;
+    for engine in [first, engine(store.clone())] {
+        let merged = engine
+            .merge_profile(&tenants("one"), query.clone(), pprof::encode)
+            .await;
+        let merged = merged.unwrap();
+        assert_eq!(starts(&merged), known);
+        assert_eq!(pprof::decode(&merged).unwrap().values, [11]);
+    }
+    store.add(of(NOON + 2000, 7, [3, 6])).to_head();
+    let engine = engine(store);
+    let merged = engine
+        .merge_profile(&tenants("one"), query, pprof::encode)
+        .await
+        .unwrap();
+    let found = starts(&merged);
+    assert!(
+        found == known || found == [("hot".to_owned(), 3), ("main".to_owned(), 6)],
+        "{found:?}"
+    );
+
+    let sql = "SELECT DISTINCT frames[1]['start_line'] > 1 AS hot, frames[2]['start_line'] > 4 AS main FROM flat";
+    assert_eq!(
+        super::rows(&engine, "one", sql).await,
+        serde_json::json!([{"hot": true, "main": true}])
+    );
+    let aggregate = "SELECT pprof(profile_type, stack, frames, value) AS p FROM flat";
+    let result = engine.sql(&tenants("one"), aggregate).await.unwrap();
+    let bytes = alluvium::query::format::encode_all(result, alluvium::query::format::Format::Pprof).await;
+    let found = starts(&bytes.unwrap());
+    assert!(found.iter().all(|(_, line)| *line > 1), "{found:?}");
+    // The frames of the table have no such field; they are taken, too.
+    let joined = "SELECT pprof(profile_type, samples.stack, frames, value) IS NOT NULL AS is_there FROM samples JOIN \
+                  stacks ON samples.stack = stacks.stack";
+    assert_eq!(
+        super::rows(&engine, "one", joined).await,
+        serde_json::json!([{"is_there": true}])
+    );
+    let columns = "SELECT count(*) AS n FROM stacks WHERE start_lines[1] > 1 OR start_lines IS NULL";
+    assert_eq!(
+        super::rows(&engine, "one", columns).await,
+        serde_json::json!([{"n": 1}])
+    );
 }

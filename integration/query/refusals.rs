@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use alluvium::query::{QueryError, QueryLimits};
 
 use super::{engine, engine_with, rows, short, two_services};
-use crate::harness::tenant;
+use crate::harness::tenants;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_is_not_a_query_of_our_tables_is_refused() {
@@ -67,7 +67,7 @@ async fn whatever_is_not_a_query_of_our_tables_is_refused() {
         "SELECT nothing FROM samples",
     ];
     for attack in attacks {
-        let answer = match engine.sql(&tenant("one"), attack).await {
+        let answer = match engine.sql(&tenants("one"), attack).await {
             Ok(result) => result.collect().await.map(|_| ()),
             Err(error) => Err(error),
         };
@@ -126,7 +126,7 @@ const ENDLESS: &str = "SELECT count(*) FROM samples a, samples b, samples c, sam
 async fn a_giant_cross_join_ends_at_the_time_limit() {
     let engine = engine_with(two_services(), short(Duration::from_millis(500)));
     let start = Instant::now();
-    let answer = match engine.sql(&tenant("one"), ENDLESS).await {
+    let answer = match engine.sql(&tenants("one"), ENDLESS).await {
         Ok(result) => result.collect().await.map(|_| ()),
         Err(error) => Err(error),
     };
@@ -144,7 +144,7 @@ async fn rows_memory_size_and_depth_have_limits() {
         },
     );
     let error = few
-        .sql(&tenant("one"), "SELECT * FROM samples")
+        .sql(&tenants("one"), "SELECT * FROM samples")
         .await
         .unwrap()
         .collect()
@@ -152,7 +152,7 @@ async fn rows_memory_size_and_depth_have_limits() {
         .unwrap_err();
     assert!(matches!(error, QueryError::Limit(_)), "{error:?}");
     assert!(
-        few.sql(&tenant("one"), "SELECT * FROM samples LIMIT 10")
+        few.sql(&tenants("one"), "SELECT * FROM samples LIMIT 10")
             .await
             .unwrap()
             .collect()
@@ -168,7 +168,7 @@ async fn rows_memory_size_and_depth_have_limits() {
     );
     let big =
         "SELECT a.stack, b.stack, c.value, count(*) FROM samples a, samples b, samples c GROUP BY 1, 2, 3 ORDER BY 4";
-    let answer = match small.sql(&tenant("one"), big).await {
+    let answer = match small.sql(&tenants("one"), big).await {
         Ok(result) => result.collect().await.map(|_| ()),
         Err(error) => Err(error),
     };
@@ -176,12 +176,12 @@ async fn rows_memory_size_and_depth_have_limits() {
     let engine = engine(two_services());
     let long = format!("SELECT {}", "1+".repeat(20_000) + "1");
     assert!(matches!(
-        engine.sql(&tenant("one"), &long).await,
+        engine.sql(&tenants("one"), &long).await,
         Err(QueryError::Limit(_))
     ));
     let deep = format!("SELECT {}1{}", "(".repeat(300), ")".repeat(300));
     assert!(matches!(
-        engine.sql(&tenant("one"), &deep).await,
+        engine.sql(&tenants("one"), &deep).await,
         Err(QueryError::InvalidArgument(_))
     ));
     let most = format!("SELECT value {} AS n FROM samples LIMIT 1", "+value".repeat(390));
@@ -201,7 +201,7 @@ async fn rows_memory_size_and_depth_have_limits() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_query_whose_asker_went_away_stops() {
     let engine = engine(two_services());
-    let mut result = engine.sql(&tenant("one"), ENDLESS).await.unwrap();
+    let mut result = engine.sql(&tenants("one"), ENDLESS).await.unwrap();
     let _ = tokio::time::timeout(Duration::from_millis(100), futures::StreamExt::next(&mut result.stream)).await;
     drop(result);
     // The runtime is free again: another query is answered at once.
@@ -215,14 +215,14 @@ async fn a_column_of_another_table_is_said_to_be_there() {
         "SELECT service_name FROM profiles",
         "SELECT count(*) FROM samples WHERE service_name = 'shop'",
     ] {
-        let Err(error) = engine.sql(&tenant("one"), statement).await else {
+        let Err(error) = engine.sql(&tenants("one"), statement).await else {
             panic!("`{statement}` was answered");
         };
         assert!(matches!(error, QueryError::InvalidArgument(_)), "{error:?}");
         let hint = "`service_name` is a column of `series` and `flat`";
         assert!(error.to_string().contains(hint), "{error}");
     }
-    let Err(error) = engine.sql(&tenant("one"), "SELECT nothing FROM profiles").await else {
+    let Err(error) = engine.sql(&tenants("one"), "SELECT nothing FROM profiles").await else {
         panic!("there is no column `nothing`");
     };
     assert!(!error.to_string().contains("is a column of"), "{error}");

@@ -9,7 +9,7 @@ use alluvium::query::{QueryError, QueryLimits};
 
 use super::fixture::{CPU, HEAP, NOON, OwnedFrame, TestStore, profile};
 use super::{engine, engine_with, fill, minute, rows, stacks_of, two_services};
-use crate::harness::tenant;
+use crate::harness::tenants;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_query_of_the_page_runs_and_gives_rows() {
@@ -166,7 +166,7 @@ async fn table_functions_take_selectors_and_times() {
         "SELECT function_matches(frames, '(') FROM flat".to_owned(),
         "SELECT stack_contains(value, 'x') FROM flat".to_owned(),
     ] {
-        let answer = match engine.sql(&tenant("one"), &wrong).await {
+        let answer = match engine.sql(&tenants("one"), &wrong).await {
             Ok(result) => result.collect().await.map(|_| ()),
             Err(error) => Err(error),
         };
@@ -210,7 +210,7 @@ async fn diff_and_pprof_agree_with_the_sums_of_the_rows() {
         "SELECT pprof(profile_type, stack, frames, value) FROM flat".to_owned(),
         "SELECT pprof(value) FROM flat".to_owned(),
     ] {
-        let answer = match engine.sql(&tenant("one"), &wrong).await {
+        let answer = match engine.sql(&tenants("one"), &wrong).await {
             Ok(result) => result.collect().await.map(|_| ()),
             Err(error) => Err(error),
         };
@@ -225,7 +225,7 @@ async fn diff_and_pprof_agree_with_the_sums_of_the_rows() {
          = 'eu'"
     );
     for sql in [by_selector, by_rows] {
-        let bytes = encode_all(engine.sql(&tenant("one"), &sql).await.unwrap(), Format::Pprof)
+        let bytes = encode_all(engine.sql(&tenants("one"), &sql).await.unwrap(), Format::Pprof)
             .await
             .unwrap();
         let profile = pprof::decode(&bytes).unwrap();
@@ -312,6 +312,7 @@ fn synthetic(time_ms: i64, seed: u64) -> (super::fixture::TestProfile, i64, BTre
                     mapping: "/usr/bin/shop".to_owned(),
                     address: location.address as i64,
                     inlined: index + 1 < lines.len(),
+                    start_line: i32::try_from(function.start_line).unwrap(),
                 });
             }
         }
@@ -350,12 +351,12 @@ async fn sums_by_function_equal_the_pprof_to_the_unit() {
     expected.retain(|_, value| *value != 0);
     assert_eq!(found, expected);
     let tree = engine
-        .merge_stacktraces(&tenant("one"), stacks_of(CPU, "{}", minute()))
+        .merge_stacktraces(&tenants("one"), stacks_of(CPU, "{}", minute()))
         .await
         .unwrap();
     assert_eq!(tree.total(), first_total + second_total);
     let bytes = engine
-        .merge_profile(&tenant("one"), stacks_of(CPU, "{}", minute()), pprof::encode)
+        .merge_profile(&tenants("one"), stacks_of(CPU, "{}", minute()), pprof::encode)
         .await
         .unwrap();
     assert_eq!(pprof::decode(&bytes).unwrap().values.iter().sum::<i64>(), tree.total());
@@ -366,7 +367,7 @@ async fn formats_keep_numbers_text_and_nothing_apart() {
     let engine = engine(two_services());
     let sql = "SELECT 9007199254740993 AS big, -5 AS small, 'a\"b,c' AS text, NULL AS none, 1.5 AS real, \
                arrow_cast('NaN', 'Float64') AS nan, true AS yes, [1, 2] AS list, to_timestamp_micros(1000000) AS at";
-    let json = encode_all(engine.sql(&tenant("one"), sql).await.unwrap(), Format::Json)
+    let json = encode_all(engine.sql(&tenants("one"), sql).await.unwrap(), Format::Json)
         .await
         .unwrap();
     assert_eq!(
@@ -375,7 +376,7 @@ async fn formats_keep_numbers_text_and_nothing_apart() {
         \"nan\":null,\"yes\":true,\
          \"list\":[1,2],\"at\":\"1970-01-01T00:00:01.000000Z\"}\n]\n"
     );
-    let csv = encode_all(engine.sql(&tenant("one"), sql).await.unwrap(), Format::Csv)
+    let csv = encode_all(engine.sql(&tenants("one"), sql).await.unwrap(), Format::Csv)
         .await
         .unwrap();
     assert_eq!(
@@ -384,13 +385,13 @@ async fn formats_keep_numbers_text_and_nothing_apart() {
          \n9007199254740993,-5,\"a\"\"b,c\",,1.5,,true,\"[1,2]\",1970-01-01T00:00:01.000000Z\r\n"
     );
     let flat = "SELECT * FROM flat ORDER BY time, value";
-    let bytes = encode_all(engine.sql(&tenant("one"), flat).await.unwrap(), Format::Arrow)
+    let bytes = encode_all(engine.sql(&tenants("one"), flat).await.unwrap(), Format::Arrow)
         .await
         .unwrap();
     let reader = arrow::ipc::reader::StreamReader::try_new(bytes.as_slice(), None).unwrap();
     let read: usize = reader.map(|batch| batch.unwrap().num_rows()).sum();
     assert_eq!(read, 20);
-    let bytes = encode_all(engine.sql(&tenant("one"), flat).await.unwrap(), Format::Parquet)
+    let bytes = encode_all(engine.sql(&tenants("one"), flat).await.unwrap(), Format::Parquet)
         .await
         .unwrap();
     let reader =
@@ -406,13 +407,13 @@ async fn formats_keep_numbers_text_and_nothing_apart() {
         "SELECT * FROM samples",
         "SELECT arrow_cast('x', 'Binary') FROM samples",
     ] {
-        let error = encode_all(engine.sql(&tenant("one"), no_profile).await.unwrap(), Format::Pprof)
+        let error = encode_all(engine.sql(&tenants("one"), no_profile).await.unwrap(), Format::Pprof)
             .await
             .unwrap_err();
         assert!(error.to_string().contains("one row with one column"), "{error}");
     }
     let none = engine
-        .sql(&tenant("one"), "SELECT value FROM samples WHERE value < 0")
+        .sql(&tenants("one"), "SELECT value FROM samples WHERE value < 0")
         .await
         .unwrap();
     assert_eq!(encode_all(none, Format::Json).await.unwrap(), b"[\n]\n");
@@ -427,12 +428,12 @@ async fn many_stacks_survive_a_small_cache() {
     let engine = engine_with(two_services(), limits);
     for _ in 0..3 {
         let tree = engine
-            .merge_stacktraces(&tenant("one"), stacks_of(CPU, "{}", minute()))
+            .merge_stacktraces(&tenants("one"), stacks_of(CPU, "{}", minute()))
             .await
             .unwrap();
         assert_eq!(tree.total(), 560);
         let other = engine
-            .merge_stacktraces(&tenant("two"), stacks_of(CPU, "{}", minute()))
+            .merge_stacktraces(&tenants("two"), stacks_of(CPU, "{}", minute()))
             .await
             .unwrap();
         assert_eq!(other.total(), 4_000_000);

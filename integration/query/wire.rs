@@ -16,7 +16,8 @@ use bytes::{Buf, BufMut, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::attacks::{self, Expected};
+use super::attacks;
+use super::expected::Expected;
 use super::{engine_with, two_services};
 use crate::program::other;
 
@@ -233,10 +234,13 @@ async fn the_attacks_are_refused_or_stopped_on_the_port_too() {
         "distinct of everything",
         "groups without end",
     ];
+    // Clients of PostgreSQL send these as a matter of course, and have an answer.
+    let usual = ["all settings", "a transaction", "two statements", "nothing"];
     let table = attacks::all()
         .into_iter()
-        .filter(|row| !slow.contains(&row.0))
+        .filter(|row| !slow.contains(&row.0) && !usual.contains(&row.0))
         .chain(more);
+    let mut problems = Vec::new();
     for (name, expected, sql) in table {
         let answer = client.query(&sql).await;
         let fits = match (&answer, expected) {
@@ -245,11 +249,14 @@ async fn the_attacks_are_refused_or_stopped_on_the_port_too() {
             (Err(error), _) => !error.starts_with("XX000") && !error.contains("panicked"),
         };
         let shown: String = format!("{answer:?}").chars().take(300).collect();
-        assert!(fits, "{name} ({expected:?}): {shown}");
+        if !fits {
+            problems.push(format!("{name} ({expected:?}): {shown}"));
+        }
         if answer == Err("closed".to_owned()) || sql.len() > 1 << 20 {
             client = Client::connect(&port.address, "one").await.unwrap();
         }
     }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
     assert_eq!(
         client
             .query("SELECT count(*) FROM samples WHERE tenant = 'one'")

@@ -1,0 +1,150 @@
+//! A server that has no file descriptors left.
+//!
+//! Scenario: the real program, whose limit is lowered to what it has open while many clients hold connections and say
+//! nothing. Guarantee: it goes on, answers clients that ask, fails no worse than with 503, says what is wrong now and
+//! then and not each time; when the connections go everything works again, and what was acknowledged is there once.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use alluvium::wire::call::CallError;
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use tokio::net::TcpStream;
+
+use crate::disk::{Client, once};
+use crate::harness::client;
+use crate::program::{Address, PATIENCE, Program};
+
+/// The limit of the server: half of it is for connections.
+const LIMIT: u64 = 256;
+/// Connections that say nothing.
+const SILENT: usize = 60;
+
+/// Number of descriptors that a process has open.
+fn open(process: u32) -> usize {
+    std::fs::read_dir(format!("/proc/{process}/fd")).unwrap().count()
+}
+
+fn limit(process: u32, descriptors: u64) {
+    let pid = Pid::from_raw(process.cast_signed());
+    let limit = Rlimit {
+        current: Some(descriptors),
+        maximum: Some(LIMIT),
+    };
+    prlimit(pid, Resource::Nofile, limit).unwrap();
+}
+
+async fn connections(address: &str, count: usize) -> Vec<TcpStream> {
+    let mut all = Vec::new();
+    for _ in 0..count {
+        all.push(TcpStream::connect(address).await.unwrap());
+    }
+    all
+}
+
+/// Starts a server with the limit, soft and hard.
+fn start(address: &str, data: &str, log: &std::path::Path) -> Program {
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", &format!("ulimit -n {LIMIT}; exec \"$@\""), "sh"])
+        .arg(env!("CARGO_BIN_EXE_alluvium"))
+        .args(["serve", "--listen", address, "--data", data]);
+    Program::start(command, log)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_descriptors_a_server_lives_and_afterwards_it_does_everything() {
+    let folder = tempfile::tempdir().unwrap();
+    let (address, data) = (Address::keep(), folder.path().join("data").display().to_string());
+    let log = folder.path().join("log");
+    let url = format!("http://{address}");
+    let mut server = start(&address, &data, &log);
+    server.ready(&client(), &format!("{url}/ready")).await;
+    let sender = Client::new(&url);
+    let mut kept: Vec<u64> = (1..=5).collect();
+    for number in &kept {
+        sender.push(*number).await.unwrap();
+    }
+    assert_eq!(sender.flush().await, 204);
+
+    let started = Instant::now();
+    let before = open(server.id());
+    let silent = connections(&address, SILENT).await;
+    let deadline = Instant::now() + PATIENCE;
+    while open(server.id()) < before + SILENT {
+        server.check();
+        assert!(Instant::now() < deadline, "{} are open", open(server.id()));
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    limit(server.id(), open(server.id()) as u64);
+    // There is no descriptor for these.
+    let more = connections(&address, 20).await;
+    let complaints = || {
+        let text = std::fs::read_to_string(&log).unwrap();
+        text.matches("cannot accept a connection").count()
+    };
+    while complaints() == 0 {
+        server.check();
+        assert!(Instant::now() < deadline, "nothing is said\n{}", server.tail());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    // Whoever asks is answered: those that say nothing give way, one after the other.
+    for number in 6..=10 {
+        let caller = Client::new(&url);
+        match caller.push(number).await {
+            Ok(()) => kept.push(number),
+            Err(error) => assert!(matches!(error, CallError::Refused { status: 503, .. }), "{error:?}"),
+        }
+        let flushed = caller.flush().await;
+        assert!(matches!(flushed, 204 | 503), "{flushed}");
+    }
+    server.check();
+    // Counted before the time is taken: at most one in ten seconds, and the first.
+    let said = complaints();
+    let most = 1 + usize::try_from(started.elapsed().as_secs() / 10).unwrap();
+    assert!(said <= most, "{said} lines in {:?}", started.elapsed());
+
+    drop((silent, more));
+    let mut next = 10;
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        next += 1;
+        if Client::new(&url).push(next).await.is_ok() {
+            kept.push(next);
+            if sender.flush().await == 204 {
+                break;
+            }
+        }
+        assert!(Instant::now() < deadline, "it does not recover\n{}", server.tail());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(sender.found().await, once(&kept));
+    server.kill();
+    let mut server = start(&address, &data, &log);
+    server.ready(&client(), &format!("{url}/ready")).await;
+    assert_eq!(Client::new(&url).found().await, once(&kept));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_leave_descriptors_for_files_and_silent_ones_give_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let (address, data) = (Address::keep(), folder.path().join("data").display().to_string());
+    let log = folder.path().join("log");
+    let url = format!("http://{address}");
+    let mut server = start(&address, &data, &log);
+    server.ready(&client(), &format!("{url}/ready")).await;
+    // More than the server may have files open, and more than it takes connections.
+    let silent = connections(&address, LIMIT as usize + 50).await;
+    let sender = Client::new(&url);
+    for number in 1..=5 {
+        sender.push(number).await.unwrap();
+        assert_eq!(sender.flush().await, 204);
+    }
+    assert_eq!(sender.found().await, once(&[1, 2, 3, 4, 5]));
+    let most = LIMIT as usize * 3 / 4;
+    assert!(open(server.id()) < most, "{} are open", open(server.id()));
+    let text = std::fs::read_to_string(&log).unwrap();
+    assert!(!text.contains("cannot accept"), "{}", server.tail());
+    drop(silent);
+    assert!(server.terminate().success());
+}

@@ -1,0 +1,146 @@
+//! A server with little memory, in the real program: more senders and askers than fit in it at once.
+//!
+//! Scenario: the fleet's profiles from eight clients as fast as they can, and flame graphs of everything meanwhile.
+//! Guarantee: the process' own memory stays within `--memory-limit`, and after retries every profile is stored once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use alluvium::base::Shutdown;
+use alluvium::profile::fleet::{Fleet, FleetShape};
+use alluvium::profile::{RawProfile, pprof};
+use alluvium::wire::call::Caller;
+use alluvium::wire::push::PushClient;
+
+use crate::harness::client;
+use crate::program::{Address, PATIENCE, Program, sql};
+
+const LIMIT_BYTES: u64 = 128 << 20;
+const CLIENTS: usize = 8;
+const TICKS: u64 = 12;
+
+/// Memory of a process without pages of files, in bytes.
+fn own_memory(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) << 10
+}
+
+/// Pushes profile after profile until none is left, each as often as the server asks for.
+async fn push_all(url: String, fleet: Arc<Fleet>, start: i64, next: Arc<AtomicUsize>, refused: Arc<AtomicU64>) {
+    let pusher = PushClient::new(Caller::new(client(), url.parse().unwrap()).with_timeout(PATIENCE));
+    let each = fleet.profiles_per_tick();
+    loop {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        if number >= each * TICKS as usize {
+            return;
+        }
+        let (labels, profile) = fleet.profile((number / each) as u64, number % each, start);
+        let raw = RawProfile {
+            labels,
+            id: "".into(),
+            pprof: pprof::gzip(&pprof::encode(&profile)).into(),
+        };
+        while let Err(error) = pusher.push(std::slice::from_ref(&raw)).await {
+            assert!(error.is_retryable(), "{error}");
+            refused.fetch_add(1, Ordering::Relaxed);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+/// Asks for the flame graph of everything until it shall stop. A question may be refused for want of memory.
+async fn ask(url: String, stop: Shutdown) -> u64 {
+    let http = client();
+    let mut answered = 0;
+    while !stop.is_cancelled() {
+        let graph = http.get(format!(
+            "{url}/pyroscope/render?query=process_cpu:cpu:nanoseconds:cpu:nanoseconds{{}}&from=now-1h"
+        ));
+        let answer = graph.send().await.unwrap();
+        let status = answer.status();
+        let text = answer.text().await.unwrap();
+        assert!(status.is_success() || text.contains("memory"), "{status} {text}");
+        answered += u64::from(status.is_success());
+    }
+    answered
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_with_little_memory_stays_within_it_and_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (address, http) = (Address::keep(), client());
+    let url = format!("http://{address}");
+    let data = folder.path().join("data");
+    let limit = LIMIT_BYTES.to_string();
+    let arguments = [
+        "serve",
+        "--listen",
+        &address,
+        "--data",
+        &data.to_string_lossy(),
+        "--memory-limit",
+        &limit,
+    ];
+    let mut server = Program::alluvium(&arguments, &folder.path().join("log"));
+    server.ready(&http, &format!("{url}/ready")).await;
+
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let start = i64::try_from(now.checked_sub(Duration::from_mins(30)).unwrap().as_nanos()).unwrap();
+    let fleet = Arc::new(Fleet::new(FleetShape::default(), 7));
+    let (next, refused, stop) = (
+        Arc::<AtomicUsize>::default(),
+        Arc::<AtomicU64>::default(),
+        Shutdown::new(),
+    );
+    let peak = {
+        let (process, stop) = (server.id(), stop.clone());
+        tokio::spawn(async move {
+            let mut peak = 0;
+            while !stop.is_cancelled() {
+                peak = own_memory(process).max(peak);
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            peak
+        })
+    };
+    let asked = tokio::spawn(ask(url.clone(), stop.clone()));
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|_| {
+            tokio::spawn(push_all(
+                url.clone(),
+                fleet.clone(),
+                start,
+                next.clone(),
+                refused.clone(),
+            ))
+        })
+        .collect();
+    for client in clients {
+        client.await.unwrap();
+    }
+    stop.cancel();
+    let (peak, answered) = (peak.await.unwrap(), asked.await.unwrap());
+    server.check();
+    println!(
+        "peak {} MiB, {answered} graphs, {} pushes refused for now",
+        peak >> 20,
+        refused.load(Ordering::Relaxed)
+    );
+    assert!(peak > 0 && peak <= LIMIT_BYTES, "{peak} bytes\n{}", server.tail());
+    assert!(answered > 0, "no graph in all that time");
+
+    let wanted = fleet.profiles_per_tick() as u64 * TICKS;
+    // Each profile has a time of its own.
+    let each = "select time, profile_type, count(*) as times from profiles group by time, profile_type";
+    let stored = sql(
+        &http,
+        &url,
+        &format!("select count(distinct time), max(times) from ({each})"),
+    )
+    .await;
+    assert_eq!(stored, [[wanted.to_string(), "1".to_owned()]]);
+    assert!(server.terminate().success());
+}

@@ -1,0 +1,310 @@
+//! A bucket that lies: a proxy of ours in front of the real S3 server answers with errors in bursts, with errors after
+//! it has done what was asked, twice, late, or with less than there is.
+//!
+//! Guarantee: pushes go on, since they need the local log only; a flush fails or is done and is tried again; a question
+//! is answered whole or refused; when the bucket is honest again everything that was acknowledged is there once. Errors
+//! are counted.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
+use http::header::{ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, CONTENT_RANGE, TRANSFER_ENCODING};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use parking_lot::Mutex;
+
+use crate::harness::client;
+use crate::kill::check;
+use crate::objects::{Server, push_for};
+use crate::program::{PATIENCE, run};
+use crate::seaweed::Seaweed;
+
+/// The largest body of a request to the bucket.
+const MOST_BYTES: usize = 64 << 20;
+
+/// What is wrong with an answer.
+#[derive(Debug, Clone, Copy)]
+enum Lie {
+    /// An error, and nothing is done.
+    Refuse(u16),
+    /// An error, and it is done.
+    Deny(u16),
+    /// It is done twice, and the second answer is given.
+    Repeat,
+    Late(Duration),
+    /// The connection ends in the middle of the body.
+    Cut,
+    /// A piece of an object has half of the bytes that its range says.
+    Halve,
+}
+
+#[derive(Clone)]
+struct Liar {
+    target: String,
+    client: reqwest::Client,
+    /// What it does, to each so many-th request.
+    lie: Arc<Mutex<Option<(Lie, u64)>>>,
+    requests: Arc<AtomicU64>,
+    told: Arc<AtomicU64>,
+}
+
+impl Liar {
+    /// Stands before the server at `target` until the test's runtime ends; with its own `127.0.0.1:PORT`.
+    async fn start(target: String) -> (Self, String) {
+        let liar = Self {
+            target,
+            client: client(),
+            lie: Arc::default(),
+            requests: Arc::default(),
+            told: Arc::default(),
+        };
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let routes = Router::new().fallback(pass).with_state(liar.clone());
+        tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
+        (liar, address)
+    }
+
+    fn lies(&self, lie: Lie, to_each: u64) {
+        *self.lie.lock() = Some((lie, to_each));
+    }
+
+    /// Honest from now on; how often it has lied since the last time.
+    fn stops(&self) -> u64 {
+        *self.lie.lock() = None;
+        self.told.swap(0, Ordering::SeqCst)
+    }
+
+    fn lie(&self) -> Option<Lie> {
+        let (lie, to_each) = (*self.lie.lock())?;
+        let number = self.requests.fetch_add(1, Ordering::SeqCst);
+        number.is_multiple_of(to_each).then_some(lie)
+    }
+
+    async fn ask(&self, head: &http::request::Parts, body: Bytes) -> (StatusCode, HeaderMap, Bytes) {
+        let target = format!("http://{}{}", self.target, head.uri);
+        let mut headers = head.headers.clone();
+        // The name of the host, which is signed, stays.
+        for name in [CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING] {
+            headers.remove(name);
+        }
+        // As the bucket has it, and not packed on the way.
+        headers
+            .entry(ACCEPT_ENCODING)
+            .or_insert(HeaderValue::from_static("identity"));
+        let request = self.client.request(head.method.clone(), target).headers(headers);
+        let failed = |error: reqwest::Error| (StatusCode::BAD_GATEWAY, HeaderMap::new(), error.to_string().into());
+        let answer = match request.body(body).send().await {
+            Ok(answer) => answer,
+            Err(error) => return failed(error),
+        };
+        let (status, mut headers) = (answer.status(), answer.headers().clone());
+        for name in [CONNECTION, TRANSFER_ENCODING] {
+            headers.remove(name);
+        }
+        match answer.bytes().await {
+            Ok(body) => (status, headers, body),
+            Err(error) => failed(error),
+        }
+    }
+}
+
+async fn pass(State(liar): State<Liar>, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    let Ok(body) = to_bytes(body, MOST_BYTES).await else {
+        return StatusCode::BAD_REQUEST.into_response();
+    };
+    let lie = liar.lie();
+    if let Some(Lie::Refuse(status)) = lie {
+        liar.told.fetch_add(1, Ordering::SeqCst);
+        return StatusCode::from_u16(status).unwrap().into_response();
+    }
+    let (status, mut headers, mut answer) = liar.ask(&head, body.clone()).await;
+    let is_read = head.method == Method::GET && status.is_success() && answer.len() > 1;
+    let is_told = match lie {
+        Some(Lie::Deny(status)) => {
+            liar.told.fetch_add(1, Ordering::SeqCst);
+            return StatusCode::from_u16(status).unwrap().into_response();
+        }
+        Some(Lie::Repeat) => {
+            let (status, headers, answer) = liar.ask(&head, body).await;
+            liar.told.fetch_add(1, Ordering::SeqCst);
+            return (status, headers, answer).into_response();
+        }
+        Some(Lie::Late(time)) => {
+            tokio::time::sleep(time).await;
+            true
+        }
+        Some(Lie::Cut) if is_read => {
+            liar.told.fetch_add(1, Ordering::SeqCst);
+            headers.insert(CONTENT_LENGTH, answer.len().into());
+            let half = answer.split_to(answer.len() / 2);
+            let pieces = [Ok(half), Err(io::Error::from(io::ErrorKind::BrokenPipe))];
+            return (status, headers, Body::from_stream(futures::stream::iter(pieces))).into_response();
+        }
+        Some(Lie::Halve) if is_read && headers.contains_key(CONTENT_RANGE) => {
+            answer.truncate(answer.len() / 2);
+            headers.insert(CONTENT_LENGTH, answer.len().into());
+            true
+        }
+        _ => false,
+    };
+    liar.told.fetch_add(is_told.into(), Ordering::SeqCst);
+    (status, headers, answer).into_response()
+}
+
+/// A server whose bucket is behind a liar.
+struct Site {
+    server: Server,
+    liar: Liar,
+    next: Arc<AtomicU64>,
+    acknowledged: BTreeSet<u64>,
+    _weed: Seaweed,
+    folder: tempfile::TempDir,
+}
+
+impl Site {
+    /// `None` where there is no S3 server.
+    async fn start() -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let weed = Seaweed::start(folder.path()).await?;
+        let (liar, address) = Liar::start(weed.endpoint()).await;
+        // Everything that is asked for is read from the bucket.
+        let storage = weed
+            .storage("lies")
+            .replace(&weed.endpoint(), &address)
+            .replace("2MiB", "\"0\"");
+        let server = Server::start(folder.path(), "one", &storage).await;
+        Some(Self {
+            server,
+            liar,
+            next: Arc::new(AtomicU64::new(1)),
+            acknowledged: BTreeSet::new(),
+            _weed: weed,
+            folder,
+        })
+    }
+
+    async fn push(&mut self) {
+        let pushed = push_for(&self.server.url, &self.next, Duration::from_millis(200)).await;
+        assert!(!pushed.is_empty(), "no push\n{}", self.server.process.tail());
+        self.acknowledged.extend(pushed);
+    }
+
+    async fn check(&mut self, round: u64) {
+        self.server.process.check();
+        check(&client(), &self.server.url, &self.acknowledged, round).await;
+    }
+
+    /// Ends in good order; the tables are sound, without the server.
+    fn end(mut self) {
+        let status = self.server.process.terminate();
+        assert!(status.success(), "{status}\n{}", self.server.process.tail());
+        let own = self.folder.path().join("one");
+        let (data, config) = (own.join("data"), own.join("server.yaml"));
+        let arguments = [
+            "store",
+            "check",
+            &data.to_string_lossy(),
+            "--config",
+            &config.to_string_lossy(),
+        ];
+        let (sound, out, errors) = run(&arguments);
+        assert!(sound, "{}{errors}", String::from_utf8_lossy(&out));
+        println!("{} profiles acknowledged, all there once", self.acknowledged.len());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bucket_that_lies_about_what_it_has_done_loses_and_doubles_nothing() {
+    let Some(mut site) = Site::start().await else {
+        return;
+    };
+    // Errors of the server are tried again within a request. 403 is not, and fails the flush.
+    let lies = [
+        (Lie::Refuse(503), 5),
+        (Lie::Deny(500), 5),
+        (Lie::Refuse(403), 4),
+        (Lie::Deny(403), 5),
+        (Lie::Repeat, 1),
+    ];
+    for (round, (lie, to_each)) in (0..).zip(lies) {
+        site.push().await;
+        site.liar.lies(lie, to_each);
+        let flush = client().post(format!("{}/flush", site.server.url));
+        let (flushed, ()) = tokio::join!(flush.send(), site.push());
+        let flushed = flushed.unwrap().status();
+        assert!(
+            matches!(flushed.as_u16(), 204 | 503),
+            "{lie:?}: {flushed}\n{}",
+            site.server.process.tail()
+        );
+        assert!(site.liar.stops() > 0, "{lie:?} was never told");
+        site.server.flush().await;
+        site.check(round).await;
+    }
+    assert!(site.server.metric("alluvium_store_object_failures_total").await > 0.0);
+    assert!(site.server.metric("alluvium_store_flush_failures_total").await > 0.0);
+    site.end();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bucket_that_answers_late_or_in_part_is_never_believed_in_part() {
+    let Some(mut site) = Site::start().await else {
+        return;
+    };
+    let lies = [
+        (Lie::Cut, 2),
+        (Lie::Halve, 1),
+        (Lie::Refuse(403), 2),
+        (Lie::Late(Duration::from_millis(100)), 2),
+    ];
+    for (round, (lie, to_each)) in (0..).zip(lies) {
+        // Files that nobody has read yet.
+        site.push().await;
+        site.server.flush().await;
+        site.liar.lies(lie, to_each);
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let question = "SELECT total, count(*) FROM profiles GROUP BY 1";
+            let request = client()
+                .post(format!("{}/api/v1/sql?format=csv", site.server.url))
+                .header("content-type", "text/plain")
+                .body(question);
+            let answer = request.send().await.unwrap();
+            let status = answer.status();
+            match answer.text().await {
+                Ok(text) if status.is_success() => {
+                    let rows = text.lines().skip(1).count();
+                    assert!(
+                        rows >= site.acknowledged.len(),
+                        "{lie:?}: {rows} of {}",
+                        site.acknowledged.len()
+                    );
+                }
+                // The answer had begun: it ends with an error, not as if that were all.
+                Err(_) if status.is_success() => {}
+                text => assert!(status.is_server_error(), "{lie:?}: {status} {text:?}"),
+            }
+            if site.liar.told.load(Ordering::SeqCst) > 0 {
+                break;
+            }
+            // It has read what it needs already: something new.
+            assert!(Instant::now() < deadline, "{lie:?} was never told");
+            site.push().await;
+            let _ = client().post(format!("{}/flush", site.server.url)).send().await;
+        }
+        site.liar.stops();
+        site.server.flush().await;
+        site.check(round).await;
+    }
+    assert!(site.server.metric("alluvium_store_object_failures_total").await > 0.0);
+    site.end();
+}

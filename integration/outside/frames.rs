@@ -1,0 +1,196 @@
+//! Frames of HTTP/2 (RFC 9113) as bytes, for a client that keeps to no rule.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+
+use crate::program::PATIENCE;
+
+/// Kinds of frames (RFC 9113, section 6).
+pub(super) const DATA: u8 = 0;
+pub(super) const HEADERS: u8 = 1;
+pub(super) const RST_STREAM: u8 = 3;
+pub(super) const SETTINGS: u8 = 4;
+pub(super) const PING: u8 = 6;
+pub(super) const GOAWAY: u8 = 7;
+pub(super) const WINDOW_UPDATE: u8 = 8;
+pub(super) const CONTINUATION: u8 = 9;
+
+/// Flags of frames (RFC 9113, section 6).
+pub(super) const END_STREAM: u8 = 1;
+pub(super) const END_HEADERS: u8 = 4;
+
+/// Error codes (RFC 9113, section 7).
+pub(super) const CANCEL: u32 = 8;
+pub(super) const ENHANCE_YOUR_CALM: u32 = 11;
+
+/// SETTINGS_INITIAL_WINDOW_SIZE.
+pub(super) const INITIAL_WINDOW: u16 = 4;
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+const HEAD_BYTES: usize = 9;
+
+pub(super) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    let mut bytes = length[1..].to_vec();
+    bytes.extend([kind, flags]);
+    bytes.extend(stream.to_be_bytes());
+    bytes.extend(payload);
+    bytes
+}
+
+/// SETTINGS with one setting.
+pub(super) fn setting(name: u16, value: u32) -> Vec<u8> {
+    let payload = [name.to_be_bytes().as_slice(), &value.to_be_bytes()].concat();
+    frame(SETTINGS, 0, 0, &payload)
+}
+
+pub(super) fn reset(stream: u32) -> Vec<u8> {
+    frame(RST_STREAM, 0, stream, &CANCEL.to_be_bytes())
+}
+
+/// The fields of a request (RFC 7541): pseudo-headers of the static table, with literals for path and host.
+pub(super) fn fields(method: &str, path: &str) -> Vec<u8> {
+    // `:method: GET` or `:method: POST`, and `:scheme: http`.
+    let mut fields = vec![if method == "GET" { 0x82 } else { 0x83 }, 0x86];
+    for (name, value) in [(0x04, path), (0x01, "x")] {
+        fields.extend([name, u8::try_from(value.len()).unwrap()]);
+        fields.extend(value.as_bytes());
+    }
+    fields
+}
+
+/// A field with a name of its own that is not kept, up to 126 bytes each.
+pub(super) fn literal(name: &str, value: &str) -> Vec<u8> {
+    let mut field = vec![0];
+    for text in [name, value] {
+        field.push(u8::try_from(text.len()).unwrap());
+        field.extend(text.as_bytes());
+    }
+    field
+}
+
+/// HEADERS of a request without a body.
+pub(super) fn get(stream: u32, path: &str) -> Vec<u8> {
+    frame(HEADERS, END_STREAM | END_HEADERS, stream, &fields("GET", path))
+}
+
+/// HEADERS of a request whose body is to come.
+pub(super) fn post(stream: u32, path: &str) -> Vec<u8> {
+    frame(HEADERS, END_HEADERS, stream, &fields("POST", path))
+}
+
+/// What a server has sent over a connection.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Heard {
+    /// Error code of the last GOAWAY.
+    pub goaway: Option<u32>,
+    /// Number of streams that it has reset.
+    pub resets: usize,
+    /// Number of frames with headers.
+    pub answers: usize,
+    /// First bytes of the headers of the last answer: its status, where the static table has that.
+    pub status: Option<u8>,
+    /// It has closed the connection.
+    pub is_closed: bool,
+}
+
+impl Heard {
+    /// Whether it has refused anything.
+    pub(super) fn is_refused(&self) -> bool {
+        self.is_closed || self.goaway.is_some_and(|code| code != 0) || self.resets > 0
+    }
+
+    fn take(&mut self, kind: u8, payload: &[u8]) {
+        match kind {
+            GOAWAY => {
+                let code = payload
+                    .get(4..8)
+                    .map(|code| u32::from_be_bytes(code.try_into().unwrap()));
+                self.goaway = code.or(self.goaway);
+            }
+            RST_STREAM => self.resets += 1,
+            HEADERS => {
+                self.answers += 1;
+                self.status = payload.first().copied();
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A connection that reads whatever comes while it writes.
+pub(super) struct Talk {
+    out: OwnedWriteHalf,
+    heard: Arc<Mutex<Heard>>,
+}
+
+impl Talk {
+    /// Begins as a client does.
+    pub(super) async fn begin(stream: TcpStream) -> Self {
+        let (input, mut out) = stream.into_split();
+        out.write_all(PREFACE).await.unwrap();
+        out.write_all(&frame(SETTINGS, 0, 0, &[])).await.unwrap();
+        let heard = Arc::<Mutex<Heard>>::default();
+        tokio::spawn(listen(input, heard.clone()));
+        Self { out, heard }
+    }
+
+    /// False when the server takes no more.
+    pub(super) async fn say(&mut self, bytes: &[u8]) -> bool {
+        self.out.write_all(bytes).await.is_ok()
+    }
+
+    /// What was heard once that holds, or the server has closed the connection.
+    pub(super) async fn until(&self, holds: impl Fn(&Heard) -> bool) -> Heard {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let heard = self.heard.lock().clone();
+            if heard.is_closed || holds(&heard) {
+                return heard;
+            }
+            assert!(Instant::now() < deadline, "in vain: {heard:?}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+/// Reads to the end of the connection.
+async fn listen(mut input: OwnedReadHalf, heard: Arc<Mutex<Heard>>) {
+    let mut rest: Vec<u8> = Vec::new();
+    let mut piece = vec![0; 64 << 10];
+    loop {
+        match input.read(&mut piece).await {
+            Ok(0) | Err(_) => break,
+            Ok(length) => rest.extend(&piece[..length]),
+        }
+        while rest.len() >= HEAD_BYTES {
+            let length = u32::from_be_bytes([0, rest[0], rest[1], rest[2]]) as usize;
+            if rest.len() < HEAD_BYTES + length {
+                break;
+            }
+            heard.lock().take(rest[3], &rest[HEAD_BYTES..HEAD_BYTES + length]);
+            rest.drain(..HEAD_BYTES + length);
+        }
+    }
+    heard.lock().is_closed = true;
+}
+
+/// Writes without ever reading, as much as the server takes before it waits for its own answers to be read.
+pub(super) async fn say_without_reading(stream: &mut TcpStream, frames: &[u8], times: usize) -> usize {
+    let begin = [PREFACE, &frame(SETTINGS, 0, 0, &[])].concat();
+    if stream.write_all(&begin).await.is_err() {
+        return 0;
+    }
+    for time in 0..times {
+        let written = tokio::time::timeout(Duration::from_secs(1), stream.write_all(frames)).await;
+        if !matches!(written, Ok(Ok(()))) {
+            return time;
+        }
+    }
+    times
+}

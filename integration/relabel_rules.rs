@@ -1,0 +1,196 @@
+//! The relabel rules of a tenant in a real server: put in force by the file of overrides, the same after a crash under
+//! another file, and refused with their place when they are wrong.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use alluvium::profile::pprof::{self, Builder, Profile, SampleLabel, ValueType};
+use alluvium::profile::{Labels, RawProfile};
+use alluvium::wire::call::Caller;
+use alluvium::wire::push::PushClient;
+
+use crate::harness::client;
+use crate::http_store::now_ms;
+use crate::program::{Address, PATIENCE, Program};
+
+const RULES: &str = r"
+overrides:
+  shop:
+    ingestion_relabeling_rules:
+      - {action: drop, source_labels: [environment], regex: secret}
+      - {action: labeldrop, regex: pod}
+      - {target_label: team, replacement: checkout}
+    sample_type_relabeling_rules:
+      - {action: drop, source_labels: [__type__], regex: alloc_.*}
+";
+
+/// Objects and bytes, allocated on two routes.
+fn heap(labels: &[(&str, &str)]) -> RawProfile {
+    let of = |kind, unit| ValueType { kind, unit };
+    let mut builder = Builder::new(Profile {
+        sample_types: vec![of("alloc_space", "bytes"), of("inuse_space", "bytes")],
+        time_nanos: now_ms() * 1_000_000,
+        ..Profile::default()
+    });
+    let (work, idle) = (builder.named("work"), builder.named("idle"));
+    builder.sample([work], [SampleLabel::Text("pod", "one")], &[1, 10]);
+    builder.sample([work, idle], [SampleLabel::Text("environment", "secret")], &[2, 20]);
+    builder.sample([idle], [], &[4, 40]);
+    let named = [("__name__", "memory"), ("service_name", "cart")];
+    RawProfile {
+        labels: Labels::from_pairs(named.iter().chain(labels).copied()),
+        id: "".into(),
+        pprof: pprof::gzip(&pprof::encode(&builder.finish())).into(),
+    }
+}
+
+struct Site {
+    folder: tempfile::TempDir,
+    address: Address,
+    http: reqwest::Client,
+}
+
+impl Site {
+    fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            address: Address::keep(),
+            http: client(),
+        }
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    fn start(&self, rules: &str) -> Program {
+        std::fs::write(self.path("overrides.yaml"), rules).unwrap();
+        let overrides = self.path("overrides.yaml");
+        let text = format!("multitenancy_enabled: true\nruntime_config:\n  file: {overrides}\n  period: 50ms\n");
+        std::fs::write(self.path("server.yaml"), text).unwrap();
+        let (data, config) = (self.path("data"), self.path("server.yaml"));
+        let arguments = ["serve", "--listen", &self.address, "--data", &data, "--config", &config];
+        Program::alluvium(&arguments, Path::new(&self.path("serve.log")))
+    }
+
+    async fn ready(&self, server: &mut Program) {
+        server.ready(&self.http, &format!("{}/ready", self.url())).await;
+    }
+
+    async fn push(&self, tenant: &str, profile: RawProfile) {
+        let caller = Caller::new(self.http.clone(), self.url().parse().unwrap()).with_tenant(tenant);
+        PushClient::new(caller).push(&[profile]).await.unwrap();
+    }
+
+    /// Rows of a query of SQL as CSV.
+    async fn rows(&self, tenant: &str, query: &str) -> String {
+        let request = self
+            .http
+            .post(format!("{}/api/v1/sql?format=csv", self.url()))
+            .header("x-scope-orgid", tenant)
+            .header("content-type", "text/plain")
+            .body(query.to_owned());
+        request
+            .send()
+            .await
+            .unwrap()
+            .text()
+            .await
+            .unwrap()
+            .replace("\r\n", "\n")
+    }
+
+    async fn metric(&self, name: &str) -> String {
+        let answer = self.http.get(format!("{}/metrics", self.url())).send().await.unwrap();
+        let text = answer.text().await.unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        line.unwrap_or_default().trim().to_owned()
+    }
+
+    /// What is stored of `shop` and of a tenant without rules.
+    async fn check(&self) {
+        let all = "SELECT profile_type, labels['team'] AS team, labels['pod'] AS pod, sum(value) AS value FROM flat \
+                   GROUP BY 1, 2, 3 ORDER BY 1, 2, 3";
+        assert_eq!(
+            self.rows("shop", all).await,
+            "profile_type,team,pod,value\nmemory:inuse_space:bytes::,checkout,,50\n"
+        );
+        let others = "SELECT count(*) AS n, sum(value) AS value FROM flat";
+        assert_eq!(self.rows("other", others).await, "n,value\n6,77\n");
+        let types = "SELECT count(*) AS n FROM profiles";
+        assert_eq!(
+            self.rows("shop", types).await,
+            "n\n1\n",
+            "one row for what became one series"
+        );
+        let names = "SELECT count(*) AS n FROM stacks";
+        assert_eq!(self.rows("shop", names).await, "n\n2\n", "no stack of what was dropped");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rules_of_a_tenant_shape_what_is_stored_and_a_crash_under_other_rules_changes_nothing() {
+    let site = Site::new();
+    let mut server = site.start(RULES);
+    site.ready(&mut server).await;
+    site.push("shop", heap(&[])).await;
+    site.push("shop", heap(&[("environment", "secret")])).await;
+    site.push("other", heap(&[])).await;
+    site.check().await;
+    let refused = "alluvium_store_rejected_profiles_total{reason=\"dropped_by_relabel_rules\"}";
+    assert_eq!(site.metric(refused).await, "1");
+    let dropped = "alluvium_store_dropped_values_total{reason=\"dropped_by_relabel_rules\"}";
+    assert_eq!(
+        site.metric(dropped).await,
+        "4",
+        "three allocations, and one of the secret route"
+    );
+    let limits = site
+        .http
+        .get(format!("{}/api/v1/tenant_limits", site.url()))
+        .header("x-scope-orgid", "shop");
+    let limits: serde_json::Value = serde_json::from_str(&limits.send().await.unwrap().text().await.unwrap()).unwrap();
+    assert_eq!(limits["ingestion_relabeling_rules"][0]["regex"], "secret");
+    assert_eq!(limits["ingestion_relabeling_default_rules_position"], "first");
+
+    server.kill();
+    let mut server = site.start("overrides: {}\n");
+    site.ready(&mut server).await;
+    site.check().await;
+    let flush = site.http.post(format!("{}/flush", site.url()));
+    assert!(flush.send().await.unwrap().status().is_success());
+    site.check().await;
+    assert!(server.terminate().success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rules_change_while_the_server_runs_and_wrong_ones_stop_a_start_with_their_place() {
+    let site = Site::new();
+    let mut server = site.start("overrides: {}\n");
+    site.ready(&mut server).await;
+    let drop_all =
+        "overrides:\n  shop:\n    ingestion_relabeling_rules: [{action: drop, source_labels: [service_name]}]\n";
+    std::fs::write(site.path("overrides.yaml"), drop_all).unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    let refused = "alluvium_store_rejected_profiles_total{reason=\"dropped_by_relabel_rules\"}";
+    while site.metric(refused).await.is_empty() {
+        site.push("shop", heap(&[])).await;
+        server.check();
+        assert!(Instant::now() < deadline, "{}", server.tail());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(server.terminate().success());
+
+    let wrong =
+        "overrides:\n  shop:\n    ingestion_relabeling_rules: [{action: drop, source_labels: [a], regex: '('}]\n";
+    let server = site.start(wrong);
+    while !server.tail().contains("limits.ingestion_relabeling_rules[0].regex") {
+        assert!(Instant::now() < deadline, "{}", server.tail());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(server.tail().contains("overrides of `shop`"), "{}", server.tail());
+}

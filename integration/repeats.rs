@@ -1,0 +1,127 @@
+//! Profiles that are sent again, since the answer was lost: stored once, also across a crash, and nothing else is taken
+//! for one of them.
+
+use std::path::Path;
+
+use alluvium::profile::pprof::{self, Builder, Profile, ValueType};
+use alluvium::profile::{Labels, RawProfile};
+use alluvium::server::ServerOptions;
+use alluvium::wire::call::{CallError, Caller};
+use alluvium::wire::push::PushClient;
+use futures::future::join_all;
+
+use crate::harness::client;
+use crate::http_store::{Site, now_ms};
+use crate::program::{Address, Program, sql};
+
+const COUNT: &str = "SELECT count(*), sum(total) FROM profiles";
+
+/// A profile of `value` at a time in Unix nanoseconds, 0 for none.
+fn profile(id: &str, service: &str, time_nanos: i64, value: i64) -> RawProfile {
+    let mut builder = Builder::new(Profile {
+        sample_types: vec![ValueType {
+            kind: "cpu",
+            unit: "nanoseconds",
+        }],
+        time_nanos,
+        ..Profile::default()
+    });
+    let work = builder.named("work");
+    builder.sample([work], [], &[value]);
+    RawProfile {
+        labels: Labels::from_pairs([("__name__", "process_cpu"), ("service_name", service)]),
+        id: id.into(),
+        pprof: pprof::gzip(&pprof::encode(&builder.finish())).into(),
+    }
+}
+
+/// Number and total of the stored profiles.
+async fn stored(http: &reqwest::Client, url: &str) -> (u64, i64) {
+    let rows = sql(http, url, COUNT).await;
+    (rows[0][0].parse().unwrap(), rows[0][1].parse().unwrap_or_default())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_profile_with_an_id_is_stored_once_and_what_differs_in_anything_is_another() {
+    let site = Site::new(ServerOptions::default()).await;
+    let (http, url) = (&site.server.client, &site.server.url);
+    let pusher = site.server.pusher();
+    let now = now_ms() * 1_000_000;
+    let one = profile("7b1d", "shop", now, 1);
+    for _ in 0..3 {
+        pusher.push(std::slice::from_ref(&one)).await.unwrap();
+        assert_eq!(stored(http, url).await, (1, 1));
+    }
+    site.flush().await;
+    pusher.push(std::slice::from_ref(&one)).await.unwrap();
+    assert_eq!(stored(http, url).await, (1, 1), "also when it is in a file");
+    // An id that a program gives to all of its profiles costs none of them.
+    let others = [
+        profile("7b1d", "shop", now, 10),
+        profile("7b1d", "shop", now + 1000, 1),
+        profile("7b1d", "cart", now, 100),
+        profile("other", "shop", now, 1000),
+    ];
+    pusher.push(&others).await.unwrap();
+    pusher.push(&others).await.unwrap();
+    assert_eq!(stored(http, url).await, (5, 1112));
+    // Without an id, or without a time, nothing says that two are the same.
+    for profile in [profile("", "desk", now, 10_000), profile("7b1d", "desk", 0, 10_000)] {
+        for _ in 0..2 {
+            pusher.push(std::slice::from_ref(&profile)).await.unwrap();
+        }
+    }
+    assert_eq!(stored(http, url).await, (9, 41_112));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_at_once_one_is_stored_and_each_is_told_so_or_to_try_again() {
+    let site = Site::new(ServerOptions::default()).await;
+    let same = profile("same", "shop", now_ms() * 1_000_000, 7);
+    let pushes = (0..50).map(|_| {
+        let (pusher, same) = (site.server.pusher(), same.clone());
+        async move {
+            loop {
+                match pusher.push(std::slice::from_ref(&same)).await {
+                    Ok(()) => return,
+                    Err(CallError::Refused { status: 503, .. }) => tokio::task::yield_now().await,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        }
+    });
+    join_all(pushes).await;
+    assert_eq!(stored(&site.server.client, &site.server.url).await, (1, 7));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_log_has_is_known_after_a_crash() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data").display().to_string();
+    let (address, http) = (Address::keep(), client());
+    let url = format!("http://{address}");
+    let log = folder.path().join("serve.log");
+    let start = || {
+        let arguments = ["serve", "--listen", &address, "--data", &data];
+        Program::alluvium(&arguments, Path::new(&log))
+    };
+    let pusher = PushClient::new(Caller::new(http.clone(), url.parse().unwrap()));
+    let now = now_ms() * 1_000_000;
+    let profiles: Vec<RawProfile> = (0..20)
+        .map(|number| profile(&format!("id-{number}"), "shop", now + number, 1 << number))
+        .collect();
+    let mut server = start();
+    server.ready(&http, &format!("{url}/ready")).await;
+    pusher.push(&profiles[..15]).await.unwrap();
+    server.kill();
+    let mut server = start();
+    server.ready(&http, &format!("{url}/ready")).await;
+    // The client has not seen the answer, and sends all that it has.
+    pusher.push(&profiles).await.unwrap();
+    assert_eq!(stored(&http, &url).await, (20, (1 << 20) - 1));
+    let answer = http.get(format!("{url}/metrics")).send().await.unwrap();
+    let metrics = answer.text().await.unwrap();
+    let line = "alluvium_store_rejected_profiles_total{reason=\"repeated\"} 15";
+    assert!(metrics.contains(line), "{metrics}");
+    assert!(server.terminate().success());
+}
