@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """How long builds take: one line of JSON a build, wall time and processor time of all its processes in seconds.
 
+    benches/builds.py usual     what somebody builds who works on it
+    benches/builds.py dist      the program that is shipped
+
 Each kind begins in an empty target folder, with the sources of all dependencies downloaded. `again` is the same after a file was touched. What else the machine
 does is in the time: it is for a machine at rest, like all benches. With ALLUVIUM_BUILDS the target folders are made below that folder, which must not exist, and stay.
 """
@@ -18,28 +21,35 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 AGENT = ["--no-default-features", "--features", "agent"]
 LAST = "src/lang/scanner.rs"
 # Name, what is built, and the file that is touched before; None for an empty folder.
-BUILDS = [
+USUAL = [
     ("agent check", ["check", *AGENT, "--lib"], None),
     ("dev", ["build", "--bin", "alluvium"], None),
     ("tests", ["test", "--no-run", "--lib", "--bins", "--tests"], ""),
     ("dev again", ["build", "--bin", "alluvium"], LAST),
     ("release", ["build", "--release", "--bin", "alluvium"], None),
     ("release again", ["build", "--release", "--bin", "alluvium"], LAST),
-    ("dist", ["build", "--profile", "dist", "--bin", "alluvium"], None),
 ]
+DIST = [("dist", ["build", "--profile", "dist", "--bin", "alluvium"], None)]
 
 
 def main():
+    match sys.argv[1:]:
+        case ["usual"]:
+            builds = USUAL
+        case ["dist"]:
+            builds = DIST
+        case _:
+            sys.exit(__doc__)
     subprocess.run(["cargo", "fetch", "--locked"], cwd=ROOT, check=True)
     with tempfile.TemporaryDirectory(prefix="alluvium-builds.") as passing:
         kept = os.environ.get("ALLUVIUM_BUILDS")
         if kept:
             os.mkdir(kept)
-        measure(pathlib.Path(kept or passing))
+        measure(builds, pathlib.Path(kept or passing))
 
 
-def measure(folders):
-    for name, words, touched in BUILDS:
+def measure(builds, folders):
+    for name, words, touched in builds:
         if touched is None:
             folder = folders / name.replace(" ", "-")
         elif touched:

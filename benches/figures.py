@@ -3,8 +3,8 @@
 
     benches/figures.py run NAME [ARGUMENT ...]   measure into docs/benchmarks/NAME.json; with arguments a trial, which is printed and not kept
     benches/figures.py all                       every bench in turn; what was measured in the last day is kept, so that it can be stopped and taken up again
-    benches/figures.py tables                    write the tables of docs/benchmarks*.md anew
-    benches/figures.py check                     say where text, JSON and commands disagree
+    benches/figures.py tables                    write the tables of docs/benchmarks*.md and docs/scale.md anew
+    benches/figures.py check                     say where text, JSON, commands and the code that docs/scale.md counts disagree
 
 A bench is one command or several (`BENCHES` in tables.py). Each prints lines of JSON; `mode` names the part, and every number in a line becomes a value of the
 figure MODE.PATH. A figure that comes several times, in several runs or in a list, has several values: tables show their median, lowest and highest.
@@ -27,6 +27,7 @@ import time
 # A test runs this file, and leaves nothing in the sources.
 sys.dont_write_bytecode = True
 import plot_soak
+import scale
 from tables import BENCHES, TABLES
 
 ROOT = pathlib.Path(os.environ.get("ALLUVIUM_FIGURES", pathlib.Path(__file__).resolve().parent.parent))
@@ -170,6 +171,8 @@ def rows(shape):
 
 def table(name):
     """The text of a block: where it comes from, the table, what is short."""
+    if name in scale.TABLES:
+        return scale.table(name, KEPT)
     shape = TABLES[name]
     kept = KEPT / f"{shape['bench']}.json"
     if not kept.exists():
@@ -202,7 +205,7 @@ def table(name):
 
 
 def pages():
-    return sorted(ROOT.glob("docs/**/benchmarks*.md")) + sorted(ROOT.glob("docs/adr/0001*.md"))
+    return [page for pattern in ("docs/**/benchmarks*.md", "docs/adr/0001*.md", "docs/scale.md") for page in sorted(ROOT.glob(pattern))]
 
 
 def generated():
@@ -223,12 +226,13 @@ def check():
     """What is wrong, a line each."""
     for page in pages():
         text, place = page.read_text(), page.relative_to(ROOT)
-        for name in (name for _, name, _ in BLOCK.findall(text) if name not in TABLES):
+        for name in (name for _, name, _ in BLOCK.findall(text) if name not in TABLES | scale.TABLES):
             yield f"{place}: there is no table {name}"
             return
         for section in re.split(r"^(?=## )", BLOCK.sub("", text), flags=re.M):
             if FIGURE.search(section) and not BY_HAND.search(section):
                 yield f"{place}: figures of no command in `{section.splitlines()[0]}`: generate them or say `Measured on DATE at COMMIT, by hand: COMMAND`"
+    yield from scale.wrong()
     for path, text in generated():
         if path.read_text() != text:
             yield f"{path.relative_to(ROOT)}: not what the JSON says; `make figures` writes it"

@@ -1,15 +1,13 @@
 //! How fast the hot paths of a profile are: `cargo bench --no-default-features --features agent`.
 //!
-//! A plain program without a framework: each measurement runs for a second at least on one core, the median of the runs
-//! counts, and every result is one line of JSON on stdout. Rates are MB (10^6 bytes) of uncompressed pprof per second.
-//! Arguments are substrings of the names to run.
+//! Rates are MB (10^6 bytes) of uncompressed pprof per second. How it measures is in `measure`.
 
 #![allow(clippy::print_stdout, reason = "a bench prints its results")]
 
 mod lang;
+mod measure;
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
 
 use alluvium::profile::delta::{Delta, cumulative_types};
 use alluvium::profile::flamegraph::{SvgOptions, Tree, svg};
@@ -18,19 +16,16 @@ use alluvium::profile::pprof::{self, Profile, SampleLabel};
 use alluvium::profile::selector;
 use alluvium::profile::synthetic::{Names, Shape, cpu_profile};
 
+use crate::measure::Bench;
+
 /// The recording that `ALLUVIUM_BENCH_JFR` names, or else many small chunks, of which most is metadata.
 fn recording() -> Vec<u8> {
     let named = std::env::var_os("ALLUVIUM_BENCH_JFR").and_then(|path| std::fs::read(path).ok());
     named.unwrap_or_else(|| include_bytes!("../integration/fixtures/jfr/small.jfr").repeat(200))
 }
 
-/// Shortest time of a measurement.
-const AT_LEAST: Duration = Duration::from_secs(1);
-
 fn main() {
-    // `cargo bench` passes `--bench`; what is left are filters.
-    let filters: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
-    let bench = Bench { filters };
+    let bench = Bench::of_arguments();
     lang::run(&bench);
     let shape = Shape::default();
     let names = Names::new(shape.functions);
@@ -110,33 +105,4 @@ fn heap<'a>(profile: &Profile<'a>) -> Profile<'a> {
         *label = SampleLabel::Number("bytes", (index as i64 % 7) * 16, "bytes");
     }
     heap
-}
-
-struct Bench {
-    filters: Vec<String>,
-}
-
-impl Bench {
-    fn run(&self, name: &str, megabytes: f64, mut measured: impl FnMut()) {
-        if !self.filters.is_empty() && !self.filters.iter().any(|filter| name.contains(filter.as_str())) {
-            return;
-        }
-        measured();
-        let mut times = Vec::new();
-        let start = Instant::now();
-        while start.elapsed() < AT_LEAST || times.len() < 5 {
-            let start = Instant::now();
-            measured();
-            times.push(start.elapsed());
-        }
-        times.sort_unstable();
-        let median = times[times.len() / 2].as_secs_f64();
-        println!(
-            r#"{{"name":"{name}","runs":{},"median_us":{:.1},"best_us":{:.1},"mb":{megabytes:.6},"mb_per_s":{:.0}}}"#,
-            times.len(),
-            median * 1e6,
-            times[0].as_secs_f64() * 1e6,
-            megabytes / median,
-        );
-    }
 }

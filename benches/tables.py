@@ -16,12 +16,14 @@ EBPF = "python3 benches/ebpf.py {program} "
 
 BENCHES = {
     "hot": {"minutes": 2, "runs": 3, "commands": [f"cargo bench --locked {AGENT} --bench alluvium"]},
+    "files": {"minutes": 1, "runs": 3, "commands": [f"cargo bench --locked {AGENT} --bench files"]},
     "engine": {"minutes": 13, "runs": 3, "commands": [f"cargo bench --locked {AGENT} --bench engine"]},
     "server": {"minutes": 25, "runs": 3, "commands": [LOAD + "server" + AT + " --seconds 30"]},
     "small": {"minutes": 12, "runs": 3, "commands": [LOAD + "small" + AT]},
     "wide": {"minutes": 15, "runs": 3, "commands": [LOAD + "wide" + AT + " --minutes 2"]},
     "disk": {"minutes": 15, "runs": 3, "commands": [LOAD + "disk" + AT + " --seconds 180"]},
     "growth": {"minutes": 20, "runs": 1, "commands": [LOAD + "growth" + AT + " --minutes 30 --repeat 101"]},
+    "page": {"minutes": 3, "runs": 3, "programs": ["chromium", "node", "npm"], "commands": ["npm ci --prefix ui --no-audit --no-fund", "node ui/test/figures.mjs"]},
     "sql": {"minutes": 15, "runs": 1, "commands": [BUILD_SERVER, LOAD + "fill" + AT, "{python} benches/sql_duckdb.py --program {program} --data {folder}/data --runs 11"]},
     "profiler": {"minutes": 7, "runs": 1, "programs": ["bpftool", "gcc"], "commands": [BUILD_AGENT, EBPF + "--only collector --hertz 999", EBPF + "--only collector"]},
     "perf": {"minutes": 4, "runs": 1, "programs": ["gcc", "perf"], "commands": [BUILD_AGENT, EBPF + "--only beside"]},
@@ -30,7 +32,8 @@ BENCHES = {
     "churn": {"minutes": 10, "runs": 1, "programs": ["bpftool", "gcc"], "commands": [BUILD_AGENT, EBPF + "--churn 600"]},
     "soak": {"minutes": 62, "runs": 1, "commands": [LOAD + "soak" + AT + " --seconds 3600 --minutes 15"]},
     "peer": {"minutes": 90, "runs": 1, "needs": ["PEER"], "commands": [LOAD + "peer" + AT + " --seconds 20 --rounds 3 --peer '{peer}'"]},
-    "builds": {"minutes": 90, "runs": 1, "commands": ["python3 benches/builds.py"]},
+    "builds": {"minutes": 45, "runs": 1, "commands": ["python3 benches/builds.py usual"]},
+    "dist": {"minutes": 30, "runs": 1, "commands": ["python3 benches/builds.py dist"]},
 }
 
 QUESTIONS = [
@@ -153,6 +156,17 @@ TABLES = {
                 "top 10 functions", "top 10 functions of each service", "time of each service", "functions of one service", "lines of one service",
                 "below one function", "functions by pattern", "samples of each type", "stacks by value", "a line of time")],
             "texts": [("DuckDB", "duckdb.version"), ("The system's cache of files was emptied before cold questions", "a line of time.page_cache_dropped")]},
+    "page": {"bench": "page", "columns": {"the page": "page.*"}, "rows": [
+        ("compressed JavaScript of the first view, kB", "javascript_kb", "<= 150"),
+        ("from the address to the first services, ms", "usable_ms.services", "<= 300"),
+        ("from the address to a flame graph, ms", "usable_ms.profile", "<= 300"),
+        ("50,000 nodes, from the answer to the picture, ms", "nodes_50k.picture_ms", "<= 50"),
+        ("50,000 nodes, a redraw where one points, ms", "nodes_50k.hover_ms", "<= 4"),
+        ("200,000 nodes, from the answer to the picture, ms", "nodes_200k.picture_ms", "<= 150"),
+        ("200,000 nodes, a redraw where one points, ms", "nodes_200k.hover_ms"),
+        *[row for show in ("cards", "table", "map") for row in (
+            (f"5,000 services as {show}, from the answers to the list, ms", f"services_5000.{show}.sight_ms", "<= 300"),
+            (f"5,000 services as {show}, a filter, ms", f"services_5000.{show}.filter_ms", "<= 300"))]]},
     "engine": {"bench": "engine", "columns": {"collector": "engine.*"}, "rows": [
         ("program, release, collector alone, MB", "binary_mb", "<= 30"),
         ("3,000 blocks: start to ready, s", "chain_ready_seconds", "<= 0.2"),
@@ -172,6 +186,11 @@ TABLES = {
         (name, name) for name in (
             "pprof_gunzip", "pprof_decode", "pprof_stack_ids", "pprof_gunzip_decode_stack_ids", "pprof_encode", "pprof_gzip", "tree_insert_profile",
             "tree_to_flamegraph", "flamegraph_svg", "delta_next", "selector_parse")]},
+    "files": {"bench": "files", "columns": {"file, MB": "*.mb", "median, us": "*.median_us", "MB/s": "*.mb_per_s"}, "rows": [
+        ("JFR", "jfr", ">= 30"), ("the output of `perf script`, as which `perf.data` is read", "perf_script", ">= 100"),
+        ("folded stacks", "collapsed", ">= 200"), ("pprof", "pprof"), ("text of Go's profiles", "go_text"), ("speedscope", "speedscope"),
+        ("`.cpuprofile`", "cpuprofile"), ("trace of Chrome, CPU profile", "chrome_trace"), ("trace of Chrome, calls", "durations"),
+        ("Firefox profile", "firefox"), ("`.nettrace`", "nettrace")]},
     "language": {"bench": "hot", "columns": {"median, us": "*.median_us", "MB/s": "*.mb_per_s"}, "rows": [
         ("parse", "lang_parse", ">= 50"), ("lay out", "lang_print")]},
     "profiler": {"bench": "profiler", "columns": {"99 Hz": "collector_99hz.*"}, "rows": profiler("<= 0.5")},
@@ -193,5 +212,6 @@ TABLES = {
     "builds": {"bench": "builds", "columns": {"wall time, s": "*.wall_s", "processor time, s": "*.cpu_s"}, "rows": [
         ("the collector alone, checked (`cargo check`)", "agent check"), ("`dev`, the program", "dev"), ("`dev`, then all tests", "tests"),
         ("`dev`, one file of `lang` touched", "dev again"), ("`release`, the program", "release"),
-        ("`release`, one file of `lang` touched", "release again"), ("`dist`, the program", "dist")]},
+        ("`release`, one file of `lang` touched", "release again")]},
+    "dist": {"bench": "dist", "columns": {"wall time, s": "*.wall_s", "processor time, s": "*.cpu_s"}, "rows": [("`dist`, the program", "dist")]},
 }

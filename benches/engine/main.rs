@@ -1,9 +1,10 @@
 //! What the engine costs: `cargo bench --no-default-features --features agent --bench engine`.
 //!
 //! Runs the release program itself: 3,000 chained `discovery.relabel` blocks (start to ready, reload, resident memory),
-//! as many with a regular expression each, an idle collector with one component, and one that scrapes a hundred
-//! targets. Every result is a line of JSON on stdout; bounds are in `benches/tables.py`. Words on the command line
-//! choose: `binary`, `chain`, `regex`, `idle`, `scrape`. `ALLUVIUM` names another program to measure.
+//! as many with a regular expression each, an idle collector with one component, one that scrapes a hundred targets,
+//! one that scrapes two thousand, and one that follows five thousand pods that come and go. Every result is a line of
+//! JSON on stdout; bounds are in `benches/tables.py`. Words on the command line choose: `binary`, `chain`, `regex`,
+//! `idle`, `scrape`, `many`, `pods`. `ALLUVIUM` names another program to measure.
 
 #![allow(
     clippy::print_stdout,
@@ -13,6 +14,7 @@
 )]
 
 mod collector;
+mod pods;
 mod scrape;
 
 use std::fmt::Write as _;
@@ -20,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use collector::Collector;
+use pods::Cluster;
 use scrape::Targets;
 
 const LINKS: usize = 3000;
@@ -33,6 +36,10 @@ const IDLE: Duration = Duration::from_secs(30);
 /// How long the collector that scrapes is left alone, then watched: each target is scraped four times in either.
 const SCRAPING: Duration = Duration::from_mins(1);
 
+/// Targets of the small fleet and of the large one.
+const FEW: usize = 100;
+const MANY: usize = 2000;
+
 /// Measures one thing about a program.
 type Measure = fn(&Path);
 
@@ -40,12 +47,14 @@ fn main() {
     // `cargo bench` passes `--bench`; what is left are choices.
     let chosen: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let program = std::env::var_os("ALLUVIUM").map_or_else(|| env!("CARGO_BIN_EXE_alluvium").into(), PathBuf::from);
-    let all: [(&str, Measure); 5] = [
+    let all: [(&str, Measure); 7] = [
         ("binary", binary),
         ("chain", chain),
         ("regex", regex),
         ("idle", idle),
         ("scrape", scrape),
+        ("many", many),
+        ("pods", pods),
     ];
     for (name, measure) in all {
         if chosen.is_empty() || chosen.iter().any(|word| word == name) {
@@ -141,7 +150,7 @@ fn idle(program: &Path) {
 }
 
 fn scrape(program: &Path) {
-    let targets = Targets::start();
+    let targets = Targets::start(FEW);
     let collector = Collector::start(program, &targets.config());
     std::thread::sleep(SCRAPING);
     let (scraped, pushed) = (targets.scraped(), targets.pushed());
@@ -156,4 +165,35 @@ fn scrape(program: &Path) {
         "scrape_pushed_mb_per_minute",
         &[(targets.pushed() - pushed) as f64 / 1e6],
     );
+}
+
+/// Two thousand targets: whether each is scraped in time.
+fn many(program: &Path) {
+    let targets = Targets::start(MANY);
+    let collector = Collector::start(program, &targets.config());
+    std::thread::sleep(SCRAPING);
+    figure("many_cpu_percent", &[collector.cpu_percent(SCRAPING)]);
+    memory("many", &collector);
+    let jitter = targets.jitter();
+    let at = |share: f64| jitter[((jitter.len() - 1) as f64 * share) as usize];
+    figure("many_jitter_p50_seconds", &[at(0.5)]);
+    figure("many_jitter_p99_seconds", &[at(0.99)]);
+    figure("many_jitter_max_seconds", &[at(1.0)]);
+    figure("many_scrapes", &[jitter.len() as f64]);
+}
+
+/// Five thousand pods of which fifty a second come or go, through the ten rules of the shipped configuration.
+fn pods(program: &Path) {
+    let cluster = Cluster::start();
+    let collector = Collector::start(program, &cluster.config());
+    // The first list has been taken up, and the first pods have come and gone.
+    std::thread::sleep(SCRAPING / 4);
+    let changed = cluster.changed();
+    let percent: Vec<f64> = (0..4).map(|_| collector.cpu_percent(SCRAPING / 4)).collect();
+    figure("pods_cpu_percent", &percent);
+    figure(
+        "pods_changes_per_second",
+        &[(cluster.changed() - changed) as f64 / SCRAPING.as_secs_f64()],
+    );
+    memory("pods", &collector);
 }

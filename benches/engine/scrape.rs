@@ -1,16 +1,14 @@
-//! A hundred targets that answer as Go programs do, and a receiver of what the collector makes of it.
+//! Targets that answer as Go programs do, and a receiver of what the collector makes of it.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use alluvium::profile::fleet::{Fleet, FleetShape, Kind};
 use alluvium::profile::pprof::{self, Profile, ValueType};
 
-/// Targets of the configuration.
-const TARGETS: usize = 100;
 /// Seconds between two scrapes of a target.
 const EVERY: u64 = 15;
 /// Programs that the targets share.
@@ -22,6 +20,8 @@ const ROUNDS: usize = 16;
 pub(crate) struct Targets {
     address: String,
     started: Instant,
+    /// When goroutines were asked for, by target, in seconds from the start.
+    asked: Vec<Mutex<Vec<f64>>>,
     /// Bodies by program, then by round.
     cpu: Vec<Vec<Vec<u8>>>,
     heap: Vec<Vec<Vec<u8>>>,
@@ -33,8 +33,8 @@ pub(crate) struct Targets {
 }
 
 impl Targets {
-    /// Makes the profiles and answers from then on.
-    pub(crate) fn start() -> Arc<Self> {
+    /// Makes the profiles, and answers for so many targets from then on.
+    pub(crate) fn start(count: usize) -> Arc<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let shape = FleetShape {
             services: PROGRAMS,
@@ -45,6 +45,7 @@ impl Targets {
         let targets = Arc::new(Self {
             address: listener.local_addr().unwrap().to_string(),
             started: Instant::now(),
+            asked: (0..count).map(|_| Mutex::default()).collect(),
             cpu: bodies(&fleet, Kind::Cpu, |profile, _| profile),
             heap: bodies(&fleet, Kind::Heap, grown),
             contention: bodies(&fleet, Kind::Cpu, |mut profile, round| {
@@ -75,8 +76,8 @@ impl Targets {
     pub(crate) fn config(&self) -> String {
         let target = |index| {
             format!(
-                "\t\t{{\"__address__\" = \"{0}\", \"__profile_path_prefix__\" = \"/{1}\", \"service_name\" = \"s{1}\", \
-                 \"pod\" = \"p{index}\"}},\n",
+                "\t\t{{\"__address__\" = \"{0}\", \"__profile_path_prefix__\" = \"/{1}/{index}\", \
+                 \"service_name\" = \"s{1}\", \"pod\" = \"p{index}\"}},\n",
                 self.address,
                 index % PROGRAMS
             )
@@ -85,7 +86,7 @@ impl Targets {
             "pyroscope.scrape \"bench\" {{\n\ttargets = [\n{}\t]\n\tforward_to      = [pyroscope.write.sink.receiver]\
              \n\tscrape_interval = \"{EVERY}s\"\n}}\n\npyroscope.write \"sink\" {{\n\tendpoint {{\
              \n\t\turl = \"http://{}\"\n\t}}\n}}\n",
-            (0..TARGETS).map(target).collect::<String>(),
+            (0..self.asked.len()).map(target).collect::<String>(),
             self.address
         )
     }
@@ -97,6 +98,18 @@ impl Targets {
 
     pub(crate) fn pushed(&self) -> u64 {
         self.pushed.load(Ordering::Relaxed)
+    }
+
+    /// By how many seconds each interval between two scrapes of a target missed its length, sorted.
+    pub(crate) fn jitter(&self) -> Vec<f64> {
+        let of_target = |asked: &Mutex<Vec<f64>>| {
+            let asked = asked.lock().unwrap();
+            let missed = asked.windows(2).map(|pair| (pair[1] - pair[0] - EVERY as f64).abs());
+            missed.collect::<Vec<f64>>()
+        };
+        let mut all: Vec<f64> = self.asked.iter().flat_map(of_target).collect();
+        all.sort_by(f64::total_cmp);
+        all
     }
 
     /// Answers what comes over a connection until it is closed.
@@ -134,10 +147,15 @@ impl Targets {
 
     /// What a path of a target answers, after the seconds that it asks for; nothing for a push.
     fn body(&self, path: &str) -> &[u8] {
-        let Some((program, rest)) = path.trim_start_matches('/').split_once("/debug/pprof/") else {
+        let Some((target, rest)) = path.trim_start_matches('/').split_once("/debug/pprof/") else {
             return &[];
         };
+        let (program, index) = target.split_once('/').unwrap_or((target, ""));
         let (kind, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let asked = index.parse().ok().and_then(|index: usize| self.asked.get(index));
+        if let Some(asked) = asked.filter(|_| kind == "goroutine") {
+            asked.lock().unwrap().push(self.started.elapsed().as_secs_f64());
+        }
         if let Some(seconds) = query.split('&').find_map(|part| part.strip_prefix("seconds=")) {
             std::thread::sleep(Duration::from_secs(seconds.parse().unwrap_or(0)));
         }

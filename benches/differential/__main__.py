@@ -1,0 +1,138 @@
+"""The same pushes to Pyroscope and to Alluvium, then the same questions to both: are the answers equal?
+
+Both servers run and are empty. All is drawn from `--seed` and `--now`, so that a run can be repeated; with `--ask-only` nothing is pushed. Answers are compared as
+values: lists whose order means nothing without it, trees and profiles as stacks with their values. Out: a line for each call, and the differences.
+
+    python3 benches/differential --pyroscope http://127.0.0.1:4041 --alluvium http://127.0.0.1:4040 --pushes 1000 --sets 50
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import http.client
+import json
+import pathlib
+import random
+import sys
+import time
+import urllib.parse
+
+import answers
+import pushes
+import questions
+
+
+def send(url, method, path, body, headers):
+    """Status and body of the answer to one request."""
+    at = urllib.parse.urlsplit(url)
+    connection = http.client.HTTPConnection(at.hostname, at.port, timeout=60)
+    try:
+        connection.request(method, path, body, headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def ask(url, question):
+    """Status and body of the answer to a question."""
+    body = question.body
+    headers = {} if question.method == "GET" or isinstance(body, bytes) else {"content-type": "application/json", "accept": "application/json; allow-utf8-labelnames=true"}
+    if body is not None and not isinstance(body, bytes):
+        body = json.dumps(body).encode()
+    return send(url, question.method, question.path, body, headers)
+
+
+def push_all(urls, drawn, workers):
+    """Pushes to both; the differing statuses, each with the format."""
+    def one(push):
+        return [send(url, "POST", push.path, push.body, push.headers) for url in urls.values()]
+
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        statuses = list(pool.map(one, drawn))
+    counts, unequal = collections.Counter(), []
+    for push, each in zip(drawn, statuses):
+        counts[push.format, *(status for status, _ in each)] += 1
+        if len({status for status, _ in each}) > 1:
+            unequal.append(f"{push.format} {push.path}: " + "; ".join(f"{name} {status} {body[:200]!r}" for name, (status, body) in zip(urls, each)))
+    for key, count in sorted(counts.items(), key=str):
+        print("pushed", count, *key)
+    return unequal
+
+
+def known(url, world):
+    """Profile types, each with a service that has it, as a server lists them."""
+    within = {"start": world.start - 60_000, "end": world.end + 60_000, "labelNames": ["__profile_type__", "service_name"]}
+    _, body = ask(url, questions.Question("", "POST", questions.QUERIER + "Series", within))
+    pairs = [{one["name"]: one["value"] for one in each["labels"]} for each in json.loads(body).get("labelsSet", [])]
+    return sorted((one["__profile_type__"], one["service_name"]) for one in pairs)
+
+
+def settled(urls, world, seconds):
+    """Waits until both list the same: Pyroscope's index of all services comes late."""
+    until, seen = time.monotonic() + seconds, {}
+    while time.monotonic() < until:
+        seen = {name: known(url, world) for name, url in urls.items()}
+        if len(set(map(repr, seen.values()))) == 1:
+            break
+        time.sleep(3)
+    return seen
+
+
+def compare(urls, asked, shown):
+    """Asks everything of both, prints the differences, and returns how many calls were equal and how many not."""
+    def one(question):
+        return [ask(url, question) for url in urls.values()]
+
+    counts = collections.defaultdict(lambda: [0, 0, 0, 0])
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for question, replies in zip(asked, pool.map(one, asked)):
+            ours, theirs = (answers.read(question.call, *reply) for reply in replies)
+            unequal, count = answers.differences(ours, theirs), counts[question.call]
+            count[0] += 1
+            count[1] += not unequal
+            count[2] += replies[0][1] == replies[1][1]
+            count[3] += replies[0][0] == 200 and len(replies[0][1]) > 60
+            if unequal and count[0] - count[1] <= shown:
+                print(f"\n{question.call}: {question.method} {urllib.parse.unquote(question.path)} {'' if question.body is None else question.body}")
+                print("\n".join(f"    {line}" for line in unequal))
+    print(f"\n{'call':40} asked equal same bytes with data")
+    for call, (asked_, equal, same, data) in counts.items():
+        print(f"{call:40} {asked_:5} {equal:5} {same:10} {data:9}")
+    return sum(count[0] - count[1] for count in counts.values())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--alluvium", required=True, help="URL of our server")
+    parser.add_argument("--pyroscope", required=True, help="URL of a Pyroscope")
+    parser.add_argument("--pushes", type=int, default=1000)
+    parser.add_argument("--sets", type=int, default=50, help="sets of arguments for each call")
+    parser.add_argument("--calls", default="", help="only calls that have this in their names")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--now", type=int, default=int(time.time() * 1000), help="milliseconds; the profiles lie before")
+    parser.add_argument("--recording", type=pathlib.Path, help="a file of Java Flight Recorder to push, too")
+    parser.add_argument("--only", choices=["alluvium", "pyroscope"], help="push to this one; the other has them")
+    parser.add_argument("--ask-only", action="store_true")
+    parser.add_argument("--wait", type=int, default=100, help="seconds, at most, until both list the same types")
+    parser.add_argument("--shown", type=int, default=2, help="differences shown for each call")
+    given = parser.parse_args()
+    print(f"--seed {given.seed} --now {given.now} --pushes {given.pushes}")
+    urls = {"alluvium": given.alluvium, "pyroscope": given.pyroscope}
+    recording = given.recording.read_bytes() if given.recording else b""
+    world = pushes.World(random.Random(given.seed), given.now, recording)
+    drawn = pushes.draw(world, given.pushes)
+    if not given.ask_only:
+        unequal = push_all({given.only: urls[given.only]} if given.only else urls, drawn, 16)
+        print("\n".join(unequal[:20]))
+    seen = settled(urls, world, given.wait)
+    for name, pairs in seen.items():
+        print("only", name, "has", sorted(set(pairs) - set.intersection(*map(set, seen.values()))))
+    asker = questions.Asker(random.Random(given.seed + 1), world, seen["pyroscope"])
+    asked = [asker.ask(call) for call in questions.CALLS for _ in range(given.sets)]
+    unequal = compare(urls, [one for one in asked if given.calls in one.call], given.shown)
+    sys.exit(f"{unequal} answers differ" if unequal else 0)
+
+
+if __name__ == "__main__":
+    main()

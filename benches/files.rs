@@ -1,0 +1,46 @@
+//! How fast files of profilers are read: `cargo bench --no-default-features --features agent --bench files`.
+//!
+//! A file of each format that `upload` takes, with the stacks of one profile: 5,000 of 2,000 functions, up to 60 deep,
+//! no two of them the same. The recording of Java Flight Recorder is made of many small chunks, of which most is
+//! metadata, or the one that `ALLUVIUM_BENCH_JFR` names. Rates are MB (10^6 bytes) of the file per second, from its
+//! bytes to the profiles that are sent. How it measures is in `measure`.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a bench prints its results")]
+
+mod measure;
+
+use std::hint::black_box;
+
+use alluvium::profile::synthetic::{Names, Shape, cpu_profile};
+use alluvium::wire::files::{self, synthetic};
+use bytes::Bytes;
+
+use crate::measure::Bench;
+
+/// Largest file that is read.
+const MAX_BYTES: usize = 256 << 20;
+
+fn recording() -> Vec<u8> {
+    let named = std::env::var_os("ALLUVIUM_BENCH_JFR").and_then(|path| std::fs::read(path).ok());
+    named.unwrap_or_else(|| include_bytes!("../integration/fixtures/jfr/small.jfr").repeat(200))
+}
+
+fn main() {
+    let bench = Bench::of_arguments();
+    let shape = Shape::default();
+    let names = Names::new(shape.functions);
+    let profile = cpu_profile(&names, shape, 1);
+    let files = synthetic::files(&profile).into_iter().chain([("jfr", recording())]);
+    for (name, content) in files {
+        let content = Bytes::from(content);
+        let read = || files::read(&content, MAX_BYTES);
+        if let Err(error) = read() {
+            // The figure is missing then, which the tables tell.
+            eprintln!("{name}: {error}");
+            continue;
+        }
+        bench.run(name, content.len() as f64 / 1e6, || {
+            black_box(read().is_ok());
+        });
+    }
+}

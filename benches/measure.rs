@@ -1,0 +1,44 @@
+//! Measurements without a framework: each runs for a second at least on one core, the median of the runs counts, and
+//! every result is one line of JSON on stdout. Arguments of the program are substrings of the names to run.
+
+use std::time::{Duration, Instant};
+
+/// Shortest time of a measurement.
+const AT_LEAST: Duration = Duration::from_secs(1);
+
+/// What is to be measured.
+pub(crate) struct Bench {
+    filters: Vec<String>,
+}
+
+impl Bench {
+    pub(crate) fn of_arguments() -> Self {
+        // `cargo bench` passes `--bench`; what is left are filters.
+        let filters: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+        Self { filters }
+    }
+
+    /// Measures a function that goes through so many MB each time.
+    pub(crate) fn run(&self, name: &str, megabytes: f64, mut measured: impl FnMut()) {
+        if !self.filters.is_empty() && !self.filters.iter().any(|filter| name.contains(filter.as_str())) {
+            return;
+        }
+        measured();
+        let mut times = Vec::new();
+        let start = Instant::now();
+        while start.elapsed() < AT_LEAST || times.len() < 5 {
+            let start = Instant::now();
+            measured();
+            times.push(start.elapsed());
+        }
+        times.sort_unstable();
+        let median = times[times.len() / 2].as_secs_f64();
+        println!(
+            r#"{{"name":"{name}","runs":{},"median_us":{:.1},"best_us":{:.1},"mb":{megabytes:.6},"mb_per_s":{:.0}}}"#,
+            times.len(),
+            median * 1e6,
+            times[0].as_secs_f64() * 1e6,
+            megabytes / median,
+        );
+    }
+}
