@@ -14,11 +14,11 @@ DESTDIR ?=
 PROGRAM ?= $(or $(CARGO_TARGET_DIR),target)/$(if $(filter file,$(origin PROFILE)),dist,$(PROFILE:dev=debug))/alluvium
 AGENT := --no-default-features --features agent
 # Integration tests that measure: beside others they would see too little of the CPUs.
-ALONE := ebpf:: oracle:: shares::
+ALONE := clustering:: ebpf:: oracle:: shares::
 # Tells how long a step took.
 STEP = @step() { echo "== $$*"; local start=$$SECONDS; "$$@"; echo "== $$((SECONDS - start)) s: $$*"; }; eval "$$(.ci/tools env)";
 
-.PHONY: help demo test tools check-agent check-fuzz fmt lint deny ui ui-test bench bench-all figures reloads kernels fuzz-smoke fuzz-store release install uninstall deb chart images kills faults
+.PHONY: help demo test tools check-agent check-fuzz fmt lint deny ui ui-test bench bench-all figures reloads kernels fuzz-smoke fuzz-store release sbom sums install uninstall deb chart images kills cuts faults
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,10 +76,10 @@ bench: ## measure the hot paths: decode, merge, flame graph
 bench-all: ## measure everything in one night, into docs/benchmarks; what was measured within a day is kept (docs/benchmarks.md)
 	@eval "$$(.ci/tools env)"; benches/figures.py all
 
-figures: ## write the tables of docs/benchmarks*.md from docs/benchmarks/*.json
+figures: ## write the tables of docs/benchmarks*.md and docs/scale.md from docs/benchmarks/*.json
 	@benches/figures.py tables
 
-bench-%: ## measure one of them: bench-server, -peer, -small, -wide, -disk, -growth, -sql, -soak, -engine, -hot, -builds, -profiler, -perf, -slowdown, -mixed, -churn; with ARGS only printed
+bench-%: ## measure one of them: bench-server, -peer, -small, -wide, -disk, -growth, -sql, -page, -soak, -engine, -hot, -files, -builds, -dist, -profiler, -perf, -slowdown, -mixed, -churn; with ARGS only printed
 	@eval "$$(.ci/tools env)"; benches/figures.py run $* $(ARGS)
 
 kernels: ## boot other kernels and 64-bit Arm under qemu and see what the eBPF profiler does there (docs/benchmarks-ebpf.md); minutes a kernel
@@ -90,6 +90,9 @@ reloads: ## ten thousand random reloads of the collector while profiles flow; `m
 
 kills: ## a thousand SIGKILLs at places of the disk under flushes, merges, retention, deletions, ...; `make test` does 200
 	$(STEP) ALLUVIUM_KILLS=$(or $(N),1000) cargo test --locked --test integration kills_at_places -- --nocapture
+
+cuts: ## ten thousand power cuts of a store, and 500 of a queue, on a disk that keeps only what was synced; `make test` does 1,000 and 50
+	$(STEP) ALLUVIUM_POWER_CUTS=$(or $(N),10000) cargo test --locked --test integration unsynced -- --nocapture --test-threads 1
 
 faults: ## every write of every job of maintenance fails in turn; `make test` takes every third or seventh of some
 	$(STEP) ALLUVIUM_ALL_FAULTS=1 cargo test --locked --lib a_failure_at_any -- --nocapture
@@ -106,6 +109,17 @@ fuzz-store: ## a million changed profiles through store, flush and start, withou
 
 release: ## the optimised program, as it is shipped
 	cargo build --locked --profile dist --bin alluvium
+
+sbom: ## bills of materials of the program and of the page, as CycloneDX, in target/sbom; installs cargo-cyclonedx once
+	@cargo cyclonedx --version >/dev/null 2>&1 || cargo install cargo-cyclonedx --version 0.5.9 --locked
+	@mkdir -p target/sbom
+	$(STEP) step cargo cyclonedx --quiet --format json --override-filename alluvium.cdx; rm -f fuzz/alluvium.cdx.json; \
+		mv alluvium.cdx.json target/sbom/program.cdx.json; \
+		(cd ui && npm sbom --package-lock-only --omit dev --sbom-format cyclonedx) >target/sbom/page.cdx.json; ls -l target/sbom
+
+sums: ## checksums of what `make release`, `make deb` and `make sbom` have made, in target/release.sums; KEY=FILE signs them by ssh-keygen
+	@cd target; files=$$(ls dist/alluvium debian/*.deb sbom/*.json 2>/dev/null); sha256sum $$files >release.sums; cat release.sums
+	@if [ -n '$(KEY)' ]; then rm -f target/release.sums.sig; ssh-keygen -Y sign -n alluvium -f '$(KEY)' target/release.sums; fi
 
 install: ## put the program on the path, with completions, manual pages and units of systemd: after `make release`, as root or with PREFIX=~/.local; PROFILE=dev takes what `make demo` built
 	@PROGRAM='$(PROGRAM)' PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' deploy/install

@@ -64,6 +64,12 @@ discovery.profiles "pods" {
 pyroscope.scrape "pods" {
 	targets    = discovery.profiles.pods.targets
 	forward_to = [pyroscope.write.server.receiver]
+	{{- if .Values.collector.clustering.enabled }}
+
+	clustering {
+		enabled = true
+	}
+	{{- end }}
 }
 {{- end }}
 {{- if .Values.collector.ebpf.enabled }}
