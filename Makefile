@@ -18,7 +18,7 @@ ALONE := clustering:: ebpf:: oracle:: shares::
 # Tells how long a step took.
 STEP = @step() { echo "== $$*"; local start=$$SECONDS; "$$@"; echo "== $$((SECONDS - start)) s: $$*"; }; eval "$$(.ci/tools env)";
 
-.PHONY: help demo test tools check-agent check-fuzz fmt lint deny ui ui-test bench bench-all figures reloads kernels fuzz-smoke fuzz-store release sbom sums install uninstall deb chart images kills cuts faults
+.PHONY: help demo test check tools check-agent check-fuzz fmt lint deny advisories ui ui-test bench bench-all figures reloads kernels fuzz-smoke fuzz-store release sbom sums install uninstall deb chart images kills cuts faults
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,12 @@ test: ## install what the tests need, then run every check that CI runs
 	$(STEP) step cargo test --locked --doc
 	$(STEP) step $(MAKE) --no-print-directory deny
 	$(STEP) step $(MAKE) --no-print-directory ui-test
+
+check: ## format, clippy, unit tests and the rules of the house: what each commit on main has passed; T=FILTER runs these integration tests, too
+	$(STEP) step cargo fmt --check
+	$(STEP) step cargo clippy --locked --all-targets -- -D warnings
+	$(STEP) step cargo test --locked --lib --bins
+	$(STEP) step cargo test --locked --test integration -- tidy:: $(T)
 
 tools: ## install what the tests need: Debian's packages, and the rest outside the clone
 	@.ci/tools
@@ -61,6 +67,10 @@ lint: ## clippy over everything, warnings are errors
 
 deny: ## licences, bans and sources of all dependencies (advisories need a network that CI has not)
 	$(STEP) cargo deny --locked check --hide-inclusion-graph licenses bans sources
+
+advisories: ## check all dependencies against the public database of advisories, or with DB=FOLDER against a clone of it
+	$(STEP) $(if $(DB),export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0='url.file://$(abspath $(DB)).insteadOf' \
+		GIT_CONFIG_VALUE_0=https://github.com/RustSec/advisory-db;) step cargo deny --locked check --hide-inclusion-graph advisories
 
 ui: ## build the page into ui/dist, which is committed and embedded
 	$(STEP) cd ui; step npm ci --no-audit --no-fund; step npm run build

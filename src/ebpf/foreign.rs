@@ -318,7 +318,7 @@ fn is_mapped(stat: &Stat, pinned: &OwnedFd, line: &MapsLine) -> bool {
 #[cfg(test)]
 mod tests {
     use std::io::{BufRead, BufReader, Read};
-    use std::os::unix::fs::{MetadataExt, chown, symlink};
+    use std::os::unix::fs::{chown, symlink};
     use std::os::unix::net::UnixListener;
     use std::path::Path;
     use std::process::{Command, Stdio};
