@@ -4,6 +4,7 @@
 //!
 //! Nothing here depends on profiles or configuration.
 
+pub(crate) mod boot;
 pub(crate) mod bytes;
 pub(crate) mod descriptors;
 pub(crate) mod dns;

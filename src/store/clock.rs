@@ -6,12 +6,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::base::boot::SinceBoot;
+
 /// A wall clock and a monotonic clock. Clones share them.
 #[derive(Clone)]
 pub struct Clock {
     made: Instant,
     wall: Option<Hand<SystemTime>>,
     running: Option<Hand<Duration>>,
+    boot: Option<Hand<SinceBoot>>,
 }
 
 type Hand<T> = Arc<dyn Fn() -> T + Send + Sync>;
@@ -22,6 +25,7 @@ impl Default for Clock {
             made: Instant::now(),
             wall: None,
             running: None,
+            boot: None,
         }
     }
 }
@@ -45,6 +49,22 @@ impl Clock {
         Self {
             running: Some(Arc::new(running)),
             ..Self::new(now)
+        }
+    }
+
+    /// The same on a machine that tells the time since its boot.
+    #[cfg(test)]
+    pub(crate) fn with_boot(mut self, now: impl Fn() -> SinceBoot + Send + Sync + 'static) -> Self {
+        self.boot = Some(Arc::new(now));
+        self
+    }
+
+    /// The time since the boot of the system, where it is known.
+    pub(crate) fn since_boot(&self) -> Option<SinceBoot> {
+        match (&self.boot, &self.wall) {
+            (Some(boot), _) => Some(boot()),
+            (None, Some(_)) => None,
+            (None, None) => SinceBoot::now(),
         }
     }
 

@@ -1,9 +1,11 @@
 //! Guards deletion by age against a wall clock that is wrong.
 //!
 //! A clock that is set wrong for an hour (an empty battery, a bad time server, a typing error) makes everything look
-//! old, and a deletion cannot be undone. The wall clock is therefore compared with the monotonic clock, and after a
-//! start with the time that an earlier process stored in the file `CLOCK` of the data folder. After a jump forward
-//! nothing is deleted by age until the clock is back, or has run evenly for a day.
+//! old, and a deletion cannot be undone. The wall clock is therefore compared with an anchor: a time that was believed,
+//! and that runs on with the monotonic clock. Small steps of the wall clock add up, because the anchor follows it by an
+//! hour a day and no faster. The anchor survives a restart in the file `CLOCK` of the data folder, with the time since
+//! the boot of the system; after a boot only the time in the file is left to compare with. After a jump forward nothing
+//! is deleted by age until the clock is back, or has run evenly for a day.
 
 use std::fs;
 use std::io;
@@ -12,6 +14,7 @@ use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
+use crate::base::boot::SinceBoot;
 use crate::base::file::replace;
 use crate::store::clock::Clock;
 use crate::store::metrics::Metrics;
@@ -20,16 +23,19 @@ const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
 /// How far the clock may be from the expected time.
 const SLACK: Duration = DAY;
-/// How long a server may have been down.
+/// How long a machine may have been off.
 const AWAY: Duration = DAY.saturating_mul(30);
 /// How long a clock must run without another jump to be trusted again.
 const SETTLE: Duration = DAY;
 /// Interval between writes of the time to `CLOCK`.
 const KEEP: Duration = HOUR;
+/// The anchor follows the wall clock by this part of the time that passes: an hour a day, more than any time server
+/// puts a clock right without a jump.
+const FOLLOWED: u32 = 24;
 
 pub(crate) struct Watch {
     file: PathBuf,
-    /// When the clock was last trusted.
+    /// The anchor.
     believed: Option<Seen>,
     /// Since when the clock runs evenly after a jump.
     settling: Option<Seen>,
@@ -61,7 +67,6 @@ impl Seen {
 
     fn place(&self, later: &Self) -> Place {
         let expected = self.expected(later.running);
-        let by = |one: SystemTime, other: SystemTime| one.duration_since(other).unwrap_or_default();
         if by(later.wall, expected) > self.slack {
             Place::Ahead
         } else if by(expected, later.wall) > SLACK {
@@ -70,6 +75,23 @@ impl Seen {
             Place::Expected
         }
     }
+
+    /// The anchor at the time of `later`, a reading at its expected place.
+    fn followed_by(&self, later: Self) -> Self {
+        if self.slack > SLACK {
+            // The machine was off for as long as its clock says.
+            return later;
+        }
+        let expected = self.expected(later.running);
+        let most = later.running.saturating_sub(self.running) / FOLLOWED;
+        let wall = expected + by(later.wall, expected).min(most) - by(expected, later.wall).min(most);
+        Self { wall, ..later }
+    }
+}
+
+/// How far `one` is ahead of `other`.
+fn by(one: SystemTime, other: SystemTime) -> Duration {
+    one.duration_since(other).unwrap_or_default()
 }
 
 impl Watch {
@@ -77,7 +99,7 @@ impl Watch {
     pub(crate) fn open(dir: &Path, clock: &Clock) -> Self {
         let file = dir.join("CLOCK");
         let kept = match fs::read_to_string(&file) {
-            Ok(text) => DateTime::parse_from_rfc3339(text.trim())
+            Ok(text) => anchor(&text, clock)
                 .inspect_err(
                     |error| tracing::warn!(%error, file = %file.display(), "the time that was seen last is lost"),
                 )
@@ -90,11 +112,7 @@ impl Watch {
         };
         Self {
             file,
-            believed: kept.map(|time| Seen {
-                wall: time.into(),
-                running: clock.running(),
-                slack: AWAY,
-            }),
+            believed: kept,
             settling: None,
             kept: None,
         }
@@ -113,10 +131,15 @@ impl Watch {
         });
         if place == Place::Expected || settled {
             if self.settling.take().is_some() {
+                self.kept = None;
                 tracing::info!(now = text(now.wall), "the clock is believed again");
             }
-            self.believed = Some(now);
-            self.keep(now);
+            let anchor = self
+                .believed
+                .filter(|_| !settled)
+                .map_or(now, |seen| seen.followed_by(now));
+            self.believed = Some(anchor);
+            self.keep(anchor, clock);
         } else if self.settling.is_none_or(|since| since.place(&now) != Place::Expected) {
             self.settling = Some(now);
             if let Some(believed) = self.believed.filter(|_| place == Place::Ahead) {
@@ -137,15 +160,29 @@ impl Watch {
     }
 
     /// Stores the time for the next process, once per [`KEEP`].
-    fn keep(&mut self, now: Seen) {
+    fn keep(&mut self, now: Seen, clock: &Clock) {
         if self.kept.is_some_and(|kept| now.running.saturating_sub(kept) < KEEP) {
             return;
         }
         self.kept = Some(now.running);
-        if let Err(error) = replace(&self.file, format!("{}\n", text(now.wall)).as_bytes()) {
+        let boot = clock.since_boot().map(|boot| boot.text()).unwrap_or_default();
+        if let Err(error) = replace(&self.file, format!("{}\n{boot}\n", text(now.wall)).as_bytes()) {
             tracing::warn!(%error, file = %self.file.display(), "cannot keep the time for the next start");
         }
     }
+}
+
+/// The anchor that an earlier process left: exact when the system has not been started since.
+fn anchor(text: &str, clock: &Clock) -> Result<Seen, chrono::ParseError> {
+    let mut lines = text.lines();
+    let wall: SystemTime = DateTime::parse_from_rfc3339(lines.next().unwrap_or_default().trim())?.into();
+    let boot = lines.next().and_then(SinceBoot::parse);
+    let away = boot.and_then(|kept| clock.since_boot()?.since(&kept));
+    Ok(Seen {
+        wall: wall + away.unwrap_or_default(),
+        running: clock.running(),
+        slack: if away.is_some() { SLACK } else { AWAY },
+    })
 }
 
 fn text(time: SystemTime) -> String {
@@ -174,6 +211,15 @@ mod tests {
         fn clock(&self) -> Clock {
             let (wall, running) = (self.clone(), self.clone());
             Clock::set_by(move || UNIX_EPOCH + wall.0.lock().0, move || running.0.lock().1)
+        }
+
+        /// The clock on a machine that tells the time since its boot.
+        fn clock_of_boot(&self, id: &'static str) -> Clock {
+            let hands = self.clone();
+            self.clock().with_boot(move || SinceBoot {
+                id: id.to_owned(),
+                time: hands.0.lock().1,
+            })
         }
 
         fn pass(&self, time: Duration) {
@@ -215,6 +261,12 @@ mod tests {
             }
         }
 
+        fn of_boot(id: &'static str) -> Self {
+            let mut machine = Self::new();
+            machine.clock = machine.hands.clock_of_boot(id);
+            machine
+        }
+
         fn look(&mut self) -> bool {
             self.watch.look(&self.clock, &self.metrics)
         }
@@ -245,6 +297,65 @@ mod tests {
         assert!(machine.look(), "it has run for a day");
         assert_eq!(machine.metrics.clock_jumps.get(), 2);
         assert_eq!(machine.metrics.clock_doubted.get(), 0);
+    }
+
+    #[test]
+    fn small_jumps_add_up() {
+        let mut machine = Machine::new();
+        assert!(machine.look());
+        let mut looks = Vec::new();
+        for _ in 0..6 {
+            machine.hands.pass(Duration::from_secs(10));
+            machine.hands.ahead(HOUR * 20);
+            looks.push(machine.look());
+        }
+        assert_eq!(looks, [true, false, false, false, false, false]);
+        assert!(machine.metrics.clock_jumps.get() > 0);
+        machine.hands.back(HOUR * 100);
+        assert!(machine.look(), "what is left is one jump");
+    }
+
+    #[test]
+    fn small_jumps_add_up_over_restarts_as_long_as_the_system_runs() {
+        let mut machine = Machine::of_boot("first");
+        assert!(machine.look());
+        machine.hands.ahead(HOUR * 20);
+        for _ in 0..3 {
+            machine.restart();
+            machine.hands.pass(Duration::from_secs(10));
+            assert!(machine.look(), "one jump, whoever sees it");
+        }
+        machine.hands.ahead(HOUR * 20);
+        machine.restart();
+        assert!(!machine.look());
+        machine.hands.back(HOUR * 20);
+        assert!(machine.look());
+        // It was not away: the time since the boot says so.
+        machine.restart();
+        machine.hands.ahead(DAY * 20);
+        assert!(!machine.look());
+        machine.hands.back(DAY * 20);
+        machine.restart();
+        machine.hands.pass(DAY * 50);
+        assert!(machine.look(), "this time passed for the system too");
+        // After another boot nothing says how long the machine was off.
+        machine.clock = machine.hands.clock_of_boot("second");
+        machine.restart();
+        machine.hands.ahead(DAY * 20);
+        assert!(machine.look());
+        machine.hands.ahead(HOUR * 25);
+        assert!(!machine.look());
+    }
+
+    #[test]
+    fn a_clock_that_is_a_little_fast_is_followed() {
+        let mut machine = Machine::new();
+        for _ in 0..24 * 60 {
+            assert!(machine.look());
+            machine.hands.pass(HOUR);
+            machine.hands.ahead(Duration::from_mins(2));
+        }
+        assert_eq!(machine.metrics.clock_jumps.get(), 0);
     }
 
     #[test]

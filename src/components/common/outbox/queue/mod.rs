@@ -2,7 +2,7 @@
 //!
 //! In: encoded profiles. Out: batches, oldest first. What is appended survives a kill of the process at once (it is in
 //! the page cache) and a power failure after the next sync, at most 100 ms or 4 MiB later. The oldest profiles go when
-//! the queue is larger or older than its limits; each is counted. `cursor` in the folder names the first record not yet
+//! the queue is larger or older than its limits; each is counted, and a burst is logged. `cursor` in the folder names the first record not yet
 //! done with, so a restart sends again at most the batch under way.
 
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -21,6 +21,7 @@ use crate::base::segment;
 use crate::components::common::outbox::metrics::{DropReason, EndpointMetrics};
 use crate::profile::RawProfile;
 
+mod age;
 mod cursor;
 mod files;
 pub(crate) mod record;
@@ -28,11 +29,13 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+use age::{QueueClock, Queued};
 use cursor::Cursor;
 use files::{lock, segment_files, segment_path};
 use record::Encoded;
 use state::{Entry, Segment, State};
 
+pub(super) use age::now_ms;
 pub(crate) use state::Limits;
 
 /// Bytes that are not synced yet, from which on an append syncs by itself.
@@ -63,6 +66,7 @@ pub(super) struct Batch {
 pub(super) struct Queue {
     folder: PathBuf,
     metrics: EndpointMetrics,
+    clock: QueueClock,
     state: Mutex<State>,
     arrived: Notify,
     /// Notified when something is appended that needs a sync.
@@ -74,6 +78,10 @@ pub(super) struct Queue {
 impl Queue {
     /// Opens the queue in `folder`, which is made if it does not exist, and restores what waits in it.
     pub(super) fn open(folder: &Path, limits: Limits, metrics: EndpointMetrics) -> io::Result<Self> {
+        Self::open_with(folder, limits, metrics, QueueClock::system())
+    }
+
+    fn open_with(folder: &Path, limits: Limits, metrics: EndpointMetrics, clock: QueueClock) -> io::Result<Self> {
         create_folders(folder)?;
         let lock = lock(&folder.join("lock"))?;
         let saved = Cursor::load(folder);
@@ -84,13 +92,14 @@ impl Queue {
                 fs::remove_file(&path)?;
                 continue;
             }
-            state.restore(number, &path, &metrics)?;
+            state.restore(number, &path, &metrics, clock.now())?;
         }
         // Nor may the name of its last segment be.
         File::open(folder)?.sync_all()?;
         let queue = Self {
             folder: folder.to_owned(),
             metrics,
+            clock,
             state: Mutex::new(state),
             arrived: Notify::new(),
             written: Notify::new(),
@@ -109,6 +118,7 @@ impl Queue {
         let start = state.write(&self.folder, &encoded.bytes)?;
         let segment = state.next_segment - 1;
         let mut offset = start;
+        let queued = Queued::at(encoded.queued_ms, self.clock.now());
         for length in &encoded.lengths {
             let id = state.next_id;
             state.next_id += 1;
@@ -118,7 +128,7 @@ impl Queue {
                 segment,
                 offset,
                 length: *length,
-                queued_ms: encoded.queued_ms,
+                queued,
             });
             offset += u64::from(*length);
         }
@@ -261,7 +271,7 @@ impl Queue {
             oldest_age: state
                 .entries
                 .front()
-                .map_or(Duration::ZERO, |entry| age(entry.queued_ms, now_ms())),
+                .map_or(Duration::ZERO, |entry| entry.queued.age(self.clock.now())),
         }
     }
 
@@ -274,12 +284,12 @@ impl Queue {
 
     /// Drops the oldest entries that are not being sent while a limit is exceeded.
     fn enforce(&self, state: &mut State) {
-        let now = now_ms();
+        let now = self.clock.now();
         let mut is_changed = false;
         while let Some(entry) = state.entries.get(state.in_flight).copied() {
             let reason = if state.bytes > state.limits.max_bytes {
                 DropReason::QueueSize
-            } else if age(entry.queued_ms, now) > state.limits.max_age {
+            } else if entry.queued.is_over(now, state.limits.max_age) {
                 DropReason::QueueAge
             } else {
                 break;
@@ -288,7 +298,14 @@ impl Queue {
             state.entries.remove(index);
             state.forget(&entry);
             self.metrics.dropped(reason, 1, u64::from(entry.length));
+            state.drops.add(reason == DropReason::QueueAge);
             is_changed = true;
+        }
+        if let Some((too_old, too_many)) = state.drops.to_tell(now) {
+            tracing::warn!(
+                folder = %self.folder.display(), too_old, too_many,
+                "queued profiles are dropped, they waited longer than `max_age` or the queue is larger than `max_bytes`"
+            );
         }
         if is_changed {
             // If this fails, dropped profiles may come back after a kill, within the limits.
@@ -339,15 +356,4 @@ fn read(file: &File, entry: &Entry) -> Option<RawProfile> {
         return None;
     }
     record::decode(&payload).ok()
-}
-
-/// Unix time in milliseconds.
-pub(super) fn now_ms() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_millis() as u64)
-}
-
-fn age(queued_ms: u64, now_ms: u64) -> Duration {
-    Duration::from_millis(now_ms.saturating_sub(queued_ms))
 }

@@ -11,6 +11,7 @@ use bytes::Bytes;
 
 use crate::base::segment;
 use crate::components::common::outbox::metrics::{DropReason, EndpointMetrics};
+use crate::components::common::outbox::queue::age::{Drops, Moment, Queued};
 use crate::components::common::outbox::queue::cursor::Cursor;
 use crate::components::common::outbox::queue::files::segment_path;
 use crate::components::common::outbox::queue::record;
@@ -42,6 +43,8 @@ pub(super) struct State {
     pub(super) next_id: u64,
     pub(super) saved: Cursor,
     pub(super) unsynced: u64,
+    /// What the limits have dropped.
+    pub(super) drops: Drops,
 }
 
 /// A record that waits to be sent.
@@ -52,7 +55,7 @@ pub(super) struct Entry {
     pub(super) offset: u64,
     /// Bytes of the record with its framing.
     pub(super) length: u32,
-    pub(super) queued_ms: u64,
+    pub(super) queued: Queued,
 }
 
 /// A segment file, held open.
@@ -78,11 +81,18 @@ impl State {
             next_id: 0,
             saved,
             unsynced: 0,
+            drops: Drops::default(),
         }
     }
 
     /// Adds the records of a segment that a former process left.
-    pub(super) fn restore(&mut self, number: u64, path: &Path, metrics: &EndpointMetrics) -> io::Result<()> {
+    pub(super) fn restore(
+        &mut self,
+        number: u64,
+        path: &Path,
+        metrics: &EndpointMetrics,
+        now: Moment,
+    ) -> io::Result<()> {
         let data = Bytes::from(fs::read(path)?);
         let start = data.as_ptr() as usize;
         let contents = match segment::parse(data.clone()) {
@@ -118,7 +128,7 @@ impl State {
                 segment: number,
                 offset,
                 length: length as u32,
-                queued_ms,
+                queued: Queued::restored(queued_ms, now),
             });
             self.next_id += 1;
             self.bytes += length as u64;

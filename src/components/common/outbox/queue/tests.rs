@@ -2,9 +2,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
+
 use crate::components::common::outbox::metrics::{EndpointMetrics, MetricNames, OutboxMetrics};
+use crate::components::common::outbox::queue::age::{Moment, QueueClock};
 use crate::components::common::outbox::queue::state::SEGMENT_BYTES;
 use crate::components::common::outbox::queue::{Limits, Queue, now_ms, record};
 use crate::profile::{Labels, RawProfile};
@@ -178,12 +182,72 @@ fn room_is_made_by_the_oldest_that_is_neither_sent_nor_written_now() {
 fn what_is_too_old_goes() {
     let folder = tempfile::tempdir().unwrap();
     let metrics = metrics();
-    let queue = Queue::open(folder.path(), LIMITS, metrics.clone()).unwrap();
-    let long_ago = now_ms() - 2 * 3600 * 1000;
-    queue.append(&record::encode(&[profile(0, 10)], long_ago)).unwrap();
-    append(&queue, 1..2, 10);
+    let hands = Hands::default();
+    let queue = hands.open(folder.path(), &metrics);
+    hands.append(&queue, 0);
+    hands.pass(2);
+    hands.append(&queue, 1);
     queue.expire();
     assert_eq!(drain(&queue), [1]);
+    assert_eq!(metrics.totals().1, 1);
+}
+
+/// A wall clock and a monotonic clock that are set by hand, in hours.
+#[derive(Clone, Default)]
+struct Hands(Arc<Mutex<(u64, u64)>>);
+
+impl Hands {
+    fn open(&self, folder: &Path, metrics: &EndpointMetrics) -> Queue {
+        let hands = self.0.clone();
+        let clock = QueueClock::new(move || {
+            let (wall, running) = *hands.lock();
+            Moment {
+                wall_ms: (1_000 + wall) * 3_600_000,
+                running: Duration::from_hours(running),
+            }
+        });
+        Queue::open_with(folder, LIMITS, metrics.clone(), clock).unwrap()
+    }
+
+    fn append(&self, queue: &Queue, id: usize) {
+        let wall_ms = (1_000 + self.0.lock().0) * 3_600_000;
+        queue.append(&record::encode(&[profile(id, 10)], wall_ms)).unwrap();
+    }
+
+    fn pass(&self, hours: u64) {
+        let mut hands = self.0.lock();
+        hands.0 += hours;
+        hands.1 += hours;
+    }
+
+    fn set_ahead(&self, hours: u64) {
+        self.0.lock().0 += hours;
+    }
+}
+
+#[test]
+fn a_jump_of_the_clock_makes_nothing_too_old() {
+    let folder = tempfile::tempdir().unwrap();
+    let metrics = metrics();
+    let hands = Hands::default();
+    {
+        let queue = hands.open(folder.path(), &metrics);
+        hands.append(&queue, 0);
+        hands.set_ahead(25);
+        queue.expire();
+        hands.append(&queue, 1);
+        assert_eq!(
+            (queue.waiting().profiles, queue.waiting().oldest_age),
+            (2, Duration::ZERO)
+        );
+    }
+    // A process that starts with such a clock leaves time to put it right.
+    let queue = hands.open(folder.path(), &metrics);
+    queue.expire();
+    assert_eq!((queue.waiting().profiles, metrics.totals().1), (2, 0));
+    hands.pass(1);
+    queue.expire();
+    assert_eq!(drain(&queue), [1], "it is as old as the clock says, after all");
     assert_eq!(metrics.totals().1, 1);
 }
 

@@ -1,0 +1,77 @@
+//! The boot of the system, and the time since then: a clock that nobody sets and that outlives a process.
+//!
+//! Linux alone has both. The time counts sleep of the machine.
+
+use std::fs;
+use std::time::Duration;
+
+/// A moment of one boot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SinceBoot {
+    /// Different for each boot.
+    pub(crate) id: String,
+    /// Time since the boot.
+    pub(crate) time: Duration,
+}
+
+impl SinceBoot {
+    /// Now, where the system tells it.
+    pub(crate) fn now() -> Option<Self> {
+        let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        let uptime = fs::read_to_string("/proc/uptime").ok()?;
+        Self::of(id.trim(), uptime.split(' ').next()?)
+    }
+
+    /// Time from `earlier` to this moment; `None` when the system was started anew between them.
+    pub(crate) fn since(&self, earlier: &Self) -> Option<Duration> {
+        (self.id == earlier.id)
+            .then(|| self.time.checked_sub(earlier.time))
+            .flatten()
+    }
+
+    /// Both as one line, for a file.
+    pub(crate) fn text(&self) -> String {
+        format!("boot {} {:.2}", self.id, self.time.as_secs_f64())
+    }
+
+    /// Reads what [`SinceBoot::text`] has made.
+    pub(crate) fn parse(line: &str) -> Option<Self> {
+        let (id, seconds) = line.trim().strip_prefix("boot ")?.split_once(' ')?;
+        Self::of(id, seconds)
+    }
+
+    fn of(id: &str, seconds: &str) -> Option<Self> {
+        let time = Duration::try_from_secs_f64(seconds.parse().ok()?).ok()?;
+        (!id.is_empty()).then(|| Self {
+            id: id.to_owned(),
+            time,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_read_as_it_was_written_and_compared_within_its_boot_only() {
+        let at = |id: &str, seconds: u64| SinceBoot {
+            id: id.to_owned(),
+            time: Duration::from_secs(seconds),
+        };
+        let (early, late) = (at("one", 5), at("one", 65));
+        assert_eq!(SinceBoot::parse(&early.text()), Some(early.clone()));
+        assert_eq!(late.since(&early), Some(Duration::from_mins(1)));
+        assert_eq!(early.since(&late), None);
+        assert_eq!(at("other", 65).since(&early), None);
+        assert_eq!(SinceBoot::parse("2026-11-24T00:00:00Z"), None);
+        assert_eq!(SinceBoot::parse("boot one -1"), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_system_tells_it() {
+        let (first, second) = (SinceBoot::now().unwrap(), SinceBoot::now().unwrap());
+        assert!(second.since(&first).is_some());
+    }
+}

@@ -1,0 +1,183 @@
+//! The age of what waits in a queue, by two clocks: the wall clock may be set while profiles wait.
+//!
+//! A profile that this process has queued is as old as the smaller of both ages says. Of one that a former process left
+//! only the wall clock knows the age. It may be wrong at a start and right soon after, so such a profile is not too old
+//! before it has waited for [`GRACE`] in this process, too.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How long a profile of a former process may still wait, whatever its age: time to send it, or to set the clock.
+pub(super) const GRACE: Duration = Duration::from_hours(1);
+/// How often dropped profiles are logged, at most.
+const TELL_EVERY: Duration = Duration::from_mins(1);
+
+/// Unix time in milliseconds.
+pub(in crate::components::common::outbox) fn now_ms() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_millis() as u64)
+}
+
+/// A reading of both clocks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    /// Unix time in milliseconds.
+    pub wall_ms: u64,
+    /// Time of the monotonic clock since an arbitrary start.
+    pub running: Duration,
+}
+
+/// Reads both clocks.
+#[derive(Clone)]
+pub(super) struct QueueClock(Arc<dyn Fn() -> Moment + Send + Sync>);
+
+impl QueueClock {
+    /// The clocks of the system.
+    pub(super) fn system() -> Self {
+        let start = Instant::now();
+        Self::new(move || Moment {
+            wall_ms: now_ms(),
+            running: start.elapsed(),
+        })
+    }
+
+    /// Clocks that `read` reads.
+    pub(super) fn new(read: impl Fn() -> Moment + Send + Sync + 'static) -> Self {
+        Self(Arc::new(read))
+    }
+
+    pub(super) fn now(&self) -> Moment {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for QueueClock {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("QueueClock")
+    }
+}
+
+/// When a profile was queued.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Queued {
+    wall_ms: u64,
+    /// Time of the monotonic clock: of queueing, or of the restore of what a former process queued.
+    running: Duration,
+    is_restored: bool,
+}
+
+impl Queued {
+    /// Queued by this process, at `wall_ms` by the wall clock.
+    pub(super) fn at(wall_ms: u64, now: Moment) -> Self {
+        Self {
+            wall_ms,
+            running: now.running,
+            is_restored: false,
+        }
+    }
+
+    /// Queued by a former process, and restored now.
+    pub(super) fn restored(wall_ms: u64, now: Moment) -> Self {
+        Self {
+            is_restored: true,
+            ..Self::at(wall_ms, now)
+        }
+    }
+
+    /// How long it has waited.
+    pub(super) fn age(self, now: Moment) -> Duration {
+        let by_wall = Duration::from_millis(now.wall_ms.saturating_sub(self.wall_ms));
+        if self.is_restored {
+            return by_wall;
+        }
+        by_wall.min(now.running.saturating_sub(self.running))
+    }
+
+    /// Whether it has waited longer than `limit`.
+    pub(super) fn is_over(self, now: Moment, limit: Duration) -> bool {
+        let here = now.running.saturating_sub(self.running);
+        self.age(now) > limit && (!self.is_restored || here >= GRACE.min(limit))
+    }
+}
+
+/// Counts what the limits of a queue drop, so that a burst is one line of the log.
+#[derive(Debug, Default)]
+pub(super) struct Drops {
+    for_age: u64,
+    for_size: u64,
+    told: Option<Duration>,
+}
+
+impl Drops {
+    pub(super) fn add(&mut self, is_for_age: bool) {
+        *(if is_for_age {
+            &mut self.for_age
+        } else {
+            &mut self.for_size
+        }) += 1;
+    }
+
+    /// Numbers of profiles dropped for their age and for want of room since the last call that returned some; `None`
+    /// without any, and when the last ones were told a short time ago.
+    pub(super) fn to_tell(&mut self, now: Moment) -> Option<(u64, u64)> {
+        let is_soon = |told: Duration| now.running.saturating_sub(told) < TELL_EVERY;
+        if (self.for_age, self.for_size) == (0, 0) || self.told.is_some_and(is_soon) {
+            return None;
+        }
+        self.told = Some(now.running);
+        Some((std::mem::take(&mut self.for_age), std::mem::take(&mut self.for_size)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR_MS: u64 = 3_600_000;
+
+    fn at(wall_hours: u64, running_hours: u64) -> Moment {
+        Moment {
+            wall_ms: wall_hours * HOUR_MS,
+            running: Duration::from_hours(running_hours),
+        }
+    }
+
+    #[test]
+    fn a_profile_is_too_old_when_both_clocks_say_so() {
+        let day = Duration::from_hours(24);
+        let queued = Queued::at(100 * HOUR_MS, at(100, 1));
+        assert!(!queued.is_over(at(200, 2), day), "somebody has set the clock");
+        assert!(!queued.is_over(at(101, 50), day), "and has put it back");
+        assert!(queued.is_over(at(125, 26), day));
+        assert_eq!(queued.age(at(200, 3)), Duration::from_hours(2));
+    }
+
+    #[test]
+    fn what_a_former_process_queued_may_wait_for_an_hour_whatever_the_clock_says() {
+        let (day, minute) = (Duration::from_hours(24), Duration::from_mins(1));
+        let restored = Queued::restored(100 * HOUR_MS, at(200, 0));
+        assert!(!restored.is_over(at(200, 0), day));
+        assert!(restored.is_over(at(201, 1), day));
+        assert!(!restored.is_over(at(101, 1), day), "the clock was put right");
+        let later = Moment {
+            wall_ms: 200 * HOUR_MS,
+            running: minute,
+        };
+        assert!(restored.is_over(later, minute), "no longer than its limit");
+    }
+
+    #[test]
+    fn a_burst_of_drops_is_told_once() {
+        let mut drops = Drops::default();
+        assert_eq!(drops.to_tell(at(0, 0)), None);
+        for is_for_age in [true, true, false] {
+            drops.add(is_for_age);
+        }
+        assert_eq!(drops.to_tell(at(0, 0)), Some((2, 1)));
+        drops.add(true);
+        assert_eq!(drops.to_tell(at(0, 0)), None);
+        assert_eq!(drops.to_tell(at(1, 1)), Some((1, 0)));
+    }
+}
