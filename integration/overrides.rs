@@ -133,4 +133,18 @@ async fn tenants_are_those_of_a_list_and_no_more_than_a_number() {
         assert_eq!(push(&http, &url, tenant).await, status, "{tenant}");
     }
     assert!(server.terminate().success());
+
+    // Nor may many be new at once. The answer names the key to raise.
+    let mut server = start("{new_per_minute: 1}");
+    server.ready(&http, &format!("{url}/ready")).await;
+    for (tenant, status) in [("a", 200), ("b", 200), ("e", 200), ("f", 429), ("e", 200)] {
+        assert_eq!(push(&http, &url, tenant).await, status, "{tenant}");
+    }
+    let refused = http
+        .post(format!("{url}/ingest?name=shop"))
+        .header("x-scope-orgid", "f")
+        .body("main;work 5\n");
+    let text = refused.send().await.unwrap().text().await.unwrap();
+    assert!(text.contains("tenants.new_per_minute"), "{text}");
+    assert!(server.terminate().success());
 }

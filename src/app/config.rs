@@ -86,7 +86,9 @@ pub(crate) struct TenantsSection {
     /// Only these; without the key all may.
     pub allowed: Option<Vec<String>>,
     /// Number of tenants of which profiles may be stored; 0 for no limit.
-    pub max: usize,
+    pub max: Option<usize>,
+    /// Number of new tenants in a minute; 0 for no limit.
+    pub new_per_minute: Option<usize>,
 }
 
 /// Where limits of single tenants stand.

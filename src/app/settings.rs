@@ -55,6 +55,7 @@ fn values(options: &ServeOptions) -> BTreeMap<&'static str, Value> {
         ("api.base-url", json!(http.prefix)),
         ("multitenancy_enabled", json!(http.multi_tenant)),
         ("tenants.max", json!(options.tenants.max)),
+        ("tenants.new_per_minute", json!(options.tenants.new_per_minute)),
         ("pyroscopedb.data_path", json!(options.data.display().to_string())),
         (
             "limits.ingestion_body_limit_mb",

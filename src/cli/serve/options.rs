@@ -128,15 +128,17 @@ pub(super) fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
 
 /// Which tenants may send.
 fn tenant_rules(file: TenantsSection, multi_tenant: bool) -> anyhow::Result<TenantRules> {
-    if !multi_tenant && (file.allowed.is_some() || file.max > 0) {
+    if !multi_tenant && (file.allowed.is_some() || file.max.is_some() || file.new_per_minute.is_some()) {
         bail!("tenants: there is only one, `anonymous`, without multitenancy_enabled");
     }
     let allowed = file
         .allowed
         .map(|ids| ids.iter().map(|id| id.parse()).collect::<Result<_, TenantError>>());
+    let defaults = TenantRules::default();
     Ok(TenantRules {
         allowed: allowed.transpose().context("tenants.allowed")?,
-        max: file.max,
+        max: file.max.unwrap_or(defaults.max),
+        new_per_minute: file.new_per_minute.unwrap_or(defaults.new_per_minute),
     })
 }
 

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hashbrown::HashSet;
 use parking_lot::{Mutex, RwLock};
@@ -16,6 +17,8 @@ use crate::store::head::identity::Identity;
 
 /// Limit on the ids of all tenants and days: about 20 MB.
 const LIMIT: usize = 1 << 20;
+/// Memory of a tenant's day, as a number of ids.
+const DAY_COST: usize = 16;
 
 /// The stacks of one tenant and day that are in a committed file.
 pub(crate) type DayStacks = Arc<RwLock<Committed>>;
@@ -54,42 +57,99 @@ impl Committed {
 #[derive(Default)]
 pub(crate) struct KnownStacks {
     days: Mutex<BTreeMap<(i32, TenantId), DayStacks>>,
+    /// Number of the ids in `days`, and [`DAY_COST`] for each of them.
+    total: AtomicUsize,
 }
 
 impl KnownStacks {
     /// The set of one tenant and day.
     pub(crate) fn day(&self, tenant: &TenantId, day: i32) -> DayStacks {
-        self.days.lock().entry((day, tenant.clone())).or_default().clone()
+        let key = (day, tenant.clone());
+        let mut days = self.days.lock();
+        if let Some(set) = days.get(&key) {
+            return set.clone();
+        }
+        let set = DayStacks::default();
+        days.insert(key.clone(), set.clone());
+        self.total.fetch_add(DAY_COST, Ordering::Relaxed);
+        self.make_room(&mut days, &key);
+        set
     }
 
     /// Forgets the stacks of a tenant's day, also for heads that know them already.
     pub(crate) fn forget(&self, tenant: &TenantId, day: i32) {
         if let Some(set) = self.days.lock().get(&(day, tenant.clone())) {
-            *set.write() = Committed::default();
+            let forgotten = std::mem::take(&mut *set.write());
+            self.total.fetch_sub(forgotten.len(), Ordering::Relaxed);
         }
     }
 
     /// Adds stacks that were committed and published, each with whether first lines of its functions were. Forgets the
-    /// oldest days when there are too many.
+    /// oldest days when there are too many. One caller at a time.
     pub(crate) fn add(&self, tenant: &TenantId, day: i32, stacks: impl Iterator<Item = (StackId, bool)>) {
         let set = self.day(tenant, day);
-        let mut days = self.days.lock();
-        let mut total: usize = days.values().map(|set| set.read().len()).sum();
-        while total > LIMIT / 2 && days.len() > 1 {
-            let Some((oldest, set)) = days.first_key_value().map(|(key, set)| (key.clone(), set.read().len())) else {
-                break;
-            };
-            if oldest == (day, tenant.clone()) {
-                break;
-            }
-            days.remove(&oldest);
-            total -= set;
-        }
-        drop(days);
-        let room = LIMIT.saturating_sub(total);
+        self.make_room(&mut self.days.lock(), &(day, tenant.clone()));
+        let room = LIMIT.saturating_sub(self.total.load(Ordering::Relaxed));
         let mut set = set.write();
+        let before = set.len();
         for (id, has_start_lines) in stacks.take(room) {
             set.insert(id, has_start_lines);
         }
+        self.total.fetch_add(set.len() - before, Ordering::Relaxed);
+    }
+
+    /// Forgets the oldest days while more than half of the limit is used, up to `kept`.
+    fn make_room(&self, days: &mut BTreeMap<(i32, TenantId), DayStacks>, kept: &(i32, TenantId)) {
+        while self.total.load(Ordering::Relaxed) > LIMIT / 2
+            && let Some(oldest) = days.first_entry()
+            && oldest.key() != kept
+        {
+            let forgotten = oldest.remove().read().len() + DAY_COST;
+            self.total.fetch_sub(forgotten, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::tenant::tenant_id;
+
+    /// What `total` must be.
+    fn counted(known: &KnownStacks) -> usize {
+        let days = known.days.lock();
+        days.values().map(|set| set.read().len() + DAY_COST).sum()
+    }
+
+    #[test]
+    fn the_sum_is_that_of_the_sets_whatever_is_added_and_forgotten() {
+        let known = KnownStacks::default();
+        let stacks = |from: i64, count: i64| (from..from + count).map(|id| (StackId(id), id % 3 == 0));
+        for round in 0..200 {
+            let tenant = tenant_id(&format!("t{}", round % 7));
+            let day = i32::try_from(round % 11).unwrap();
+            known.add(&tenant, day, stacks(round * 500, 2_000));
+            if round % 5 == 0 {
+                known.forget(&tenant, day);
+            }
+            assert_eq!(known.total.load(Ordering::Relaxed), counted(&known), "{round}");
+        }
+        let newest = known.day(&tenant_id("t3"), 10);
+        known.add(&tenant_id("t3"), 10, stacks(7, 1));
+        assert_eq!(newest.read().get(StackId(7)), Some(false));
+    }
+
+    #[test]
+    fn days_without_stacks_take_room_too_and_the_oldest_go() {
+        let known = KnownStacks::default();
+        let most = LIMIT / 2 / DAY_COST;
+        for number in 0..most + 100 {
+            known.day(
+                &tenant_id(&format!("made-up-{number}")),
+                i32::try_from(number / 1000).unwrap(),
+            );
+        }
+        assert!(known.days.lock().len() <= most + 1);
+        assert_eq!(known.total.load(Ordering::Relaxed), counted(&known));
     }
 }

@@ -68,13 +68,13 @@ impl Quotas {
     /// Refuses what comes from a tenant that may not send at all. It is cheap and gives the tenant no place.
     pub(super) fn check_tenant(&self, tenant: &TenantId) -> Result<(), Rejection> {
         self.rules.check_list(tenant)?;
-        if self.rules.max == 0 {
+        if !self.rules.counts() {
             return Ok(());
         }
         let mut tenants = self.tenants.lock();
         tenants
             .places
-            .check(tenant, self.rules.max, self.clock.running(), &self.stored)
+            .check(tenant, &self.rules, self.clock.running(), &self.stored)
     }
 
     /// Refuses what comes from a tenant that has used up its rate. It is cheap, and meant for profiles that are not
@@ -95,14 +95,35 @@ impl Quotas {
 
     /// Counts a profile, or refuses it and counts nothing.
     pub(super) fn take(&self, tenant: &TenantId, limits: &Limits, profile: &Prepared) -> Result<(), Rejection> {
-        let max_tenants = self.rules.max;
-        if limits.ingestion_rate_bytes == 0 && limits.max_active_series == 0 && max_tenants == 0 {
+        let has_limits = limits.ingestion_rate_bytes > 0 || limits.max_active_series > 0;
+        if !has_limits && !self.rules.counts() {
             return Ok(());
         }
         let now = self.clock.running();
         let mut tenants = self.tenants.lock();
-        tenants.places.has_room(tenant, max_tenants)?;
-        let usage = tenants.of(tenant, limits, now);
+        if self.rules.counts() {
+            tenants.places.has_room(tenant, &self.rules, now)?;
+        }
+        if has_limits {
+            tenants.use_up(tenant, limits, profile, now)?;
+        }
+        if self.rules.counts() {
+            tenants.places.take(tenant, &self.rules, now);
+        }
+        Ok(())
+    }
+}
+
+impl Tenants {
+    /// Counts a profile for the limits of its tenant.
+    fn use_up(
+        &mut self,
+        tenant: &TenantId,
+        limits: &Limits,
+        profile: &Prepared,
+        now: Duration,
+    ) -> Result<(), Rejection> {
+        let usage = self.of(tenant, limits, now);
         usage.check_rate(limits, now)?;
         if limits.max_active_series > 0 {
             let ids = profile.series.iter().map(|series| series.id);
@@ -110,14 +131,9 @@ impl Quotas {
             admitted.map_err(|active| too_many_series(active, limits.max_active_series))?;
         }
         usage.rate.take(profile.size as u64);
-        if max_tenants > 0 {
-            tenants.places.take(tenant, now);
-        }
         Ok(())
     }
-}
 
-impl Tenants {
     fn of(&mut self, tenant: &TenantId, limits: &Limits, now: Duration) -> &mut Usage {
         if self.usage.len() >= self.crowded.max(FEW_TENANTS) && !self.usage.contains_key(tenant) {
             self.usage.retain(|_, usage| now.saturating_sub(usage.last) < IDLE);

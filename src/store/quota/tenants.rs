@@ -1,8 +1,8 @@
-//! Which tenants may send: those of a list, or as many as a number says.
+//! Which tenants may send: those of a list, or as many as a number says, and not too many new ones at once.
 //!
 //! A tenant takes a place with its first profile that is accepted. It has the place until nothing of it is stored.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use crate::profile::{SinkErrorKind, TenantId};
@@ -13,13 +13,29 @@ const SEARCH_EVERY: Duration = Duration::from_secs(10);
 /// Time that a profile takes to the head, at most: a tenant of which nothing is stored keeps its place for so long.
 const ON_THE_WAY: Duration = Duration::from_mins(1);
 
+/// The time for which new tenants are counted.
+const MINUTE: Duration = Duration::from_mins(1);
+
 /// Which tenants may send.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct TenantRules {
     /// Only these; `None` for all.
     pub allowed: Option<HashSet<TenantId>>,
     /// Number of tenants of which profiles are stored; 0 for no limit.
     pub max: usize,
+    /// Number of new tenants in a minute; 0 for no limit.
+    pub new_per_minute: usize,
+}
+
+impl Default for TenantRules {
+    /// All may send, and those who invent tenants do not fill the disk with a folder for each.
+    fn default() -> Self {
+        Self {
+            allowed: None,
+            max: 1_000,
+            new_per_minute: 60,
+        }
+    }
 }
 
 /// The tenants that have a place, with the time of the last profile that was accepted.
@@ -27,6 +43,8 @@ pub struct TenantRules {
 pub(super) struct Places {
     last: HashMap<TenantId, Duration>,
     searched: Option<Duration>,
+    /// When the last new tenants took their places, the oldest first; at most as many as may in a minute.
+    new: VecDeque<Duration>,
 }
 
 impl TenantRules {
@@ -40,6 +58,11 @@ impl TenantRules {
             _ => Ok(()),
         }
     }
+
+    /// Whether anything depends on the number of tenants.
+    pub(super) fn counts(&self) -> bool {
+        self.max > 0 || self.new_per_minute > 0
+    }
 }
 
 impl Places {
@@ -47,35 +70,52 @@ impl Places {
     pub(super) fn check(
         &mut self,
         tenant: &TenantId,
-        max: usize,
+        rules: &TenantRules,
         now: Duration,
         stored: impl FnOnce() -> HashSet<TenantId>,
     ) -> Result<(), Rejection> {
-        if self.searched.is_none() || self.has_room(tenant, max).is_err() {
+        if self.searched.is_none() || self.has_room(tenant, rules, now).is_err() {
             self.search(now, stored);
         }
-        self.has_room(tenant, max)
+        self.has_room(tenant, rules, now)
     }
 
-    /// Refuses a tenant that has no place when none is free.
-    pub(super) fn has_room(&self, tenant: &TenantId, max: usize) -> Result<(), Rejection> {
-        if max == 0 || self.last.len() < max || self.last.contains_key(tenant) {
+    /// Refuses a tenant that has no place when none is free, or when too many others have just taken one.
+    pub(super) fn has_room(&self, tenant: &TenantId, rules: &TenantRules, now: Duration) -> Result<(), Rejection> {
+        if self.last.contains_key(tenant) {
             return Ok(());
         }
-        let message = format!(
-            "the tenant `{tenant}` would be new beside {} others, at most {max} are allowed (tenants.max)",
-            self.last.len()
-        );
-        Err(Rejection::new("tenant_limit", SinkErrorKind::LimitExceeded, message))
+        let refuse = |reason, message| Err(Rejection::new(reason, SinkErrorKind::LimitExceeded, message));
+        if rules.max > 0 && self.last.len() >= rules.max {
+            let message = format!(
+                "the tenant `{tenant}` would be new beside {} others, at most {} are allowed: raise tenants.max in the \
+                 configuration of the server",
+                self.last.len(),
+                rules.max
+            );
+            return refuse("tenant_limit", message);
+        }
+        let lately = self.new.iter().filter(|at| now.saturating_sub(**at) < MINUTE).count();
+        if rules.new_per_minute > 0 && lately >= rules.new_per_minute {
+            let message = format!(
+                "the tenant `{tenant}` is new, and so were {lately} others within a minute, as many as are allowed: \
+                 try again later, or raise tenants.new_per_minute in the configuration of the server"
+            );
+            return refuse("tenant_rate", message);
+        }
+        Ok(())
     }
 
     /// Gives a tenant its place.
-    pub(super) fn take(&mut self, tenant: &TenantId, now: Duration) {
-        match self.last.get_mut(tenant) {
-            Some(last) => *last = now,
-            None => {
-                self.last.insert(tenant.clone(), now);
-            }
+    pub(super) fn take(&mut self, tenant: &TenantId, rules: &TenantRules, now: Duration) {
+        if let Some(last) = self.last.get_mut(tenant) {
+            *last = now;
+            return;
+        }
+        self.last.insert(tenant.clone(), now);
+        if rules.new_per_minute > 0 {
+            self.new.truncate(rules.new_per_minute - 1);
+            self.new.push_front(now);
         }
     }
 
@@ -97,6 +137,14 @@ mod tests {
     use super::*;
     use crate::profile::tenant::tenant_id;
 
+    fn rules(max: usize, new_per_minute: usize) -> TenantRules {
+        TenantRules {
+            allowed: None,
+            max,
+            new_per_minute,
+        }
+    }
+
     fn stored(ids: &[&str]) -> HashSet<TenantId> {
         ids.iter().map(|id| tenant_id(id)).collect()
     }
@@ -105,8 +153,9 @@ mod tests {
     fn a_new_tenant_needs_a_free_place_and_those_that_are_stored_have_theirs() {
         let mut places = Places::default();
         let at = Duration::from_secs;
+        let rules = rules(2, 0);
         let mut check =
-            |id: &str, now: u64, ids: &[&str]| places.check(&tenant_id(id), 2, at(now), || stored(ids)).is_ok();
+            |id: &str, now: u64, ids: &[&str]| places.check(&tenant_id(id), &rules, at(now), || stored(ids)).is_ok();
         assert!(check("a", 0, &["a", "b"]) && check("b", 0, &[]));
         assert!(!check("c", 0, &["a", "b"]), "two are stored");
         assert!(!check("c", 5, &["a"]), "nobody looks so soon again");
@@ -117,28 +166,46 @@ mod tests {
     fn a_place_is_taken_by_what_was_accepted_and_not_by_asking() {
         let mut places = Places::default();
         let at = Duration::from_secs;
-        let nothing = HashSet::new;
+        let (nothing, rules) = (HashSet::new, rules(1, 0));
         for id in ["a", "b", "c"] {
-            assert!(places.check(&tenant_id(id), 1, at(0), nothing).is_ok());
+            assert!(places.check(&tenant_id(id), &rules, at(0), nothing).is_ok());
         }
-        places.take(&tenant_id("a"), at(0));
-        let error = places.check(&tenant_id("b"), 1, at(20), nothing).unwrap_err();
+        places.take(&tenant_id("a"), &rules, at(0));
+        let error = places.check(&tenant_id("b"), &rules, at(20), nothing).unwrap_err();
         assert_eq!(
             (error.reason, error.error.kind),
             ("tenant_limit", SinkErrorKind::LimitExceeded)
         );
-        assert!(places.check(&tenant_id("a"), 1, at(20), nothing).is_ok());
+        assert!(places.check(&tenant_id("a"), &rules, at(20), nothing).is_ok());
         assert!(
-            places.check(&tenant_id("b"), 1, at(80), nothing).is_ok(),
+            places.check(&tenant_id("b"), &rules, at(80), nothing).is_ok(),
             "nothing of a was stored"
         );
+    }
+
+    #[test]
+    fn so_many_new_tenants_pass_in_a_minute_and_those_that_are_stored_always() {
+        let mut places = Places::default();
+        let at = Duration::from_secs;
+        let rules = rules(0, 2);
+        let mut push = |id: &str, now: u64| {
+            let checked = places.check(&tenant_id(id), &rules, at(now), || stored(&["old"]));
+            checked.map(|()| places.take(&tenant_id(id), &rules, at(now)))
+        };
+        assert!(push("a", 0).is_ok() && push("b", 30).is_ok() && push("a", 31).is_ok());
+        let error = push("c", 59).unwrap_err();
+        assert_eq!(error.reason, "tenant_rate");
+        assert!(error.error.message.contains("tenants.new_per_minute"), "{error:?}");
+        assert!(push("old", 59).is_ok(), "it is stored");
+        assert!(push("c", 60).is_ok(), "a minute after `a`");
+        assert!(push("d", 61).is_err() && push("d", 90).is_ok());
     }
 
     #[test]
     fn a_list_names_all_who_may_send() {
         let rules = TenantRules {
             allowed: Some(stored(&["shop"])),
-            max: 0,
+            ..TenantRules::default()
         };
         assert!(rules.check_list(&tenant_id("shop")).is_ok());
         let error = rules.check_list(&tenant_id("other")).unwrap_err();
