@@ -24,7 +24,7 @@ use crate::server::access::{Access, AccessMetrics, guard};
 use crate::server::postgres::PostgresServer;
 use crate::server::tls::{PortTls, Protocols};
 use crate::server::{Readiness, ServerMetrics, ServerState, router};
-use crate::store::{Store, StoreConfig};
+use crate::store::{Store, StoreConfig, StoreError};
 use crate::telemetry::metrics::Scope;
 use crate::telemetry::process::ProcessMetrics;
 
@@ -113,10 +113,10 @@ impl RunningServer {
             ServerMetrics::new(metrics),
         );
         let prefix = state.options.prefix.clone();
-        let (ready, healthy) = (readiness.clone(), store.clone());
+        let (ready, takes, healthy) = (readiness.clone(), store.clone(), store.clone());
         let admin = admin::router(AdminState {
             metrics: metrics.clone(),
-            ready: Arc::new(move || ready.reason().map_or(Ok(()), Err)),
+            ready: Arc::new(move || ready.reason().or_else(|| takes.unavailable()).map_or(Ok(()), Err)),
             healthy: Arc::new(move || healthy.unavailable().map_or(Ok(()), Err)),
             profiling: Some(Profiling::new(shutdown.clone())),
             note: Arc::new(String::new),
@@ -172,6 +172,9 @@ impl RunningServer {
         }
         match self.store.close(FLUSH_GRACE).await {
             Ok(()) => tracing::info!("stopped; everything is in the tables"),
+            Err(error @ StoreError::Stuck { .. }) => {
+                tracing::error!(error = %error, "ending without the disk; the next start replays the log");
+            }
             // Nothing is lost: the log is durable and replayed at the next start.
             Err(error) => {
                 tracing::warn!(error = %error, "stopped before the last flush; the next start replays the log");

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use crate::profile::{DecodedProfile, RawProfile, RefusedProfile, SinkError, SinkErrorKind, TenantId};
 use crate::store::budget::{Budget, Charge};
@@ -37,6 +38,8 @@ const GROUP_BYTES: usize = 8 << 20;
 
 /// Value of the metric's label `reason` for profiles that are stored already.
 const REPEATED: &str = "repeated";
+/// The same while the disk does not answer.
+const STALLED: &str = "log_stalled";
 
 /// Longest time that an append waits for a flush to make room; after it, the limit on all heads decides.
 const ROOM_WAIT: Duration = Duration::from_secs(5);
@@ -133,6 +136,8 @@ struct Waiting {
     indices: Vec<usize>,
     /// Answers when the group is durable and in the head.
     durable: oneshot::Receiver<Result<(), SinkError>>,
+    /// When it was queued.
+    since: Instant,
 }
 
 /// Stores the profiles that the limits allow; returns the refused ones.
@@ -172,15 +177,30 @@ pub(crate) async fn append(intake: Arc<Intake>, tenant: TenantId, profiles: Vec<
         }
     }
     for group in waiting {
-        let error = match group.durable.await {
-            Ok(Ok(())) => continue,
-            Ok(Err(error)) => error,
-            Err(_) => intake.refusal(),
+        let deadline = group.since + intake.config.answer_after;
+        let error = match tokio::time::timeout_at(deadline, group.durable).await {
+            Ok(Ok(Ok(()))) => continue,
+            Ok(Ok(Err(error))) => error,
+            Ok(Err(_)) => intake.refusal(),
+            Err(_) => {
+                intake.count_refused(STALLED, group.indices.len());
+                not_known_yet(intake.config.answer_after)
+            }
         };
         refused.extend(all_refused(group.indices, &error));
     }
     refused.sort_by_key(|refused| refused.index);
     refused
+}
+
+/// The error of a push whose record the disk has neither written nor refused in time.
+fn not_known_yet(after: Duration) -> SinkError {
+    let message = format!(
+        "the disk has not finished the sync of the write-ahead log within {} s: the profile may be stored all the \
+         same, and one with an id is stored once when it is sent again",
+        after.as_secs()
+    );
+    SinkError::new(SinkErrorKind::Unavailable, message)
 }
 
 fn all_refused(indices: Vec<usize>, error: &SinkError) -> impl Iterator<Item = RefusedProfile> {
@@ -395,7 +415,11 @@ fn queue(intake: &Intake, tenant: TenantId, accepted: Vec<Accepted>, charge: Cha
         let error = SinkError::new(SinkErrorKind::Unavailable, reason.as_ref());
         let _ = pending.reply.send(Err(error));
     }
-    Waiting { indices, durable }
+    Waiting {
+        indices,
+        durable,
+        since: Instant::now(),
+    }
 }
 
 impl Accepted {
@@ -415,8 +439,11 @@ impl Intake {
         if let Some(failure) = self.lifecycle.failure() {
             return Some(("thread_ended", failure));
         }
-        let failure = self.log.failure()?;
-        Some(("log_unavailable", failure.to_string()))
+        if let Some(failure) = self.log.failure() {
+            return Some(("log_unavailable", failure.to_string()));
+        }
+        let stuck = self.metrics.waits.log_is_stuck(self.config.stuck_after)?;
+        Some((STALLED, stuck))
     }
 
     /// True while appends should wait: the heads hold more than twice the size of a flush, and a flush is about to make

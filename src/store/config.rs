@@ -33,6 +33,13 @@ pub struct StoreConfig {
     pub tenants: TenantRules,
     /// Whether an acknowledgement waits for the disk.
     pub sync: SyncMode,
+    /// From when on a write or sync of the log that does not end means a dead disk, 15 s: pushes are refused and the
+    /// store is not healthy until it ends. A flush may take four times as long for one step. A close waits this long
+    /// for the threads.
+    pub stuck_after: Duration,
+    /// Longest time that a push waits for its place in the log, 30 s; then it is refused and may be stored all the
+    /// same.
+    pub answer_after: Duration,
     /// Commits to a table between checkpoints of its log, 50: opening a table reads at most this many entries one by
     /// one.
     pub checkpoint_interval: u64,
@@ -58,6 +65,8 @@ impl StoreConfig {
             limits: TenantLimits::default(),
             tenants: TenantRules::default(),
             sync: SyncMode::Full,
+            stuck_after: Duration::from_secs(15),
+            answer_after: Duration::from_secs(30),
             checkpoint_interval: CHECKPOINT_INTERVAL,
             maintenance: MaintenanceConfig::default(),
             clock: Clock::default(),

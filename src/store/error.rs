@@ -88,6 +88,17 @@ pub enum StoreError {
     /// The work did not end in the time given; what is in the write-ahead log is replayed at the next start.
     #[error("the last flush did not end within {0:?}: the rest stays in the write-ahead log")]
     Deadline(std::time::Duration),
+    /// Threads did not end because the disk does not answer them.
+    #[error(
+        "the disk has not answered for {after:?}: {threads} still wait for it and are given up; the folder is free \
+        when the process has ended"
+    )]
+    Stuck {
+        /// How long the close waited.
+        after: std::time::Duration,
+        /// The names of the threads.
+        threads: String,
+    },
 }
 
 impl StoreError {

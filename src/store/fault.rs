@@ -1,12 +1,14 @@
 //! Places at which a test can make the store fail, to simulate every crash and a full disk.
 //!
-//! In production there is no hook and [`Faults::check`] is one branch. The hook decides by place and may count calls.
+//! In production there is no hook, and [`Faults::check`] only notes the step of the thread. The hook decides by place
+//! and may count calls.
 
 use std::io;
 use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
 
+use crate::store::disk_wait::DiskWait;
 use crate::store::schema::Table;
 
 /// A point at which the store accesses the disk.
@@ -24,6 +26,8 @@ pub enum Place {
     LogSync,
     /// A segment is cut back to its durable part and synced.
     LogCut,
+    /// The durable length of a segment that cannot be cut is written beside it.
+    LogMark,
     /// After the log was rotated for a flush, before any table file is written.
     FlushStart,
     /// Before the Parquet files of a table are written.
@@ -94,17 +98,40 @@ pub trait FaultHook: Send + Sync {
 
 /// The hook, if there is one. Clones share it.
 #[derive(Clone, Default)]
-pub struct Faults(Option<Arc<dyn FaultHook>>);
+pub struct Faults {
+    hook: Option<Arc<dyn FaultHook>>,
+    /// Where the steps of the thread that uses it are noted.
+    wait: Option<DiskWait>,
+}
 
 impl Faults {
     /// Faults decided by `hook`.
     pub fn new(hook: Arc<dyn FaultHook>) -> Self {
-        Self(Some(hook))
+        Self {
+            hook: Some(hook),
+            wait: None,
+        }
+    }
+
+    /// The same faults for the work of one thread, whose steps are noted in `wait`.
+    #[must_use]
+    pub(crate) fn noting(&self, wait: &DiskWait) -> Self {
+        Self {
+            hook: self.hook.clone(),
+            wait: Some(wait.clone()),
+        }
+    }
+
+    fn step(&self) {
+        if let Some(wait) = &self.wait {
+            wait.step();
+        }
     }
 
     /// Asks the hook about `place`; always `Ok` without a hook.
     pub fn check(&self, place: Place) -> io::Result<()> {
-        self.0.as_ref().map_or(Ok(()), |hook| hook.check(place))
+        self.step();
+        self.hook.as_ref().map_or(Ok(()), |hook| hook.check(place))
     }
 
     /// Runs `operation` unless the hook fails it, and then calls the hook's `done`.
@@ -117,21 +144,23 @@ impl Faults {
 
     /// Passes rows that are about to be encoded to the hook.
     pub fn encode(&self, table: Table, rows: &RecordBatch) {
-        if let Some(hook) = &self.0 {
+        self.step();
+        if let Some(hook) = &self.hook {
             hook.encode(table, rows);
         }
     }
 
     /// Passes the number of written appends to the hook.
     pub(crate) fn logged(&self, appends: usize) {
-        if let Some(hook) = &self.0 {
+        if let Some(hook) = &self.hook {
             hook.logged(appends);
         }
     }
 
     /// Tells the hook that the operation at `place` succeeded.
     pub fn done(&self, place: Place) {
-        if let Some(hook) = &self.0 {
+        self.step();
+        if let Some(hook) = &self.hook {
             hook.done(place);
         }
     }
@@ -139,6 +168,6 @@ impl Faults {
 
 impl std::fmt::Debug for Faults {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str(if self.0.is_some() { "Faults(hook)" } else { "Faults" })
+        out.write_str(if self.hook.is_some() { "Faults(hook)" } else { "Faults" })
     }
 }

@@ -17,16 +17,17 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPrope
 use parquet::schema::types::ColumnPath;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::base::file::sync_parent;
 use crate::profile::TenantId;
 use crate::store::StoreError;
 use crate::store::delta::{NewFile, day_text};
 use crate::store::fault::{Faults, Place};
 use crate::store::head::Head;
 use crate::store::head::sorted::BatchError;
+use crate::store::lifecycle::Lifecycle;
 use crate::store::root::Root;
 use crate::store::schema::Table;
 use crate::store::stats::FileStats;
+use crate::store::unsynced::Unsynced;
 
 /// Largest dictionary of profile ids of a row group.
 const ID_DICTIONARY_BYTES: usize = 16 << 20;
@@ -72,24 +73,29 @@ pub(crate) fn name_of(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
-/// Writes all files of a table for a head; durable when it returns.
+/// Writes all files of a table for a head; durable when it returns. A stop of the store breaks it off.
 pub(crate) fn write_table(
     head: &Head,
     table: Table,
     root: &Root,
     name: &FileName,
-    faults: &Faults,
+    (faults, lifecycle): (&Faults, &Lifecycle),
 ) -> Result<Vec<NewFile>, StoreError> {
     let mut files = Vec::new();
+    let mut unsynced = Unsynced::new(root, table, faults);
     for (tenant, day) in head.days() {
+        if lifecycle.is_stopped() {
+            return Err(StoreError::Closed);
+        }
         let target = Target {
             table,
             root,
             tenant: &tenant,
             day,
         };
-        files.extend(write_partition(head, target, name, faults)?);
+        files.extend(write_partition(head, target, name, faults, &mut unsynced)?);
     }
+    unsynced.sync(|| lifecycle.is_stopped())?;
     Ok(files)
 }
 
@@ -98,6 +104,7 @@ fn write_partition(
     target: Target<'_>,
     name: &FileName,
     faults: &Faults,
+    unsynced: &mut Unsynced<'_>,
 ) -> Result<Option<NewFile>, StoreError> {
     let mut output: Option<Output> = None;
     let result = head.sorted(target.table, target.tenant, target.day, |batch| {
@@ -115,7 +122,7 @@ fn write_partition(
             reason: error.to_string(),
         },
     })?;
-    output.map(|output| output.finish(stats)).transpose()
+    output.map(|output| output.finish_later(stats, unsynced)).transpose()
 }
 
 /// Encodes all tables of a head and discards the output; the error says why they cannot be encoded.
@@ -271,6 +278,15 @@ impl Output {
 
     /// Ends the file; it and its name are durable afterwards.
     pub(crate) fn finish(self, stats: FileStats) -> Result<NewFile, StoreError> {
+        let faults = self.faults.clone();
+        let mut unsynced = Unsynced::new(&self.root.clone(), self.table, &faults);
+        let file = self.finish_later(stats, &mut unsynced)?;
+        unsynced.sync(|| false)?;
+        Ok(file)
+    }
+
+    /// Ends the file. It and its name are durable when `unsynced` is synced; in a bucket at once.
+    fn finish_later(self, stats: FileStats, unsynced: &mut Unsynced<'_>) -> Result<NewFile, StoreError> {
         let (path, faults, table) = (self.path, self.faults, self.table);
         faults
             .check(Place::FileWrite(table))
@@ -278,13 +294,7 @@ impl Output {
         let hashed = self.writer.into_inner().map_err(|error| parquet_error(&path, &error))?;
         faults.done(Place::FileWrite(table));
         match &self.root {
-            Root::Folder(folder) => {
-                faults
-                    .run(Place::FileSync(table), || hashed.file.sync_all())
-                    .map_err(StoreError::io("sync", &path))?;
-                sync_folders(&path, &folder.join(table.name()), table, &faults)
-                    .map_err(StoreError::io("sync the folder of", &path))?;
-            }
+            Root::Folder(_) => unsynced.add(&path, hashed.file)?,
             Root::Bucket(bucket) => {
                 let (mut file, object) = (hashed.file, format!("{}/{}", table.name(), self.relative));
                 faults
@@ -388,18 +398,6 @@ pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBu
         }
     }
     Ok(builder)
-}
-
-/// Syncs the folders from that of `path` up to `root`, so that the names of new partitions are durable.
-fn sync_folders(path: &Path, root: &Path, table: Table, faults: &Faults) -> io::Result<()> {
-    let mut current: PathBuf = path.to_owned();
-    while current != root {
-        faults.run(Place::FolderSync(table), || sync_parent(&current))?;
-        if !current.pop() {
-            break;
-        }
-    }
-    Ok(())
 }
 
 /// Removes files of `table` that `writer` wrote but never committed: those of segments after `committed`. Returns how

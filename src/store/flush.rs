@@ -11,11 +11,12 @@ use std::sync::Arc;
 
 use crate::base::file::sync_parent;
 use crate::store::StoreError;
+use crate::store::cut;
 use crate::store::delta::{DeltaTable, NewFile};
 use crate::store::fault::{Faults, Place};
 use crate::store::files::{self, FileName};
 use crate::store::head::Head;
-use crate::store::lifecycle::caught;
+use crate::store::lifecycle::{Lifecycle, caught};
 use crate::store::root::Root;
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
@@ -40,6 +41,8 @@ pub(crate) struct Tables {
     /// True after an attempt that failed and may have left files behind.
     pub(crate) failed: bool,
     pub(crate) faults: Faults,
+    /// Breaks a commit off when the store stops.
+    pub(crate) lifecycle: Arc<Lifecycle>,
 }
 
 /// Result of committing a generation to a table.
@@ -71,6 +74,7 @@ impl Tables {
             attempt: 0,
             failed: false,
             faults,
+            lifecycle: Arc::default(),
         })
     }
 
@@ -143,7 +147,13 @@ impl Tables {
                 self.faults
                     .check(Place::FilesWrite(kind))
                     .map_err(StoreError::io("flush to", &table.place()))?;
-                let files = files::write_table(&generation.head, kind, table.root(), &name, &self.faults)?;
+                let files = files::write_table(
+                    &generation.head,
+                    kind,
+                    table.root(),
+                    &name,
+                    (&self.faults, &self.lifecycle),
+                )?;
                 written.insert(kind, files);
             }
         }
@@ -178,7 +188,10 @@ pub(crate) fn delete_segments(folder: &Path, last: u64, faults: &Faults) -> Resu
         if number <= last {
             let path = wal::segment_path(folder, number);
             faults
-                .run(Place::LogDelete, || fs::remove_file(&path))
+                .run(Place::LogDelete, || {
+                    fs::remove_file(&path)?;
+                    cut::remove(&path)
+                })
                 .map_err(StoreError::io("remove", &path))?;
         }
     }

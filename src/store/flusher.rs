@@ -75,9 +75,12 @@ impl Flusher {
                 Due::Flush => {}
             }
             let start = Instant::now();
+            let working = self.metrics.waits.flush.begin();
             let result = self.flush(&mut progress);
+            drop(working);
             match &result {
                 Ok(()) => failures = 0,
+                Err(StoreError::Closed) => tracing::debug!("the flush was broken off by the stop"),
                 Err(error) => {
                     self.metrics.flush_failures.inc();
                     tracing::error!(error = %error, failures, "flush failed, it is tried again");
@@ -154,9 +157,10 @@ impl Flusher {
         self.tables.commit(generation, progress)?;
         let lists = self.tables.lists(progress)?;
         publication.flushed(progress, lists);
-        drop(publication);
-        // After the publication: a head that leaves out these stacks is only seen together with their files.
+        // After the publication: a head that leaves out these stacks is only seen together with their files. Before its
+        // end: whoever takes these files out again makes the stacks forgotten after that.
         generation.head.remember_stacks();
+        drop(publication);
         self.metrics.head_bytes.set(self.published.head_bytes() as i64);
         self.metrics.flushes.inc();
         self.metrics.flush_seconds.observe(start.elapsed().as_secs_f64());

@@ -20,7 +20,7 @@ pub(crate) struct Folder {
     /// Identity of the writer: a UUID, kept in the folder.
     pub(crate) writer: String,
     /// The file whose lock keeps other processes out.
-    _lock: File,
+    lock: File,
 }
 
 impl Folder {
@@ -67,8 +67,20 @@ impl Folder {
             log,
             tables,
             writer,
-            _lock: lock,
+            lock,
         })
+    }
+
+    /// Keeps other processes out until this one has ended.
+    pub(crate) fn keep_locked(&self) {
+        std::mem::forget(self.lock.try_clone());
+    }
+
+    /// Lets other processes in. Nothing may be written from here on.
+    pub(crate) fn release(&self) {
+        if let Err(error) = self.lock.unlock() {
+            tracing::debug!(error = %error, "cannot unlock the data folder, the end of the process does it");
+        }
     }
 }
 

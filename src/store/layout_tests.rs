@@ -211,7 +211,14 @@ fn flush_all(root: &Path, ticks: u64) -> (Vec<FileEntry>, u64) {
             };
             for table in Table::ALL {
                 fs::create_dir_all(root.join(table.name())).unwrap();
-                let written = write_table(&head, table, &Root::from(root), &name, &Faults::default()).unwrap();
+                let written = write_table(
+                    &head,
+                    table,
+                    &Root::from(root),
+                    &name,
+                    (&Faults::default(), &Lifecycle::default()),
+                )
+                .unwrap();
                 files.extend(written.iter().map(|file| file.entry(table)));
             }
             head.remember_stacks();

@@ -2,12 +2,14 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::Path;
 
 use bytes::Bytes;
 
 use crate::base::segment::{self, SegmentContents};
 use crate::store::StoreError;
+use crate::store::cut;
 
 /// The unreadable bytes of a segment.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -19,11 +21,15 @@ pub(crate) struct Ending {
 }
 
 /// Reads a segment record by record, so that a large one needs little memory. From the first damage on, the rest is
-/// read whole and searched for further records; a damaged magic does not hide the records after it.
+/// read whole and searched for further records; a damaged magic does not hide the records after it. Bytes that were
+/// refused and could not be cut off are not read.
 pub(crate) fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<Ending, StoreError> {
     let failed = |error| StoreError::io("read", path)(error);
     let file = File::open(path).map_err(failed)?;
-    let length = file.metadata().map_err(failed)?.len();
+    let mut length = file.metadata().map_err(failed)?.len();
+    if let Some(durable) = cut::read(path).map_err(failed)? {
+        length = length.min(durable);
+    }
     let mut reader = BufReader::with_capacity(1 << 20, file);
     let mut ending = Ending::default();
     let mut magic = [0; segment::MAGIC.len()];
@@ -41,7 +47,7 @@ pub(crate) fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<Ending
             position += (segment::RECORD_HEADER_BYTES + payload.len()) as u64;
             receive(payload);
         } else {
-            let rest = rest_of(reader.into_inner(), position).map_err(failed)?;
+            let rest = rest_of(reader.into_inner(), position..length).map_err(failed)?;
             for payload in rest.records {
                 receive(payload);
             }
@@ -70,10 +76,10 @@ fn next_record(reader: &mut impl Read, left: u64) -> io::Result<Option<Bytes>> {
     Ok((crc32fast::hash(&payload) == checksum).then(|| Bytes::from(payload)))
 }
 
-/// Searches everything from `position` on for valid records.
-fn rest_of(mut file: File, position: u64) -> io::Result<SegmentContents> {
-    file.seek(SeekFrom::Start(position))?;
+/// Searches everything from a position on for valid records.
+fn rest_of(mut file: File, range: Range<u64>) -> io::Result<SegmentContents> {
+    file.seek(SeekFrom::Start(range.start))?;
     let mut data = segment::MAGIC.to_vec();
-    file.read_to_end(&mut data)?;
+    file.take(range.end - range.start).read_to_end(&mut data)?;
     segment::parse(Bytes::from(data)).map_err(|reason| io::Error::new(io::ErrorKind::InvalidData, reason))
 }

@@ -6,6 +6,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 
+use crate::store::disk_wait::DiskWaits;
 use crate::telemetry::metrics::Scope;
 
 /// The label `reason` of refused profiles and dropped values.
@@ -39,6 +40,8 @@ pub(crate) struct Metrics {
     pub(crate) log_bytes: Counter,
     /// Failed writes of the log.
     pub(crate) log_failures: Counter,
+    /// Time that the threads have waited for the disk.
+    pub(crate) waits: DiskWaits,
     /// Bytes of all heads in memory, estimated.
     pub(crate) head_bytes: Gauge,
     /// Flushes that ended with all tables committed.
@@ -84,6 +87,7 @@ impl Metrics {
             log_sync_seconds: Histogram::new(exponential_buckets(0.000_25, 2.0, 15)),
             log_bytes: Counter::default(),
             log_failures: Counter::default(),
+            waits: DiskWaits::default(),
             head_bytes: Gauge::default(),
             flushes: Counter::default(),
             flush_failures: Counter::default(),
@@ -111,6 +115,7 @@ impl Metrics {
             log_sync_seconds,
             log_bytes,
             log_failures,
+            waits,
             head_bytes,
             flushes,
             flush_failures,
@@ -160,6 +165,11 @@ impl Metrics {
             "alluvium_store_log_failures",
             "Failed writes of the write-ahead log.",
             log_failures,
+        );
+        scope.register(
+            "alluvium_store_disk_wait_seconds",
+            "Seconds since the work of a thread on the disk came one step further; 0 without work.",
+            waits,
         );
         scope.register(
             "alluvium_store_head_bytes",

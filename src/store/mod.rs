@@ -13,8 +13,10 @@ pub mod bucket;
 mod budget;
 pub(crate) mod clock;
 mod config;
+mod cut;
 mod damaged;
 mod delta;
+mod disk_wait;
 pub(crate) mod error;
 pub mod fault;
 mod files;
@@ -47,6 +49,7 @@ pub mod snapshot;
 pub mod stats;
 mod sync;
 mod tenant_limits;
+mod unsynced;
 mod wal;
 
 use std::collections::HashSet;
@@ -54,7 +57,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use object_store::ObjectStore;
 use parking_lot::Mutex;
@@ -95,6 +98,8 @@ pub use wal::SyncMode;
 
 /// Groups of durable profiles that may wait for the head; their memory is charged to the budget.
 const WAITING_EVENTS: usize = 256;
+/// How often a close looks whether the threads have ended.
+const END_POLL: Duration = Duration::from_millis(5);
 
 /// An open store. Dropping it stops its threads without a flush: the log is replayed at the next start.
 pub struct Store {
@@ -104,7 +109,7 @@ pub struct Store {
     flushes: Arc<Flushes>,
     maintenance: Arc<Requests>,
     lifecycle: Arc<Lifecycle>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    threads: Mutex<Vec<(&'static str, JoinHandle<()>)>>,
     shelf: Shelf,
     /// Also holds the lock on the folder.
     folder: Folder,
@@ -155,7 +160,7 @@ impl Store {
             &root,
             folder.writer.clone(),
             config.checkpoint_interval,
-            config.faults.clone(),
+            config.faults.noting(&metrics.waits.flush),
         )?;
         let known = Arc::<KnownStacks>::default();
         let repeats = Repeats::new(config.clock.clone());
@@ -179,6 +184,7 @@ impl Store {
         let flushes = Arc::<Flushes>::default();
         let maintenance = Arc::<Requests>::default();
         let lifecycle = Arc::<Lifecycle>::default();
+        tables.lifecycle = lifecycle.clone();
         let published = Arc::new(Published::new(
             root,
             folder.writer.clone(),
@@ -258,7 +264,7 @@ impl Store {
             .name(name.to_owned())
             .spawn(move || lifecycle.watch(name, body, release))
             .map_err(StoreError::io("start a thread for", &self.folder.log))?;
-        self.threads.get_mut().push(thread);
+        self.threads.get_mut().push((name, thread));
         Ok(())
     }
 
@@ -290,22 +296,44 @@ impl Store {
         Box::pin(async move { answer.await.unwrap_or_else(|_| Err(lifecycle.ended())) })
     }
 
-    /// Refuses further profiles, flushes, and ends the threads. After `deadline` it gives up on the flush; the log
-    /// keeps the rest.
+    /// Refuses further profiles, flushes, ends the threads and lets go of the folder. After `deadline` it gives up on
+    /// the flush; the log keeps the rest. Threads that the disk does not answer are given up after a while, with the
+    /// error [`StoreError::Stuck`]; the folder stays locked then until the process ends.
     pub fn close(&self, deadline: Duration) -> BoxFuture<'_, Result<(), StoreError>> {
         self.lifecycle.close();
         self.flushes.release_appends();
         Box::pin(async move {
             let flushed = tokio::time::timeout(deadline, self.flush()).await;
-            if let Ok(result) = flushed {
-                // The flusher is idle: the threads end at once.
-                self.stop();
-                result
-            } else {
-                self.lifecycle.stop();
-                Err(StoreError::Deadline(deadline))
-            }
+            self.end().await?;
+            flushed.unwrap_or(Err(StoreError::Deadline(deadline)))
         })
+    }
+
+    /// Ends the threads, then lets go of the folder.
+    async fn end(&self) -> Result<(), StoreError> {
+        self.begin_stop();
+        let limit = self.intake.config.stuck_after;
+        let deadline = Instant::now() + limit;
+        loop {
+            let mut waiting: Vec<&str> = Vec::new();
+            waiting.extend((!self.log.has_ended()).then_some("store-log"));
+            let is_running = |(_, thread): &&(&'static str, JoinHandle<()>)| !thread.is_finished();
+            waiting.extend(self.threads.lock().iter().filter(is_running).map(|(name, _)| *name));
+            if waiting.is_empty() {
+                self.stop();
+                self.folder.release();
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                let threads = waiting.join(", ");
+                // Not even a drop waits for them.
+                self.log.give_up();
+                self.threads.lock().clear();
+                self.folder.keep_locked();
+                return Err(StoreError::Stuck { after: limit, threads });
+            }
+            tokio::time::sleep(END_POLL).await;
+        }
     }
 
     /// The limits of `tenant` at this moment.
@@ -313,9 +341,17 @@ impl Store {
         self.intake.config.limits.of(tenant)
     }
 
-    /// Why the store accepts no profiles at the moment, or `None`; for health checks.
+    /// Why the store accepts no profiles at the moment, or does not get on with a flush; `None` while all is well. For
+    /// health checks.
     pub fn unavailable(&self) -> Option<String> {
-        self.intake.unavailable().map(|(_, message)| message)
+        let intake = &self.intake;
+        let refuses = intake.unavailable().map(|(_, message)| message);
+        let flush_is_stuck = || {
+            // A bucket is not a disk: its requests have limits of time, and their failures are counted.
+            self.published.root.folder()?;
+            intake.metrics.waits.flush_is_stuck(4 * intake.config.stuck_after)
+        };
+        refuses.or_else(flush_is_stuck)
     }
 
     /// Where users keep things beside their profiles.
@@ -331,13 +367,18 @@ impl Store {
         })
     }
 
-    fn stop(&self) {
+    fn begin_stop(&self) {
         self.lifecycle.stop();
         self.flushes.wake();
         self.maintenance.wake();
         // The applier ends too, since its events end.
+        self.log.begin_stop();
+    }
+
+    fn stop(&self) {
+        self.begin_stop();
         self.log.stop();
-        for thread in self.threads.lock().drain(..) {
+        for (_, thread) in self.threads.lock().drain(..) {
             if thread.join().is_err() {
                 tracing::error!("a thread of the store panicked");
             }
@@ -380,6 +421,8 @@ impl ProfileSink for TenantSink {
 
 #[cfg(test)]
 mod damage_tests;
+#[cfg(test)]
+mod disk_tests;
 #[cfg(test)]
 mod poison_tests;
 #[cfg(test)]

@@ -76,7 +76,7 @@ impl FaultHook for FailAt {
     }
 }
 
-fn config(dir: &Path) -> StoreConfig {
+pub(in crate::store) fn config(dir: &Path) -> StoreConfig {
     StoreConfig {
         limits: Limits {
             reject_older_than: Duration::ZERO,
@@ -87,7 +87,7 @@ fn config(dir: &Path) -> StoreConfig {
     }
 }
 
-fn open(config: StoreConfig) -> Arc<Store> {
+pub(in crate::store) fn open(config: StoreConfig) -> Arc<Store> {
     Store::open(config, &Scope::new()).unwrap()
 }
 
@@ -100,7 +100,7 @@ fn raw(name: &str, profile: &Profile<'_>) -> RawProfile {
 }
 
 /// Profiles of a sequence, each with a distinct number of nanoseconds.
-struct Load {
+pub(in crate::store) struct Load {
     names: Names,
     next: u64,
     /// Part of the ids, so that equal profiles of two rounds are not the same one, sent again.
@@ -108,7 +108,7 @@ struct Load {
 }
 
 impl Load {
-    fn new() -> Self {
+    pub(in crate::store) fn new() -> Self {
         Self {
             names: Names::new(SHAPE.functions),
             next: 0,
@@ -117,7 +117,7 @@ impl Load {
     }
 
     /// The next profile and the sum of its values.
-    fn next(&mut self) -> (RawProfile, i64) {
+    pub(in crate::store) fn next(&mut self) -> (RawProfile, i64) {
         self.next += 1;
         let profile = cpu_profile(&self.names, SHAPE, self.next);
         let raw = RawProfile {
@@ -128,7 +128,7 @@ impl Load {
     }
 
     /// Appends profiles and returns the sum of those acknowledged.
-    async fn append(&mut self, store: &Store, tenant: &str, count: usize) -> i64 {
+    pub(in crate::store) async fn append(&mut self, store: &Store, tenant: &str, count: usize) -> i64 {
         let mut total = 0;
         for _ in 0..count {
             let (profile, sum) = self.next();
@@ -179,7 +179,7 @@ fn sum(batches: &[RecordBatch], name: &str) -> i64 {
 
 /// Checks that a tenant has exactly `total` in samples and in profiles, and that every stack and series has its names.
 #[track_caller]
-fn check(snapshot: &Snapshot, tenant: &str, total: i64) {
+pub(in crate::store) fn check(snapshot: &Snapshot, tenant: &str, total: i64) {
     let samples = rows(snapshot, Table::Samples, tenant);
     assert_eq!(sum(&samples, "value"), total, "samples of {tenant}");
     assert_eq!(

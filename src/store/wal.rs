@@ -2,9 +2,9 @@
 //!
 //! Callers append framed records to a buffer under a short lock, each call with an item of their own. The thread writes
 //! everything pending, syncs once (group commit), and sends the items on as [`LogEvent::Durable`], in the order of the
-//! log. After a failure the items are sent as [`LogEvent::Failed`], the file is cut back to its last durable byte, and
-//! appends are refused until a new segment could be written and synced: the log recovers from a full disk on its own.
-//! The caller decides what the items are, and when segments are deleted.
+//! log. After a failure the items are sent as [`LogEvent::Failed`], the file is cut back to its last durable byte (or
+//! this length is noted beside it, in [`cut`]), and appends are refused until a new segment could be written and
+//! synced: the log recovers from a full disk on its own. The caller decides what the items are, and when segments are deleted.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -18,6 +18,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::base::segment;
 use crate::store::StoreError;
+use crate::store::cut;
 use crate::store::fault::{Faults, Place};
 use crate::store::lifecycle::caught;
 use crate::store::metrics::Metrics;
@@ -86,6 +87,7 @@ impl<T: Send + 'static> Log<T> {
     ) -> Result<Self, StoreError> {
         let segment = Segment::create(folder, number, sync, &faults)
             .map_err(StoreError::io("create", &segment_path(folder, number)))?;
+        let faults = faults.noting(&metrics.waits.log);
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
                 pending: Vec::new(),
@@ -177,10 +179,25 @@ impl<T: Send + 'static> Log<T> {
         self.shared.state.lock().failure.clone()
     }
 
-    /// Refuses further appends, writes what is pending and ends the thread.
-    pub(crate) fn stop(&self) {
+    /// Refuses further appends. The thread writes what is pending and ends.
+    pub(crate) fn begin_stop(&self) {
         self.shared.state.lock().stopped = true;
         self.shared.wake.notify_one();
+    }
+
+    /// True when the thread has ended, or was given up.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.thread.lock().as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Lets nobody wait for the thread any more.
+    pub(crate) fn give_up(&self) {
+        drop(self.thread.lock().take());
+    }
+
+    /// Refuses further appends, writes what is pending and ends the thread.
+    pub(crate) fn stop(&self) {
+        self.begin_stop();
         if let Some(thread) = self.thread.lock().take()
             && thread.join().is_err()
         {
@@ -253,7 +270,10 @@ impl<T: Send + 'static> Writer<T> {
 
     fn commit(&mut self, bytes: &[u8], items: Vec<T>) {
         let start = Instant::now();
-        match self.segment.write(bytes, items.len(), self.sync, &self.faults) {
+        let working = self.metrics.waits.log.begin();
+        let written = self.segment.write(bytes, items.len(), self.sync, &self.faults);
+        drop(working);
+        match written {
             Ok(()) => {
                 self.metrics.log_sync_seconds.observe(start.elapsed().as_secs_f64());
                 self.metrics.log_bytes.inc_by(bytes.len() as u64);
@@ -286,6 +306,7 @@ impl<T: Send + 'static> Writer<T> {
             Err(reason.to_string())
         } else {
             let last = self.segment.number;
+            let _working = self.metrics.waits.log.begin();
             Segment::create(&self.folder, last + 1, self.sync, &self.faults)
                 .map(|segment| {
                     self.segment = segment;
@@ -321,8 +342,11 @@ impl<T: Send + 'static> Writer<T> {
     }
 
     fn try_recover(&mut self) -> io::Result<()> {
+        let _working = self.metrics.waits.log.begin();
         // Records that were refused must not come back at the next start.
-        self.segment.truncate(&self.faults)?;
+        if let Err(error) = self.segment.truncate(&self.faults) {
+            self.segment.mark(&self.folder, &self.faults).map_err(|_| error)?;
+        }
         let number = self.segment.number + 1;
         let mut probe = match Segment::create(&self.folder, number, self.sync, &self.faults) {
             Ok(segment) => segment,
@@ -355,7 +379,11 @@ impl Segment {
     fn create(folder: &Path, number: u64, sync: SyncMode, faults: &Faults) -> io::Result<Self> {
         let path = segment_path(folder, number);
         let created = faults
-            .run(Place::LogCreate, || segment::create(&path))
+            .run(Place::LogCreate, || {
+                // Of an earlier segment with this number. Its removal is durable with the new name.
+                cut::remove(&path)?;
+                segment::create(&path)
+            })
             .and_then(|file| {
                 if sync == SyncMode::Full {
                     faults.run(Place::LogCreateSync, || file.sync_all())?;
@@ -399,6 +427,12 @@ impl Segment {
 
     fn truncate(&mut self, faults: &Faults) -> io::Result<()> {
         self.cut_to(self.durable_bytes, faults)
+    }
+
+    /// Notes beside the segment which part of it is durable.
+    fn mark(&self, folder: &Path, faults: &Faults) -> io::Result<()> {
+        let path = segment_path(folder, self.number);
+        faults.run(Place::LogMark, || cut::write(&path, self.durable_bytes))
     }
 
     fn cut_to(&mut self, length: u64, faults: &Faults) -> io::Result<()> {

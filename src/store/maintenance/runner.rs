@@ -45,6 +45,10 @@ impl Maintainer {
         lifecycle: Arc<Lifecycle>,
         repeats: Arc<Repeats>,
     ) -> Result<Self, StoreError> {
+        let config = Arc::new(StoreConfig {
+            faults: config.faults.noting(&metrics.waits.maintenance),
+            ..(*config).clone()
+        });
         let tables = Exchanger::open(published.clone(), config.checkpoint_interval, config.faults.clone())?;
         Ok(Self {
             next_vacuum: Instant::now() + config.maintenance.vacuum_interval.min(Duration::from_mins(1)),
@@ -68,11 +72,13 @@ impl Maintainer {
     /// Body of the thread; ends when the store stops.
     pub(crate) fn run(mut self) {
         let (requests, lifecycle) = (self.requests.clone(), self.worker.lifecycle.clone());
+        let waits = self.worker.metrics.waits.maintenance.clone();
         let config = self.worker.config.clone();
         let config = &config.maintenance;
         let mut next_round = Instant::now() + config.interval;
         let wait = |until: Instant| until.saturating_duration_since(Instant::now());
         while let Some(requests) = requests.next(|| lifecycle.is_stopped(), || wait(next_round)) {
+            let _working = waits.begin();
             if requests.is_empty() {
                 next_round = Instant::now() + config.interval;
                 match self.round(config.cpu_share) {

@@ -46,6 +46,8 @@ pub(crate) use settings::Settings;
 
 /// How long an appended profile waits for others before all are synced to the disk.
 const SYNC_EVERY: Duration = Duration::from_millis(100);
+/// How long the end of a component waits for its last sync.
+const SYNC_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The endpoints of a component, with their queues.
 pub(crate) struct Outbox {
@@ -279,7 +281,9 @@ impl Outbox {
             while tasks.join_next().await.is_some() {}
             for endpoint in endpoints {
                 let queue = endpoint.sender.queue.clone();
-                let _ = tokio::task::spawn_blocking(move || queue.sync()).await;
+                let synced = tokio::task::spawn_blocking(move || queue.sync());
+                // A disk that does not answer must not keep the process from ending.
+                let _ = tokio::time::timeout(SYNC_PATIENCE, synced).await;
             }
             if shutdown.is_cancelled() {
                 return;

@@ -1,0 +1,73 @@
+//! The durable length of a segment of the log whose refused bytes could not be cut off.
+//!
+//! When neither a sync nor the cut after it succeeds, the segment may hold whole records that were refused. A small
+//! file beside it (`NNNNNNNNNNNN.cut`) says where what was acknowledged ends; readers of the log stop there.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::base::file::replace;
+
+/// Path of the file for the segment at `segment`.
+fn path_of(segment: &Path) -> PathBuf {
+    segment.with_extension("cut")
+}
+
+/// Writes the file; it is durable when this returns.
+pub(crate) fn write(segment: &Path, durable_bytes: u64) -> io::Result<()> {
+    replace(&path_of(segment), text(durable_bytes).as_bytes())
+}
+
+/// The durable length of a segment, if it could not be cut. A damaged file says nothing.
+pub(crate) fn read(segment: &Path) -> io::Result<Option<u64>> {
+    let path = path_of(segment);
+    let found = match fs::read_to_string(&path) {
+        Ok(found) => found,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidData) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let length = found.split(' ').next().and_then(|length| length.parse().ok());
+    let valid = length.filter(|length| text(*length) == found);
+    if valid.is_none() {
+        tracing::warn!(file = %path.display(), "the durable length of a segment of the log is damaged: profiles that \
+            were refused may come back");
+    }
+    Ok(valid)
+}
+
+/// Removes the file, before a segment of the same number is made or after this one is deleted.
+pub(crate) fn remove(segment: &Path) -> io::Result<()> {
+    match fs::remove_file(path_of(segment)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn text(durable_bytes: u64) -> String {
+    format!(
+        "{durable_bytes} {:08x}\n",
+        crc32fast::hash(&durable_bytes.to_le_bytes())
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_is_read_as_it_was_written_and_a_damaged_one_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let segment = folder.path().join("000000000007.seg");
+        assert_eq!(read(&segment).unwrap(), None);
+        write(&segment, 1234).unwrap();
+        assert_eq!(read(&segment).unwrap(), Some(1234));
+        fs::write(path_of(&segment), text(1234).replacen("12", "13", 1)).unwrap();
+        assert_eq!(read(&segment).unwrap(), None);
+        fs::write(path_of(&segment), [0xff, 0]).unwrap();
+        assert_eq!(read(&segment).unwrap(), None);
+        remove(&segment).unwrap();
+        remove(&segment).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
