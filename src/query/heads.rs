@@ -1,7 +1,8 @@
 //! Reads rows of heads, which are in no file yet.
 //!
 //! In: [`Snapshot`], [`ScanFilter`], column names. Out: a stream of batches, or a plan for SQL, with exactly the
-//! requested rows. Their memory is charged to the query, which fails when it exceeds its limit.
+//! requested rows. Their memory is charged to the query, which fails when it exceeds its limit. Heads are read on blocking
+//! threads, by a bounded number of scans at one time, each of which ends at the next batch after its query was dropped.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -17,8 +18,10 @@ use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use futures::StreamExt;
 use futures::stream;
 
+use crate::base::BoxFuture;
 use crate::profile::{SeriesId, StackId};
 use crate::query::QueryError;
+use crate::query::blocking::{self, Cancellation};
 use crate::query::columns::indices_of;
 use crate::query::provider::{Mapped, RowMap};
 use crate::query::runtime::{BATCH_ROWS, Runtime};
@@ -145,24 +148,67 @@ fn with_types(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Qu
     )?)
 }
 
+/// Sums by stack over the rows of a head, see [`HeadScan::sum_stacks`].
+pub(crate) fn sums_of(
+    runtime: &Arc<Runtime>,
+    head: Arc<dyn HeadScan>,
+    filter: &ScanFilter,
+) -> BoxFuture<'static, Result<Option<Vec<(StackId, i64)>>, QueryError>> {
+    let filter = filter.clone();
+    in_turn(runtime, move |cancellation| {
+        cancellation.check()?;
+        Ok(head.sum_stacks(&filter))
+    })
+}
+
 fn stream_of(runtime: Arc<Runtime>, heads: Vec<Arc<dyn HeadScan>>, wanted: Arc<Wanted>) -> BatchStream {
-    let rows = stream::iter(heads).flat_map(move |head| {
-        let memory = runtime.reservation("rows in memory");
-        let batches = match one_head(head.as_ref(), &wanted, &memory) {
-            Ok(batches) => batches.into_iter().map(Ok).collect(),
-            Err(error) => vec![Err(error)],
-        };
-        stream::iter(batches).map(move |batch| {
-            // Keeps the charge for as long as this part of the stream.
-            let _charged = &memory;
-            batch
+    let read = stream::iter(heads).then(move |head| {
+        let (wanted, memory) = (wanted.clone(), runtime.reservation("rows in memory"));
+        in_turn(&runtime, move |cancellation| {
+            let batches = one_head(head.as_ref(), &wanted, &memory, cancellation)?;
+            Ok((batches, memory))
         })
+    });
+    let rows = read.flat_map(|read| match read {
+        Ok((batches, memory)) => stream::iter(batches)
+            .map(move |batch| {
+                // Keeps the charge for as long as this part of the stream.
+                let _charged = &memory;
+                Ok(batch)
+            })
+            .boxed(),
+        Err(error) => stream::iter([Err(error)]).boxed(),
     });
     rows.boxed()
 }
 
-/// The rows of one head. Fails at the first batch that exceeds the query's memory.
-fn one_head(head: &dyn HeadScan, wanted: &Wanted, memory: &MemoryReservation) -> Result<Vec<RecordBatch>, QueryError> {
+/// Runs work on a head on a blocking thread when it is its turn. The work must not wait for other work of queries.
+fn in_turn<T: Send + 'static>(
+    runtime: &Arc<Runtime>,
+    work: impl FnOnce(&Cancellation) -> Result<T, QueryError> + Send + 'static,
+) -> BoxFuture<'static, Result<T, QueryError>> {
+    let turns = runtime.head_scans.clone();
+    Box::pin(async move {
+        let turn = turns.acquire_owned().await;
+        let turn = turn.map_err(|error| QueryError::internal(error.to_string()))?;
+        blocking::run(move |cancellation| {
+            // The work has its turn until it ends, also when nobody waits for it any more.
+            let _turn = turn;
+            work(cancellation)
+        })
+        .await
+    })
+}
+
+/// The rows of one head. Fails at the first batch that exceeds the query's memory, and at the first after the query was
+/// dropped.
+fn one_head(
+    head: &dyn HeadScan,
+    wanted: &Wanted,
+    memory: &MemoryReservation,
+    cancellation: &Cancellation,
+) -> Result<Vec<RecordBatch>, QueryError> {
+    cancellation.check()?;
     let columns: Vec<&str> = wanted.columns.iter().map(String::as_str).collect();
     // A head that applies the filter exactly needs no second check, and no columns for it.
     let checked = if head.is_exact() {
@@ -179,6 +225,7 @@ fn one_head(head: &dyn HeadScan, wanted: &Wanted, memory: &MemoryReservation) ->
     };
     let mut batches = Vec::new();
     let mut take = |batch: &RecordBatch| -> Result<(), QueryError> {
+        cancellation.check()?;
         let batch = select(batch, &checked, &columns)?;
         if batch.num_rows() > 0 {
             memory.try_grow(batch.get_array_memory_size())?;
@@ -272,5 +319,120 @@ fn select(batch: &RecordBatch, filter: &ScanFilter, columns: &[&str]) -> Result<
     match keep {
         Some(mask) => Ok(filter_record_batch(&narrow, &BooleanArray::new(mask, None))?),
         None => Ok(narrow),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::time::Duration;
+
+    use parking_lot::Mutex;
+
+    use super::*;
+    use crate::query::QueryLimits;
+    use crate::store::snapshot::Receive;
+
+    /// Long enough for any machine; only a test that fails waits so long.
+    const LONG: Duration = Duration::from_secs(20);
+
+    /// Says when a scan begins, then waits for its turn; ends by giving batches until it is asked to stop.
+    struct Gated {
+        begun: Sender<()>,
+        go: Mutex<Receiver<()>>,
+        ended: Sender<usize>,
+    }
+
+    impl HeadScan for Gated {
+        fn scan_with(&self, table: Table, filter: &ScanFilter, receive: &mut Receive<'_>) {
+            let _ = self.begun.send(());
+            let _ = self.go.lock().recv_timeout(LONG);
+            let schema = table.schema();
+            let schema = filter
+                .projection
+                .as_ref()
+                .map_or(schema.clone(), |columns| Arc::new(schema.project(columns).unwrap()));
+            for given in 1..1000 {
+                if receive(RecordBatch::new_empty(schema.clone())).is_break() {
+                    let _ = self.ended.send(given);
+                    return;
+                }
+            }
+        }
+
+        fn sum_stacks(&self, _filter: &ScanFilter) -> Option<Vec<(StackId, i64)>> {
+            let _ = self.begun.send(());
+            self.go.lock().recv_timeout(LONG).ok().map(|()| vec![(StackId(1), 2)])
+        }
+
+        fn is_exact(&self) -> bool {
+            true
+        }
+    }
+
+    fn runtime() -> Arc<Runtime> {
+        Arc::new(Runtime::new(&QueryLimits::default(), None).unwrap())
+    }
+
+    /// On the one thread of the runtime: a scan on it would wait in vain for what is sent after it.
+    #[tokio::test]
+    async fn a_scan_of_a_head_takes_no_async_thread_and_ends_when_its_reader_has_gone() {
+        let ((begun, begins), (go, gate), (ended, ends)) = (channel(), channel(), channel());
+        let head = Arc::new(Gated {
+            begun,
+            go: Mutex::new(gate),
+            ended,
+        });
+        let runtime = runtime();
+        let mut rows =
+            one_head_stream(&runtime, head.clone(), Table::Samples, &ScanFilter::default(), &[STACK]).unwrap();
+        let reading = tokio::spawn(async move { rows.next().await.is_some() });
+        while begins.try_recv().is_err() {
+            tokio::task::yield_now().await;
+        }
+        assert!(!reading.is_finished(), "the scan ran on the async thread");
+        reading.abort();
+        assert!(reading.await.unwrap_err().is_cancelled());
+        go.send(()).unwrap();
+        assert_eq!(ends.recv_timeout(LONG), Ok(1));
+
+        let sums = tokio::spawn(sums_of(&runtime, head, &ScanFilter::default()));
+        while begins.try_recv().is_err() {
+            tokio::task::yield_now().await;
+        }
+        go.send(()).unwrap();
+        assert_eq!(sums.await.unwrap(), Ok(Some(vec![(StackId(1), 2)])));
+    }
+
+    #[tokio::test]
+    async fn few_scans_of_heads_run_at_one_time() {
+        let ((begun, begins), (go, gate), (ended, _ends)) = (channel(), channel(), channel());
+        let head = Arc::new(Gated {
+            begun,
+            go: Mutex::new(gate),
+            ended,
+        });
+        let limits = QueryLimits {
+            parallelism: 2,
+            ..QueryLimits::default()
+        };
+        let runtime = Arc::new(Runtime::new(&limits, None).unwrap());
+        let all: Vec<_> = (0..6)
+            .map(|_| tokio::spawn(sums_of(&runtime, head.clone(), &ScanFilter::default())))
+            .collect();
+        let mut count = 0;
+        while count < 2 {
+            count += usize::from(begins.try_recv().is_ok());
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(runtime.head_scans.available_permits(), 0);
+        assert!(begins.try_recv().is_err(), "a third scan has begun");
+        for _ in &all {
+            go.send(()).unwrap();
+        }
+        for sums in all {
+            assert!(sums.await.unwrap().unwrap().is_some());
+        }
+        assert_eq!(runtime.head_scans.available_permits(), 2);
     }
 }

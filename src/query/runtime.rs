@@ -18,6 +18,7 @@ use datafusion::prelude::SessionConfig;
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
+use tokio::sync::Semaphore;
 use url::Url;
 
 use crate::query::{QueryError, QueryLimits, memory};
@@ -37,6 +38,8 @@ pub(crate) struct Runtime {
     pub(crate) url: ObjectStoreUrl,
     pub(crate) readers: Arc<CachedParquetFileReaderFactory>,
     pub(crate) parallelism: usize,
+    /// Scans of heads that may run at one time.
+    pub(crate) head_scans: Arc<Semaphore>,
     pub(crate) files_pruned: Arc<AtomicU64>,
     pub(crate) files_read: Arc<AtomicU64>,
 }
@@ -88,6 +91,7 @@ impl Runtime {
             url: ObjectStoreUrl::parse(STORE_URL)?,
             readers,
             parallelism,
+            head_scans: Arc::new(Semaphore::new(parallelism.max(2))),
             files_pruned: Arc::default(),
             files_read: Arc::default(),
         })
@@ -103,6 +107,7 @@ impl Runtime {
             url: self.url.clone(),
             readers: self.readers.clone(),
             parallelism: self.parallelism,
+            head_scans: self.head_scans.clone(),
             files_pruned: self.files_pruned.clone(),
             files_read: self.files_read.clone(),
         })

@@ -86,7 +86,7 @@ fn by_stack(context: &Arc<Context>, filter: &ScanFilter) -> BoxFuture<'static, R
         }
         sums.merge_all(sum_blocks(blocks, time).await?)?;
         for head in &context.snapshot.heads {
-            if let Some(part) = head.sum_stacks(&filter) {
+            if let Some(part) = heads::sums_of(&context.runtime, head.clone(), &filter).await? {
                 sums.merge(part)?;
             } else {
                 let streams =

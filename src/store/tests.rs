@@ -619,3 +619,43 @@ fn a_folder_has_one_writer_and_no_newer_layout() {
     fs::write(&file, "").unwrap();
     assert!(Store::open(config(&file), &Scope::new()).is_err());
 }
+
+/// A reader may take as long as it likes with a batch of the head: a push does not wait for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_that_are_paused_in_a_scan_hold_up_no_push() {
+    let dir = scratch();
+    let store = open(config(dir.path()));
+    let mut load = Load::new();
+    let before = load.append(&store, "t", 3).await;
+    let snapshot = store.snapshot();
+    let (paused, pauses) = std::sync::mpsc::channel();
+    let (mut gates, mut readers) = (Vec::new(), Vec::new());
+    for table in Table::ALL.into_iter().cycle().take(16) {
+        let (gate, gated) = std::sync::mpsc::channel::<()>();
+        let (paused, snapshot) = (paused.clone(), snapshot.clone());
+        gates.push(gate);
+        readers.push(std::thread::spawn(move || {
+            let mut rows = 0;
+            for head in &snapshot.heads {
+                head.scan_with(table, &ScanFilter::default(), &mut |batch| {
+                    let _ = paused.send(());
+                    let _ = gated.recv_timeout(Duration::from_secs(30));
+                    rows += batch.num_rows();
+                    std::ops::ControlFlow::Continue(())
+                });
+            }
+            rows
+        }));
+    }
+    for _ in &readers {
+        pauses.recv_timeout(Duration::from_secs(30)).unwrap();
+    }
+    let push = tokio::time::timeout(Duration::from_secs(10), load.append(&store, "t", 3));
+    let pushed = push.await.expect("a push waited for readers of the head");
+    drop(gates);
+    for reader in readers {
+        assert!(reader.join().unwrap() > 0);
+    }
+    check(&snapshot, "t", before);
+    check(&store.snapshot(), "t", before + pushed);
+}

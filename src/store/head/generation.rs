@@ -1,6 +1,12 @@
 //! A generation of profiles in memory, and consistent views of it.
+//!
+//! Each partition has a lock of its own. Readers hold it for a bounded number of rows at a time ([`scan`]), so the
+//! thread that applies profiles never waits for a whole scan, and never for what a reader does with its rows.
+//!
+//! [`scan`]: crate::store::head::scan
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -13,9 +19,18 @@ use crate::store::head::known::KnownStacks;
 use crate::store::head::partition::Partition;
 use crate::store::ingest::Prepared;
 
+/// Number of partitions that a reader lists under the lock at one time.
+const LISTED: usize = 1024;
+
+/// A tenant and a day.
+pub(super) type Key = (TenantId, i32);
+/// A partition with its lock.
+pub(super) type Locked = Arc<RwLock<Partition>>;
+
 /// One generation of profiles.
 pub(crate) struct Head {
-    pub(super) partitions: RwLock<BTreeMap<(TenantId, i32), Partition>>,
+    /// Changed only for the first profile of a tenant and day.
+    partitions: RwLock<BTreeMap<Key, Locked>>,
     known: Arc<KnownStacks>,
     /// Number of profiles applied so far; a view sees those below the number it was made with.
     applied: AtomicU64,
@@ -41,14 +56,19 @@ impl Head {
         }
     }
 
-    /// Adds a profile. Returns the number of sample rows stored.
+    /// Adds a profile. Returns the number of sample rows stored. One thread at a time may call it.
     pub(crate) fn apply(&self, tenant: &TenantId, profile: &Prepared) -> u64 {
         self.first_applied.lock().get_or_insert_with(Instant::now);
-        let day = day_of(profile.time_us);
-        let mut partitions = self.partitions.write();
-        let partition = partitions
-            .entry((tenant.clone(), day))
-            .or_insert_with(|| Partition::new(self.known.day(tenant, day)));
+        let key = (tenant.clone(), day_of(profile.time_us));
+        let partition = self.partition(&key).unwrap_or_else(|| {
+            let new = Partition::new(self.known.day(tenant, key.1));
+            let mut partitions = self.partitions.write();
+            partitions
+                .entry(key)
+                .or_insert_with(|| Arc::new(RwLock::new(new)))
+                .clone()
+        });
+        let mut partition = partition.write();
         let before = partition.bytes();
         let rows = partition.apply(self.applied.load(Ordering::Relaxed), profile);
         self.bytes
@@ -77,6 +97,11 @@ impl Head {
             .collect()
     }
 
+    /// The tenants and days that the head has rows of.
+    pub(crate) fn days(&self) -> Vec<Key> {
+        self.partitions.read().keys().cloned().collect()
+    }
+
     /// When the first profile was applied.
     pub(crate) fn first_applied(&self) -> Option<Instant> {
         *self.first_applied.lock()
@@ -92,8 +117,33 @@ impl Head {
 
     /// Marks the stacks of the head as known, so that they are not written again. For after the commit and publication.
     pub(crate) fn remember_stacks(&self) {
-        for ((tenant, day), partition) in self.partitions.read().iter() {
-            self.known.add(tenant, *day, partition.own_stacks());
+        for ((tenant, day), partition) in self.all() {
+            self.known.add(&tenant, day, partition.read().own_stacks());
         }
+    }
+
+    /// The partition of a tenant and day.
+    pub(super) fn partition(&self, key: &Key) -> Option<Locked> {
+        self.partitions.read().get(key).cloned()
+    }
+
+    /// All partitions, ascending. The lock of their list is held only while the iterator takes some more of them.
+    pub(super) fn all(&self) -> impl Iterator<Item = (Key, Locked)> {
+        let mut listed: std::vec::IntoIter<(Key, Locked)> = Vec::new().into_iter();
+        let mut last: Option<Key> = None;
+        std::iter::from_fn(move || {
+            if listed.as_slice().is_empty() {
+                let after = last.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+                let partitions = self.partitions.read();
+                let next = partitions.range::<Key, _>((after, Bound::Unbounded)).take(LISTED);
+                listed = next
+                    .map(|(key, partition)| (key.clone(), partition.clone()))
+                    .collect::<Vec<_>>()
+                    .into_iter();
+            }
+            let next = listed.next()?;
+            last = Some(next.0.clone());
+            Some(next)
+        })
     }
 }

@@ -1,7 +1,14 @@
-//! Texts stored once: one buffer and a table of indices, so that a million names are three allocations.
+//! Texts stored once: a few buffers and a table of indices, so that a million names are some thousand allocations.
+//!
+//! The buffers are shared with readers ([`SharedTexts`]), who look up texts without the lock of the head.
+
+use std::sync::Arc;
 
 use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64;
+
+/// Number of texts in a chunk. A chunk that has so many is not changed again.
+const CHUNK_TEXTS: usize = 512;
 
 /// Index of a text in a [`Texts`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -19,46 +26,121 @@ impl TextId {
 /// Distinct texts, numbered from 0 in the order of their arrival.
 #[derive(Default)]
 pub(crate) struct Texts {
+    shared: SharedTexts,
+    table: HashTable<u32>,
+    /// Memory of the chunks that are full.
+    full_bytes: usize,
+}
+
+/// Texts by their numbers. A clone shares them and keeps those that there were when it was made.
+#[derive(Default, Clone)]
+pub(crate) struct SharedTexts {
+    chunks: Vec<Arc<Chunk>>,
+    len: usize,
+}
+
+/// At most [`CHUNK_TEXTS`] texts. Its buffer must stay below 4 GiB; the head's limit sees to it.
+#[derive(Default, Clone)]
+struct Chunk {
     buffer: String,
     ends: Vec<u32>,
-    table: HashTable<u32>,
 }
 
 impl Texts {
-    /// The number of `text`, which is stored if it is new. The buffer must stay below 4 GiB; the head's limit sees to
-    /// it.
+    /// The number of `text`, which is stored if it is new.
     pub(crate) fn insert(&mut self, text: &str) -> TextId {
         let hash = xxh3_64(text.as_bytes());
-        let (buffer, ends) = (&self.buffer, &self.ends);
-        if let Some(found) = self.table.find(hash, |index| slice(buffer, ends, *index) == text) {
-            return TextId(*found);
+        if let Some(found) = self.found(hash, text) {
+            return found;
         }
-        self.buffer.push_str(text);
-        self.ends.push(self.buffer.len() as u32);
-        let index = self.ends.len() as u32 - 1;
-        let (buffer, ends) = (&self.buffer, &self.ends);
+        let index = self.shared.len as u32;
+        self.full_bytes += self.shared.push(text);
+        let shared = &self.shared;
         self.table
-            .insert_unique(hash, index, |index| xxh3_64(slice(buffer, ends, *index).as_bytes()));
+            .insert_unique(hash, index, |index| xxh3_64(shared.get(TextId(*index)).as_bytes()));
         TextId(index)
+    }
+
+    /// The number of `text`, if it is stored.
+    pub(crate) fn find(&self, text: &str) -> Option<TextId> {
+        self.found(xxh3_64(text.as_bytes()), text)
     }
 
     /// The text with this number.
     pub(crate) fn get(&self, id: TextId) -> &str {
-        slice(&self.buffer, &self.ends, id.0)
+        self.shared.get(id)
     }
 
+    /// The texts, to be cloned by readers.
+    pub(crate) fn shared(&self) -> &SharedTexts {
+        &self.shared
+    }
+
+    /// Memory held, estimated.
     pub(crate) fn bytes(&self) -> usize {
-        self.buffer.capacity() + self.ends.capacity() * 4 + self.table.capacity() * 5
+        let last = self.shared.chunks.last();
+        let last = last
+            .filter(|chunk| chunk.ends.len() < CHUNK_TEXTS)
+            .map_or(0, |chunk| chunk.bytes());
+        self.full_bytes + last + self.shared.chunks.capacity() * 8 + self.table.capacity() * 5
+    }
+
+    fn found(&self, hash: u64, text: &str) -> Option<TextId> {
+        let found = self.table.find(hash, |index| self.shared.get(TextId(*index)) == text);
+        found.map(|index| TextId(*index))
     }
 }
 
-fn slice<'a>(buffer: &'a str, ends: &[u32], index: u32) -> &'a str {
-    let index = index as usize;
-    let start = match index {
-        0 => 0,
-        _ => ends[index - 1] as usize,
-    };
-    &buffer[start..ends[index] as usize]
+impl SharedTexts {
+    /// The text with this number.
+    pub(crate) fn get(&self, id: TextId) -> &str {
+        let index = id.0 as usize;
+        self.chunks[index / CHUNK_TEXTS].get(index % CHUNK_TEXTS)
+    }
+
+    /// Takes over the texts that `texts` got since this was cloned from it.
+    pub(crate) fn follow(&mut self, texts: &Self) {
+        if self.len != texts.len {
+            self.chunks.truncate(self.len / CHUNK_TEXTS);
+            self.chunks.extend_from_slice(&texts.chunks[self.chunks.len()..]);
+            self.len = texts.len;
+        }
+    }
+
+    /// Adds a text. Returns the memory of its chunk if that is full now, else 0.
+    fn push(&mut self, text: &str) -> usize {
+        if self.len.is_multiple_of(CHUNK_TEXTS) {
+            self.chunks.push(Arc::default());
+        }
+        self.len += 1;
+        let Some(chunk) = self.chunks.last_mut() else {
+            return 0;
+        };
+        // Copies the chunk if a reader has it: once for each time that a reader takes it over, and it is small.
+        let chunk = Arc::make_mut(chunk);
+        chunk.buffer.push_str(text);
+        chunk.ends.push(chunk.buffer.len() as u32);
+        if chunk.ends.len() < CHUNK_TEXTS {
+            return 0;
+        }
+        chunk.buffer.shrink_to_fit();
+        chunk.ends.shrink_to_fit();
+        chunk.bytes()
+    }
+}
+
+impl Chunk {
+    fn get(&self, index: usize) -> &str {
+        let start = match index {
+            0 => 0,
+            _ => self.ends[index - 1] as usize,
+        };
+        &self.buffer[start..self.ends[index] as usize]
+    }
+
+    fn bytes(&self) -> usize {
+        self.buffer.capacity() + self.ends.capacity() * 4 + size_of::<Self>()
+    }
 }
 
 #[cfg(test)]
@@ -75,5 +157,30 @@ mod tests {
         assert_eq!(texts.insert(""), TextId(100));
         assert_eq!(texts.get(numbers[42]), "name 42");
         assert_eq!(texts.get(TextId(100)), "");
+        assert_eq!(texts.find("name 7"), Some(numbers[7]));
+        assert_eq!(texts.find("name 100"), None);
+    }
+
+    #[test]
+    fn a_reader_has_the_texts_of_the_moment_and_takes_over_later_ones() {
+        let mut texts = Texts::default();
+        let mut reader = SharedTexts::default();
+        let mut numbers = Vec::new();
+        for round in 0..40 {
+            for index in 0..97 {
+                numbers.push(texts.insert(&format!("{round}/{index}")));
+            }
+            let before = reader.clone();
+            reader.follow(texts.shared());
+            for (at, number) in numbers.iter().enumerate() {
+                let expected = format!("{}/{}", at / 97, at % 97);
+                assert_eq!(reader.get(*number), expected);
+                assert_eq!(texts.get(*number), expected);
+                if at < round * 97 {
+                    assert_eq!(before.get(*number), expected);
+                }
+            }
+        }
+        assert!(texts.bytes() > numbers.len() * 4);
     }
 }

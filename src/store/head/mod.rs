@@ -3,7 +3,8 @@
 //!
 //! In: prepared profiles, applied by one thread at a time. Out: record batches for queries ([`scan`]) and sorted ones
 //! for the flush ([`sorted`]). A head is a generation: it is filled, frozen, written to tables and dropped. Applying a
-//! sample costs one lookup of its stack and no allocation beyond the growth of columns.
+//! sample costs one lookup of its stack and no allocation beyond the growth of columns. Readers copy some rows at a time
+//! under the lock of a partition and build batches outside of it.
 
 mod generation;
 mod identity;
@@ -13,11 +14,14 @@ mod partition;
 pub(crate) mod rows;
 pub(crate) mod scan;
 pub(crate) mod sorted;
+mod walk;
 
 pub(crate) use generation::{Head, HeadView};
-pub(crate) use intern::{TextId, Texts};
+pub(crate) use intern::{SharedTexts, TextId, Texts};
 pub(crate) use known::KnownStacks;
 pub(crate) use partition::{Frame, Frames};
 
+#[cfg(test)]
+mod scan_tests;
 #[cfg(test)]
 mod tests;

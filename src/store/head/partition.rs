@@ -1,6 +1,11 @@
 //! One tenant's day in a head: stacks, series, and groups of rows by series and profile type.
+//!
+//! All of it only grows, and the rows of a profile do not change after it was applied. So a reader may let go of the
+//! lock and go on later where it was, by index.
 
-use hashbrown::{HashMap, HashTable};
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::profile::pprof::Location;
@@ -24,9 +29,14 @@ pub(crate) struct Partition {
     last_rows: Vec<LastRow>,
     /// Number of the column that is being applied.
     stamp: u32,
-    pub(crate) series: HashMap<SeriesId, Labels, Identity>,
-    /// Rows by series and profile type.
-    pub(crate) groups: HashMap<(SeriesId, TextId), Group>,
+    /// Distinct series in the order of their arrival.
+    pub(crate) series: Vec<(SeriesId, Labels)>,
+    known_series: HashSet<SeriesId, Identity>,
+    /// Rows by series and profile type, in the order in which these came.
+    pub(crate) groups: Vec<Group>,
+    /// Indices in `groups` by series and profile type.
+    group_index: HashTable<u32>,
+    hasher: DefaultHashBuilder,
     group_bytes: usize,
     known: DayStacks,
     scratch: Vec<u32>,
@@ -56,8 +66,9 @@ impl Stack {
 }
 
 /// Rows of one series and profile type.
-#[derive(Default)]
 pub(crate) struct Group {
+    pub(crate) series: SeriesId,
+    pub(crate) profile_type: TextId,
     /// Profiles in the order of their arrival; each owns the rows after those of the one before.
     pub(crate) profiles: Vec<ProfileRow>,
     /// Stack of each row, an index into [`Partition::stacks`].
@@ -133,8 +144,11 @@ impl Partition {
             stack_frames: Vec::new(),
             last_rows: Vec::new(),
             stamp: 0,
-            series: HashMap::default(),
-            groups: HashMap::new(),
+            series: Vec::new(),
+            known_series: HashSet::default(),
+            groups: Vec::new(),
+            group_index: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
             group_bytes: 0,
             known,
             scratch: Vec::new(),
@@ -160,8 +174,8 @@ impl Partition {
         let id = self.texts.insert(&profile.profile_id);
         let mut rows = 0;
         for series in &profile.series {
-            if !self.series.contains_key(&series.id) {
-                self.series.insert(series.id, series.labels.clone());
+            if self.known_series.insert(series.id) {
+                self.series.push((series.id, series.labels.clone()));
             }
             for (column, profile_type) in series.columns(&profile.types) {
                 let profile_type = self.texts.insert(profile_type.as_str());
@@ -171,7 +185,8 @@ impl Partition {
                     self.last_rows.fill(LastRow::default());
                     1
                 };
-                let group = self.groups.entry((series.id, profile_type)).or_default();
+                let group = self.group(series.id, profile_type);
+                let group = &mut self.groups[group];
                 let before = group.bytes();
                 let first = group.values.len();
                 let mut filler = Filler {
@@ -222,7 +237,8 @@ impl Partition {
             + self.stack_frames.capacity() * 4
             + self.last_rows.capacity() * size_of::<LastRow>()
             + self.series.capacity() * 256
-            + self.groups.capacity() * (size_of::<Group>() + 24)
+            + self.groups.capacity() * size_of::<Group>()
+            + self.group_index.capacity() * 5
             + self.group_bytes
     }
 
@@ -241,6 +257,22 @@ impl Partition {
             .iter()
             .filter(|stack| stack.length != Stack::KNOWN)
             .map(|stack| (stack.id, stack.has_start_lines))
+    }
+
+    /// Index of the group of a series and profile type, which is made if it is new.
+    fn group(&mut self, series: SeriesId, profile_type: TextId) -> usize {
+        let (groups, hasher) = (&self.groups, &self.hasher);
+        let hash = hasher.hash_one((series, profile_type));
+        let is_same = |index: &u32| groups[*index as usize].key() == (series, profile_type);
+        if let Some(found) = self.group_index.find(hash, is_same) {
+            return *found as usize;
+        }
+        let index = groups.len();
+        self.group_index.insert_unique(hash, index as u32, |index| {
+            hasher.hash_one(groups[*index as usize].key())
+        });
+        self.groups.push(Group::new(series, profile_type));
+        index
     }
 
     fn stack(&mut self, id: StackId, sample: u32, symbols: &Symbols) -> u32 {
@@ -398,6 +430,21 @@ impl Filler<'_> {
 }
 
 impl Group {
+    fn new(series: SeriesId, profile_type: TextId) -> Self {
+        Self {
+            series,
+            profile_type,
+            profiles: Vec::new(),
+            stacks: Vec::new(),
+            values: Vec::new(),
+            links: Vec::new(),
+        }
+    }
+
+    fn key(&self) -> (SeriesId, TextId) {
+        (self.series, self.profile_type)
+    }
+
     fn bytes(&self) -> usize {
         self.profiles.capacity() * size_of::<ProfileRow>()
             + self.stacks.capacity() * 4

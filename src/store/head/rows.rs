@@ -15,7 +15,7 @@ use arrow::error::ArrowError;
 
 use crate::profile::labels::SERVICE_NAME;
 use crate::profile::{Labels, SeriesId, StackId, TenantId};
-use crate::store::head::intern::{TextId, Texts};
+use crate::store::head::intern::{SharedTexts, TextId};
 use crate::store::head::partition::{Frame, Link, ProfileRow};
 use crate::store::schema::{self, Table, column};
 
@@ -28,7 +28,7 @@ const BATCH_TEXT: usize = 32 << 20;
 pub(crate) struct Shared<'a> {
     pub(crate) tenant: &'a TenantId,
     pub(crate) day: i32,
-    pub(crate) texts: &'a Texts,
+    pub(crate) texts: &'a SharedTexts,
     /// Columns to build; `None` for all.
     pub(crate) projection: Option<&'a [usize]>,
 }
@@ -69,7 +69,7 @@ impl SampleRows {
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, row: SampleRow, texts: &Texts) {
+    pub(crate) fn push(&mut self, row: SampleRow, texts: &SharedTexts) {
         if row.link != Link::NONE || !self.links.is_empty() {
             self.links.resize(self.value.len(), Link::NONE);
             self.links.push(row.link);
@@ -102,7 +102,7 @@ impl SampleRows {
         })
     }
 
-    fn link_array(&self, part: impl Fn(&Link) -> TextId, count: usize, texts: &Texts) -> ArrayRef {
+    fn link_array(&self, part: impl Fn(&Link) -> TextId, count: usize, texts: &SharedTexts) -> ArrayRef {
         if self.links.is_empty() {
             return new_null_array(&DataType::Utf8, count);
         }
@@ -141,7 +141,7 @@ impl ProfileRows {
         self.rows.len() >= rows || self.text >= BATCH_TEXT
     }
 
-    pub(crate) fn push(&mut self, row: ProfileOfType, texts: &Texts) {
+    pub(crate) fn push(&mut self, row: ProfileOfType, texts: &SharedTexts) {
         self.text += texts.get(row.profile_type).len() + texts.get(row.profile.id).len();
         self.rows.push(row);
     }
@@ -225,7 +225,7 @@ impl StackRows {
         self.frames.len() >= frames || self.text >= BATCH_TEXT
     }
 
-    pub(crate) fn push<'a>(&mut self, id: StackId, frames: impl Iterator<Item = &'a Frame>, texts: &Texts) {
+    pub(crate) fn push<'a>(&mut self, id: StackId, frames: impl Iterator<Item = &'a Frame>, texts: &SharedTexts) {
         self.ids.push(id);
         let text = &mut self.text;
         self.frames.extend(frames.inspect(|frame| {
@@ -245,7 +245,7 @@ impl StackRows {
         })
     }
 
-    fn frames_array(&self, texts: &Texts) -> Result<ArrayRef, ArrowError> {
+    fn frames_array(&self, texts: &SharedTexts) -> Result<ArrayRef, ArrowError> {
         let text = |id: fn(&Frame) -> TextId| -> ArrayRef {
             Arc::new(StringArray::from_iter_values(
                 self.frames.iter().map(|frame| texts.get(id(frame))),
@@ -320,7 +320,7 @@ struct Run {
 impl Runs {
     /// Bytes of the text of the next row, looked up once a run.
     #[inline]
-    fn length_of(&mut self, text: TextId, texts: &Texts) -> usize {
+    fn length_of(&mut self, text: TextId, texts: &SharedTexts) -> usize {
         if self.runs.last().is_none_or(|last| last.text != text) {
             self.last_bytes = texts.get(text).len();
         }
@@ -335,7 +335,7 @@ impl Runs {
         }
     }
 
-    fn array(&self, texts: &Texts) -> ArrayRef {
+    fn array(&self, texts: &SharedTexts) -> ArrayRef {
         let mut builder = StringBuilder::new();
         let mut start = 0;
         for run in &self.runs {

@@ -1,17 +1,23 @@
 //! Scans of the head for queries: unsorted batches of the rows that a filter selects.
+//!
+//! A scan copies the numbers of some thousand rows under the lock of a partition, lets go of it, and then looks up
+//! texts, builds batches and hands them out. So what a reader does with a batch holds up nobody.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
+use std::vec::Drain;
 
 use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 use hashbrown::HashMap;
+use parking_lot::RwLock;
 
 use crate::profile::{Labels, SeriesId, StackId, TimeSpan};
-use crate::store::head::generation::HeadView;
+use crate::store::head::generation::{HeadView, Key};
 use crate::store::head::identity::Identity;
-use crate::store::head::intern::TextId;
-use crate::store::head::partition::{Group, Link, Partition, ProfileRow};
+use crate::store::head::intern::SharedTexts;
+use crate::store::head::partition::{Frame, Group, Link, Partition};
 use crate::store::head::rows::{self, ProfileOfType, ProfileRows, SampleRow, SampleRows, Shared, StackRows};
+use crate::store::head::walk::{Count, STEP, Walk};
 use crate::store::schema::Table;
 use crate::store::snapshot::{HeadScan, Receive, ScanFilter};
 
@@ -35,27 +41,33 @@ impl From<ArrowError> for Stop {
 /// Hands a batch to the reader.
 type Give<'a> = dyn FnMut(RecordBatch) -> Result<(), Stop> + 'a;
 
+/// A partition and what to read of it.
+struct Source<'a> {
+    key: &'a Key,
+    partition: &'a RwLock<Partition>,
+    filter: &'a ScanFilter,
+    /// Number of profiles that the view has.
+    applied: u64,
+}
+
 impl HeadScan for HeadView {
     fn scan_with(&self, table: Table, filter: &ScanFilter, receive: &mut Receive<'_>) {
         let mut give = |batch| match receive(batch) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(Stop::Asked),
         };
-        for ((tenant, day), partition) in self.head.partitions.read().iter() {
-            if filter.tenants.as_ref().is_some_and(|wanted| !wanted.has(tenant)) || !day_matches(*day, filter) {
-                continue;
-            }
-            let shared = Shared {
-                tenant,
-                day: *day,
-                texts: &partition.texts,
-                projection: filter.projection.as_deref(),
+        for (key, partition) in self.head.all().filter(|(key, _)| selects(filter, key)) {
+            let source = Source {
+                key: &key,
+                partition: &partition,
+                filter,
+                applied: self.applied,
             };
             let result = match table {
-                Table::Samples => samples(partition, shared, filter, self.applied, &mut give),
-                Table::Profiles => profiles(partition, shared, filter, self.applied, &mut give),
-                Table::Stacks => stacks(partition, shared, filter, &mut give),
-                Table::Series => series(partition, shared, filter, &mut give),
+                Table::Samples => source.samples(&mut give),
+                Table::Profiles => source.profiles(&mut give),
+                Table::Stacks => source.stacks(&mut give),
+                Table::Series => source.series(&mut give),
             };
             match result {
                 Ok(()) => {}
@@ -71,31 +83,14 @@ impl HeadScan for HeadView {
     fn sum_stacks(&self, filter: &ScanFilter) -> Option<Vec<(StackId, i64)>> {
         let mut all: HashMap<StackId, i64, Identity> = HashMap::default();
         let mut sums: Vec<i64> = Vec::new();
-        for ((tenant, day), partition) in self.head.partitions.read().iter() {
-            if filter.tenants.as_ref().is_some_and(|wanted| !wanted.has(tenant)) || !day_matches(*day, filter) {
-                continue;
-            }
-            sums.clear();
-            sums.resize(partition.stacks.len(), 0);
-            for (_, _, group) in groups(partition, filter) {
-                for (index, profile) in visible(group, self.applied) {
-                    if !time_matches(profile.time_us, filter) {
-                        continue;
-                    }
-                    let rows = group.rows_of(index);
-                    for (stack, value) in group.stacks[rows.clone()].iter().zip(&group.values[rows]) {
-                        let sum = &mut sums[*stack as usize];
-                        *sum = sum.saturating_add(*value);
-                    }
-                }
-            }
-            for (stack, value) in partition.stacks.iter().zip(&sums).filter(|(_, value)| **value != 0) {
-                let wanted = filter.stacks.as_ref().is_none_or(|wanted| wanted.contains(&stack.id));
-                if wanted {
-                    let sum = all.entry(stack.id).or_default();
-                    *sum = sum.saturating_add(*value);
-                }
-            }
+        for (key, partition) in self.head.all().filter(|(key, _)| selects(filter, key)) {
+            let source = Source {
+                key: &key,
+                partition: &partition,
+                filter,
+                applied: self.applied,
+            };
+            source.sum_stacks(&mut sums, &mut all);
         }
         Some(all.into_iter().collect())
     }
@@ -105,140 +100,198 @@ impl HeadScan for HeadView {
     }
 }
 
-fn samples(
-    partition: &Partition,
-    shared: Shared<'_>,
-    filter: &ScanFilter,
-    applied: u64,
-    give: &mut Give<'_>,
-) -> Result<(), Stop> {
-    let mut rows = SampleRows::default();
-    for (series, profile_type, group) in groups(partition, filter) {
-        let mut links = group.links.iter().peekable();
-        for (index, profile) in visible(group, applied) {
-            if !time_matches(profile.time_us, filter) {
-                continue;
+/// Whether the filter selects a tenant and day.
+fn selects(filter: &ScanFilter, (tenant, day): &Key) -> bool {
+    let day = TimeSpan::of_day(*day);
+    filter.tenants.as_ref().is_none_or(|wanted| wanted.has(tenant))
+        && filter
+            .time
+            .is_none_or(|span| span.start < day.end && day.start < span.end)
+}
+
+impl Source<'_> {
+    fn shared<'a>(&'a self, texts: &'a SharedTexts) -> Shared<'a> {
+        Shared {
+            tenant: &self.key.0,
+            day: self.key.1,
+            texts,
+            projection: self.filter.projection.as_deref(),
+        }
+    }
+
+    /// Visits the rows that the filter selects, a step at a time: `copy` is called under the lock for each piece of
+    /// rows, `build` after each step without it and with the texts of what was copied. Returns these texts.
+    fn walk<T>(
+        &self,
+        count: Count,
+        mut copy: impl FnMut(&Partition, &Group, usize, Range<usize>, &mut Vec<T>),
+        mut build: impl FnMut(Drain<'_, T>, &SharedTexts) -> Result<(), Stop>,
+    ) -> Result<SharedTexts, Stop> {
+        let mut texts = SharedTexts::default();
+        let Some(mut walk) = Walk::new(&self.partition.read(), self.filter, self.applied, count) else {
+            return Ok(texts);
+        };
+        let mut copied = Vec::new();
+        let mut has_more = true;
+        while has_more {
+            {
+                let partition = &*self.partition.read();
+                has_more = walk.step(partition, |group, profile, rows| {
+                    copy(partition, group, profile, rows, &mut copied);
+                });
+                texts.follow(partition.texts.shared());
             }
-            for row in group.rows_of(index) {
-                while links.next_if(|link| (link.0 as usize) < row).is_some() {}
-                let link = match links.next_if(|link| link.0 as usize == row) {
-                    Some((_, link)) => *link,
-                    None => Link::NONE,
-                };
-                let row = SampleRow {
-                    time: profile.time_us,
-                    series,
-                    profile_type,
-                    stack: partition.stacks[group.stacks[row] as usize].id,
-                    value: group.values[row],
-                    link,
-                };
-                rows.push(row, shared.texts);
+            build(copied.drain(..), &texts)?;
+        }
+        Ok(texts)
+    }
+
+    fn samples(&self, give: &mut Give<'_>) -> Result<(), Stop> {
+        let mut rows = SampleRows::default();
+        let texts = self.walk(Count::Rows, copy_samples, |copied, texts| {
+            for row in copied {
+                rows.push(row, texts);
                 if rows.is_full(BATCH_ROWS) {
-                    give(rows.take(shared)?)?;
+                    give(rows.take(self.shared(texts))?)?;
+                }
+            }
+            Ok(())
+        })?;
+        if rows.len() > 0 {
+            give(rows.take(self.shared(&texts))?)?;
+        }
+        Ok(())
+    }
+
+    fn profiles(&self, give: &mut Give<'_>) -> Result<(), Stop> {
+        let mut rows = ProfileRows::default();
+        let texts = self.walk(Count::Profiles, copy_profile, |copied, texts| {
+            for row in copied {
+                rows.push(row, texts);
+                if rows.is_full(BATCH_ROWS) {
+                    give(rows.take(self.shared(texts))?)?;
+                }
+            }
+            Ok(())
+        })?;
+        if !rows.is_empty() {
+            give(rows.take(self.shared(&texts))?)?;
+        }
+        Ok(())
+    }
+
+    fn stacks(&self, give: &mut Give<'_>) -> Result<(), Stop> {
+        let wanted = |id: &StackId| self.filter.stacks.as_ref().is_none_or(|wanted| wanted.contains(id));
+        let end = self.partition.read().stacks.len();
+        let mut texts = SharedTexts::default();
+        let mut rows = StackRows::default();
+        let (mut ids, mut frames): (Vec<(StackId, usize)>, Vec<Frame>) = (Vec::new(), Vec::new());
+        let mut at = 0;
+        while at < end {
+            {
+                let partition = &*self.partition.read();
+                let stop = end.min(at + STEP);
+                while at < stop && frames.len() < STEP {
+                    let stack = &partition.stacks[at];
+                    at += 1;
+                    if let Some(own) = partition.frames(stack).filter(|_| wanted(&stack.id)) {
+                        frames.extend(own.copied());
+                        ids.push((stack.id, frames.len()));
+                    }
+                }
+                texts.follow(partition.texts.shared());
+            }
+            let mut start = 0;
+            for (id, end) in ids.drain(..) {
+                rows.push(id, frames[start..end].iter(), &texts);
+                start = end;
+                if rows.is_full(BATCH_FRAMES) {
+                    give(rows.take(self.shared(&texts))?)?;
+                }
+            }
+            frames.clear();
+        }
+        if rows.len() > 0 {
+            give(rows.take(self.shared(&texts))?)?;
+        }
+        Ok(())
+    }
+
+    fn series(&self, give: &mut Give<'_>) -> Result<(), Stop> {
+        let wanted = |id: &SeriesId| self.filter.series.as_ref().is_none_or(|wanted| wanted.contains(id));
+        let end = self.partition.read().series.len();
+        let texts = SharedTexts::default();
+        for start in (0..end).step_by(STEP) {
+            let copied: Vec<(SeriesId, Labels)> = {
+                let all = &self.partition.read().series[start..end.min(start + STEP)];
+                all.iter().filter(|(id, _)| wanted(id)).cloned().collect()
+            };
+            let rows: Vec<(SeriesId, &Labels)> = copied.iter().map(|(id, labels)| (*id, labels)).collect();
+            for rows in rows::series_chunks(&rows, BATCH_ROWS) {
+                give(rows::series_batch(self.shared(&texts), rows)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the sums of the partition to `all`; `sums` is reused.
+    fn sum_stacks(&self, sums: &mut Vec<i64>, all: &mut HashMap<StackId, i64, Identity>) {
+        let (walk, stacks) = {
+            let partition = &*self.partition.read();
+            let walk = Walk::new(partition, self.filter, self.applied, Count::Rows);
+            (walk, partition.stacks.len())
+        };
+        let Some(mut walk) = walk else {
+            return;
+        };
+        sums.clear();
+        sums.resize(stacks, 0);
+        let mut add = |group: &Group, _: usize, rows: Range<usize>| {
+            for (stack, value) in group.stacks[rows.clone()].iter().zip(&group.values[rows]) {
+                let sum = &mut sums[*stack as usize];
+                *sum = sum.saturating_add(*value);
+            }
+        };
+        while walk.step(&self.partition.read(), &mut add) {}
+        for (step, sums) in sums.chunks(STEP).enumerate() {
+            let ids: Vec<StackId> = {
+                let stacks = &self.partition.read().stacks[step * STEP..];
+                stacks[..sums.len()].iter().map(|stack| stack.id).collect()
+            };
+            for (stack, value) in ids.iter().zip(sums).filter(|(_, value)| **value != 0) {
+                if self.filter.stacks.as_ref().is_none_or(|wanted| wanted.contains(stack)) {
+                    let sum = all.entry(*stack).or_default();
+                    *sum = sum.saturating_add(*value);
                 }
             }
         }
     }
-    if rows.len() > 0 {
-        give(rows.take(shared)?)?;
-    }
-    Ok(())
 }
 
-fn profiles(
-    partition: &Partition,
-    shared: Shared<'_>,
-    filter: &ScanFilter,
-    applied: u64,
-    give: &mut Give<'_>,
-) -> Result<(), Stop> {
-    let mut rows = ProfileRows::default();
-    for (series, profile_type, group) in groups(partition, filter) {
-        for (index, profile) in visible(group, applied) {
-            if time_matches(profile.time_us, filter) {
-                let samples = group.rows_of(index).len() as i64;
-                let row = ProfileOfType {
-                    series,
-                    profile_type,
-                    profile: *profile,
-                    samples,
-                };
-                rows.push(row, shared.texts);
-            }
-            if rows.is_full(BATCH_ROWS) {
-                give(rows.take(shared)?)?;
-            }
-        }
-    }
-    if !rows.is_empty() {
-        give(rows.take(shared)?)?;
-    }
-    Ok(())
+/// Copies rows of a profile.
+fn copy_samples(partition: &Partition, group: &Group, profile: usize, rows: Range<usize>, copied: &mut Vec<SampleRow>) {
+    let time = group.profiles[profile].time_us;
+    let first = group.links.partition_point(|(row, _)| (*row as usize) < rows.start);
+    let mut links = group.links[first..].iter().peekable();
+    copied.extend(rows.map(|row| SampleRow {
+        time,
+        series: group.series,
+        profile_type: group.profile_type,
+        stack: partition.stacks[group.stacks[row] as usize].id,
+        value: group.values[row],
+        link: match links.next_if(|(linked, _)| *linked as usize == row) {
+            Some((_, link)) => *link,
+            None => Link::NONE,
+        },
+    }));
 }
 
-fn stacks(partition: &Partition, shared: Shared<'_>, filter: &ScanFilter, give: &mut Give<'_>) -> Result<(), Stop> {
-    let mut rows = StackRows::default();
-    for stack in &partition.stacks {
-        if filter.stacks.as_ref().is_some_and(|wanted| !wanted.contains(&stack.id)) {
-            continue;
-        }
-        let Some(frames) = partition.frames(stack) else {
-            continue;
-        };
-        rows.push(stack.id, frames, shared.texts);
-        if rows.is_full(BATCH_FRAMES) {
-            give(rows.take(shared)?)?;
-        }
-    }
-    if rows.len() > 0 {
-        give(rows.take(shared)?)?;
-    }
-    Ok(())
-}
-
-fn series(partition: &Partition, shared: Shared<'_>, filter: &ScanFilter, give: &mut Give<'_>) -> Result<(), Stop> {
-    let wanted = |id: &SeriesId| filter.series.as_ref().is_none_or(|wanted| wanted.contains(id));
-    let rows: Vec<(SeriesId, &Labels)> = partition
-        .series
-        .iter()
-        .filter(|(id, _)| wanted(id))
-        .map(|(id, labels)| (*id, labels))
-        .collect();
-    for rows in rows::series_chunks(&rows, BATCH_ROWS) {
-        give(rows::series_batch(shared, rows)?)?;
-    }
-    Ok(())
-}
-
-/// Groups that the filter selects, as series, profile type and rows.
-fn groups<'a>(partition: &'a Partition, filter: &'a ScanFilter) -> impl Iterator<Item = (SeriesId, TextId, &'a Group)> {
-    partition
-        .groups
-        .iter()
-        .map(|((series, profile_type), group)| (*series, *profile_type, group))
-        .filter(|(series, profile_type, _)| {
-            filter.series.as_ref().is_none_or(|wanted| wanted.contains(series))
-                && filter
-                    .profile_type
-                    .as_ref()
-                    .is_none_or(|wanted| partition.texts.get(*profile_type) == wanted.as_str())
-        })
-}
-
-/// Profiles of a group that were there when the view was made.
-fn visible(group: &Group, applied: u64) -> impl Iterator<Item = (usize, &ProfileRow)> {
-    let count = group.profiles.partition_point(|profile| profile.number < applied);
-    group.profiles[..count].iter().enumerate()
-}
-
-fn time_matches(time_us: i64, filter: &ScanFilter) -> bool {
-    filter.time.is_none_or(|span| span.contains(time_us))
-}
-
-fn day_matches(day: i32, filter: &ScanFilter) -> bool {
-    let day = TimeSpan::of_day(day);
-    filter
-        .time
-        .is_none_or(|span| span.start < day.end && day.start < span.end)
+/// Copies a profile; `rows` are all of its rows.
+fn copy_profile(_: &Partition, group: &Group, profile: usize, rows: Range<usize>, copied: &mut Vec<ProfileOfType>) {
+    copied.push(ProfileOfType {
+        series: group.series,
+        profile_type: group.profile_type,
+        profile: group.profiles[profile],
+        samples: rows.len() as i64,
+    });
 }

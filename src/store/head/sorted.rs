@@ -8,7 +8,6 @@ use arrow::record_batch::RecordBatch;
 
 use crate::profile::{Labels, SeriesId, TenantId};
 use crate::store::head::generation::Head;
-use crate::store::head::intern::TextId;
 use crate::store::head::partition::{Group, Link, Partition};
 use crate::store::head::rows::{self, ProfileOfType, ProfileRows, SampleRow, SampleRows, Shared, StackRows};
 use crate::store::schema::{PARTITION_COLUMNS, Table};
@@ -27,13 +26,8 @@ pub(crate) enum BatchError<E> {
 }
 
 impl Head {
-    /// The tenants and days that the head has rows of.
-    pub(crate) fn days(&self) -> Vec<(TenantId, i32)> {
-        self.partitions.read().keys().cloned().collect()
-    }
-
     /// Passes the sorted batches of a partition's table to `receive`, without the partition columns. `receive` is not
-    /// called when there are no rows.
+    /// called when there are no rows. It holds the lock of the partition, so it is for heads that are frozen.
     pub(crate) fn sorted<E>(
         &self,
         table: Table,
@@ -41,15 +35,15 @@ impl Head {
         day: i32,
         mut receive: impl FnMut(&RecordBatch) -> Result<(), E>,
     ) -> Result<FileStats, BatchError<E>> {
-        let partitions = self.partitions.read();
-        let Some(partition) = partitions.get(&(tenant.clone(), day)) else {
+        let Some(partition) = self.partition(&(tenant.clone(), day)) else {
             return Ok(FileStats::default());
         };
+        let partition = &*partition.read();
         let columns: Vec<usize> = (PARTITION_COLUMNS..table.schema().fields().len()).collect();
         let shared = Shared {
             tenant,
             day,
-            texts: &partition.texts,
+            texts: partition.texts.shared(),
             projection: Some(&columns),
         };
         let mut stats = FileStats::default();
@@ -72,10 +66,8 @@ fn samples<E>(
 ) -> Result<(), BatchError<E>> {
     let mut rows = SampleRows::default();
     let mut order = Order::new(partition);
-    for (profile_type, series) in group_order(partition) {
-        let Some(group) = partition.groups.get(&(series, profile_type)) else {
-            continue;
-        };
+    for group in group_order(partition) {
+        let (series, profile_type) = (group.series, group.profile_type);
         if group.values.is_empty() {
             continue;
         }
@@ -209,10 +201,8 @@ fn profiles<E>(
     receive: &mut impl FnMut(Result<RecordBatch, ArrowError>) -> Result<(), BatchError<E>>,
 ) -> Result<(), BatchError<E>> {
     let mut rows = ProfileRows::default();
-    for (profile_type, series) in group_order(partition) {
-        let Some(group) = partition.groups.get(&(series, profile_type)) else {
-            continue;
-        };
+    for group in group_order(partition) {
+        let (series, profile_type) = (group.series, group.profile_type);
         let mut order: Vec<usize> = (0..group.profiles.len()).collect();
         order.sort_by_key(|index| group.profiles[*index].time_us);
         extend(&mut stats.series, [series]);
@@ -286,15 +276,11 @@ fn series<E>(
 }
 
 /// Groups by the text of their profile type, then by series.
-fn group_order(partition: &Partition) -> Vec<(TextId, SeriesId)> {
-    let mut order: Vec<(TextId, SeriesId)> = partition
-        .groups
-        .keys()
-        .map(|(series, profile_type)| (*profile_type, *series))
-        .collect();
+fn group_order(partition: &Partition) -> Vec<&Group> {
+    let mut order: Vec<&Group> = partition.groups.iter().collect();
     order.sort_unstable_by(|left, right| {
-        let text = |profile_type: TextId| partition.texts.get(profile_type);
-        text(left.0).cmp(text(right.0)).then(left.1.cmp(&right.1))
+        let text = |group: &Group| partition.texts.get(group.profile_type);
+        text(left).cmp(text(right)).then(left.series.cmp(&right.series))
     });
     order
 }

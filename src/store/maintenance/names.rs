@@ -16,7 +16,7 @@ use crate::store::delta::NewFile;
 use crate::store::fault::Faults;
 use crate::store::files::{Effort, Output, Target};
 use crate::store::head::rows::{self, Shared, StackRows};
-use crate::store::head::{Frame, Frames, TextId, Texts};
+use crate::store::head::{Frame, Frames, SharedTexts, TextId, Texts};
 use crate::store::maintenance::input::Input;
 use crate::store::schema::column::{FRAMES, LABELS, SERIES, STACK};
 use crate::store::schema::{self, PARTITION_COLUMNS, StartLines, Table};
@@ -136,7 +136,7 @@ impl StackSet {
         let shared = Shared {
             tenant: target.tenant,
             day: target.day,
-            texts: &self.texts,
+            texts: self.texts.shared(),
             projection: Some(&columns),
         };
         let mut stats = FileStats {
@@ -150,7 +150,11 @@ impl StackSet {
         };
         for (id, start, end) in &self.stacks {
             let frames = &self.paths[*start as usize..*end as usize];
-            rows.push(*id, frames.iter().map(|frame| self.frames.get(*frame)), &self.texts);
+            rows.push(
+                *id,
+                frames.iter().map(|frame| self.frames.get(*frame)),
+                self.texts.shared(),
+            );
             extend(&mut stats.stack, [*id]);
             if rows.is_full(BATCH_FRAMES) {
                 let batch = rows.take(shared).map_err(|error| failed(output.path(), error))?;
@@ -228,7 +232,7 @@ impl SeriesSet {
             return Ok(None);
         };
         let mut output = Output::create(target, name, effort, faults)?;
-        let texts = Texts::default();
+        let texts = SharedTexts::default();
         let columns: Vec<usize> = (PARTITION_COLUMNS..Table::Series.schema().fields().len()).collect();
         let shared = Shared {
             tenant: target.tenant,
