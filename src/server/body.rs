@@ -115,9 +115,8 @@ impl Intake {
             drain(&mut stream).await;
             return Err(too_large(max_bytes));
         }
-        self.may_begin()?;
         let expected = announced.unwrap_or_else(|| self.budget.arriving.small_bytes().min(max_bytes));
-        let held = self.budget.arriving.take(expected).await?;
+        let held = self.begin(&mut stream, expected).await?;
         self.in_time(self.collect(stream, held, expected, max_bytes)).await
     }
 
@@ -137,8 +136,7 @@ impl Intake {
             drain(&mut stream).await;
             return Err(too_large(max_bytes));
         }
-        self.may_begin()?;
-        let held = self.budget.arriving.take(length).await?;
+        let held = self.begin(&mut stream, length).await?;
         let stream = stream::iter([Ok(start.freeze())]).chain(stream);
         let body = self.collect(stream, held, length, length).await;
         let body = body.map_err(|error| match error.status {
@@ -149,6 +147,23 @@ impl Intake {
             return Err(ended_early(body.bytes.len(), length));
         }
         Ok((body, prefix.is_compressed))
+    }
+
+    /// Takes the memory for a body of `bytes` bytes. If there is none, it drains the body, so that the client reads the
+    /// refusal and not a broken connection.
+    async fn begin(
+        &self,
+        stream: &mut (impl Stream<Item = Result<Bytes, axum::Error>> + Unpin),
+        bytes: usize,
+    ) -> Result<HeldBytes, ConnectError> {
+        let held = match self.may_begin() {
+            Ok(()) => self.budget.arriving.take(bytes).await,
+            Err(error) => Err(error),
+        };
+        if held.is_err() {
+            drain(stream).await;
+        }
+        held
     }
 
     /// Refuses a body while the process holds more memory than it may.
@@ -192,7 +207,14 @@ impl Intake {
             }
             if length > bytes.capacity() {
                 // The length is unknown and not small: charge the maximum length.
-                charge.0.push(self.budget.arriving.take(max_bytes).await?);
+                match self.budget.arriving.take(max_bytes).await {
+                    Ok(held) => charge.0.push(held),
+                    Err(error) => {
+                        drop((bytes, charge));
+                        drain(&mut stream).await;
+                        return Err(error);
+                    }
+                }
                 bytes.reserve_exact(max_bytes - bytes.len());
                 charge.0.swap_remove(0);
             }

@@ -1,6 +1,8 @@
 //! Bodies against their limits: of size, of time, of all of them together.
 
 use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 use crate::server::budget::Stage;
@@ -153,6 +155,36 @@ async fn while_memory_is_short_no_body_is_begun() {
     assert!(error.message.contains("--memory-limit"), "{error}");
     pressure.set(false);
     assert!(read(&intake, vec![vec![1; 10]], KIB).await.is_ok());
+}
+
+/// A client that gets no answer before it has sent its whole body sees a broken connection otherwise.
+#[tokio::test]
+async fn a_body_that_finds_no_memory_is_read_to_its_end_before_it_is_refused() {
+    let pressure = MemoryPressure::default();
+    let intake = Intake::new(&limits(), pressure.clone(), Workers::new());
+    let sent = Arc::new(AtomicUsize::new(0));
+    let refused = async |announced: Option<usize>, parts: usize| {
+        sent.store(0, Ordering::Relaxed);
+        let count = sent.clone();
+        let parts = futures::stream::iter(0..parts).map(move |_| {
+            count.fetch_add(1, Ordering::Relaxed);
+            Ok::<_, std::io::Error>(vec![1; 64 * KIB])
+        });
+        let announced = announced.map(|bytes| (CONTENT_LENGTH, bytes.to_string().parse().unwrap()));
+        let headers = HeaderMap::from_iter(announced);
+        let error = intake.read(&headers, Body::from_stream(parts), limit(4 * MIB)).await;
+        (error.unwrap_err().status, sent.load(Ordering::Relaxed))
+    };
+    let large = &intake.budget.arriving;
+    let mut held = Vec::new();
+    while let Ok(bytes) = large.take(MIB).await {
+        held.push(bytes);
+    }
+    assert_eq!(refused(Some(2 * MIB), 32).await, (503, 32));
+    assert_eq!(refused(None, 32).await, (503, 32), "its length is not announced");
+    drop(held);
+    pressure.set(true);
+    assert_eq!(refused(Some(2 * MIB), 32).await, (503, 32), "memory is short");
 }
 
 #[tokio::test]
