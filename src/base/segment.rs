@@ -2,8 +2,9 @@
 //! durable queue of `pyroscope.write`.
 //!
 //! A record is `length u32 LE | crc32 (IEEE) of payload u32 LE | payload`. A file opens with the 8 bytes [`MAGIC`]. A
-//! torn tail (short record, wrong checksum at the end) ends the file and is reported, never an error; damage in the
-//! middle is told apart from a torn tail by a valid record after it. The caller decides when to sync.
+//! torn tail (a record that is shorter than it says) ends the file and is reported, never an error. A record of full
+//! length with a wrong checksum is damage, at the end too, and so is everything before a valid record. The caller
+//! decides when to sync, and whether the file may end in a torn tail at all.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -52,9 +53,9 @@ pub(crate) struct SegmentContents {
     pub records: Vec<bytes::Bytes>,
     /// Length of the valid part in bytes; the file may be truncated to it before it is appended to again.
     pub valid_bytes: u64,
-    /// Bytes after the valid part (a torn last write), 0 for a clean file.
+    /// Bytes of an unfinished write after the valid part, 0 for a clean file.
     pub torn_bytes: u64,
-    /// Damaged bytes that had valid records after them; those records are in `records`.
+    /// Damaged bytes. Valid records after them are in `records`; after the last one they are a record of full length.
     pub damaged_bytes: u64,
 }
 
@@ -99,8 +100,28 @@ pub(crate) fn parse(data: bytes::Bytes) -> Result<SegmentContents, String> {
             None => break,
         }
     }
-    contents.torn_bytes = data.len() as u64 - contents.valid_bytes;
+    let tail = &data[contents.valid_bytes as usize..];
+    if is_whole_record(tail) {
+        contents.damaged_bytes += tail.len() as u64;
+    } else {
+        contents.torn_bytes = tail.len() as u64;
+    }
     Ok(contents)
+}
+
+/// Whether bytes without a valid record hold all of the record that they begin with, so that it is damaged. Zeros are
+/// a hole that the file system left of a write. Where the length alone is damaged, the checksum is that of what follows.
+fn is_whole_record(tail: &[u8]) -> bool {
+    let Some(header) = tail.first_chunk::<RECORD_HEADER_BYTES>() else {
+        return false;
+    };
+    let [a, b, c, d, e, f, g, h] = *header;
+    let payload = &tail[RECORD_HEADER_BYTES..];
+    match u32::from_le_bytes([a, b, c, d]) as usize {
+        0 => tail.iter().any(|byte| *byte != 0),
+        length if length > MAX_RECORD_BYTES || length <= payload.len() => true,
+        _ => !payload.is_empty() && crc32fast::hash(payload) == u32::from_le_bytes([e, f, g, h]),
+    }
 }
 
 /// End offset of the valid record that starts at `start`, if there is one. Zero-length records do not exist: a run of
@@ -155,6 +176,25 @@ mod tests {
             let contents = parse(data.into()).unwrap();
             assert_eq!(contents.records.len(), 2, "byte {index}");
         }
+    }
+
+    #[test]
+    fn a_damaged_last_record_is_no_unfinished_write() {
+        let clean = segment(&[b"one", b"two", b"three"]);
+        let last = clean.len() - b"three".len() - RECORD_HEADER_BYTES;
+        for index in last..clean.len() {
+            let mut data = clean.clone();
+            data[index] ^= 0x40;
+            let contents = parse(data.into()).unwrap();
+            assert_eq!(
+                (contents.torn_bytes, contents.damaged_bytes),
+                (0, (clean.len() - last) as u64),
+                "byte {index}"
+            );
+        }
+        // Zeros in the place of a write that was never synced.
+        let hole = [&clean[..last], &[0; 40]].concat();
+        assert_eq!(parse(hole.into()).unwrap().torn_bytes, 40);
     }
 
     #[test]

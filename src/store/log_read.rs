@@ -16,8 +16,19 @@ use crate::store::cut;
 pub(crate) struct Ending {
     /// Bytes of an unfinished write at the end.
     pub(crate) torn_bytes: u64,
-    /// Bytes of damage before valid records, or at the start.
+    /// Bytes of damage: acknowledged profiles may have been in them.
     pub(crate) damaged_bytes: u64,
+}
+
+impl Ending {
+    /// The ending of a segment that is not the last: it was complete when the next one began, so that bytes which look
+    /// like an unfinished write are what is left of a record.
+    pub(crate) fn of_ended(self) -> Self {
+        Self {
+            torn_bytes: 0,
+            damaged_bytes: self.damaged_bytes + self.torn_bytes,
+        }
+    }
 }
 
 /// Reads a segment record by record, so that a large one needs little memory. From the first damage on, the rest is
@@ -57,6 +68,16 @@ pub(crate) fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<Ending
         }
     }
     Ok(ending)
+}
+
+/// Cuts an unfinished write of `bytes` bytes off a segment; durable when it returns.
+pub(crate) fn cut(path: &Path, bytes: u64) -> Result<(), StoreError> {
+    let cut = || {
+        let file = File::options().write(true).open(path)?;
+        file.set_len(file.metadata()?.len().saturating_sub(bytes))?;
+        file.sync_all()
+    };
+    cut().map_err(StoreError::io("cut", path))
 }
 
 /// The record at the reader's position; `None` when the `left` bytes hold no valid one.

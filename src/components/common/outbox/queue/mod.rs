@@ -86,13 +86,15 @@ impl Queue {
         let lock = lock(&folder.join("lock"))?;
         let saved = Cursor::load(folder);
         let mut state = State::new(limits, saved);
-        for (number, path) in segment_files(folder)? {
+        let files = segment_files(folder)?;
+        let last = files.last().map(|(number, _)| *number);
+        for (number, path) in files {
             state.next_segment = state.next_segment.max(number + 1);
             if number < saved.segment {
                 fs::remove_file(&path)?;
                 continue;
             }
-            state.restore(number, &path, &metrics, clock.now())?;
+            state.restore((number, Some(number) == last), &path, &metrics, clock.now())?;
         }
         // Nor may the name of its last segment be.
         File::open(folder)?.sync_all()?;

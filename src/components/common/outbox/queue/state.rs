@@ -85,10 +85,10 @@ impl State {
         }
     }
 
-    /// Adds the records of a segment that a former process left.
+    /// Adds the records of a segment that a former process left. Only the last segment may end in an unfinished write.
     pub(super) fn restore(
         &mut self,
-        number: u64,
+        (number, is_last): (u64, bool),
         path: &Path,
         metrics: &EndpointMetrics,
         now: Moment,
@@ -103,14 +103,27 @@ impl State {
                 return Ok(());
             }
         };
-        if contents.damaged_bytes > 0 {
-            metrics.dropped(DropReason::Damaged, 1, contents.damaged_bytes);
-            tracing::error!(path = %path.display(), bytes = contents.damaged_bytes, "queued profiles are damaged and \
-                dropped");
+        let (torn_bytes, mut damaged_bytes) = match is_last {
+            true => (contents.torn_bytes, contents.damaged_bytes),
+            false => (0, contents.damaged_bytes + contents.torn_bytes),
+        };
+        if number == self.saved.segment && data.len() as u64 <= self.saved.offset {
+            // All of it has left the queue, whatever became of its bytes.
+            damaged_bytes = 0;
         }
-        if contents.torn_bytes > 0 {
-            tracing::warn!(path = %path.display(), bytes = contents.torn_bytes, "the last write of the queue was cut \
-                short");
+        if damaged_bytes > 0 {
+            let kept = path.with_extension("damaged");
+            // A start before this one has counted what it kept.
+            if !matches!(fs::hard_link(path, &kept), Err(error) if error.kind() == io::ErrorKind::AlreadyExists) {
+                metrics.dropped(DropReason::Damaged, 1, damaged_bytes);
+                tracing::error!(path = %kept.display(), bytes = damaged_bytes, "queued profiles are damaged and \
+                    dropped, their segment is kept");
+            }
+        }
+        if torn_bytes > 0 {
+            tracing::warn!(path = %path.display(), bytes = torn_bytes, "the last write of the queue was cut short");
+            // Once another segment follows, it would be damage.
+            File::options().write(true).open(path)?.set_len(contents.valid_bytes)?;
         }
         let before = self.entries.len();
         for payload in &contents.records {
