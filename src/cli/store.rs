@@ -53,7 +53,13 @@ enum StoreCommand {
     /// Look for damaged, missing and needless files; fails when profiles are damaged. Changes nothing.
     Check(Folder),
     /// Remove what was never finished; loses nothing and says what it did.
-    Repair(Folder),
+    Repair {
+        #[command(flatten)]
+        folder: Folder,
+        /// Go on with what tables and log have when a start refuses because they lack something.
+        #[arg(long)]
+        accept_loss: bool,
+    },
     /// Print sizes: tables, days, levels of merging, bytes a value. Changes nothing.
     Stats(Folder),
     /// Merge all files that can be merged.
@@ -121,9 +127,9 @@ pub(super) async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
                 ExitCode::SUCCESS
             });
         }
-        StoreCommand::Repair(folder) => {
+        StoreCommand::Repair { folder, accept_loss } => {
             let bucket = folder.storage.bucket()?;
-            let actions = repair::repair(folder.at(bucket.as_ref()))?;
+            let actions = repair::repair(folder.at(bucket.as_ref()), accept_loss)?;
             let checked = inspect::check(folder.at(bucket.as_ref()))?;
             let answer = json!({ "actions": actions_json(&actions), "left": checked_json(&checked) });
             let done = if actions.is_empty() {

@@ -70,7 +70,7 @@ fn sound() -> &'static Path {
                 for table in Table::ALL {
                     let mut opened = DeltaTable::open(&Root::from(dir.path().join("tables").as_path()), table).unwrap();
                     for version in 1..=8 {
-                        opened.append("another", version, &[]).unwrap();
+                        opened.append(("another", version), None, &[]).unwrap();
                     }
                 }
                 runtime.block_on(async {
@@ -142,6 +142,26 @@ fn data(dir: &Path) -> PathBuf {
     dir.join("tables").join(&file.path)
 }
 
+/// Removes the newest entry of the profiles, as a copy does that was made while a flush was under way.
+fn forget(dir: &Path) {
+    let path = entry(dir, 11);
+    fs::remove_file(delta::sums::sums_path(&path)).unwrap();
+    fs::remove_file(path).unwrap();
+}
+
+/// Takes out of a table's newest entry what older programs do not write.
+fn forget_process(dir: &Path, table: Table) {
+    let log = dir.join("tables").join(table.name()).join("_delta_log");
+    let path = log.join(format!("{:020}.json", 11));
+    let Ok(text) = fs::read_to_string(&path) else { return };
+    let kept: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.contains("\"txn\"") || !line.contains('/'))
+        .collect();
+    fs::write(&path, kept.join("\n") + "\n").unwrap();
+    delta::sums::write(&path).unwrap();
+}
+
 fn cut(path: &Path, keep: impl Fn(usize) -> usize) {
     let bytes = fs::read(path).unwrap();
     fs::write(path, &bytes[..keep(bytes.len())]).unwrap();
@@ -204,6 +224,67 @@ const CASES: &[Case] = &[
         refuses: None,
         left: &[],
         profiles: Some(ALL - 3),
+    },
+    Case {
+        name: "flipped bit in the last record of the segment",
+        damage: |dir| flip(&segment(dir), 950, 4),
+        kinds: &["segment-damaged"],
+        refuses: None,
+        left: &["segment-damaged"],
+        profiles: Some(ALL - 1),
+    },
+    Case {
+        name: "segment cut in its last record, another one after it",
+        damage: |dir| {
+            cut(&segment(dir), |length| length - 20);
+            let number: u64 = segment(dir).file_stem().unwrap().to_str().unwrap().parse().unwrap();
+            drop(crate::base::segment::create(&wal::segment_path(&dir.join("wal"), number + 1)).unwrap());
+        },
+        kinds: &["segment-damaged"],
+        refuses: None,
+        left: &["segment-damaged"],
+        profiles: Some(ALL - 1),
+    },
+    Case {
+        name: "newest entry of a table gone",
+        damage: |dir| forget(dir),
+        kinds: &["uncommitted", "entry-missing"],
+        refuses: Some("table `profiles` has lost an entry"),
+        left: &["uncommitted", "entry-missing"],
+        profiles: None,
+    },
+    Case {
+        name: "newest entry of a table gone, after a flush of an older program",
+        damage: |dir| {
+            forget(dir);
+            let text = fs::read_to_string(dir.join("COMMITS")).unwrap();
+            let mut remembered: serde_json::Value = serde_json::from_str(&text).unwrap();
+            remembered["flushed"] = 0.into();
+            fs::write(dir.join("COMMITS"), remembered.to_string()).unwrap();
+            for table in Table::ALL {
+                forget_process(dir, table);
+            }
+        },
+        kinds: &["uncommitted", "records-missing"],
+        refuses: Some("lacks profiles"),
+        left: &["uncommitted", "records-missing"],
+        profiles: None,
+    },
+    Case {
+        name: "memory of the commits cut",
+        damage: |dir| cut(&dir.join("COMMITS"), |length| length / 2),
+        kinds: &["folder"],
+        refuses: Some("COMMITS"),
+        left: &["folder"],
+        profiles: None,
+    },
+    Case {
+        name: "memory of the commits gone",
+        damage: |dir| fs::remove_file(dir.join("COMMITS")).unwrap(),
+        kinds: &["copied", "copied", "copied", "copied"],
+        refuses: Some("was copied"),
+        left: &["copied", "copied", "copied", "copied"],
+        profiles: None,
     },
     Case {
         name: "flipped bit in the second record of the segment",
@@ -393,7 +474,7 @@ fn damage_of_every_part_of_the_folder_is_recognised() {
             (Err(error), None) => panic!("{}: {error}", case.name),
         }
         // Refuses rather than guesses, and says so.
-        let repaired = repair::repair(dir.path());
+        let repaired = repair::repair(dir.path(), false);
         match &repaired {
             Ok(actions) => {
                 let changed = case.kinds != case.left;

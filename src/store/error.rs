@@ -42,6 +42,49 @@ pub enum StoreError {
         /// What is wrong with its contents.
         reason: String,
     },
+    /// A table lacks a commit that it had when segments of the log were deleted.
+    #[error("the log of table `{}` has lost an entry: its last flush is that of segment {committed}, and it had that \
+        of segment {flushed}, of which the write-ahead log is deleted. Nothing was changed; put the missing files of \
+        {} back from a backup, or accept the loss with `alluvium store repair --accept-loss`", table.name(),
+        place.join("_delta_log").display())]
+    MissingEntry {
+        /// The table that lacks the commit.
+        table: Table,
+        /// Path or address of the table.
+        place: PathBuf,
+        /// Last segment that the table has.
+        committed: u64,
+        /// Last segment that all tables had.
+        flushed: u64,
+    },
+    /// Some tables have a generation that the others lack, and the log has not all of it.
+    #[error("the write-ahead log {} lacks profiles: some tables have the flush of the segments {first} to {last}, \
+        others need it, and of its {} profiles the log has {found}. Nothing was changed; put the missing segments, or \
+        missing entries of the tables' logs, back from a backup, or accept the loss with `alluvium store repair \
+        --accept-loss`", log.display(), expected.map_or_else(|| "unknown number of".to_owned(), |all| all.to_string()))]
+    MissingRecords {
+        /// The folder of the log.
+        log: PathBuf,
+        /// The first segment of the generation.
+        first: u64,
+        /// Its last segment.
+        last: u64,
+        /// Number of its profiles, where the tables say it.
+        expected: Option<u64>,
+        /// Number of its profiles in the log.
+        found: u64,
+    },
+    /// Another process has committed under the identity of this folder's writer.
+    #[error("table `{}` has a commit of a process that did not run on this data folder, under the identity of its \
+        writer {writer}: the data folder was copied, and both copies write to the same tables. The write-ahead log is \
+        kept; stop one of the servers, and remove the file WRITER of its data folder to give it an identity of its \
+        own (docs/operations.md, Copies of a data folder)", table.name())]
+    CopiedFolder {
+        /// The table with the commit.
+        table: Table,
+        /// The identity that both have.
+        writer: String,
+    },
     /// An operation on a Delta table failed.
     #[error("cannot {action} table `{}`: {reason}", table.name())]
     Table {
@@ -107,6 +150,11 @@ impl StoreError {
         matches!(self, Self::Parquet { .. } | Self::Panicked(_))
     }
 
+    /// True when the disk has no room.
+    pub(crate) fn is_full(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if is_full(source))
+    }
+
     /// For `map_err`: an error of a file operation.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
@@ -121,4 +169,10 @@ impl StoreError {
             reason: error.to_string(),
         }
     }
+}
+
+/// True for the errors of a disk, or of a quota, that has no room.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }

@@ -14,7 +14,7 @@ use crate::store::schema::Table;
 /// A point at which the store accesses the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// `VERSION`, `WRITER` or the folders of the data folder are written.
+    /// `VERSION`, `WRITER`, `COMMITS` or the folders of the data folder are written.
     FolderWrite,
     /// A new segment of the write-ahead log is created.
     LogCreate,

@@ -11,12 +11,14 @@ use std::sync::Arc;
 
 use crate::base::file::sync_parent;
 use crate::store::StoreError;
+use crate::store::commits::Commits;
 use crate::store::cut;
-use crate::store::delta::{DeltaTable, NewFile};
+use crate::store::delta::{DeltaTable, NewFile, Stamp};
 use crate::store::fault::{Faults, Place};
 use crate::store::files::{self, FileName};
 use crate::store::head::Head;
 use crate::store::lifecycle::{Lifecycle, caught};
+use crate::store::lineage::Lineage;
 use crate::store::root::Root;
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
@@ -36,6 +38,10 @@ pub(crate) struct Tables {
     pub(crate) tables: Vec<DeltaTable>,
     /// Identity of the writer in transactions and file names.
     pub(crate) writer: String,
+    /// What the folder remembers of its commits.
+    pub(crate) commits: Commits,
+    /// The last segment committed to each table, once it is known that a process of this folder committed it.
+    own: BTreeMap<Table, i64>,
     /// Counts attempts of this process, so that file names do not repeat.
     pub(crate) attempt: u32,
     /// True after an attempt that failed and may have left files behind.
@@ -60,7 +66,12 @@ pub(crate) type Lists = Vec<(Table, Vec<FileEntry>)>;
 
 impl Tables {
     /// Opens or creates the four tables in `root`.
-    pub(crate) fn open(root: &Root, writer: String, checkpoints: u64, faults: Faults) -> Result<Self, StoreError> {
+    pub(crate) fn open(
+        root: &Root,
+        (writer, commits): (String, Commits),
+        checkpoints: u64,
+        faults: Faults,
+    ) -> Result<Self, StoreError> {
         let tables = Table::ALL
             .into_iter()
             .map(|table| {
@@ -71,7 +82,10 @@ impl Tables {
         Ok(Self {
             tables,
             writer,
-            attempt: 0,
+            commits,
+            own: BTreeMap::new(),
+            // Two processes write no file of the same name, also when one of them runs on a copy of the folder.
+            attempt: rand::random_range(0..1 << 30),
             failed: false,
             faults,
             lifecycle: Arc::default(),
@@ -88,6 +102,21 @@ impl Tables {
                     .map_or(0, |version| version.max(0) as u64))
             })
             .collect()
+    }
+
+    /// Fails when the tables and the log in the folder `log` do not belong together.
+    pub(crate) fn check_lineage(&self, log: &Path) -> Result<(), StoreError> {
+        let Some(table) = self.tables.first() else {
+            return Ok(());
+        };
+        let lineage = Lineage {
+            log,
+            root: table.root(),
+            tables: &self.tables,
+            writer: &self.writer,
+            remembered: self.commits.remembered(),
+        };
+        lineage.check()
     }
 
     /// Live files of all tables.
@@ -138,6 +167,7 @@ impl Tables {
             }
             table.reload()?;
             let committed = table.committed(&self.writer)?;
+            must_be_own(table, committed, &self.writer, &self.commits, &mut self.own)?;
             if committed < Some(version) {
                 if self.failed {
                     // Removed at once: with each attempt, half-written files would fill a full disk a little more.
@@ -157,6 +187,11 @@ impl Tables {
                 written.insert(kind, files);
             }
         }
+        self.remember_process()?;
+        let stamp = Stamp {
+            process: self.commits.process(),
+            profiles: generation.head.profiles(),
+        };
         for table in &mut self.tables {
             let kind = table.table();
             if progress.contains_key(&kind) {
@@ -164,26 +199,77 @@ impl Tables {
             }
             let place = table.place();
             let fault = |place_of: Place| self.faults.check(place_of).map_err(StoreError::io("flush to", &place));
+            let transaction = (self.writer.as_str(), version);
             if let Some(files) = written.remove(&kind) {
                 fault(Place::Commit(kind))?;
-                if table.append(&self.writer, version, &files)? {
+                if table.append(transaction, Some(stamp), &files)? {
                     let added = files.iter().map(|file| file.entry(kind)).collect();
                     progress.insert(kind, Outcome::Added(added));
+                    self.own.insert(kind, version);
                     fault(Place::Committed(kind))?;
                     table.checkpoint_if_due();
                     continue;
                 }
             }
             // The name of the entry may not be durable yet; the append that finds it committed syncs it.
-            table.append(&self.writer, version, &[])?;
+            table.append(transaction, Some(stamp), &[])?;
+            let committed = table.committed(&self.writer)?;
+            must_be_own(table, committed, &self.writer, &self.commits, &mut self.own)?;
             progress.insert(kind, Outcome::Unknown);
         }
         Ok(())
     }
+
+    /// Lets the folder remember this process before its first commit.
+    fn remember_process(&mut self) -> Result<(), StoreError> {
+        if self.commits.has_process() {
+            return Ok(());
+        }
+        let mut named = Vec::new();
+        for table in &self.tables {
+            named.extend(table.process(&self.writer)?);
+        }
+        self.commits.before_commit(&named)
+    }
+
+    /// Deletes the segments up to `last`, which all tables have.
+    pub(crate) fn delete_segments(&mut self, log: &Path, last: u64) -> Result<(), StoreError> {
+        match self.commits.flushed(last) {
+            // The segments themselves may be what fills the disk.
+            Err(error) if error.is_full() => {
+                delete_segments(log, last, &self.faults)?;
+                self.commits.flushed(last)
+            }
+            result => result.and_then(|()| delete_segments(log, last, &self.faults)),
+        }
+    }
+}
+
+/// Fails when the last commit of a writer is that of a process of another folder. What was found once is not looked up
+/// again.
+fn must_be_own(
+    table: &DeltaTable,
+    committed: Option<i64>,
+    writer: &str,
+    commits: &Commits,
+    own: &mut BTreeMap<Table, i64>,
+) -> Result<(), StoreError> {
+    let kind = table.table();
+    let Some(committed) = committed.filter(|committed| own.get(&kind) != Some(committed)) else {
+        return Ok(());
+    };
+    if table.process(writer)?.is_some_and(|process| !commits.is_ours(process)) {
+        return Err(StoreError::CopiedFolder {
+            table: kind,
+            writer: writer.to_owned(),
+        });
+    }
+    own.insert(kind, committed);
+    Ok(())
 }
 
 /// Deletes the segments up to `last`.
-pub(crate) fn delete_segments(folder: &Path, last: u64, faults: &Faults) -> Result<(), StoreError> {
+fn delete_segments(folder: &Path, last: u64, faults: &Faults) -> Result<(), StoreError> {
     for number in wal::segments(folder)? {
         if number <= last {
             let path = wal::segment_path(folder, number);

@@ -9,7 +9,7 @@ use crate::store::StoreError;
 use crate::store::append::Pending;
 use crate::store::config::StoreConfig;
 use crate::store::fault::Place;
-use crate::store::flush::{self, Generation, Progress, Tables};
+use crate::store::flush::{Generation, Progress, Tables};
 use crate::store::flushes::Flushes;
 use crate::store::isolate;
 use crate::store::lifecycle::Lifecycle;
@@ -171,7 +171,7 @@ impl Flusher {
             "flushed"
         );
         // The tables have it all; a segment that cannot be deleted now is deleted by the next flush or start.
-        if let Err(error) = flush::delete_segments(&self.log_folder, generation.last_segment, faults) {
+        if let Err(error) = self.tables.delete_segments(&self.log_folder, generation.last_segment) {
             tracing::warn!(error = %error, "cannot delete flushed segments");
         }
         Ok(())

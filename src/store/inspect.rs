@@ -13,6 +13,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::reader::ChunkReader;
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::store::check_log::{check_lineage, check_log};
 use crate::store::delta::log_files::is_temporary;
 use crate::store::delta::sums::Extent;
 use crate::store::delta::{DeltaTable, sums};
@@ -20,61 +21,12 @@ use crate::store::files::name_of;
 use crate::store::maintenance::deletion::{self, Deletion};
 use crate::store::maintenance::rewrite::MergedName;
 use crate::store::maintenance::vacuum::{self, Removals};
-use crate::store::relabel_rules::KnownRules;
 use crate::store::root::{At, Root};
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
-use crate::store::{StoreError, damaged, folder, log_read, record, references, wal};
+use crate::store::{StoreError, folder, references, wal};
 
-/// How serious a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Normal, or cleaned up automatically.
-    Info,
-    /// Abnormal, but no acknowledged profile is at risk.
-    Warning,
-    /// Profiles, or files needed to read them, are damaged.
-    Error,
-}
-
-impl Severity {
-    /// `info`, `warning` or `error`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Severity::Info => "info",
-            Severity::Warning => "warning",
-            Severity::Error => "error",
-        }
-    }
-}
-
-/// One result of a check of a data folder.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// How serious the finding is.
-    pub severity: Severity,
-    /// One of the kinds that `docs/commands/store.md` lists.
-    pub kind: &'static str,
-    /// The file or folder, relative to the data folder.
-    pub path: String,
-    /// What is wrong with the file or record.
-    pub detail: String,
-}
-
-/// All results of a check of a data folder.
-#[derive(Debug, Clone, Default)]
-pub struct Checked {
-    /// The findings, worst last.
-    pub findings: Vec<Finding>,
-    /// Segments of the log that were read.
-    pub segments: u64,
-    /// Records of the log that were read.
-    pub records: u64,
-    /// Live Parquet files that were read.
-    pub files: u64,
-    /// Bytes of the files that were checked.
-    pub bytes: u64,
-}
+pub use crate::store::findings::{Checked, Finding, Severity};
 
 /// Sizes of one table, or of a part of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -151,6 +103,7 @@ fn check_here(at: At<'_>) -> Result<Checked, StoreError> {
     };
     check_log(dir, &mut checked)?;
     let root = at.root()?;
+    check_lineage(dir, &root, &writer, &mut checked)?;
     let mut live = Live::default();
     for table in Table::ALL {
         check_table(dir, &root, table, &writer, &mut live, &mut checked)?;
@@ -168,80 +121,6 @@ fn check_here(at: At<'_>) -> Result<Checked, StoreError> {
     }
     checked.findings.sort_by_key(|finding| finding.severity);
     Ok(checked)
-}
-
-impl Checked {
-    fn add(&mut self, severity: Severity, kind: &'static str, dir: &Path, path: &Path, detail: String) {
-        let path = path.strip_prefix(dir).unwrap_or(path).display().to_string();
-        self.findings.push(Finding {
-            severity,
-            kind,
-            path,
-            detail,
-        });
-    }
-
-    /// Whether data is damaged.
-    pub fn has_errors(&self) -> bool {
-        self.findings.iter().any(|finding| finding.severity == Severity::Error)
-    }
-}
-
-fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreError> {
-    let folder = dir.join("wal");
-    if !folder.exists() {
-        return Ok(());
-    }
-    for path in damaged::list(&folder)? {
-        let detail = format!("a record of the log is put aside: {}", damaged::reason(&path));
-        checked.add(Severity::Error, "record-aside", dir, &path, detail);
-    }
-    let numbers = wal::segments(&folder)?;
-    let last = numbers.last().copied();
-    for number in numbers {
-        let path = wal::segment_path(&folder, number);
-        let mut bad_records = Vec::new();
-        let mut records = 0;
-        let mut rules = KnownRules::default();
-        let read = log_read::read(&path, |payload| {
-            records += 1;
-            if let Err(error) = record::decode(&payload, &mut rules) {
-                bad_records.push(error.to_string());
-            }
-        });
-        let ending = match read {
-            Ok(ending) => ending,
-            // A running server has flushed it since the listing.
-            Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(error),
-        };
-        checked.segments += 1;
-        checked.records += records;
-        for reason in bad_records {
-            checked.add(Severity::Error, "record", dir, &path, reason);
-        }
-        if ending.damaged_bytes > 0 {
-            let detail = format!(
-                "{} bytes are damaged; the other records are readable",
-                ending.damaged_bytes
-            );
-            checked.add(Severity::Error, "segment-damaged", dir, &path, detail);
-        }
-        if ending.torn_bytes > 0 {
-            let detail = format!(
-                "{} bytes at the end are an unfinished write, of which nothing was acknowledged",
-                ending.torn_bytes
-            );
-            // The log continued after this segment, so its end was cut off later.
-            let severity = if Some(number) == last {
-                Severity::Warning
-            } else {
-                Severity::Error
-            };
-            checked.add(severity, "segment-torn", dir, &path, detail);
-        }
-    }
-    Ok(())
 }
 
 /// Live files, by the result of their check.

@@ -86,7 +86,7 @@ fn a_sound_folder_has_no_findings_and_its_sizes_add_up() {
     assert_eq!((stats.tables["profiles"].files, stats.tables["profiles"].rows), (2, 4));
     assert_eq!(stats.log.files, 1);
     assert!(stats.bytes_per_value().unwrap() > 0.0);
-    assert_eq!(repair::repair(dir.path()).unwrap(), []);
+    assert_eq!(repair::repair(dir.path(), false).unwrap(), []);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn damage_of_files_is_recognised_and_not_repaired() {
         damage(&live_file(dir.path(), Table::Samples));
         assert_eq!(kinds(dir.path()), [kind]);
         assert!(check(dir.path()).unwrap().has_errors());
-        assert_eq!(repair::repair(dir.path()).unwrap(), []);
+        assert_eq!(repair::repair(dir.path(), false).unwrap(), []);
         assert_eq!(kinds(dir.path()), [kind]);
     }
 }
@@ -164,14 +164,14 @@ fn damage_of_the_log_is_recognised_and_its_torn_end_is_cut() {
     fs::write(&path, [clean.as_slice(), &[9, 0, 0, 0, 1, 2]].concat()).unwrap();
     assert_eq!(kinds(dir.path()), ["segment-torn"]);
     assert!(!check(dir.path()).unwrap().has_errors());
-    assert_eq!(repair::repair(dir.path()).unwrap().len(), 1);
+    assert_eq!(repair::repair(dir.path(), false).unwrap().len(), 1);
     assert_eq!(fs::read(&path).unwrap(), clean);
     assert_eq!(profiles(dir.path()), all);
     let mut damaged = clean.clone();
     damaged[clean.len() / 2] ^= 4;
     fs::write(&path, [damaged.as_slice(), &clean[8..]].concat()).unwrap();
     assert_eq!(kinds(dir.path()), ["segment-damaged"]);
-    assert_eq!(repair::repair(dir.path()).unwrap(), []);
+    assert_eq!(repair::repair(dir.path(), false).unwrap(), []);
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn what_was_never_committed_is_named_and_removed() {
     fs::copy(&live, live.with_file_name("part-0.parquet")).unwrap();
     fs::write(dir.path().join("tables/samples/_delta_log/.x.json.tmp"), "{").unwrap();
     assert_eq!(kinds(dir.path()), ["uncommitted", "orphan", "leftover"]);
-    let actions = repair::repair(dir.path()).unwrap();
+    let actions = repair::repair(dir.path(), false).unwrap();
     assert_eq!(actions.len(), 2, "{actions:?}");
     // A stranger's file may be about to be committed.
     assert_eq!(kinds(dir.path()), ["orphan"]);
@@ -197,7 +197,7 @@ fn what_was_never_committed_is_named_and_removed() {
 fn a_folder_in_use_is_not_repaired() {
     let dir = folder();
     let store = Store::open(config(dir.path()), &Scope::new()).unwrap();
-    assert!(matches!(repair::repair(dir.path()), Err(StoreError::Locked(_))));
+    assert!(matches!(repair::repair(dir.path(), false), Err(StoreError::Locked(_))));
     assert_eq!(kinds(dir.path()), [""; 0]);
     drop(store);
 }

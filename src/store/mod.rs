@@ -11,7 +11,9 @@ mod applier;
 mod batch;
 pub mod bucket;
 mod budget;
+mod check_log;
 pub(crate) mod clock;
+mod commits;
 mod config;
 mod cut;
 mod damaged;
@@ -20,6 +22,7 @@ mod disk_wait;
 pub(crate) mod error;
 pub mod fault;
 mod files;
+mod findings;
 mod flush;
 mod flusher;
 mod flushes;
@@ -30,6 +33,7 @@ pub mod inspect;
 mod isolate;
 mod lifecycle;
 pub(crate) mod limits;
+mod lineage;
 mod log_read;
 pub mod maintenance;
 mod metrics;
@@ -70,6 +74,8 @@ use crate::store::applier::Applier;
 use crate::store::bucket::Bucket;
 use crate::store::bucket::metrics::BucketMetrics;
 use crate::store::budget::Budget;
+use crate::store::commits::Commits;
+use crate::store::files::FileName;
 use crate::store::flush::Tables;
 use crate::store::flusher::Flusher;
 use crate::store::flushes::Flushes;
@@ -156,9 +162,10 @@ impl Store {
             _ => Root::Folder(folder.tables.clone()),
         };
         let shelf = Shelf::new(&config.dir, &root);
+        let commits = Commits::open(&config.dir, &folder.writer, config.faults.clone())?;
         let mut tables = Tables::open(
             &root,
-            folder.writer.clone(),
+            (folder.writer.clone(), commits),
             config.checkpoint_interval,
             config.faults.noting(&metrics.waits.flush),
         )?;
@@ -169,6 +176,11 @@ impl Store {
         let live: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
         for table in Table::ALL {
             maintenance::remove_unnamed(&root, table, &folder.writer, &live, &config.faults)?;
+        }
+        let mut files = files;
+        if let Some(frozen) = &recovered.frozen {
+            // Until all tables have the generation, queries find it in memory alone.
+            files.retain(|file| FileName::segment_of(&file.path, &folder.writer) != Some(frozen.last_segment));
         }
         let (tx, rx) = sync_channel(WAITING_EVENTS);
         let log = Log::open(
@@ -193,6 +205,9 @@ impl Store {
             files,
             recovered.head,
         ));
+        if let Some(frozen) = recovered.frozen {
+            published.replace_frozen(frozen);
+        }
         let maintainer = Maintainer::open(
             config.clone(),
             metrics.clone(),
@@ -423,6 +438,8 @@ impl ProfileSink for TenantSink {
 mod damage_tests;
 #[cfg(test)]
 mod disk_tests;
+#[cfg(test)]
+mod lineage_tests;
 #[cfg(test)]
 mod poison_tests;
 #[cfg(test)]

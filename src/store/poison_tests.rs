@@ -184,9 +184,9 @@ async fn a_record_that_cannot_be_flushed_is_put_aside_and_the_others_are_flushed
     );
 
     // A program without the fault takes them up.
-    let done = repair::repair(dir.path()).unwrap();
+    let done = repair::repair(dir.path(), false).unwrap();
     assert_eq!(done.len(), 2, "{done:?}");
-    assert!(repair::repair(dir.path()).unwrap().is_empty());
+    assert!(repair::repair(dir.path(), false).unwrap().is_empty());
     let store = open(dir.path(), None);
     store.flush().await.unwrap();
     drop(store);
@@ -237,7 +237,7 @@ async fn a_record_beyond_the_bounds_keeps_no_store_from_starting() {
         "{reasons:?}"
     );
     // Neither can be read by this program: they stay.
-    assert!(repair::repair(dir.path()).unwrap().is_empty());
+    assert!(repair::repair(dir.path(), false).unwrap().is_empty());
     assert_eq!(damaged::list(&dir.path().join("wal")).unwrap(), aside);
 }
 
@@ -300,7 +300,7 @@ async fn a_record_whose_segment_is_still_there_is_not_taken_up_twice() {
         reason: "an older program could not read it".to_owned(),
     };
     damaged::put_aside(&log, &bad).unwrap();
-    assert_eq!(repair::repair(dir.path()).unwrap().len(), 1);
+    assert_eq!(repair::repair(dir.path(), false).unwrap().len(), 1);
     assert!(damaged::list(&log).unwrap().is_empty());
     assert_eq!(wal::segments(&log).unwrap(), segments);
 }

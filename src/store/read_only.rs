@@ -10,6 +10,7 @@ use std::sync::Arc;
 use object_store::ObjectStore;
 
 use crate::store::batch::Batch;
+use crate::store::commits::Remembered;
 use crate::store::delta::DeltaTable;
 use crate::store::head::{Head, HeadView};
 use crate::store::root::At;
@@ -42,15 +43,23 @@ impl ReadOnlyStore {
                 }
             }
         }
-        let (mut files, mut committed) = (Vec::new(), Vec::new());
+        let (mut files, mut committed, mut processes) = (Vec::new(), Vec::new(), Vec::new());
         for table in Table::ALL {
             let mut version = 0;
             if root.has_log(table)? {
                 let opened = DeltaTable::open(&root, table)?;
                 version = opened.committed(&writer)?.map_or(0, |version| version.max(0) as u64);
+                processes.extend(opened.process(&writer)?.map(|process| (table, process)));
                 files.extend(opened.files()?);
             }
             committed.push((table, version));
+        }
+        // After the tables: a process is remembered before its first commit.
+        let remembered = Remembered::read(dir, &writer)?;
+        for (table, process) in processes {
+            if !remembered.processes.contains(&process) {
+                return Err(StoreError::CopiedFolder { table, writer });
+            }
         }
         let mut heads: Vec<(Vec<Table>, Arc<Head>)> = Vec::new();
         for (number, records) in segments {

@@ -4,17 +4,18 @@
 //! them afterwards.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 
 use crate::base::file::sync_parent;
+use crate::store::commits::{self, Remembered};
 use crate::store::damaged::RecordPlace;
 use crate::store::delta::{DeltaTable, sums};
 use crate::store::fault::Faults;
 use crate::store::folder::Folder;
-use crate::store::root::{At, log_of};
+use crate::store::root::{At, Root, log_of};
 use crate::store::schema::Table;
-use crate::store::{StoreError, damaged, files, inspect, isolate, log_read, maintenance, wal};
+use crate::store::{StoreError, check_log, damaged, files, inspect, isolate, log_read, maintenance, wal};
 
 /// One step of a repair, as reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,13 +25,14 @@ pub(crate) struct Action {
     pub done: String,
 }
 
-/// Repairs a folder, and what its writer left in the bucket if the tables are there.
-pub(crate) fn repair<'a>(at: impl Into<At<'a>>) -> Result<Vec<Action>, StoreError> {
+/// Repairs a folder, and what its writer left in the bucket if the tables are there. With `accept_loss`, tables and log
+/// that lack something are taken for whole.
+pub(crate) fn repair<'a>(at: impl Into<At<'a>>, accept_loss: bool) -> Result<Vec<Action>, StoreError> {
     let at = at.into();
-    inspect::on_a_thread(|| repair_here(at))
+    inspect::on_a_thread(|| repair_here(at, accept_loss))
 }
 
-fn repair_here(at: At<'_>) -> Result<Vec<Action>, StoreError> {
+fn repair_here(at: At<'_>, accept_loss: bool) -> Result<Vec<Action>, StoreError> {
     let dir = at.dir;
     fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
     let folder = Folder::open(dir, &Faults::default())?;
@@ -44,15 +46,28 @@ fn repair_here(at: At<'_>) -> Result<Vec<Action>, StoreError> {
         fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
         act(&path, "removed, it was an unfinished write".to_owned());
     }
-    for table in Table::ALL {
+    // Logs in a bucket have no checksums of this store.
+    if let Some(tables) = root.folder() {
+        for table in Table::ALL {
+            let log = tables.join(log_of(table));
+            if log.exists() {
+                for (path, done) in sums::repair(&log)? {
+                    act(&path, done);
+                }
+            }
+        }
+    }
+    if accept_loss && accept(dir, &root, &folder.writer)? {
+        act(
+            &dir.join(commits::FILE),
+            "takes what tables and log have for all that there is".to_owned(),
+        );
+    }
+    // Where something is missing, files that no table names may be the only copy of profiles.
+    let is_whole = check_log::contradictions(dir, &root, &folder.writer).is_ok_and(|found| found.is_empty());
+    for table in Table::ALL.into_iter().filter(|_| is_whole) {
         if !root.has_log(table)? {
             continue;
-        }
-        // Logs in a bucket have no checksums of this store.
-        if let Some(tables) = root.folder() {
-            for (path, done) in sums::repair(&tables.join(log_of(table)))? {
-                act(&path, done);
-            }
         }
         // A table that cannot be read is left alone: its files may be needed to restore it.
         let Ok(opened) = DeltaTable::open(&root, table) else {
@@ -100,18 +115,12 @@ fn repair_here(at: At<'_>) -> Result<Vec<Action>, StoreError> {
             act(&path, done);
         }
     }
-    for number in wal::segments(&folder.log)? {
+    // Only the last segment may end in an unfinished write; what is damaged stays for who can read it.
+    if let Some(number) = wal::segments(&folder.log)?.into_iter().next_back() {
         let path = wal::segment_path(&folder.log, number);
         let ending = log_read::read(&path, |_| {})?;
         if ending.torn_bytes > 0 && ending.damaged_bytes == 0 {
-            let file = File::options()
-                .write(true)
-                .open(&path)
-                .map_err(StoreError::io("open", &path))?;
-            let length = file.metadata().map_err(StoreError::io("read", &path))?.len();
-            file.set_len(length.saturating_sub(ending.torn_bytes))
-                .and_then(|()| file.sync_all())
-                .map_err(StoreError::io("cut", &path))?;
+            log_read::cut(&path, ending.torn_bytes)?;
             act(
                 &path,
                 format!(
@@ -122,6 +131,30 @@ fn repair_here(at: At<'_>) -> Result<Vec<Action>, StoreError> {
         }
     }
     Ok(actions)
+}
+
+/// Makes the folder remember no more than its tables have, and every process that they name; false when they agree
+/// already.
+fn accept(dir: &Path, root: &Root, writer: &str) -> Result<bool, StoreError> {
+    if check_log::contradictions(dir, root, writer)?.is_empty() {
+        return Ok(false);
+    }
+    let mut remembered = Remembered::read(dir, writer)?;
+    let mut least = u64::MAX;
+    for table in Table::ALL {
+        let mut committed = 0;
+        if root.has_log(table)? {
+            let opened = DeltaTable::open(root, table)?;
+            committed = opened.committed(writer)?.map_or(0, |version| version.max(0) as u64);
+            remembered.processes.extend(opened.process(writer)?);
+        }
+        least = least.min(committed);
+        remembered.accepted = remembered.accepted.max(committed);
+    }
+    remembered.accepted = remembered.accepted.max(remembered.flushed);
+    remembered.flushed = remembered.flushed.min(least);
+    remembered.write(dir, &Faults::default())?;
+    Ok(true)
 }
 
 /// Turns a damaged record back into segment `number`, if this program can replay and write it.

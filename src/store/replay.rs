@@ -2,42 +2,53 @@
 //!
 //! The tables' transaction versions say which segments are committed. A segment committed to all tables is deleted;
 //! segments committed to some are one generation, rebuilt and committed to the rest; later ones go into the head, and
-//! are known when they are sent again. A torn tail is normal after a crash. Damage is counted and logged, and the
-//! segment is kept under another name. A record that is intact but cannot be used is put aside ([`damaged`]), and the
+//! are known when they are sent again. A torn tail of the last segment is normal after a crash, and cut off. Damage is
+//! counted and logged, and the segment is kept under another name. A record that is intact but cannot be used is put aside ([`damaged`]), and the
 //! replay continues.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::base::file::temporary_name;
 use crate::store::StoreError;
 use crate::store::batch::{Batch, ReplayError};
 use crate::store::damaged::{BadRecord, RecordPlace};
+use crate::store::error::is_full;
 use crate::store::files;
-use crate::store::flush::{Generation, Progress, Tables, delete_segments};
+use crate::store::flush::{Generation, Progress, Tables};
 use crate::store::head::{Head, KnownStacks};
-use crate::store::log_read::{Ending, read};
+use crate::store::log_read::{self, Ending, read};
 use crate::store::metrics::Metrics;
 use crate::store::repeats::Repeats;
+use crate::store::schema::Table;
+use crate::store::snapshot::FileEntry;
 use crate::store::{damaged, isolate, wal};
 
 /// The state with which a store starts.
 pub(crate) struct Recovered {
     /// Profiles that are in no table yet.
     pub(crate) head: Head,
+    /// A generation that some tables have and that could not be committed to the others, since the disk is full.
+    pub(crate) frozen: Option<Generation>,
     /// Number of the first new segment.
     pub(crate) next_segment: u64,
 }
 
 /// Brings log and tables in agreement. The folder must be locked. No single record keeps a store from starting: one
 /// that cannot be replayed or written is put aside.
+///
+/// First of all it makes sure that tables and log belong together: where something is missing, files that no table names
+/// may be the only copy of profiles.
 pub(crate) fn recover(
     folder: &Path,
     tables: &mut Tables,
     known: &Arc<KnownStacks>,
     (metrics, repeats): (&Metrics, &Repeats),
 ) -> Result<Recovered, StoreError> {
+    tables.check_lineage(folder)?;
     let committed = tables.committed()?;
     let low = committed.iter().copied().min().unwrap_or(0);
     let high = committed.iter().copied().max().unwrap_or(0);
@@ -52,39 +63,55 @@ pub(crate) fn recover(
         }
     }
     let segments = wal::segments(folder)?;
+    let mut frozen = None;
     if low < high {
         tracing::info!(low, high, "finishing a flush that was interrupted");
-        finish(folder, low + 1..=high, tables, (metrics, repeats))?;
+        frozen = finish(folder, low + 1..=high, tables, (metrics, repeats))?;
     }
-    if segments.iter().any(|number| *number <= high) {
-        delete_segments(folder, high, &tables.faults)?;
+    if frozen.is_some() {
+        must_be_apart(tables, high)?;
     }
-    let later = segments.iter().copied().filter(|number| *number > high);
-    let head = head_of(folder, later.collect(), known, (metrics, repeats))?;
+    if frozen.is_none() && segments.iter().any(|number| *number <= high) {
+        match tables.delete_segments(folder, high) {
+            // The next flush deletes them.
+            Err(error) if error.is_full() => tracing::warn!(error = %error, "cannot delete flushed segments"),
+            result => result?,
+        }
+    }
+    let later: Vec<u64> = segments.iter().copied().filter(|number| *number > high).collect();
+    let last = later.last().copied();
+    let head = head_of(folder, (later, last), known, (metrics, repeats))?;
     Ok(Recovered {
         head,
+        frozen,
         next_segment: segments.last().copied().unwrap_or(0).max(high) + 1,
     })
 }
 
-/// Commits a generation to the tables that lack it.
+/// Commits a generation to the tables that lack it; returns the generation when the disk is too full for that.
 fn finish(
     folder: &Path,
     range: isolate::Range,
     tables: &mut Tables,
     (metrics, repeats): (&Metrics, &Repeats),
-) -> Result<(), StoreError> {
+) -> Result<Option<Generation>, StoreError> {
     let none = Arc::<KnownStacks>::default();
     let last_segment = *range.end();
     let within = |number: &u64| range.contains(number);
     let segments: Vec<u64> = wal::segments(folder)?.into_iter().filter(within).collect();
     let generation = Generation {
-        head: Arc::new(head_of(folder, segments, &none, (metrics, repeats))?),
+        // The flush had ended its last segment.
+        head: Arc::new(head_of(folder, (segments, None), &none, (metrics, repeats))?),
         last_segment,
     };
     let error = match tables.commit(&generation, &mut Progress::new()) {
+        Ok(()) => return Ok(None),
         Err(error) if error.may_be_the_data() => error,
-        result => return result,
+        Err(error) if error.is_full() || has_no_room(folder) => {
+            tracing::error!(error = %error, "cannot finish a flush, it is tried again");
+            return Ok(Some(generation));
+        }
+        Err(error) => return Err(error),
     };
     let bad = isolate::isolate(folder, &range, &tables.faults)?;
     if bad.is_empty() {
@@ -95,13 +122,40 @@ fn finish(
         head: Arc::new(head),
         last_segment,
     };
-    tables.commit(&rest, &mut Progress::new())
+    tables.commit(&rest, &mut Progress::new())?;
+    Ok(None)
 }
 
-/// The head of some segments. Records that cannot be applied are put aside.
+/// Fails when samples of the generation that ends with `last` have been merged with others: queries would find them in
+/// the files and in memory.
+fn must_be_apart(tables: &Tables, last: u64) -> Result<(), StoreError> {
+    for table in tables.tables.iter().filter(|table| table.table() == Table::Samples) {
+        let is_committed = table.committed(&tables.writer)? == Some(last as i64);
+        let of_it = |file: &FileEntry| files::FileName::segment_of(&file.path, &tables.writer) == Some(last);
+        if is_committed && !table.files()?.iter().any(of_it) {
+            let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+            return Err(StoreError::io("finish a flush to", &table.place())(full));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the disk has no room for a small file. Errors of the Delta library do not say what they come from.
+fn has_no_room(folder: &Path) -> bool {
+    let path = temporary_name(&folder.join("room"));
+    let written = File::create(&path).and_then(|mut file| {
+        file.write_all(&[0; 64 << 10])?;
+        file.sync_all()
+    });
+    let _ = fs::remove_file(&path);
+    written.is_err_and(|error| is_full(&error))
+}
+
+/// The head of some segments, of which `last` may end in an unfinished write. Records that cannot be applied are put
+/// aside.
 fn head_of(
     folder: &Path,
-    segments: Vec<u64>,
+    (segments, last): (Vec<u64>, Option<u64>),
     known: &Arc<KnownStacks>,
     (metrics, repeats): (&Metrics, &Repeats),
 ) -> Result<Head, StoreError> {
@@ -137,8 +191,9 @@ fn head_of(
             metrics.records_put_aside.inc();
             metrics.damaged_bytes.inc_by(record.payload.len() as u64);
         }
-        for one in &replayed {
-            one.close(folder, metrics)?;
+        for one in replayed {
+            let is_last = Some(one.segment) == last;
+            one.close(folder, is_last, metrics)?;
         }
         return Ok(head);
     }
@@ -155,22 +210,17 @@ struct Replayed {
 }
 
 impl Replayed {
-    /// Logs the findings, keeps a damaged segment and removes an empty one.
-    fn close(&self, folder: &Path, metrics: &Metrics) -> Result<(), StoreError> {
+    /// Logs the findings, keeps a damaged segment, cuts an unfinished write off and removes an empty segment.
+    fn close(self, folder: &Path, is_last: bool, metrics: &Metrics) -> Result<(), StoreError> {
         let path = wal::segment_path(folder, self.segment);
-        let (segment, ending) = (self.segment, &self.ending);
-        if ending.torn_bytes > 0 {
-            tracing::info!(
-                segment,
-                bytes = ending.torn_bytes,
-                "the segment ends in an unfinished write"
-            );
-        }
+        let segment = self.segment;
+        let ending = if is_last { self.ending } else { self.ending.of_ended() };
         if ending.damaged_bytes > 0 {
             tracing::error!(
                 segment,
                 bytes = ending.damaged_bytes,
-                "the segment is damaged, its other records are kept"
+                "the segment is damaged: acknowledged profiles may be lost; its other records are used, and it is kept \
+                    as .damaged"
             );
             metrics.damaged_bytes.inc_by(ending.damaged_bytes);
             let _ = fs::hard_link(&path, path.with_extension("damaged"));
@@ -178,7 +228,18 @@ impl Replayed {
         metrics.replayed.inc_by(self.applied);
         if self.records == 0 && ending.damaged_bytes == 0 {
             // A start without profiles leaves an empty segment.
-            fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
+            return fs::remove_file(&path).map_err(StoreError::io("remove", &path));
+        }
+        if ending.torn_bytes > 0 {
+            tracing::info!(
+                segment,
+                bytes = ending.torn_bytes,
+                "the segment ends in an unfinished write"
+            );
+            // Once another segment follows, it would be damage.
+            if let Err(error) = log_read::cut(&path, ending.torn_bytes) {
+                tracing::warn!(error = %error, "cannot cut an unfinished write off the log");
+            }
         }
         Ok(())
     }

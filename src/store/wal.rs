@@ -19,6 +19,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::base::segment;
 use crate::store::StoreError;
 use crate::store::cut;
+use crate::store::error::is_full;
 use crate::store::fault::{Faults, Place};
 use crate::store::lifecycle::caught;
 use crate::store::metrics::Metrics;
@@ -76,7 +77,8 @@ struct State<T> {
 pub(crate) struct Refused<T>(pub(crate) T, pub(crate) Arc<str>);
 
 impl<T: Send + 'static> Log<T> {
-    /// Creates segment `number` in `folder` and starts the thread.
+    /// Creates segment `number` in `folder` and starts the thread. When the disk has no room for it, the log begins as
+    /// after a failed write: it refuses appends until there is room.
     pub(crate) fn open(
         folder: &Path,
         number: u64,
@@ -85,8 +87,19 @@ impl<T: Send + 'static> Log<T> {
         metrics: Metrics,
         events: SyncSender<LogEvent<T>>,
     ) -> Result<Self, StoreError> {
-        let segment = Segment::create(folder, number, sync, &faults)
-            .map_err(StoreError::io("create", &segment_path(folder, number)))?;
+        let path = segment_path(folder, number);
+        let (segment, failure) = match Segment::create(folder, number, sync, &faults) {
+            Ok(segment) => (segment, None),
+            Err(error) if is_full(&error) => {
+                tracing::error!(error = %error, segment = number, "the disk is full: the store is read-only, and \
+                    refuses profiles until there is room for the write-ahead log");
+                metrics.log_failures.inc();
+                let reason = format!("the store is read-only, cannot create the write-ahead log: {error}");
+                let none = Segment::none(number.saturating_sub(1)).map_err(StoreError::io("create", &path))?;
+                (none, Some(reason.into()))
+            }
+            Err(error) => return Err(StoreError::io("create", &path)(error)),
+        };
         let faults = faults.noting(&metrics.waits.log);
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
@@ -94,7 +107,7 @@ impl<T: Send + 'static> Log<T> {
                 items: Vec::new(),
                 rotations: Vec::new(),
                 rotation_replies: Vec::new(),
-                failure: None,
+                failure,
                 stopped: false,
             }),
             wake: Condvar::new(),
@@ -237,7 +250,9 @@ impl<T: Send + 'static> Writer<T> {
         loop {
             let (bytes, items, rotations, replies, stopped) = {
                 let mut state = self.shared.state.lock();
-                while state.items.is_empty() && state.rotations.is_empty() && !state.stopped {
+                // A log that began without room is to recover at once.
+                while state.items.is_empty() && state.rotations.is_empty() && !state.stopped && state.failure.is_none()
+                {
                     self.shared.wake.wait(&mut state);
                 }
                 (
@@ -344,7 +359,9 @@ impl<T: Send + 'static> Writer<T> {
     fn try_recover(&mut self) -> io::Result<()> {
         let _working = self.metrics.waits.log.begin();
         // Records that were refused must not come back at the next start.
-        if let Err(error) = self.segment.truncate(&self.faults) {
+        if self.segment.exists
+            && let Err(error) = self.segment.truncate(&self.faults)
+        {
             self.segment.mark(&self.folder, &self.faults).map_err(|_| error)?;
         }
         let number = self.segment.number + 1;
@@ -373,6 +390,8 @@ struct Segment {
     number: u64,
     file: File,
     durable_bytes: u64,
+    /// False for the placeholder of a log that has no segment yet.
+    exists: bool,
 }
 
 impl Segment {
@@ -405,6 +424,17 @@ impl Segment {
             number,
             file,
             durable_bytes: segment::MAGIC.len() as u64,
+            exists: true,
+        })
+    }
+
+    /// The predecessor of a segment that could not be created. Nothing is ever written to it.
+    fn none(number: u64) -> io::Result<Self> {
+        Ok(Self {
+            number,
+            file: File::open("/dev/null")?,
+            durable_bytes: 0,
+            exists: false,
         })
     }
 

@@ -7,9 +7,11 @@
 mod actions;
 mod columns;
 pub(crate) mod commit;
+mod connection;
 pub(crate) mod executor;
 pub(crate) mod log_files;
 pub(crate) mod sums;
+mod transactions;
 
 use std::collections::HashSet;
 use std::fs;
@@ -24,8 +26,7 @@ use delta_kernel::engine_data::FilteredEngineData;
 use delta_kernel::transaction::CommitResult;
 use delta_kernel::transaction::UpdateTableOperation;
 use delta_kernel::{Engine, KernelError, KernelResult, SnapshotRef};
-use delta_kernel_default_engine::storage::store_from_url;
-use delta_kernel_default_engine::{DefaultEngine, DefaultEngineBuilder};
+use delta_kernel_default_engine::DefaultEngine;
 use url::Url;
 
 use crate::base::file::{self, Staged};
@@ -37,8 +38,9 @@ use crate::store::snapshot::FileEntry;
 
 pub(crate) use actions::{NewFile, day_text, unescape};
 use columns::{ENGINE_INFO, LAYOUT_PROPERTY};
-use commit::{ObjectCommitter, SyncedCommitter};
+use connection::{committer, connect};
 use executor::InlineExecutor;
+pub(crate) use transactions::Stamp;
 
 /// Commits between checkpoints: opening a table reads at most this many entries one by one.
 pub(crate) const CHECKPOINT_INTERVAL: u64 = 50;
@@ -196,10 +198,27 @@ impl DeltaTable {
         self.list().map_err(StoreError::table("list the files of", self.table))
     }
 
+    /// The last process that committed as `writer`; `None` for older programs.
+    pub(crate) fn process(&self, writer: &str) -> Result<Option<u64>, StoreError> {
+        transactions::process(&self.snapshot, self.engine.as_ref(), writer)
+            .map_err(StoreError::table("read the transactions of", self.table))
+    }
+
+    /// The number of profiles of the last commit of `writer`, if that is `version` and says it.
+    pub(crate) fn profiles(&self, writer: &str, version: i64) -> Result<Option<u64>, StoreError> {
+        transactions::profiles(&self.snapshot, self.engine.as_ref(), writer, version)
+            .map_err(StoreError::table("read the transactions of", self.table))
+    }
+
     /// Adds files as transaction `version` of `writer`; durable when it returns. Returns `false` and does nothing when
     /// that version is already committed.
-    pub(crate) fn append(&mut self, writer: &str, version: i64, files: &[NewFile]) -> Result<bool, StoreError> {
-        self.try_append(writer, version, files)
+    pub(crate) fn append(
+        &mut self,
+        (writer, version): (&str, i64),
+        stamp: Option<Stamp>,
+        files: &[NewFile],
+    ) -> Result<bool, StoreError> {
+        self.try_append(writer, version, stamp, files)
             .map_err(StoreError::table("commit to", self.table))
     }
 
@@ -220,7 +239,13 @@ impl DeltaTable {
         }
     }
 
-    fn try_append(&mut self, writer: &str, version: i64, files: &[NewFile]) -> KernelResult<bool> {
+    fn try_append(
+        &mut self,
+        writer: &str,
+        version: i64,
+        stamp: Option<Stamp>,
+        files: &[NewFile],
+    ) -> KernelResult<bool> {
         let engine = self.engine.clone();
         for attempt in 0..COMMIT_ATTEMPTS {
             self.refresh()?;
@@ -229,11 +254,13 @@ impl DeltaTable {
                 self.sync_log()?;
                 return Ok(false);
             }
-            let builder = self
+            let mut builder = self
                 .snapshot
                 .clone()
-                .update_table(UpdateTableOperation::Write, ENGINE_INFO, true)
-                .with_transaction_id(writer, version);
+                .update_table(UpdateTableOperation::Write, ENGINE_INFO, true);
+            for (id, number) in transactions::of(writer, version, stamp) {
+                builder = builder.with_transaction_id(id, number);
+            }
             // A transaction without files only records its version; the kernel does not call it an append.
             let builder = if files.is_empty() {
                 builder
@@ -460,40 +487,6 @@ impl DeltaTable {
 pub(crate) fn last_checkpoint(root: &Root, table: Table) -> Option<u64> {
     let text = root.read(&format!("{}/_last_checkpoint", log_of(table))).ok()?;
     log_files::version_of_hint(&text)
-}
-
-fn connect(root: &Root, table: Table) -> Result<(Url, Arc<DefaultEngine<InlineExecutor>>), StoreError> {
-    let (url, store, handle) = match root {
-        Root::Folder(root) => {
-            let folder = root.join(table.name());
-            let folder = fs::canonicalize(&folder).map_err(StoreError::io("open", &folder))?;
-            let url = Url::from_directory_path(&folder).map_err(|()| StoreError::Table {
-                action: "open",
-                table,
-                reason: format!("`{}` is not an absolute path", folder.display()),
-            })?;
-            let store = store_from_url(&url).map_err(StoreError::table("open", table))?;
-            (url, store, None)
-        }
-        Root::Bucket(bucket) => {
-            let url = bucket
-                .url()
-                .join(&format!("{}/", table.name()))
-                .map_err(StoreError::table("open", table))?;
-            (url, bucket.store(), Some(bucket.handle().clone()))
-        }
-    };
-    let engine = DefaultEngineBuilder::new(store)
-        .with_task_executor(Arc::new(InlineExecutor { handle }))
-        .build();
-    Ok((url, Arc::new(engine)))
-}
-
-fn committer(root: &Root, table: Table, faults: Faults) -> Box<dyn Committer> {
-    match root {
-        Root::Folder(_) => Box::new(SyncedCommitter { table, faults }),
-        Root::Bucket(_) => Box::new(ObjectCommitter::new(table, faults)),
-    }
 }
 
 #[cfg(test)]

@@ -31,10 +31,10 @@ fn an_appended_file_is_listed_with_its_statistics_after_a_reopen() {
     let mut table = DeltaTable::open_or_create(&Root::from(root.path()), Table::Samples, Faults::default()).unwrap();
     assert_eq!(table.files().unwrap().len(), 0);
     assert_eq!(table.committed("w").unwrap(), None);
-    table.append("w", 3, &[file("one"), file("two")]).unwrap();
+    table.append(("w", 3), None, &[file("one"), file("two")]).unwrap();
     // The same transaction again changes nothing.
-    table.append("w", 3, &[file("again")]).unwrap();
-    table.append("w", 5, &[]).unwrap();
+    table.append(("w", 3), None, &[file("again")]).unwrap();
+    table.append(("w", 5), None, &[]).unwrap();
     drop(table);
     let table = DeltaTable::open(&Root::from(root.path()), Table::Samples).unwrap();
     assert_eq!(table.committed("w").unwrap(), Some(5));
@@ -61,7 +61,9 @@ fn checkpoints_keep_files_and_transactions() {
     let root = tempfile::tempdir().unwrap();
     let mut table = DeltaTable::open_or_create(&Root::from(root.path()), Table::Profiles, Faults::default()).unwrap();
     for version in 1..=CHECKPOINT_INTERVAL as i64 + 2 {
-        table.append("w", version, &[file(&format!("f{version}"))]).unwrap();
+        table
+            .append(("w", version), None, &[file(&format!("f{version}"))])
+            .unwrap();
         table.checkpoint_if_due();
     }
     let log = table.place().join("_delta_log");
@@ -86,8 +88,10 @@ fn two_writers_of_one_table_lose_nothing() {
     let mut one = DeltaTable::open_or_create(&Root::from(root.path()), Table::Series, Faults::default()).unwrap();
     let mut two = DeltaTable::open_or_create(&Root::from(root.path()), Table::Series, Faults::default()).unwrap();
     for version in 1..4 {
-        one.append("one", version, &[file(&format!("one{version}"))]).unwrap();
-        two.append("two", version, &[file(&format!("two{version}"))]).unwrap();
+        one.append(("one", version), None, &[file(&format!("one{version}"))])
+            .unwrap();
+        two.append(("two", version), None, &[file(&format!("two{version}"))])
+            .unwrap();
     }
     let table = DeltaTable::open(&Root::from(root.path()), Table::Series).unwrap();
     assert_eq!(table.files().unwrap().len(), 6);

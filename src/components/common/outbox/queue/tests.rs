@@ -272,6 +272,48 @@ fn a_torn_tail_and_damage_cost_only_what_they_hit() {
 }
 
 #[test]
+fn damage_at_the_end_of_a_segment_is_counted_and_the_segment_is_kept() {
+    let flipped = |data: &mut Vec<u8>| *data.last_mut().unwrap() ^= 1;
+    let shortened = |data: &mut Vec<u8>| data.truncate(data.len() - 3);
+    // The last record of the last segment is damaged, or one that ended is shorter than it was.
+    let cases: [(fn(&mut Vec<u8>), usize); 2] = [(flipped, 1), (shortened, 2)];
+    for (damage, segments) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        for segment in 0..segments {
+            append(&open(folder.path()), segment * 3..segment * 3 + 3, 100);
+        }
+        let path = folder.path().join("0000000000000001.seg");
+        let mut data = fs::read(&path).unwrap();
+        damage(&mut data);
+        fs::write(&path, data).unwrap();
+        // A second start counts nothing again.
+        for counted in [1, 0] {
+            let metrics = metrics();
+            drop(Queue::open(folder.path(), LIMITS, metrics.clone()).unwrap());
+            assert_eq!(metrics.totals().1, counted);
+        }
+        let expected: Vec<usize> = (0..segments * 3).filter(|id| *id != 2).collect();
+        assert_eq!(drain(&open(folder.path())), expected);
+        assert!(path.with_extension("damaged").exists());
+    }
+}
+
+#[test]
+fn an_unfinished_write_is_no_damage_however_often_the_queue_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    append(&open(folder.path()), 0..3, 100);
+    let path = folder.path().join("0000000000000001.seg");
+    let data = fs::read(&path).unwrap();
+    fs::write(&path, &data[..data.len() - 3]).unwrap();
+    append(&open(folder.path()), 3..4, 100);
+    let metrics = metrics();
+    let queue = Queue::open(folder.path(), LIMITS, metrics.clone()).unwrap();
+    assert_eq!(drain(&queue), [0, 1, 3]);
+    assert_eq!(metrics.totals().1, 0);
+    assert!(!path.with_extension("damaged").exists());
+}
+
+#[test]
 fn damage_while_running_costs_only_what_it_hits() {
     let folder = tempfile::tempdir().unwrap();
     let queue = open(folder.path());
