@@ -5,6 +5,7 @@
 
 use std::fs::{self, File};
 use std::io::{Result, Write as _};
+use std::os::fd::FromRawFd as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -99,6 +100,18 @@ pub(crate) fn sync_parent(path: &Path) -> Result<()> {
 pub(crate) fn temporary_name(path: &Path) -> PathBuf {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     path.with_file_name(format!(".{name}.{}.tmp", uuid::Uuid::new_v4().simple()))
+}
+
+/// Creates a file that is in memory and goes with its last handle: for what a full disk has no room for.
+#[allow(unsafe_code, reason = "the standard library has no memfd_create(2)")]
+pub(crate) fn in_memory() -> Result<File> {
+    // SAFETY: the name is a constant that ends with a zero; the call touches no other memory.
+    let descriptor = unsafe { libc::memfd_create(c"alluvium".as_ptr(), libc::MFD_CLOEXEC) };
+    if descriptor < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is new, and nobody else has it.
+    Ok(unsafe { File::from_raw_fd(descriptor) })
 }
 
 /// From now on the process creates folders and files for its user alone (0700 and 0600), including those that libraries

@@ -19,6 +19,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::profile::TenantId;
 use crate::store::StoreError;
+use crate::store::bucket::Bucket;
 use crate::store::delta::{NewFile, day_text};
 use crate::store::fault::{Faults, Place};
 use crate::store::head::Head;
@@ -99,6 +100,8 @@ pub(crate) fn write_table(
     Ok(files)
 }
 
+/// Writes the file of a partition. One for a bucket needs no room on the disk: flushed files are small enough for
+/// memory.
 fn write_partition(
     head: &Head,
     target: Target<'_>,
@@ -106,11 +109,26 @@ fn write_partition(
     faults: &Faults,
     unsynced: &mut Unsynced<'_>,
 ) -> Result<Option<NewFile>, StoreError> {
+    match write_by(head, target, (name, faults), Bucket::scratch) {
+        Err(error) if error.is_full() && target.root.bucket().is_some() => {
+            tracing::warn!(error = %error, "the disk has no room for files on their way to the bucket, using memory");
+            write_by(head, target, (name, faults), Bucket::scratch_in_memory)
+        }
+        result => result,
+    }
+}
+
+fn write_by(
+    head: &Head,
+    target: Target<'_>,
+    (name, faults): (&FileName, &Faults),
+    scratch: Scratch,
+) -> Result<Option<NewFile>, StoreError> {
     let mut output: Option<Output> = None;
     let result = head.sorted(target.table, target.tenant, target.day, |batch| {
         let output = match output.as_mut() {
             Some(output) => output,
-            None => output.insert(Output::create(target, &name.text(), FLUSHED, faults)?),
+            None => output.insert(Output::create_by(target, &name.text(), FLUSHED, faults, scratch)?),
         };
         faults.encode(target.table, batch);
         output.write(batch)
@@ -198,6 +216,9 @@ pub(crate) const SETTLED: Effort = Effort {
     stacks_by_rows: true,
 };
 
+/// Makes the local file that is uploaded to a bucket when it is complete.
+type Scratch = fn(&Bucket) -> io::Result<File>;
+
 /// A Parquet file that is being written.
 pub(crate) struct Output {
     path: PathBuf,
@@ -213,6 +234,16 @@ pub(crate) struct Output {
 impl Output {
     /// Creates a file that must not exist.
     pub(crate) fn create(target: Target<'_>, name: &str, effort: Effort, faults: &Faults) -> Result<Self, StoreError> {
+        Self::create_by(target, name, effort, faults, Bucket::scratch)
+    }
+
+    fn create_by(
+        target: Target<'_>,
+        name: &str,
+        effort: Effort,
+        faults: &Faults,
+        scratch: Scratch,
+    ) -> Result<Self, StoreError> {
         let (table, tenant, day) = (target.table, target.tenant.clone(), target.day);
         let relative = format!("tenant={tenant}/day={}/{name}", day_text(day));
         let path = target.root.name(&format!("{}/{relative}", table.name()));
@@ -225,7 +256,7 @@ impl Output {
                     File::options().write(true).read(true).create_new(true).open(&path)
                 }
                 // The bucket gets the file when it is complete.
-                Root::Bucket(bucket) => bucket.scratch(),
+                Root::Bucket(bucket) => scratch(bucket),
             })
             .map_err(StoreError::io("create", &path))?;
         let hashed = Hashed {

@@ -31,6 +31,7 @@ use crate::profile::tenant::tenant_id;
 use crate::profile::{Labels, RawProfile};
 use crate::store::bucket::options::GivenStore;
 use crate::store::bucket::{BucketOptions, Provider};
+use crate::store::fault::{FaultHook, Faults, Place};
 use crate::store::maintenance::deletion::Deletion;
 use crate::store::maintenance::{MaintenanceConfig, Work};
 use crate::store::schema::Table;
@@ -214,6 +215,10 @@ fn numbered(number: i64, service: &str) -> RawProfile {
 }
 
 fn open(dir: &std::path::Path, bucket: &Faulty) -> Arc<Store> {
+    open_on(dir, bucket, Faults::default())
+}
+
+fn open_on(dir: &std::path::Path, bucket: &Faulty, faults: Faults) -> Arc<Store> {
     let given = GivenStore {
         name: "tests".to_owned(),
         store: Arc::new(bucket.clone()),
@@ -235,6 +240,7 @@ fn open(dir: &std::path::Path, bucket: &Faulty) -> Arc<Store> {
             ..BucketOptions::new(Provider::Given(given))
         }),
         checkpoint_interval: 5,
+        faults,
         ..StoreConfig::new(dir)
     };
     Store::open(config, &Scope::new()).unwrap()
@@ -294,6 +300,40 @@ async fn work(store: &Store) -> Vec<String> {
         failed.extend(worked.err().map(|error| error.to_string()));
     }
     failed
+}
+
+/// A disk without room for the first of two attempts to create each file.
+#[derive(Default)]
+struct FullSpool(AtomicUsize);
+
+impl FaultHook for FullSpool {
+    fn check(&self, place: Place) -> std::io::Result<()> {
+        match place {
+            Place::FileCreate(_) if self.0.fetch_add(1, Ordering::SeqCst).is_multiple_of(2) => {
+                Err(std::io::ErrorKind::StorageFull.into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_flush_to_a_bucket_needs_no_room_on_the_disk() {
+    let (dir, bucket) = (scratch(), Faulty::new(Fault::Refused));
+    let spool = Arc::new(FullSpool::default());
+    let store = open_on(dir.path(), &bucket, Faults::new(spool.clone()));
+    for number in 1..=3 {
+        assert!(
+            store
+                .append(&tenant_id("t"), vec![numbered(number, "kept")])
+                .await
+                .is_empty()
+        );
+    }
+    store.flush().await.unwrap();
+    // Four tables, each file tried on the disk and then in memory.
+    assert_eq!(spool.0.load(Ordering::SeqCst), 8);
+    assert_eq!(found(&store, &bucket).await, once(1..=3));
 }
 
 #[tokio::test]
