@@ -242,6 +242,70 @@ async fn writes_that_the_system_cuts_short_lose_and_double_nothing() {
     assert!(kept.iter().all(|number| there.contains(number)));
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_starts_on_a_full_disk_answers_and_takes_pushes_when_there_is_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data").to_string_lossy().into_owned();
+    let address = Address::keep();
+    let url = format!("http://{address}");
+    let (http, client, log) = (client(), Client::new(&url), folder.path().join("log"));
+    let mut server = Program::alluvium(&["serve", "--listen", &address, "--data", &data], &log);
+    server.ready(&http, &format!("{url}/ready")).await;
+    client.push(1).await.unwrap();
+    assert_eq!(client.flush().await, 204);
+    client.push(2).await.unwrap();
+    server.kill();
+    // No file may grow by a byte, as on a full disk; the log of the program is not on it.
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "trap '' 25; ulimit -S -f 0; exec \"$@\" >/dev/null 2>&1", "sh"])
+        .args([
+            env!("CARGO_BIN_EXE_alluvium"),
+            "serve",
+            "--listen",
+            &address,
+            "--data",
+            &data,
+        ]);
+    let mut server = Program::start(command, &log);
+    let deadline = Instant::now() + PATIENCE;
+    let not_ready = loop {
+        server.check();
+        if let Ok(answer) = http.get(format!("{url}/ready")).send().await {
+            let (status, text) = (answer.status(), answer.text().await.unwrap());
+            assert_eq!(status, 503, "{text}");
+            if text.contains("read-only") {
+                break text;
+            }
+        }
+        assert!(Instant::now() < deadline, "it does not start");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
+    assert!(not_ready.contains("write-ahead log"), "{not_ready}");
+    assert_eq!(client.found().await, once(&[1, 2]));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let ingest = format!("{url}/ingest?name=shop&format=pprof&from=1&until={}", now.as_secs());
+    let body = numbered_at(3, "shop", now).pprof;
+    let answer = http.post(ingest).body(body).send().await.unwrap();
+    assert_eq!(answer.status(), 503);
+    assert!(answer.headers().contains_key("retry-after"));
+    let (pid, room) = (server.id().to_string(), "--fsize=unlimited:");
+    assert!(
+        Command::new("prlimit")
+            .args(["--pid", &pid, room])
+            .status()
+            .unwrap()
+            .success()
+    );
+    server.ready(&http, &format!("{url}/ready")).await;
+    client.push(4).await.unwrap();
+    assert_eq!(client.flush().await, 204);
+    assert_eq!(client.found().await, once(&[1, 2, 4]));
+    assert!(server.terminate().success());
+    let (sound, out, errors) = run(&["store", "check", &data]);
+    assert!(sound, "{}\n{errors}", String::from_utf8_lossy(&out));
+}
+
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_processes_that_maintain_the_same_tables_lose_and_double_nothing() {

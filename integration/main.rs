@@ -12,6 +12,7 @@
 mod access;
 #[cfg(feature = "server")]
 mod azure;
+mod backup;
 #[cfg(unix)]
 mod ci;
 mod client;

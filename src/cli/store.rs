@@ -17,6 +17,7 @@ use crate::base::duration;
 use crate::cli::storage::StorageSource;
 use crate::cli::{output, table, time};
 use crate::profile::{TenantId, TimeSpan};
+use crate::store::backup;
 use crate::store::bucket::BucketOptions;
 use crate::store::inspect::{self, Checked, Size, Stats};
 use crate::store::maintenance::deletion::Deletion;
@@ -59,6 +60,14 @@ enum StoreCommand {
         /// Go on with what tables and log have when a start refuses because they lack something.
         #[arg(long)]
         accept_loss: bool,
+    },
+    /// Copy the folder, also while a server writes to it, and check the copy. Tables in a bucket are not copied.
+    Backup {
+        #[command(flatten)]
+        folder: Folder,
+        /// The copy: a folder that is not there yet.
+        #[arg(value_name = "TO")]
+        to: PathBuf,
     },
     /// Print sizes: tables, days, levels of merging, bytes a value. Changes nothing.
     Stats(Folder),
@@ -143,6 +152,33 @@ pub(super) async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
             } else {
                 ExitCode::SUCCESS
             });
+        }
+        StoreCommand::Backup { folder, to } => {
+            let bucket = folder.storage.bucket()?;
+            let copied = backup::backup(folder.at(bucket.as_ref()), &to)?;
+            // What is in a bucket has not been copied, and goes on changing.
+            let checked = match bucket {
+                Some(_) => None,
+                None => Some(inspect::check(&to)?),
+            };
+            let mut answer = json!({
+                "segments": copied.segments,
+                "files": copied.files,
+                "bytes": copied.bytes,
+                "attempts": copied.attempts,
+            });
+            let mut text = table::from_json(json!([answer]).to_string().as_bytes())?;
+            match &checked {
+                Some(checked) => {
+                    answer["check"] = checked_json(checked);
+                    text += &checked_text(checked, &answer["check"])?;
+                }
+                None => text += "the tables are in the bucket and not in the copy\n",
+            }
+            print(&answer, text)?;
+            if checked.is_some_and(|checked| checked.has_errors()) {
+                return Ok(ExitCode::FAILURE);
+            }
         }
         StoreCommand::Stats(folder) => {
             let bucket = folder.storage.bucket()?;

@@ -8,6 +8,7 @@
 
 mod append;
 mod applier;
+pub(crate) mod backup;
 mod batch;
 pub mod bucket;
 mod budget;
