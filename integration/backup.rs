@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::disk::Client;
 use crate::program::{Address, Program, client, run, sql};
 
-/// Backups of one run.
+/// Number of backups beside one server.
 const BACKUPS: usize = 5;
 
 async fn serve(data: &Path, folder: &Path, more: &[&str]) -> (Program, String) {

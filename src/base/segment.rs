@@ -110,7 +110,8 @@ pub(crate) fn parse(data: bytes::Bytes) -> Result<SegmentContents, String> {
 }
 
 /// Whether bytes without a valid record hold all of the record that they begin with, so that it is damaged. Zeros are
-/// a hole that the file system left of a write. Where the length alone is damaged, the checksum is that of what follows.
+/// a hole that the file system left of a write. Where the length alone is damaged, the checksum is that of what
+/// follows.
 fn is_whole_record(tail: &[u8]) -> bool {
     let Some(header) = tail.first_chunk::<RECORD_HEADER_BYTES>() else {
         return false;

@@ -2,9 +2,9 @@
 //!
 //! In: the folder, and a new one. Out: a folder on which a server can start, with every profile that was acknowledged
 //! before the copy began, once. The server takes no part, and nothing is locked or changed: files of tables and entries
-//! of their logs never change, so a copy of a table is a matter of the entry that it ends with. All tables must end with
-//! the same flush. The write-ahead log is copied before them: what a flush takes out of it meanwhile is in the tables.
-//! Whatever is gone before it could be copied, or does not agree in the copy, makes another attempt.
+//! of their logs never change, so a copy of a table is a matter of the entry that it ends with. All tables must end
+//! with the same flush. The write-ahead log is copied before them: what a flush takes out of it meanwhile is in the
+//! tables. Whatever is gone before it could be copied, or does not agree in the copy, makes another attempt.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -34,16 +34,16 @@ const WAIT: Duration = Duration::from_millis(200);
 /// Small files at the top of a data folder.
 const SMALL: [&str; 4] = ["VERSION", "WRITER", "CLOCK", "tokens.json"];
 
-/// What was copied.
+/// Numbers of what was copied.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Backup {
-    /// Segments of the log.
+    /// Segments of the write-ahead log.
     pub(crate) segments: u64,
     /// Parquet files of the tables.
     pub(crate) files: u64,
-    /// Bytes of both.
+    /// Bytes of segments and files.
     pub(crate) bytes: u64,
-    /// Attempts that it took.
+    /// Attempts that the copy took.
     pub(crate) attempts: u64,
 }
 
@@ -116,7 +116,7 @@ struct Copy<'a> {
 /// Where the copy of a table ends.
 struct End {
     table: Table,
-    /// Version of its log.
+    /// Version of its log that is the last in the copy.
     version: u64,
     /// The last segment of the writer that it has.
     committed: Option<i64>,
@@ -136,7 +136,8 @@ impl Copy<'_> {
             std::thread::sleep(WAIT);
         }
         Err(StoreError::Request(format!(
-            "no consistent copy of {} came about in {ATTEMPTS} attempts: {last}; try again when the server has less to do",
+            "no consistent copy of {} came about in {ATTEMPTS} attempts: {last}; try again when the \
+                server has less to do",
             self.from.display()
         )))
     }
@@ -321,7 +322,8 @@ impl Copy<'_> {
         }
     }
 
-    /// Copies a file of the folder to its place in the copy, durably, and returns its size; `None` when it is not there.
+    /// Copies a file of the folder to its place in the copy, durably, and returns its size; `None` when it is not
+    /// there.
     fn copy_file(&self, path: &Path) -> Result<Option<u64>, StoreError> {
         let target = self.to.join(path.strip_prefix(self.from).unwrap_or(path));
         let copied = || -> io::Result<u64> {

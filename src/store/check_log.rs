@@ -64,7 +64,7 @@ pub(crate) fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreEr
     Ok(())
 }
 
-/// What a segment holds.
+/// What a segment of the log holds.
 struct Segment {
     ending: Ending,
     records: u64,

@@ -63,11 +63,11 @@ pub enum StoreError {
         missing entries of the tables' logs, back from a backup, or accept the loss with `alluvium store repair \
         --accept-loss`", log.display(), expected.map_or_else(|| "unknown number of".to_owned(), |all| all.to_string()))]
     MissingRecords {
-        /// The folder of the log.
+        /// The folder of the write-ahead log.
         log: PathBuf,
         /// The first segment of the generation.
         first: u64,
-        /// Its last segment.
+        /// The last segment of the generation.
         last: u64,
         /// Number of its profiles, where the tables say it.
         expected: Option<u64>,

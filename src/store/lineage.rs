@@ -16,7 +16,7 @@ use crate::store::wal;
 
 /// The parts of a data folder that must agree.
 pub(crate) struct Lineage<'a> {
-    /// The folder of the log.
+    /// The folder of the write-ahead log.
     pub(crate) log: &'a Path,
     pub(crate) root: &'a Root,
     /// The tables that can be opened; the others have no commit.

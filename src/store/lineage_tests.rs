@@ -246,10 +246,10 @@ async fn a_full_disk_opens_to_be_read_and_takes_profiles_when_it_has_room() {
     struct Full(AtomicBool);
     impl fault::FaultHook for Full {
         fn check(&self, _place: fault::Place) -> std::io::Result<()> {
-            match self.0.load(Ordering::SeqCst) {
-                true => Err(std::io::ErrorKind::StorageFull.into()),
-                false => Ok(()),
+            if self.0.load(Ordering::SeqCst) {
+                return Err(std::io::ErrorKind::StorageFull.into());
             }
+            Ok(())
         }
     }
     let dir = scratch();

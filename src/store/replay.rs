@@ -3,8 +3,8 @@
 //! The tables' transaction versions say which segments are committed. A segment committed to all tables is deleted;
 //! segments committed to some are one generation, rebuilt and committed to the rest; later ones go into the head, and
 //! are known when they are sent again. A torn tail of the last segment is normal after a crash, and cut off. Damage is
-//! counted and logged, and the segment is kept under another name. A record that is intact but cannot be used is put aside ([`damaged`]), and the
-//! replay continues.
+//! counted and logged, and the segment is kept under another name. A record that is intact but cannot be used is put
+//! aside ([`damaged`]), and the replay continues.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -40,8 +40,8 @@ pub(crate) struct Recovered {
 /// Brings log and tables in agreement. The folder must be locked. No single record keeps a store from starting: one
 /// that cannot be replayed or written is put aside.
 ///
-/// First of all it makes sure that tables and log belong together: where something is missing, files that no table names
-/// may be the only copy of profiles.
+/// First of all it makes sure that tables and log belong together: where something is missing, files that no table
+/// names may be the only copy of profiles.
 pub(crate) fn recover(
     folder: &Path,
     tables: &mut Tables,

@@ -103,10 +103,8 @@ impl State {
                 return Ok(());
             }
         };
-        let (torn_bytes, mut damaged_bytes) = match is_last {
-            true => (contents.torn_bytes, contents.damaged_bytes),
-            false => (0, contents.damaged_bytes + contents.torn_bytes),
-        };
+        let torn_bytes = if is_last { contents.torn_bytes } else { 0 };
+        let mut damaged_bytes = contents.damaged_bytes + contents.torn_bytes - torn_bytes;
         if number == self.saved.segment && data.len() as u64 <= self.saved.offset {
             // All of it has left the queue, whatever became of its bytes.
             damaged_bytes = 0;
