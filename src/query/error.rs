@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
+use datafusion::parquet::errors::ParquetError;
 
 /// Why a query was not answered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -47,6 +48,12 @@ impl From<DataFusionError> for QueryError {
     fn from(error: DataFusionError) -> Self {
         let root = error.find_root();
         if let DataFusionError::External(inner) = root
+            && let Some(own) = inner.downcast_ref::<QueryError>()
+        {
+            return own.clone();
+        }
+        if let DataFusionError::ParquetError(inner) = root
+            && let ParquetError::External(inner) = inner.as_ref()
             && let Some(own) = inner.downcast_ref::<QueryError>()
         {
             return own.clone();

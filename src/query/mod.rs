@@ -54,6 +54,7 @@ mod time;
 mod timeline;
 mod totals;
 mod types;
+mod verified;
 
 pub use answer::until;
 pub(crate) use answer::{Deadline, SqlResult};

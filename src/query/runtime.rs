@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use datafusion::common::{Result as PlanResult, plan_datafusion_err};
-use datafusion::datasource::physical_plan::parquet::CachedParquetFileReaderFactory;
 use datafusion::execution::TaskContext;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryConsumer, MemoryReservation};
@@ -21,6 +20,7 @@ use object_store::path::Path;
 use tokio::sync::Semaphore;
 use url::Url;
 
+use crate::query::verified::Readers;
 use crate::query::{QueryError, QueryLimits, memory};
 
 /// The address of the store in plans; users cannot use it as a URL.
@@ -36,7 +36,7 @@ pub(crate) struct Runtime {
     pub(crate) task: Arc<TaskContext>,
     pub(crate) config: SessionConfig,
     pub(crate) url: ObjectStoreUrl,
-    pub(crate) readers: Arc<CachedParquetFileReaderFactory>,
+    pub(crate) readers: Arc<Readers>,
     pub(crate) parallelism: usize,
     /// Scans of heads that may run at one time.
     pub(crate) head_scans: Arc<Semaphore>,
@@ -80,10 +80,7 @@ impl Runtime {
             Default::default(),
             environment.clone(),
         ));
-        let readers = Arc::new(CachedParquetFileReaderFactory::new(
-            store,
-            environment.cache_manager.get_file_metadata_cache(),
-        ));
+        let readers = Arc::new(Readers::new(store, environment.cache_manager.get_file_metadata_cache()));
         Ok(Self {
             environment,
             task,

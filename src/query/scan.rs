@@ -28,6 +28,7 @@ use crate::query::heads::{head_plan, head_stream};
 use crate::query::provider::IdSet;
 use crate::query::runtime::Runtime;
 use crate::query::stream::BatchStream;
+use crate::query::verified::Seal;
 use crate::store::schema::column::{PROFILE_TYPE, SERIES, STACK, TIME};
 use crate::store::schema::{PARTITION_COLUMNS, Table};
 use crate::store::snapshot::{FileEntry, ScanFilter, Snapshot};
@@ -351,6 +352,12 @@ fn partitioned(snapshot: &Snapshot, file: &FileEntry) -> Result<PartitionedFile,
     let location = snapshot.root.location(&file.path).map_err(QueryError::internal)?;
     let mut partitioned = PartitionedFile::new("", file.size);
     partitioned.object_meta.location = location;
+    if let Some(tail) = file.checksum.and_then(|checksum| checksum.tail) {
+        partitioned = partitioned.with_extension(Seal {
+            tail,
+            name: snapshot.root.name(&file.path),
+        });
+    }
     Ok(partitioned.with_partition_values(vec![
         ScalarValue::Utf8(Some(file.tenant.to_string())),
         ScalarValue::Date32(Some(file.day)),

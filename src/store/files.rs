@@ -4,7 +4,7 @@
 //! file that is not committed is harmless garbage; its name contains the writer ([`FileName`]).
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::SortingColumn;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
-use xxhash_rust::xxh3::Xxh3;
 
 use crate::profile::TenantId;
 use crate::store::StoreError;
 use crate::store::bucket::Bucket;
+use crate::store::checksums::Summed;
 use crate::store::delta::{NewFile, day_text};
 use crate::store::fault::{Faults, Place};
 use crate::store::head::Head;
@@ -227,7 +227,7 @@ pub(crate) struct Output {
     table: Table,
     tenant: TenantId,
     day: i32,
-    writer: ArrowWriter<Hashed>,
+    writer: ArrowWriter<Summed>,
     faults: Faults,
 }
 
@@ -259,11 +259,6 @@ impl Output {
                 Root::Bucket(bucket) => scratch(bucket),
             })
             .map_err(StoreError::io("create", &path))?;
-        let hashed = Hashed {
-            file,
-            hash: Xxh3::new(),
-            size: 0,
-        };
         let full = table.schema();
         let columns: Vec<usize> = (2..full.fields().len()).collect();
         let writer = full
@@ -271,7 +266,8 @@ impl Output {
             .map_err(|error| error.to_string())
             .and_then(|schema| {
                 let properties = builder(table, effort).map_err(|error| error.to_string())?.build();
-                ArrowWriter::try_new(hashed, Arc::new(schema), Some(properties)).map_err(|error| error.to_string())
+                ArrowWriter::try_new(Summed::new(file), Arc::new(schema), Some(properties))
+                    .map_err(|error| error.to_string())
             })
             .map_err(|reason| StoreError::Parquet {
                 path: path.clone(),
@@ -322,12 +318,13 @@ impl Output {
         faults
             .check(Place::FileWrite(table))
             .map_err(StoreError::io("write", &path))?;
-        let hashed = self.writer.into_inner().map_err(|error| parquet_error(&path, &error))?;
+        let summed = Summed::finish(self.writer).map_err(|error| parquet_error(&path, &error))?;
+        let (mut file, size, checksum) = summed.into_parts();
         faults.done(Place::FileWrite(table));
         match &self.root {
-            Root::Folder(_) => unsynced.add(&path, hashed.file)?,
+            Root::Folder(_) => unsynced.add(&path, file)?,
             Root::Bucket(bucket) => {
-                let (mut file, object) = (hashed.file, format!("{}/{}", table.name(), self.relative));
+                let object = format!("{}/{}", table.name(), self.relative);
                 faults
                     .run(Place::FileSync(table), || bucket.upload(&object, &mut file))
                     .map_err(StoreError::io("write", &path))?;
@@ -335,12 +332,12 @@ impl Output {
         }
         Ok(NewFile {
             path: self.relative,
-            size: hashed.size,
+            size,
             modified_ms: chrono::Utc::now().timestamp_millis(),
             tenant: self.tenant,
             day: self.day,
             stats,
-            checksum: Some(hashed.hash.digest()),
+            checksum: Some(checksum),
         })
     }
 }
@@ -356,26 +353,6 @@ fn parquet_error(path: &Path, error: &ParquetError) -> StoreError {
     StoreError::Parquet {
         path: path.to_owned(),
         reason: error.to_string(),
-    }
-}
-
-/// A file whose bytes are hashed as they are written.
-struct Hashed {
-    file: File,
-    hash: Xxh3,
-    size: u64,
-}
-
-impl Write for Hashed {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.hash.update(&bytes[..written]);
-        self.size += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
     }
 }
 

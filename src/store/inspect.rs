@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::reader::ChunkReader;
-use xxhash_rust::xxh3::Xxh3;
 
 use crate::store::check_log::{check_lineage, check_log};
+use crate::store::checksums::hash_of;
 use crate::store::delta::log_files::is_temporary;
 use crate::store::delta::sums::Extent;
 use crate::store::delta::{DeltaTable, sums};
@@ -261,24 +261,16 @@ fn fault_of(root: &Root, file: &FileEntry) -> Option<(&'static str, String)> {
 /// Checks the bytes of a file: against their checksum, or by decoding where there is none.
 fn fault_of_content<C: ChunkReader + 'static>(
     file: &FileEntry,
-    mut bytes: impl Read,
+    bytes: impl Read,
     chunks: std::io::Result<C>,
 ) -> Option<(&'static str, String)> {
     let damaged = |reason: String| Some(("file-damaged", reason));
     if let Some(expected) = file.checksum {
-        let mut hash = Xxh3::new();
-        let mut buffer = vec![0; 1 << 20];
-        loop {
-            match bytes.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(read) => hash.update(&buffer[..read]),
-                Err(error) => return Some(("file-unreadable", error.to_string())),
-            }
-        }
-        if hash.digest() != expected {
-            return damaged("its bytes are not those that were written".to_owned());
-        }
-        return None;
+        return match hash_of(bytes) {
+            Ok(hash) if hash == expected.file => None,
+            Ok(_) => damaged("its bytes are not those that were written".to_owned()),
+            Err(error) => Some(("file-unreadable", error.to_string())),
+        };
     }
     let chunks = match chunks {
         Ok(chunks) => chunks,

@@ -56,6 +56,8 @@ pub(crate) struct Metrics {
     pub(crate) records_put_aside: Counter,
     /// Bytes of the log that could not be read at the start (torn tails are not counted here).
     pub(crate) damaged_bytes: Counter,
+    /// Parquet files that maintenance left alone because they hold other bytes than were written.
+    pub(crate) damaged_files: Counter,
     /// Jobs of maintenance that were done.
     pub(crate) job_runs: Family<JobLabel, Counter>,
     pub(crate) job_errors: Family<JobLabel, Counter>,
@@ -96,6 +98,7 @@ impl Metrics {
             replayed: Counter::default(),
             records_put_aside: Counter::default(),
             damaged_bytes: Counter::default(),
+            damaged_files: Counter::default(),
             job_runs: Family::default(),
             job_errors: Family::default(),
             job_bytes_in: Family::default(),
@@ -124,6 +127,7 @@ impl Metrics {
             replayed,
             records_put_aside,
             damaged_bytes,
+            damaged_files,
             job_runs,
             job_errors,
             job_bytes_in,
@@ -198,6 +202,11 @@ impl Metrics {
             "alluvium_store_damaged_bytes",
             "Bytes of the log that could not be read at the start.",
             damaged_bytes,
+        );
+        scope.register(
+            "alluvium_store_damaged_files",
+            "Parquet files that maintenance left alone because they hold other bytes than were written.",
+            damaged_files,
         );
         scope.register("alluvium_store_jobs", "Jobs of maintenance that were done.", job_runs);
         scope.register(

@@ -13,6 +13,7 @@ mod batch;
 pub mod bucket;
 mod budget;
 mod check_log;
+pub(crate) mod checksums;
 pub(crate) mod clock;
 mod commits;
 mod config;

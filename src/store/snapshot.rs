@@ -43,8 +43,26 @@ pub struct FileEntry {
     pub profile_type: Option<Bounds<ProfileTypeId>>,
     /// Smallest and largest `series`, where the table has that column.
     pub series: Option<Bounds<SeriesId>>,
-    /// XXH3 of the file's bytes, if its writer recorded it.
-    pub checksum: Option<u64>,
+    /// Checksums of the file's bytes, if its writer recorded them.
+    pub checksum: Option<Checksum>,
+}
+
+/// Checksums of a Parquet file, as the table's log has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Checksum {
+    /// XXH3 of the whole file.
+    pub file: u64,
+    /// The end of the file, which holds the checksums of the rest; `None` in files of earlier versions.
+    pub tail: Option<Tail>,
+}
+
+/// The end of a Parquet file: page indexes and footer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tail {
+    /// Its first byte.
+    pub start: u64,
+    /// XXH3 of its bytes.
+    pub hash: u64,
 }
 
 /// Which rows a reader wants; a head may give more rows than these, never fewer.

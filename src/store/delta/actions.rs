@@ -17,11 +17,13 @@ use chrono::{DateTime, NaiveDate, SecondsFormat};
 use crate::profile::{SeriesId, TenantId};
 use crate::store::schema::Table;
 use crate::store::schema::column::{PROFILE_TYPE, SERIES, STACK, TIME};
-use crate::store::snapshot::FileEntry;
+use crate::store::snapshot::{Checksum, FileEntry, Tail};
 use crate::store::stats::{Bounds, FileStats};
 
 /// Statistics member with the XXH3 of the file's bytes, 16 hexadecimal digits. Other readers skip unknown members.
 const CHECKSUM: &str = "alluviumXxh3";
+/// Statistics member with the start of the file's tail, and the XXH3 of the tail in 16 hexadecimal digits.
+const TAIL: &str = "alluviumTail";
 
 /// A file that was written and is to be committed.
 #[derive(Debug, Clone)]
@@ -36,8 +38,8 @@ pub(crate) struct NewFile {
     pub(crate) day: i32,
     /// Row count and bounds of the columns.
     pub(crate) stats: FileStats,
-    /// XXH3 of the file's bytes, if they were hashed while they were written.
-    pub(crate) checksum: Option<u64>,
+    /// Checksums of the file's bytes, if they were summed while they were written.
+    pub(crate) checksum: Option<Checksum>,
 }
 
 impl NewFile {
@@ -109,7 +111,7 @@ pub(crate) fn add_batch(file: &NewFile) -> Result<RecordBatch, ArrowError> {
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
 }
 
-fn stats_array(stats: &FileStats, checksum: Option<u64>) -> Result<StructArray, ArrowError> {
+fn stats_array(stats: &FileStats, checksum: Option<Checksum>) -> Result<StructArray, ArrowError> {
     let mut columns: Vec<(&str, ArrayRef, ArrayRef)> = Vec::new();
     let integers = |value: i64| -> ArrayRef { Arc::new(Int64Array::from(vec![value])) };
     let texts = |value: String| -> ArrayRef { Arc::new(StringArray::from(vec![value])) };
@@ -141,7 +143,10 @@ fn stats_array(stats: &FileStats, checksum: Option<u64>) -> Result<StructArray, 
         ("maxValues", Arc::new(structure(high)?)),
     ];
     if let Some(checksum) = checksum {
-        parts.push((CHECKSUM, texts(format!("{checksum:016x}"))));
+        parts.push((CHECKSUM, texts(format!("{:016x}", checksum.file))));
+        if let Some(tail) = checksum.tail {
+            parts.push((TAIL, texts(format!("{}-{:016x}", tail.start, tail.hash))));
+        }
     }
     structure(parts)
 }
@@ -221,10 +226,16 @@ fn read_stats(text: &str, entry: &mut FileEntry) {
     };
     let range = |name: &str| Some((stats.get("minValues")?.get(name)?, stats.get("maxValues")?.get(name)?));
     entry.rows = stats.get("numRecords").and_then(serde_json::Value::as_u64).unwrap_or(0);
-    entry.checksum = stats
-        .get(CHECKSUM)
-        .and_then(serde_json::Value::as_str)
-        .and_then(|text| u64::from_str_radix(text, 16).ok());
+    let text = |name: &str| stats.get(name).and_then(serde_json::Value::as_str);
+    let tail = || {
+        let (start, hash) = text(TAIL)?.split_once('-')?;
+        Some(Tail {
+            start: start.parse().ok()?,
+            hash: u64::from_str_radix(hash, 16).ok()?,
+        })
+    };
+    let whole = text(CHECKSUM).and_then(|text| u64::from_str_radix(text, 16).ok());
+    entry.checksum = whole.map(|file| Checksum { file, tail: tail() });
     entry.series =
         range(SERIES).and_then(|(least, most)| Some(Bounds::new(SeriesId(least.as_i64()?), SeriesId(most.as_i64()?))));
     entry.profile_type =

@@ -5,7 +5,13 @@ use super::*;
 use crate::base::file::temporary_name;
 use crate::profile::tenant::tenant_id;
 use crate::profile::{SeriesId, StackId};
+use crate::store::snapshot::{Checksum, Tail};
 use crate::store::stats::{Bounds, FileStats};
+
+const CHECKSUM: Checksum = Checksum {
+    file: 0xfedc_ba98_7654_3210,
+    tail: Some(Tail { start: 1000, hash: 7 }),
+};
 
 fn file(name: &str) -> NewFile {
     NewFile {
@@ -21,7 +27,7 @@ fn file(name: &str) -> NewFile {
             series: Some(Bounds::new(SeriesId(i64::MIN), SeriesId(-5))),
             stack: Some(Bounds::new(StackId(-1), StackId(i64::MAX))),
         },
-        checksum: Some(0xfedc_ba98_7654_3210),
+        checksum: Some(CHECKSUM),
     }
 }
 
@@ -49,7 +55,7 @@ fn an_appended_file_is_listed_with_its_statistics_after_a_reopen() {
         (1234, 17, 20_778, "t")
     );
     assert_eq!(one.series, file("x").stats.series);
-    assert_eq!(one.checksum, Some(0xfedc_ba98_7654_3210));
+    assert_eq!(one.checksum, Some(CHECKSUM));
     assert_eq!(one.profile_type, file("x").stats.profile_type);
     let Bounds { least: low, most: high } = one.time.unwrap();
     assert!((1_799_999_999_998_000..=1_800_000_000_000_001).contains(&low));

@@ -117,10 +117,7 @@ impl Deletion {
         if !parsed.matchers.is_empty() {
             let mut set = SeriesSet::default();
             for file in own().filter(|file| file.table == Table::Series) {
-                let path = root.name(&file.path);
-                let mut input = Input::open(root, file)?;
-                set.read(&mut input)
-                    .map_err(|reason| StoreError::Damaged { path, reason })?;
+                set.read(&mut Input::open(root, file)?)?;
             }
             let chosen = set
                 .labels()

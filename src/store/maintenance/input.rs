@@ -1,4 +1,7 @@
-//! Parquet files as sorted inputs of a rewrite: opened, checked for their order, read in small batches.
+//! Parquet files as sorted inputs of a rewrite: opened, verified, checked for their order, read in small batches.
+//!
+//! A rewrite gives its files fresh checksums, so it must not read bytes that differ from those that were written:
+//! [`Verified`] compares what is read with the checksums in the table's log.
 //!
 //! The metadata of a file names its order ([`ORDER_KEY`], or the sorting columns of its row groups). Samples whose
 //! stacks are in another order are sorted one series at a time. A file in an unknown order, which another program may
@@ -16,10 +19,10 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
-use parquet::file::reader::ChunkReader;
 
 use crate::profile::SeriesId;
 use crate::store::StoreError;
+use crate::store::checksums::Verified;
 use crate::store::root::Root;
 use crate::store::schema::column::{PROFILE_TYPE, SERIES, START_LINES};
 use crate::store::schema::{self, Table};
@@ -79,7 +82,8 @@ impl Input {
         let file = root
             .open_file(&entry.path, entry.size)
             .map_err(StoreError::io("open", &path))?;
-        let metadata = metadata(&file, table).map_err(|error| failed(error.to_string()))?;
+        let (file, metadata) = Verified::open(file, entry).map_err(failed)?;
+        let metadata = to_read(metadata, table).map_err(|error| failed(error.to_string()))?;
         // Stacks are merged in memory, whatever their order.
         let claimed = order_of(metadata.metadata());
         let sorted = table == Table::Stacks || claimed.as_deref() == Some(order(table));
@@ -114,17 +118,19 @@ impl Input {
             Batches::BySeries(stretches) => stretches.next(),
             Batches::Sorted(batch) => Ok(batch.take()),
         };
-        batch.map_err(|reason| StoreError::Damaged {
-            path: self.path.clone(),
-            reason,
-        })
+        batch.map_err(|reason| self.failed(reason))
     }
 
     /// The error for a batch that has not the columns of the layout.
     pub(crate) fn damaged(&self, error: &ArrowError) -> StoreError {
+        self.failed(error.to_string())
+    }
+
+    /// The error for a file that does not hold what it must.
+    pub(crate) fn failed(&self, reason: String) -> StoreError {
         StoreError::Damaged {
             path: self.path.clone(),
-            reason: error.to_string(),
+            reason,
         }
     }
 }
@@ -225,8 +231,8 @@ pub(crate) fn order_of(metadata: &ParquetMetaData) -> Option<String> {
 }
 
 /// The metadata of a file, to be read with the columns of [`read_schema`]; files of layout 1 lack one.
-fn metadata<T: ChunkReader>(file: &T, table: Table) -> Result<ArrowReaderMetadata, ParquetError> {
-    let found = ArrowReaderMetadata::load(file, ArrowReaderOptions::new())?;
+fn to_read(metadata: Arc<ParquetMetaData>, table: Table) -> Result<ArrowReaderMetadata, ParquetError> {
+    let found = ArrowReaderMetadata::try_new(metadata, ArrowReaderOptions::new())?;
     let wanted = read_schema(table);
     let in_file = found.schema();
     let has = |field: &&FieldRef| field.name() != START_LINES || in_file.field_with_name(START_LINES).is_ok();

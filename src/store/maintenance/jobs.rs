@@ -107,7 +107,10 @@ impl Jobs {
             .iter()
             .find(|file| worker.published.root.name(&file.path) == *path);
         if let Some(file) = input {
-            tracing::error!(error = %error, path = file.path, "a file cannot be read, it is left as it is");
+            // A damaged file was logged when it was found.
+            if !matches!(error, StoreError::Damaged { .. }) {
+                tracing::error!(error = %error, path = file.path, "a file cannot be read, it is left as it is");
+            }
             self.unreadable
                 .insert(file.path.clone(), Instant::now() + UNREADABLE_WAIT);
         }

@@ -41,6 +41,8 @@ pub use space::{FreeFloor, SpaceLimits};
 #[cfg(test)]
 mod clock_tests;
 #[cfg(test)]
+mod damaged_file_tests;
+#[cfg(test)]
 mod fault_tests;
 #[cfg(test)]
 mod flush_fault_tests;

@@ -44,10 +44,10 @@ impl StackSet {
         &mut self,
         input: &mut Input,
         throttle: &mut dyn FnMut() -> Result<(), StoreError>,
-    ) -> Result<(), String> {
-        while let Some(batch) = input.next().map_err(|error| error.to_string())? {
-            self.insert(&batch)?;
-            throttle().map_err(|error| error.to_string())?;
+    ) -> Result<(), StoreError> {
+        while let Some(batch) = input.next()? {
+            self.insert(&batch).map_err(|reason| input.failed(reason))?;
+            throttle()?;
         }
         Ok(())
     }
@@ -198,10 +198,10 @@ pub(crate) struct SeriesSet(BTreeMap<SeriesId, Labels>);
 
 impl SeriesSet {
     /// Adds all series of a file.
-    pub(crate) fn read(&mut self, input: &mut Input) -> Result<(), String> {
-        while let Some(batch) = input.next().map_err(|error| error.to_string())? {
-            let ids = schema::integers(&batch, SERIES).map_err(|error| error.to_string())?;
-            let (maps, keys, values) = schema::maps(&batch, LABELS).map_err(|error| error.to_string())?;
+    pub(crate) fn read(&mut self, input: &mut Input) -> Result<(), StoreError> {
+        while let Some(batch) = input.next()? {
+            let ids = schema::integers(&batch, SERIES).map_err(|error| input.damaged(&error))?;
+            let (maps, keys, values) = schema::maps(&batch, LABELS).map_err(|error| input.damaged(&error))?;
             let offsets = maps.value_offsets();
             for (row, id) in ids.iter().enumerate() {
                 self.0.entry(SeriesId(*id)).or_insert_with(|| {

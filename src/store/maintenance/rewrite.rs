@@ -209,10 +209,7 @@ impl Job {
 fn write_stacks(job: &Job, environment: &mut Environment<'_>, written: &mut Written) -> Result<(), StoreError> {
     let mut set = StackSet::default();
     for file in &job.inputs {
-        let path = environment.root.name(&file.path);
-        let mut input = Input::open(environment.root, file)?;
-        set.read(&mut input, environment.throttle)
-            .map_err(|reason| StoreError::Damaged { path, reason })?;
+        set.read(&mut Input::open(environment.root, file)?, environment.throttle)?;
     }
     let (name, root) = (environment.name(job), environment.root);
     written.paths.push(file_path(job, &name));
@@ -225,10 +222,7 @@ fn write_stacks(job: &Job, environment: &mut Environment<'_>, written: &mut Writ
 fn write_series(job: &Job, environment: &mut Environment<'_>, written: &mut Written) -> Result<(), StoreError> {
     let mut set = SeriesSet::default();
     for file in &job.inputs {
-        let path = environment.root.name(&file.path);
-        let mut input = Input::open(environment.root, file)?;
-        set.read(&mut input)
-            .map_err(|reason| StoreError::Damaged { path, reason })?;
+        set.read(&mut Input::open(environment.root, file)?)?;
     }
     let (name, root) = (environment.name(job), environment.root);
     written.paths.push(file_path(job, &name));

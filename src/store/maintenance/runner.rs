@@ -1,5 +1,6 @@
 //! The maintenance thread: regular rounds, and work that callers request.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -60,6 +61,7 @@ impl Maintainer {
                 lifecycle,
                 repeats,
                 tables,
+                damaged: HashSet::new(),
             },
             requests,
             flushes,

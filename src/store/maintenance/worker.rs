@@ -1,6 +1,7 @@
 //! Runs one job: rewrites files, exchanges and counts them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -32,6 +33,8 @@ pub(super) struct Worker {
     /// Forgets what was deleted.
     pub(super) repeats: Arc<Repeats>,
     pub(super) tables: Exchanger,
+    /// Live files that are known to be damaged.
+    pub(super) damaged: HashSet<PathBuf>,
 }
 
 impl Worker {
@@ -51,7 +54,8 @@ impl Worker {
                 self.tables.exchange(std::slice::from_ref(&exchange))?;
                 Ok(exchange)
             })
-            .map_err(|error| self.tables.explained(job.table, error));
+            .map_err(|error| self.tables.explained(job.table, error))
+            .inspect_err(|error| self.note(error));
         let exchange = self.counted(job.reason, result)?;
         self.count(&exchange, job.reason, start, report);
         Ok(())
@@ -100,6 +104,20 @@ impl Worker {
             }
         }
         work(self)
+    }
+
+    /// Counts and logs a damaged file, once.
+    pub(super) fn note(&mut self, error: &StoreError) {
+        let StoreError::Damaged { path, .. } = error else {
+            return;
+        };
+        let files = self.published.files();
+        let live: HashSet<PathBuf> = files.iter().map(|file| self.published.root.name(&file.path)).collect();
+        self.damaged.retain(|path| live.contains(path));
+        if live.contains(path) && self.damaged.insert(path.clone()) {
+            self.metrics.damaged_files.inc();
+            tracing::error!(%error, path = %path.display(), "a file is damaged, it is left as it is");
+        }
     }
 
     /// The point at which tests make a job fail.
