@@ -1,8 +1,8 @@
-//! Reads Parquet files for queries and verifies every byte that is read, so that a query fails on a damaged file instead
-//! of answering with altered values.
+//! Reads Parquet files for queries and verifies every byte that is read, so that a query fails on a damaged file
+//! instead of answering with altered values.
 //!
-//! In: a file of a plan with its [`Seal`]. Out: verified ranges, and metadata through the footer cache. Files of earlier
-//! versions have no checksums of their parts and are read as they are.
+//! In: a file of a plan with its [`Seal`]. Out: verified ranges, and metadata through the footer cache. Files of
+//! earlier versions have no checksums of their parts and are read as they are.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ use crate::store::snapshot::Tail;
 #[derive(Debug, Clone)]
 pub(crate) struct Seal {
     pub(crate) tail: Tail,
-    /// Its name in errors.
+    /// Path or address for errors.
     pub(crate) name: PathBuf,
 }
 

@@ -275,7 +275,7 @@ impl Verified {
     }
 }
 
-/// The XXH3 of a file.
+/// Reads to the end and hashes by XXH3.
 pub(crate) fn hash_of(mut reader: impl Read) -> io::Result<u64> {
     let mut hash = Xxh3::new();
     let mut buffer = vec![0; 1 << 20];

@@ -113,6 +113,14 @@ pub enum StoreError {
         /// The reason that the Parquet library gave.
         reason: String,
     },
+    /// A request for a deletion was taken and cannot be finished; it stays.
+    #[error("cannot finish the deletion {}: {reason}; ask for the same deletion again", request.display())]
+    Unfinished {
+        /// The file of the request.
+        request: PathBuf,
+        /// Which file prevents it, and how.
+        reason: String,
+    },
     /// The write-ahead log does not accept records at the moment.
     #[error("the write-ahead log is not writable: {0}")]
     LogUnavailable(String),

@@ -78,6 +78,8 @@ pub enum Place {
     RequestWrite,
     /// A request that was carried out is removed.
     RequestRemove,
+    /// The folder of the requests is synced after that.
+    RequestRemoveSync,
 }
 
 /// Decides whether an operation fails.

@@ -66,6 +66,8 @@ pub(crate) struct Metrics {
     /// Bytes of the files that jobs wrote.
     pub(crate) job_bytes_out: Family<JobLabel, Counter>,
     pub(crate) job_seconds: Family<JobLabel, Histogram, fn() -> Histogram>,
+    /// Requests for deletions that are not carried out yet.
+    pub(crate) deletions_waiting: Gauge,
     /// Jobs that are due and not done.
     pub(crate) jobs_waiting: Gauge,
     /// Files removed from their table that wait for the end of their grace period.
@@ -104,6 +106,7 @@ impl Metrics {
             job_bytes_in: Family::default(),
             job_bytes_out: Family::default(),
             job_seconds: Family::new_with_constructor(job_histogram),
+            deletions_waiting: Gauge::default(),
             jobs_waiting: Gauge::default(),
             dead_files: Gauge::default(),
             clock_jumps: Counter::default(),
@@ -133,6 +136,7 @@ impl Metrics {
             job_bytes_in,
             job_bytes_out,
             job_seconds,
+            deletions_waiting,
             jobs_waiting,
             dead_files,
             clock_jumps,
@@ -225,6 +229,11 @@ impl Metrics {
             job_bytes_out,
         );
         scope.register("alluvium_store_job_seconds", "Duration of jobs.", job_seconds);
+        scope.register(
+            "alluvium_store_deletions_waiting",
+            "Requests for deletions that are not carried out yet.",
+            deletions_waiting,
+        );
         scope.register(
             "alluvium_store_jobs_waiting",
             "Jobs that are due and not done.",

@@ -59,9 +59,9 @@ pub struct Checksum {
 /// The end of a Parquet file: page indexes and footer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tail {
-    /// Its first byte.
+    /// Position of the first byte after the row groups.
     pub start: u64,
-    /// XXH3 of its bytes.
+    /// XXH3 from there to the end of the file.
     pub hash: u64,
 }
 

@@ -1,16 +1,19 @@
 //! Deletion of profiles by selector: the request, kept on disk until it is carried out, and the jobs that carry it out.
 //!
-//! A request covers what was acknowledged before it. It names the last segment of the log that it covers, so that a
-//! retry after a crash deletes nothing that came later. It is written and synced first: after a crash the next start
+//! A request covers what was acknowledged before it. What is in memory is flushed first, and the request lists the live
+//! files that may hold selected profiles, so that a retry, however late, deletes nothing that came later. The list is a
+//! part of what the table's log names, and of what the server holds in memory. Until the request is carried out, no
+//! other job of this server rewrites these files. The request is written and synced first: after a crash the next start
 //! finishes the deletion, so it is never left half done. Frames and labels stay until the retention of their day.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::base::file::{replace_by, sync_parent};
 use crate::profile::selector::{self, Matcher};
@@ -25,6 +28,13 @@ use crate::store::root::Root;
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
 
+/// Key of a request with its checksum.
+const CHECKSUM: &str = "xxh3";
+/// Keys of a request but for its checksum.
+const KEYS: [&str; 7] = [
+    "tenant", "selector", "from_us", "until_us", "segment", "others", "files",
+];
+
 /// A request to delete profiles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deletion {
@@ -38,9 +48,12 @@ pub struct Deletion {
     pub until_us: i64,
     /// Last segment of the log whose profiles are covered; `None` until the store has taken the request.
     pub segment: Option<u64>,
-    /// The last covered segment of other servers on the same tables, by writer; what they have not flushed is not
-    /// covered. Empty until the store has taken the request.
+    /// Of a request that an earlier version has taken: the last covered segment of other servers on the same tables, by
+    /// writer.
     pub others: BTreeMap<String, u64>,
+    /// Paths of the files that are covered; `None` until the store has taken the request, and in requests that an
+    /// earlier version has taken.
+    pub files: Option<BTreeSet<String>>,
 }
 
 /// The parts of a selector.
@@ -59,26 +72,106 @@ impl Deletion {
             until_us: span.end,
             segment: None,
             others: BTreeMap::new(),
+            files: None,
         }
     }
 
-    /// Limits the request to what the tables have of the log up to `segment`, and of the logs of other writers.
-    #[must_use]
-    pub(crate) fn up_to(mut self, segment: u64, others: BTreeMap<String, u64>) -> Self {
+    /// Limits the request to those of the live files that may hold selected profiles. The tables have the log up to
+    /// `segment`.
+    pub(crate) fn taken(mut self, segment: u64, live: &[FileEntry]) -> Result<Self, StoreError> {
+        let selection = self.selection().map_err(StoreError::Request)?;
+        let touched = live.iter().filter(|file| self.may_touch(&selection, file));
+        let files = touched.map(|file| file.path.clone()).collect();
         self.segment = Some(segment);
-        self.others = others;
-        self
+        self.files = Some(files);
+        Ok(self)
     }
 
-    /// Whether a file may hold profiles that were acknowledged before the request. Merged files always do: this server
-    /// merges nothing before requests are carried out. Another server may, and then what it has merged since is covered
-    /// too.
-    pub(crate) fn covers(&self, path: &str, writer: &str) -> bool {
-        match (self.segment, FileName::parse(path)) {
+    /// Covers the files in `added`, which take the place of a covered file.
+    pub(crate) fn pass_on(&mut self, removed: &str, added: &[String]) -> bool {
+        match &mut self.files {
+            Some(files) if files.contains(removed) => {
+                files.extend(added.iter().cloned());
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The live files that the request covers. The error says why they cannot be told from what came later: then
+    /// nothing may be deleted.
+    pub(crate) fn covered(&self, live: &[FileEntry], writer: &str) -> Result<Vec<FileEntry>, String> {
+        let selection = self.selection()?;
+        let touched = live.iter().filter(|file| self.may_touch(&selection, file));
+        let touched: Vec<&FileEntry> = touched.collect();
+        let is_merged = |file: &&&FileEntry| FileName::parse(&file.path).is_none();
+        let Some(files) = &self.files else {
+            if self.segment.is_some()
+                && let Some(merged) = touched.iter().find(is_merged)
+            {
+                return Err(format!(
+                    "an earlier version has taken it, and the merged file {} may hold profiles that came later",
+                    merged.path
+                ));
+            }
+            let covered = touched.iter().filter(|file| self.holds(file, writer));
+            return Ok(covered.map(|file| (*file).clone()).collect());
+        };
+        let paths: HashSet<&str> = live.iter().map(|file| file.path.as_str()).collect();
+        let gone = files.iter().filter(|path| !paths.contains(path.as_str()));
+        let folders: HashSet<&str> = gone.filter_map(|path| Some(path.rsplit_once('/')?.0)).collect();
+        // This server leaves covered files alone; another one knows nothing of the request.
+        let is_mixed = |file: &&&FileEntry| {
+            let folder = file.path.rsplit_once('/').map(|(folder, _)| folder);
+            folder.is_some_and(|folder| folders.contains(folder))
+                && !files.contains(&file.path)
+                && !MergedName::is_of(&file.path, writer)
+        };
+        if let Some(mixed) = touched.iter().filter(is_merged).find(is_mixed) {
+            return Err(format!(
+                "another server has rewritten files that it covers, and the file {} may hold profiles that came later",
+                mixed.path
+            ));
+        }
+        let covered = touched.iter().filter(|file| files.contains(&file.path));
+        Ok(covered.map(|file| (*file).clone()).collect())
+    }
+
+    /// Whether a live file holds profiles from before the request only, so that jobs leave it to the deletion.
+    pub(crate) fn holds(&self, file: &FileEntry, writer: &str) -> bool {
+        if let Some(files) = &self.files {
+            return files.contains(&file.path);
+        }
+        let rows = matches!(file.table, Table::Samples | Table::Profiles);
+        if file.tenant != self.tenant || !rows {
+            return false;
+        }
+        match (self.segment, FileName::parse(&file.path)) {
             (Some(last), Some(flushed)) if flushed.writer == writer => flushed.segment <= last,
             (Some(_), Some(flushed)) => self.others.get(&flushed.writer) >= Some(&flushed.segment),
-            _ => true,
+            (Some(_), None) => false,
+            (None, _) => true,
         }
+    }
+
+    /// Whether a request that this one repeats can go: the same tenant and selector, and no time outside of this one's.
+    pub(crate) fn repeats(&self, earlier: &Self) -> bool {
+        (&self.tenant, self.selector.trim()) == (&earlier.tenant, earlier.selector.trim())
+            && self.from_us <= earlier.from_us
+            && earlier.until_us <= self.until_us
+    }
+
+    fn may_touch(&self, selection: &Selection, file: &FileEntry) -> bool {
+        file.tenant == self.tenant && matches!(file.table, Table::Samples | Table::Profiles) && selection.touches(file)
+    }
+
+    /// What is selected by type and time, of all series.
+    fn selection(&self) -> Result<Selection, String> {
+        Ok(Selection {
+            series: None,
+            profile_type: self.parse()?.profile_type,
+            time: Some(TimeSpan::new(self.from_us, self.until_us)),
+        })
     }
 
     /// Checks the selector; the error says what is wrong.
@@ -109,29 +202,27 @@ impl Deletion {
         }
     }
 
-    /// The jobs that remove the profiles from `files`.
-    pub(crate) fn jobs(&self, root: &Root, files: &[FileEntry]) -> Result<Vec<Job>, StoreError> {
+    /// The jobs that remove the profiles from the files in `covered`; the names of series are in `live`.
+    pub(crate) fn jobs(&self, root: &Root, live: &[FileEntry], covered: &[FileEntry]) -> Result<Vec<Job>, StoreError> {
         let parsed = self.parse().map_err(StoreError::Request)?;
-        let own = || files.iter().filter(|file| file.tenant == self.tenant);
-        let mut series = None;
+        let mut selection = self.selection().map_err(StoreError::Request)?;
+        let days: HashSet<i32> = covered.iter().map(|file| file.day).collect();
+        let names =
+            |file: &&FileEntry| file.table == Table::Series && file.tenant == self.tenant && days.contains(&file.day);
         if !parsed.matchers.is_empty() {
             let mut set = SeriesSet::default();
-            for file in own().filter(|file| file.table == Table::Series) {
+            for file in live.iter().filter(names) {
                 set.read(&mut Input::open(root, file)?)?;
             }
             let chosen = set
                 .labels()
                 .iter()
                 .filter(|(_, labels)| parsed.matchers.iter().all(|matcher| matcher.matches(labels)));
-            series = Some(Arc::new(chosen.map(|(id, _)| *id).collect::<HashSet<SeriesId>>()));
+            selection.series = Some(Arc::new(chosen.map(|(id, _)| *id).collect::<HashSet<SeriesId>>()));
         }
-        let selection = Selection {
-            series,
-            profile_type: parsed.profile_type,
-            time: Some(TimeSpan::new(self.from_us, self.until_us)),
-        };
-        let jobs = own()
-            .filter(|file| matches!(file.table, Table::Samples | Table::Profiles) && selection.touches(file))
+        let jobs = covered
+            .iter()
+            .filter(|file| self.may_touch(&selection, file))
             .map(|file| {
                 let name = MergedName::of(&file.path);
                 Job {
@@ -157,46 +248,71 @@ impl Deletion {
     pub fn write(&self, dir: &Path, faults: &Faults) -> Result<PathBuf, StoreError> {
         let folder = folder_of(dir);
         let path = folder.join(format!("{}.json", uuid::Uuid::new_v4()));
-        let text = json!({
+        let step = |operation: &mut dyn FnMut() -> io::Result<()>| faults.run(Place::RequestWrite, operation);
+        step(&mut || fs::create_dir_all(&folder)).map_err(StoreError::io("write", &path))?;
+        self.replace(&path, faults)?;
+        step(&mut || sync_parent(&folder)).map_err(StoreError::io("write", &path))?;
+        Ok(path)
+    }
+
+    /// Replaces the request in its file; durable when it returns.
+    pub(crate) fn replace(&self, path: &Path, faults: &Faults) -> Result<(), StoreError> {
+        let mut request = json!({
             "tenant": self.tenant.as_str(),
             "selector": self.selector,
             "from_us": self.from_us,
             "until_us": self.until_us,
             "segment": self.segment,
             "others": self.others,
+            "files": self.files,
         });
-        let step = |operation: &mut dyn FnMut() -> io::Result<()>| faults.run(Place::RequestWrite, operation);
-        let write = || {
-            step(&mut || fs::create_dir_all(&folder))?;
-            replace_by(&path, text.to_string().as_bytes(), &mut |one| step(one))?;
-            step(&mut || sync_parent(&folder))
-        };
-        write().map_err(StoreError::io("write", &path))?;
-        Ok(path)
+        request[CHECKSUM] = checksum_of(&request).into();
+        let mut run = |operation: &mut dyn FnMut() -> io::Result<()>| faults.run(Place::RequestWrite, operation);
+        replace_by(path, request.to_string().as_bytes(), &mut run).map_err(StoreError::io("write", path))
     }
 
     /// Reads a request from its file.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
         let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
-        let parse = || {
-            let value: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
-            Some(Self {
-                tenant: value.get("tenant")?.as_str()?.parse().ok()?,
-                selector: value.get("selector")?.as_str()?.to_owned(),
-                from_us: value.get("from_us")?.as_i64()?,
-                until_us: value.get("until_us")?.as_i64()?,
-                segment: value.get("segment").and_then(serde_json::Value::as_u64),
-                others: match value.get("others") {
-                    Some(others) => serde_json::from_value(others.clone()).ok()?,
-                    None => BTreeMap::new(),
-                },
-            })
-        };
-        parse().ok_or_else(|| StoreError::Damaged {
+        Self::parse_request(&bytes).ok_or_else(|| StoreError::Damaged {
             path: path.to_owned(),
             reason: "it is not a request for a deletion".to_owned(),
         })
     }
+
+    fn parse_request(bytes: &[u8]) -> Option<Self> {
+        let mut value: Value = serde_json::from_slice(bytes).ok()?;
+        let request = value.as_object_mut()?;
+        // Earlier versions wrote neither a list nor a checksum. A flipped bit in a key does not make one of these.
+        let checksum = request.remove(CHECKSUM);
+        let known = |key: &String| KEYS.contains(&key.as_str()) && (checksum.is_some() || key != "files");
+        if !request.keys().all(known) {
+            return None;
+        }
+        if checksum.is_some_and(|checksum| checksum != checksum_of(&value)) {
+            return None;
+        }
+        Some(Self {
+            tenant: value.get("tenant")?.as_str()?.parse().ok()?,
+            selector: value.get("selector")?.as_str()?.to_owned(),
+            from_us: value.get("from_us")?.as_i64()?,
+            until_us: value.get("until_us")?.as_i64()?,
+            segment: value.get("segment").and_then(Value::as_u64),
+            others: match value.get("others") {
+                Some(others) => serde_json::from_value(others.clone()).ok()?,
+                None => BTreeMap::new(),
+            },
+            files: match value.get("files") {
+                Some(files) => serde_json::from_value(files.clone()).ok()?,
+                None => None,
+            },
+        })
+    }
+}
+
+/// XXH3 of a request without its checksum, 16 hexadecimal digits.
+fn checksum_of(request: &Value) -> String {
+    format!("{:016x}", xxh3_64(request.to_string().as_bytes()))
 }
 
 /// Files of the requests that are not yet carried out.
@@ -225,29 +341,116 @@ fn folder_of(dir: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::tenant::tenant_id;
+
+    const OWN: &str = "0190a6a0-0000-7000-8000-000000000001";
+    const OTHER: &str = "0190a6a0-0000-7000-8000-000000000002";
+    const NEW: &str = "0190a6a0-0000-7000-8000-000000000003";
+
+    fn file(name: &str) -> FileEntry {
+        FileEntry {
+            table: Table::Samples,
+            path: format!("samples/tenant=t/day=2026-01-01/{name}.parquet"),
+            size: 10,
+            rows: 1,
+            tenant: tenant_id("t"),
+            day: 20_454,
+            time: None,
+            profile_type: None,
+            series: None,
+            checksum: None,
+        }
+    }
+
+    fn asked() -> Deletion {
+        Deletion::new(tenant_id("t"), "{}", TimeSpan::ALL)
+    }
+
+    fn names(files: &[FileEntry]) -> Vec<&str> {
+        files
+            .iter()
+            .map(|file| crate::store::files::name_of(&file.path))
+            .collect()
+    }
 
     #[test]
-    fn a_request_covers_what_each_server_had_flushed_and_nothing_later() {
-        const OWN: &str = "0190a6a0-0000-7000-8000-000000000001";
-        const OTHER: &str = "0190a6a0-0000-7000-8000-000000000002";
-        const NEW: &str = "0190a6a0-0000-7000-8000-000000000003";
+    fn a_request_covers_the_files_of_its_moment_and_what_takes_their_place() {
         let dir = tempfile::tempdir().unwrap();
-        let others = BTreeMap::from([(OTHER.to_owned(), 7)]);
-        let asked = Deletion::new(TenantId::anonymous(), "{}", TimeSpan::new(0, 1));
-        let taken = asked.clone().up_to(4, others);
-        let path = taken.write(dir.path(), &Faults::default()).unwrap();
+        let before = [
+            file(&format!("000000000004-0-{OWN}")),
+            file(&format!("c1-0-aa-{OWN}")),
+            file(&format!("c1-0-bb-{OTHER}")),
+        ];
+        let later = [file(&format!("000000000004-1-{OWN}")), file(&format!("c1-0-cc-{OWN}"))];
+        let path = asked()
+            .taken(4, &before)
+            .unwrap()
+            .write(dir.path(), &Faults::default())
+            .unwrap();
+        let mut read = Deletion::read(&path).unwrap();
+        let live: Vec<FileEntry> = before.iter().chain(&later).cloned().collect();
+        assert_eq!(names(&read.covered(&live, OWN).unwrap()), names(&before));
+        // What retention has taken is no matter.
+        assert_eq!(names(&read.covered(&live[1..], OWN).unwrap()), names(&before[1..]));
+        assert!(read.covered(&later, OWN).unwrap().is_empty());
+        assert!(read.pass_on(&before[1].path, &[later[1].path.clone()]));
+        assert!(!read.pass_on("another", &[later[0].path.clone()]));
+        read.replace(&path, &Faults::default()).unwrap();
         let read = Deletion::read(&path).unwrap();
+        assert_eq!(names(&read.covered(&later, OWN).unwrap()), names(&later[1..]));
+        assert_eq!(pending(dir.path()).unwrap(), [path]);
+    }
+
+    #[test]
+    fn what_another_server_has_merged_is_not_told_from_what_came_later() {
+        let taken = asked().taken(4, &[file(&format!("000000000004-0-{OWN}"))]).unwrap();
+        let merged = [file(&format!("c1-0-aa-{OTHER}"))];
+        let error = taken.covered(&merged, OWN).unwrap_err();
+        assert!(error.contains(&merged[0].path), "{error}");
+        // On another day it has nothing of the covered file.
+        let mut elsewhere = merged;
+        elsewhere[0].path = elsewhere[0].path.replace("2026-01-01", "2026-01-02");
+        assert!(taken.covered(&elsewhere, OWN).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_request_of_an_earlier_version_covers_flushed_files_and_no_merged_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.json");
+        let text = format!(
+            r#"{{"tenant":"t","selector":"{{}}","from_us":0,"until_us":9,"segment":4,"others":{{"{OTHER}":7}}}}"#
+        );
+        fs::write(&path, text).unwrap();
+        let read = Deletion::read(&path).unwrap();
+        let mut live = Vec::new();
         for (name, covered) in [
-            (format!("000000000004-0-{OWN}.parquet"), true),
-            (format!("000000000005-0-{OWN}.parquet"), false),
-            (format!("000000000007-2-{OTHER}.parquet"), true),
-            (format!("000000000008-0-{OTHER}.parquet"), false),
-            (format!("000000000001-0-{NEW}.parquet"), false),
-            (format!("c1-0000000001-ab-{OTHER}.parquet"), true),
+            (format!("000000000004-0-{OWN}"), true),
+            (format!("000000000005-0-{OWN}"), false),
+            (format!("000000000007-2-{OTHER}"), true),
+            (format!("000000000008-0-{OTHER}"), false),
+            (format!("000000000001-0-{NEW}"), false),
         ] {
-            let path = format!("samples/tenant=t/day=2026-01-01/{name}");
-            assert_eq!(read.covers(&path, OWN), covered, "{name}");
-            assert!(asked.covers(&path, OWN), "{name}");
+            assert_eq!(read.holds(&file(&name), OWN), covered, "{name}");
+            live.push(file(&name));
+        }
+        assert_eq!(read.covered(&live, OWN).unwrap().len(), 2);
+        live.push(file(&format!("c1-0-ab-{OWN}")));
+        assert!(read.covered(&live, OWN).unwrap_err().contains("c1-0-ab"));
+    }
+
+    #[test]
+    fn no_flipped_bit_of_a_request_makes_another_request() {
+        let dir = tempfile::tempdir().unwrap();
+        let selector = r#"cpu:a:b:c:d{service_name="cart"}"#;
+        let asked = Deletion::new(tenant_id("t"), selector, TimeSpan::new(12, 345));
+        let taken = asked.taken(4, &[file("a"), file("b")]).unwrap();
+        let path = taken.write(dir.path(), &Faults::default()).unwrap();
+        let bytes = fs::read(&path).unwrap();
+        for bit in 0..bytes.len() * 8 {
+            let mut bytes = bytes.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let read = Deletion::parse_request(&bytes);
+            assert!(read.is_none_or(|read| read == taken), "bit {bit}");
         }
     }
 }

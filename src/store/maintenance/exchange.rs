@@ -1,7 +1,7 @@
 //! Files for files: an exchange is committed to its table and published to queries in one step. After a commit of
 //! unknown outcome the table is read, and files of ours that it does not name are removed.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -192,21 +192,6 @@ impl Exchanger {
             least = least.min(version.map_or(0, |version| version.max(0) as u64));
         }
         Ok(least)
-    }
-
-    /// For each other writer, the last segment with a live flushed file. Merged files are covered in any case.
-    pub(super) fn flushed_by_others(&self) -> Result<BTreeMap<String, u64>, StoreError> {
-        let mut others: BTreeMap<String, u64> = BTreeMap::new();
-        for delta in &self.tables {
-            for file in delta.files()? {
-                let flushed = FileName::parse(&file.path).filter(|flushed| flushed.writer != self.published.writer);
-                if let Some(flushed) = flushed {
-                    let last = others.entry(flushed.writer).or_default();
-                    *last = flushed.segment.max(*last);
-                }
-            }
-        }
-        Ok(others)
     }
 }
 

@@ -1,7 +1,7 @@
-//! Runs jobs one after the other, and merges until none is due. Unreadable files are left out for a while, so that the
-//! files beside them are still merged.
+//! Runs jobs one after the other, and merges until none is due. Unreadable files are left out for a while, and files
+//! that a waiting deletion covers until it is done, so that the files beside them are still merged.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -13,19 +13,36 @@ use crate::store::maintenance::worker::{Worker, worse};
 use crate::store::snapshot::FileEntry;
 
 /// How long an unreadable file is left out.
-const UNREADABLE_WAIT: Duration = Duration::from_mins(10);
+pub(super) const UNREADABLE_WAIT: Duration = Duration::from_mins(10);
+
+/// Files that other jobs must leave as they are, because a request covers them.
+#[derive(Debug, Default)]
+pub(super) enum Held {
+    /// Paths as in the list of live files.
+    Only(HashSet<String>),
+    /// All: a request cannot be read at the moment.
+    #[default]
+    All,
+}
 
 /// Runs jobs on files that can be read.
 #[derive(Default)]
 pub(super) struct Jobs {
     /// Files that a job could not read, and when that may be tried again.
     unreadable: HashMap<String, Instant>,
+    /// Files that waiting deletions cover; all of them before the first look at the requests.
+    held: Held,
 }
 
 impl Jobs {
     /// Tries unreadable files again: they may have been repaired.
     pub(super) fn forget_unreadable(&mut self) {
         self.unreadable.clear();
+    }
+
+    /// Leaves files to the deletions that cover them.
+    pub(super) fn hold(&mut self, held: Held) {
+        self.held = held;
     }
 
     /// Runs the merges that are due under `policy`.
@@ -40,7 +57,7 @@ impl Jobs {
         // A merge can make another one due; each leaves fewer files.
         loop {
             let left_out = self.unreadable.len();
-            let jobs = plan::compactions(&self.readable(worker), worker.now_us(), policy);
+            let jobs = plan::compactions(&self.rewritable(worker), worker.now_us(), policy);
             match self.run(worker, jobs, cpu_share, report) {
                 Ok(0) => return result,
                 Ok(_) => {}
@@ -79,15 +96,20 @@ impl Jobs {
         result
     }
 
-    /// The live files without the unreadable ones.
-    pub(super) fn readable(&self, worker: &Worker) -> Vec<FileEntry> {
+    /// The live files that a job may rewrite.
+    pub(super) fn rewritable(&self, worker: &Worker) -> Vec<FileEntry> {
         let files = worker.published.files();
-        files.iter().filter(|file| self.is_readable(file)).cloned().collect()
+        files.iter().filter(|file| self.may_rewrite(file)).cloned().collect()
     }
 
-    pub(super) fn is_readable(&self, file: &FileEntry) -> bool {
+    /// Whether a file is readable and no deletion waits for it.
+    pub(super) fn may_rewrite(&self, file: &FileEntry) -> bool {
+        let is_held = match &self.held {
+            Held::Only(paths) => paths.contains(&file.path),
+            Held::All => true,
+        };
         let until = self.unreadable.get(&file.path);
-        until.is_none_or(|until| Instant::now() >= *until)
+        !is_held && until.is_none_or(|until| Instant::now() >= *until)
     }
 
     /// Leaves an unreadable input out of further jobs for a while, so that the files beside it are still merged. A

@@ -43,6 +43,8 @@ mod clock_tests;
 #[cfg(test)]
 mod damaged_file_tests;
 #[cfg(test)]
+mod deletion_tests;
+#[cfg(test)]
 mod fault_tests;
 #[cfg(test)]
 mod flush_fault_tests;

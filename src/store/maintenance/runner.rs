@@ -8,6 +8,8 @@ use crate::store::StoreError;
 use crate::store::config::StoreConfig;
 use crate::store::flushes::Flushes;
 use crate::store::lifecycle::Lifecycle;
+use crate::store::maintenance::aging;
+use crate::store::maintenance::deletion_job::Deletions;
 use crate::store::maintenance::exchange::Exchanger;
 use crate::store::maintenance::jobs::Jobs;
 use crate::store::maintenance::report::Report;
@@ -16,7 +18,6 @@ use crate::store::maintenance::room::Room;
 use crate::store::maintenance::vacuum_job::Vacuum;
 use crate::store::maintenance::watch::Watch;
 use crate::store::maintenance::worker::{Worker, worse};
-use crate::store::maintenance::{aging, deletion_job};
 use crate::store::metrics::Metrics;
 use crate::store::published::Published;
 use crate::store::repeats::Repeats;
@@ -31,6 +32,7 @@ pub(crate) struct Maintainer {
     flushes: Arc<Flushes>,
     next_vacuum: Instant,
     jobs: Jobs,
+    deletions: Deletions,
     vacuum: Vacuum,
     room: Room,
     watch: Watch,
@@ -66,6 +68,7 @@ impl Maintainer {
             requests,
             flushes,
             jobs: Jobs::default(),
+            deletions: Deletions::default(),
             vacuum: Vacuum::default(),
             room: Room::default(),
         })
@@ -83,7 +86,7 @@ impl Maintainer {
             let _working = waits.begin();
             if requests.is_empty() {
                 next_round = Instant::now() + config.interval;
-                match self.round(config.cpu_share) {
+                match self.round(config.cpu_share, false) {
                     Ok(_) | Err(StoreError::Closed) => {}
                     Err(error @ StoreError::Outdated(_)) => {
                         tracing::info!(reason = %error, "gave way in maintenance");
@@ -103,18 +106,21 @@ impl Maintainer {
 
     fn work(&mut self, work: &Work) -> Result<Report, StoreError> {
         match work {
-            Work::Due => self.round(1.0),
+            Work::Due => self.round(1.0, true),
             Work::Compact => {
                 let mut report = Report::default();
                 self.jobs.forget_unreadable();
                 self.worker.tables.settle()?;
-                // Before files are mixed with later ones that the requests do not cover.
-                self.worker.again(|worker| deletion_job::finish(worker, &mut report))?;
+                let deleted = (self.worker).again(|worker| {
+                    let (held, deleted) = self.deletions.finish(worker, true, &mut report);
+                    self.jobs.hold(held);
+                    deleted
+                });
                 let policy = self.worker.config.maintenance.merging().eager();
-                (self.worker).again(|worker| self.jobs.compact(worker, &policy, 1.0, &mut report))?;
-                Ok(report)
+                let merged = (self.worker).again(|worker| self.jobs.compact(worker, &policy, 1.0, &mut report));
+                worse(deleted, merged).map(|()| report)
             }
-            Work::Delete(deletion) => deletion_job::take(&mut self.worker, &self.flushes, deletion),
+            Work::Delete(deletion) => Deletions::take(&mut self.worker, &self.flushes, deletion),
             Work::Vacuum(grace) => {
                 let mut report = Report::default();
                 self.vacuum.run(&mut self.worker, *grace, &mut report)?;
@@ -123,8 +129,8 @@ impl Maintainer {
         }
     }
 
-    /// Does everything that is due.
-    fn round(&mut self, cpu_share: f64) -> Result<Report, StoreError> {
+    /// Does everything that is due; deletions that wait for a file are tried again if somebody has `asked`.
+    fn round(&mut self, cpu_share: f64, asked: bool) -> Result<Report, StoreError> {
         let config = self.worker.config.clone();
         let mut report = Report::default();
         self.worker.tables.settle()?;
@@ -132,7 +138,8 @@ impl Maintainer {
         let config = &config.maintenance;
         // A failure must not keep the other tasks from running: one unreadable file would let all others grow without
         // end.
-        let deleted = deletion_job::finish(&mut self.worker, &mut report);
+        let (held, deleted) = self.deletions.finish(&mut self.worker, asked, &mut report);
+        self.jobs.hold(held);
         let mut retired = Ok(());
         if may_delete {
             retired = self.retire(cpu_share, &mut report);
@@ -141,7 +148,7 @@ impl Maintainer {
             .room
             .keep(&mut self.worker, &mut self.vacuum, may_delete, &mut report);
         let mut merged = Ok(());
-        if config.compaction && deleted.is_ok() {
+        if config.compaction {
             merged = (self.jobs).compact(&mut self.worker, &config.merging(), cpu_share, &mut report);
         }
         let mut vacuumed = Ok(());
@@ -160,9 +167,9 @@ impl Maintainer {
         let expired = aging::expired(&worker.published.files(), worker.now_us(), &config.aging);
         worker.remove(expired.files, "retention", report)?;
         let mut splits = expired.splits;
-        splits.retain(|job| job.inputs.iter().all(|file| jobs.is_readable(file)));
+        splits.retain(|job| job.inputs.iter().all(|file| jobs.may_rewrite(file)));
         let split = jobs.run(worker, splits, cpu_share, report);
-        let files = jobs.readable(worker);
+        let files = jobs.rewritable(worker);
         let coarser = aging::downsamples(&files, worker.now_us(), &config.aging, &config.merging());
         let thinned = jobs.run(worker, coarser, cpu_share, report);
         worse(split, thinned.map(|_| ())).map(|_| ())
