@@ -18,7 +18,7 @@ ALONE := clustering:: ebpf:: oracle:: shares::
 # Tells how long a step took.
 STEP = @step() { echo "== $$*"; local start=$$SECONDS; "$$@"; echo "== $$((SECONDS - start)) s: $$*"; }; eval "$$(.ci/tools env)";
 
-.PHONY: help demo test check tools check-agent check-fuzz fmt lint deny advisories ui ui-test bench bench-all figures reloads kernels fuzz-smoke fuzz-store release sbom sums install uninstall deb chart images kills cuts faults
+.PHONY: help demo test check tools check-agent check-fuzz fmt lint deny advisories ui ui-test bench bench-all figures reloads kernels fuzz-smoke fuzz-store release sbom sums install uninstall deb chart images kills cuts faults flips
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -103,6 +103,9 @@ kills: ## a thousand SIGKILLs at places of the disk under flushes, merges, reten
 
 cuts: ## ten thousand power cuts of a store, and 500 of a queue, on a disk that keeps only what was synced; `make test` does 1,000 and 50
 	$(STEP) ALLUVIUM_POWER_CUTS=$(or $(N),10000) cargo test --locked --test integration unsynced -- --nocapture --test-threads 1
+
+flips: ## ten thousand flipped bits anywhere in a data folder: the right answer, or an error that names the file; `make test` does 300
+	$(STEP) ALLUVIUM_FLIPS=$(or $(N),10000) cargo test --locked --test integration flips -- --nocapture
 
 faults: ## every write of every job of maintenance fails in turn; `make test` takes every third or seventh of some
 	$(STEP) ALLUVIUM_ALL_FAULTS=1 cargo test --locked --lib a_failure_at_any -- --nocapture

@@ -36,6 +36,8 @@ mod files;
 mod files_rbspy;
 mod files_samply;
 mod files_tools;
+#[cfg(feature = "server")]
+mod flips;
 mod fuzzing;
 #[cfg(feature = "server")]
 mod go_pgo;

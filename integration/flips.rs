@@ -1,0 +1,488 @@
+//! One bit flips at a random place of any kind of file of a data folder: the answer is right, or an error names the
+//! file; never another answer, and never a panic.
+//!
+//! A folder as a killed process leaves it (files of all tables, some merged, entries, checkpoints and their checksums,
+//! a log with records that are in no file, a deletion that waits) is copied for each flip. Half of the flips happen
+//! while no process has the folder, half while a store has it open. The tables' logs are the exception: a store compares
+//! their checksums when it opens them, and a bit that flips later is named by the next start. Then everything is asked
+//! for, merged, deleted, asked for again, and checked.
+//!
+//! `ALLUVIUM_FLIPS` sets the number of flips, `ALLUVIUM_FLIP` the number of a single one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use alluvium::profile::TimeSpan;
+use alluvium::query::format::{Format, encode_all};
+use alluvium::query::{QueryEngine, QueryLimits};
+use alluvium::store::fault::{FaultHook, Faults, Place};
+use alluvium::store::maintenance::deletion::Deletion;
+use alluvium::store::maintenance::{MaintenanceConfig, Work};
+use alluvium::store::schema::Table;
+use alluvium::store::snapshot::SnapshotSource;
+use alluvium::store::{Store, StoreConfig, inspect};
+use alluvium::telemetry::metrics::Scope;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use crate::harness::{tenant, tenants};
+use crate::kill::numbered_at;
+use crate::workload::drawn;
+
+/// Flips unless `ALLUVIUM_FLIPS` says otherwise.
+const FLIPS: u64 = 300;
+/// Flips that are tried at a time.
+const JUDGES: u64 = 2;
+/// Who has profiles. A deletion of everything of the second one waits.
+const TENANTS: [&str; 2] = ["kept", "gone"];
+
+/// What the tables say, a text a row.
+type Answer = BTreeMap<&'static str, Vec<String>>;
+
+/// Kinds of files; each is drawn as often as any other.
+const KINDS: [(&str, fn(&str) -> bool); 13] = [
+    ("segment of the log", |path| path.starts_with("wal/")),
+    ("samples", |path| is_data(path, "samples")),
+    ("profiles", |path| is_data(path, "profiles")),
+    ("stacks", |path| is_data(path, "stacks")),
+    ("series", |path| is_data(path, "series")),
+    ("entry", |path| {
+        path.contains("/_delta_log/0") && path.ends_with(".json")
+    }),
+    ("checkpoint", |path| {
+        path.contains("/_delta_log/0") && path.ends_with(".parquet")
+    }),
+    ("checksums of the table's log", |path| path.ends_with(".crc")),
+    ("hint of the checkpoint", |path| path.ends_with("_last_checkpoint")),
+    ("request", |path| path.starts_with("deletions/")),
+    ("version", |path| path == "VERSION"),
+    ("writer", |path| path == "WRITER"),
+    ("clock", |path| path == "CLOCK"),
+];
+
+fn is_data(path: &str, table: &str) -> bool {
+    path.starts_with(&format!("tables/{table}/tenant=")) && path.ends_with(".parquet")
+}
+
+/// The deletion does not begin.
+struct NoDeletion;
+
+impl FaultHook for NoDeletion {
+    fn check(&self, place: Place) -> io::Result<()> {
+        if place == Place::Job("delete") {
+            return Err(io::Error::other("not yet"));
+        }
+        Ok(())
+    }
+}
+
+fn config(dir: &Path) -> StoreConfig {
+    let mut maintenance = MaintenanceConfig {
+        // The test says when.
+        interval: Duration::from_hours(1),
+        ..MaintenanceConfig::default()
+    };
+    maintenance.policy.min_files = 3;
+    StoreConfig {
+        checkpoint_interval: 5,
+        maintenance,
+        ..StoreConfig::new(dir)
+    }
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir_in("/dev/shm")
+        .or_else(|_| tempfile::tempdir())
+        .unwrap()
+}
+
+/// A folder, and what it says before and after its deletion.
+struct Base {
+    folder: TempDir,
+    files: Vec<(&'static str, Vec<String>)>,
+    before: Answer,
+    after: Answer,
+}
+
+impl Base {
+    fn new(runtime: &Runtime) -> Self {
+        let folder = folder();
+        let dir = folder.path().join("data");
+        fs::create_dir(&dir).unwrap();
+        runtime.block_on(async {
+            let store = Store::open(
+                StoreConfig {
+                    faults: Faults::new(Arc::new(NoDeletion)),
+                    ..config(&dir)
+                },
+                &Scope::new(),
+            )
+            .unwrap();
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+            let mut number = 0;
+            for flush in 0..8 {
+                for _ in 0..12 {
+                    for of in TENANTS {
+                        number += 1;
+                        let service = format!("service-{}", number % 3);
+                        let profile = numbered_at(number, &service, now + Duration::from_millis(number));
+                        assert!(store.append(&tenant(of), vec![profile]).await.is_empty());
+                    }
+                }
+                match flush {
+                    4 => {
+                        store.flush().await.unwrap();
+                        store.maintain(Work::Due).await.unwrap();
+                    }
+                    // Flushed by the request, which waits from then on.
+                    6 => {
+                        let all = Deletion::new(tenant("gone"), "{}", TimeSpan::ALL);
+                        store.maintain(Work::Delete(all)).await.unwrap_err();
+                    }
+                    // Stays in the log.
+                    7 => {}
+                    _ => store.flush().await.unwrap(),
+                }
+            }
+        });
+        let paths = paths(&dir);
+        let of_kind = |(name, is_it): (&'static str, fn(&str) -> bool)| {
+            let found: Vec<String> = paths.iter().filter(|path| is_it(path)).cloned().collect();
+            assert!(!found.is_empty(), "there is no file of the kind `{name}`: {paths:#?}");
+            (name, found)
+        };
+        let files = KINDS.into_iter().map(of_kind).collect();
+        let mut base = Self {
+            folder,
+            files,
+            before: Answer::new(),
+            after: Answer::new(),
+        };
+        let copied = base.copied(None);
+        runtime.block_on(async {
+            let store = Store::open(config(copied.path()), &Scope::new()).unwrap();
+            base.before = answer(store.clone()).await.unwrap();
+            store.maintain(Work::Due).await.unwrap();
+            base.after = answer(store).await.unwrap();
+        });
+        assert_ne!(base.before, base.after);
+        base
+    }
+
+    /// A copy of the folder. Nobody writes into a Parquet file or a file of a table's log, so these are links, but for
+    /// the one that will be altered.
+    fn copied(&self, altered: Option<&str>) -> TempDir {
+        let (from, to) = (self.folder.path().join("data"), folder_beside(self.folder.path()));
+        for path in paths(&from) {
+            let (from, to) = (from.join(&path), to.path().join(&path));
+            fs::create_dir_all(to.parent().unwrap()).unwrap();
+            if path.starts_with("tables/") && !path.ends_with("_last_checkpoint") && altered != Some(path.as_str()) {
+                fs::hard_link(from, to).unwrap();
+            } else {
+                fs::copy(from, to).unwrap();
+            }
+        }
+        to
+    }
+}
+
+fn folder_beside(other: &Path) -> TempDir {
+    tempfile::tempdir_in(other).unwrap()
+}
+
+/// All files below a folder, relative to it.
+fn paths(dir: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut open = vec![dir.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                found.push(path.strip_prefix(dir).unwrap().to_string_lossy().into_owned());
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Everything that the tables hold, by an engine that has read nothing yet.
+async fn answer(source: Arc<dyn SnapshotSource>) -> Result<Answer, String> {
+    let engine = QueryEngine::new(source, QueryLimits::default()).unwrap();
+    let all = tenants(&TENANTS.join("|"));
+    let mut answer = Answer::new();
+    for table in ["samples", "profiles", "stacks", "series"] {
+        let failed = |error: alluvium::query::QueryError| error.to_string();
+        let result = engine
+            .sql(&all, &format!("SELECT * FROM {table}"))
+            .await
+            .map_err(failed)?;
+        let text = encode_all(result, Format::Json).await.map_err(failed)?;
+        let rows: Vec<serde_json::Value> = serde_json::from_slice(&text).unwrap();
+        let mut rows: Vec<String> = rows.iter().map(ToString::to_string).collect();
+        rows.sort();
+        // Names may have a row in several files.
+        if matches!(table, "stacks" | "series") {
+            rows.dedup();
+        }
+        answer.insert(table, rows);
+    }
+    Ok(answer)
+}
+
+#[derive(Debug)]
+struct Flip {
+    kind: &'static str,
+    path: String,
+    byte: u64,
+    bit: u64,
+    /// A store has the folder open.
+    is_open: bool,
+}
+
+impl Flip {
+    fn drawn(base: &Base, number: u64) -> Self {
+        let mut salt = 0;
+        let mut below = |limit: usize| {
+            salt += 1;
+            drawn(number, salt) as usize % limit
+        };
+        let (kind, files) = &base.files[below(base.files.len())];
+        let path = files[below(files.len())].clone();
+        let length = fs::metadata(base.folder.path().join("data").join(&path)).unwrap().len();
+        Self {
+            kind,
+            byte: below(length as usize) as u64,
+            bit: below(8) as u64,
+            is_open: below(2) == 1 && !path.contains("/_delta_log/"),
+            path,
+        }
+    }
+
+    fn apply(&self, dir: &Path) {
+        let path = dir.join(&self.path);
+        // An open store may have replaced or removed it.
+        let Ok(mut bytes) = fs::read(&path) else { return };
+        if let Some(byte) = bytes.get_mut(self.byte as usize) {
+            *byte ^= 1 << self.bit;
+            fs::write(path, bytes).unwrap();
+        }
+    }
+
+    /// Whether an error names the file, or the one whose checksums it has.
+    fn is_named_by(&self, error: &str) -> bool {
+        let name = Path::new(&self.path)
+            .file_name()
+            .unwrap()
+            .to_string_lossy()
+            .into_owned();
+        let name = name.strip_suffix(".crc").map_or(name.as_str(), |name| &name[1..]);
+        error.contains(name) || (self.kind == "version" && error.contains("has layout version"))
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    /// Nobody noticed: the answer is right.
+    Right,
+    /// An error named the file.
+    Named,
+    /// A record of the log is damaged; the store said so and the rest is there.
+    Less,
+}
+
+struct Trial<'a> {
+    base: &'a Base,
+    flip: &'a Flip,
+    outcome: Outcome,
+}
+
+impl Trial<'_> {
+    fn error(&mut self, action: &str, error: &str) -> Result<(), String> {
+        if !self.flip.is_named_by(error) {
+            return Err(format!("{action}: the error does not name the file: {error}"));
+        }
+        self.outcome = self.outcome.max(Outcome::Named);
+        Ok(())
+    }
+
+    fn compare(&mut self, action: &str, found: Result<Answer, String>, damaged: u64) -> Result<(), String> {
+        let found = match found {
+            Ok(found) => found,
+            Err(error) => return self.error(action, &error),
+        };
+        if found == self.base.before || found == self.base.after {
+            return Ok(());
+        }
+        let is_part = |whole: &Answer| {
+            found.iter().all(|(table, rows)| {
+                let rows: BTreeSet<&String> = rows.iter().collect();
+                rows.is_subset(&whole[table].iter().collect())
+            })
+        };
+        if self.flip.kind == "segment of the log" && is_part(&self.base.before) && damaged > 0 {
+            self.outcome = Outcome::Less;
+            return Ok(());
+        }
+        let count = |answer: &Answer| {
+            answer
+                .iter()
+                .map(|(table, rows)| (*table, rows.len()))
+                .collect::<Vec<_>>()
+        };
+        Err(format!(
+            "{action}: another answer: {:?} of {:?} or {:?} rows",
+            count(&found),
+            count(&self.base.before),
+            count(&self.base.after)
+        ))
+    }
+
+    async fn run(&mut self, dir: &Path) -> Result<(), String> {
+        let scope = Scope::new();
+        let damaged = || {
+            let text = scope.encode();
+            let mut lines = text.lines();
+            let value = lines.find_map(|line| line.strip_prefix("alluvium_store_damaged_bytes_total "));
+            value.map_or(0, |value| value.parse::<u64>().unwrap())
+        };
+        if !self.flip.is_open {
+            self.flip.apply(dir);
+        }
+        let store = match Store::open(config(dir), &scope) {
+            Ok(store) => store,
+            Err(error) => return self.error("start", &error.to_string()),
+        };
+        if self.flip.is_open {
+            self.flip.apply(dir);
+        }
+        self.compare("first answer", answer(store.clone()).await, damaged())?;
+        for work in [Work::Due, Work::Compact] {
+            let action = format!("{work:?}");
+            if let Err(error) = store.maintain(work).await {
+                self.error(&action, &error.to_string())?;
+            }
+            self.compare(&action, answer(store.clone()).await, damaged())?;
+        }
+        if let Err(error) = store.close(Duration::from_mins(1)).await {
+            self.error("stop", &error.to_string())?;
+        }
+        drop(store);
+        match inspect::check(dir) {
+            Ok(checked) => {
+                let errors = checked.findings.iter();
+                let errors = errors.filter(|finding| finding.severity == inspect::Severity::Error);
+                // A damaged part of the log is kept under a name of its own.
+                let is_log = self.flip.kind == "segment of the log";
+                let errors: Vec<String> = errors
+                    .filter(|finding| !is_log || !finding.path.starts_with("wal/"))
+                    .map(|finding| format!("{}: {}", finding.path, finding.detail))
+                    .collect();
+                // One names the cause, others may name what follows from it.
+                match errors.iter().find(|error| self.flip.is_named_by(error)) {
+                    Some(error) => self.error("check", error),
+                    None if errors.is_empty() => Ok(()),
+                    None => self.error("check", &errors.join("; ")),
+                }
+            }
+            Err(error) => self.error("check", &error.to_string()),
+        }
+    }
+}
+
+fn try_one(base: &Base, runtime: &Runtime, number: u64) -> (&'static str, Outcome) {
+    let flip = Flip::drawn(base, number);
+    let copied = base.copied(Some(&flip.path));
+    let dir: PathBuf = copied.path().to_owned();
+    let mut trial = Trial {
+        base,
+        flip: &flip,
+        outcome: Outcome::Right,
+    };
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| runtime.block_on(trial.run(&dir))));
+    let problem = match result {
+        Ok(Ok(())) => return (flip.kind, trial.outcome),
+        Ok(Err(problem)) => problem,
+        Err(_) => "a panic".to_owned(),
+    };
+    panic!(
+        "flip {number} ({flip:?}): {problem}\nonly this one: ALLUVIUM_FLIP={number} cargo test --test integration \
+         flips -- --nocapture"
+    );
+}
+
+/// Every part of a Parquet file is verified when a query reads it: without that, some flips change values.
+#[test]
+fn a_query_of_an_altered_file_is_an_error_that_names_it() {
+    const PLACES: u64 = 12;
+    let runtime = Runtime::new().unwrap();
+    let base = Base::new(&runtime);
+    let copied = base.copied(None);
+    let store = Store::open(config(copied.path()), &Scope::new()).unwrap();
+    let snapshot = store.snapshot();
+    for table in Table::ALL {
+        let live = snapshot.files.iter().find(|file| file.table == table).unwrap();
+        let path = copied.path().join("tables").join(&live.path);
+        let sound = fs::read(&path).unwrap();
+        // The folder has links of files that other tests have, too.
+        fs::remove_file(&path).unwrap();
+        for place in 0..PLACES {
+            let mut bytes = sound.clone();
+            bytes[sound.len() * place as usize / PLACES as usize] ^= 1 << (place % 8);
+            fs::write(&path, bytes).unwrap();
+            let found = runtime.block_on(answer(store.clone())).map(drop);
+            let name = path.file_name().unwrap().to_string_lossy();
+            let is_named = found.as_ref().is_err_and(|error| error.contains(&*name));
+            assert!(is_named, "{}, place {place}: {found:?}", live.path);
+        }
+        fs::write(&path, &sound).unwrap();
+    }
+    assert_eq!(runtime.block_on(answer(store)).as_ref(), Ok(&base.before));
+}
+
+#[test]
+fn a_flipped_bit_anywhere_is_an_error_that_names_the_file_or_changes_nothing() {
+    let number = |name: &str| Some(std::env::var(name).ok()?.parse::<u64>().unwrap());
+    let flips = number("ALLUVIUM_FLIPS").unwrap_or(FLIPS);
+    let flips = number("ALLUVIUM_FLIP").map_or(0..flips, |one| one..one + 1);
+    let runtime = Runtime::new().unwrap();
+    let base = Base::new(&runtime);
+    let next = AtomicU64::new(flips.start);
+    let (base, next) = (&base, &next);
+    let outcomes = std::thread::scope(|scope| {
+        let judge = || {
+            let runtime = Runtime::new().unwrap();
+            let (mut outcomes, mut problems) = (Vec::new(), Vec::new());
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= flips.end {
+                    return (outcomes, problems);
+                }
+                match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| try_one(base, &runtime, number))) {
+                    Ok(outcome) => outcomes.push(outcome),
+                    Err(_) => problems.push(number),
+                }
+            }
+        };
+        let judges: Vec<_> = (0..JUDGES).map(|_| scope.spawn(judge)).collect();
+        let parts: Vec<_> = judges.into_iter().map(|judge| judge.join().unwrap()).collect();
+        let problems: Vec<u64> = parts.iter().flat_map(|(_, problems)| problems.clone()).collect();
+        assert!(problems.is_empty(), "{} flips are wrong: {problems:?}", problems.len());
+        parts.into_iter().flat_map(|(outcomes, _)| outcomes).collect::<Vec<_>>()
+    });
+    let mut counts: BTreeMap<(&str, Outcome), u64> = BTreeMap::new();
+    for outcome in outcomes {
+        *counts.entry(outcome).or_default() += 1;
+    }
+    println!("flips {flips:?}:");
+    for ((kind, outcome), count) in counts {
+        println!("  {kind}: {outcome:?} {count}");
+    }
+}
