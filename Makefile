@@ -115,6 +115,8 @@ fuzz-smoke: ## a minute of fuzzing for every target (no sanitizer: the code is s
 	$(STEP) for target in $$(cargo fuzz list); do \
 		if [ "$$target" = store_flush ]; then \
 			step fuzz/store.sh fuzz/corpus/store_flush -max_len=16384 -max_total_time=60; \
+		elif [ "$$target" = pgwire ]; then \
+			step env TARGET=pgwire fuzz/store.sh fuzz/corpus/pgwire -max_total_time=60; \
 		else step env RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none "$$target" -- -max_total_time=60; fi; done
 
 fuzz-store: ## a million changed profiles through store, flush and start, without coverage feedback; `make test` takes a thousand

@@ -1,12 +1,13 @@
 #!/bin/sh
-# Builds and runs `store_flush` with coverage counters in our own code only: fuzz/store.sh CORPUS [libFuzzer options]
+# Builds and runs `store_flush`, or the target that $TARGET names, with coverage counters in our own code only:
+# fuzz/store.sh CORPUS [libFuzzer options]
 #
 # cargo-fuzz puts counters into every dependency, DataFusion too: all of that is built anew, and other people's branches count. Here the
 # script is the compiler's wrapper as well: it adds counters and traced comparisons to our crate and to the target, and leaves the rest.
 set -eu
 if [ "${STORE_FUZZ_WRAPS:-}" ]; then
     case " $* " in
-    *" --crate-name alluvium "* | *" --crate-name store_flush "*)
+    *" --crate-name alluvium "* | *" --crate-name store_flush "* | *" --crate-name pgwire "*fuzz_targets*)
         exec "$@" --cfg fuzzing -Copt-level=1 -Cdebug-assertions=on -Coverflow-checks=on -Cpasses=sancov-module \
             -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
             -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares
@@ -19,9 +20,10 @@ mkdir -p "$1"
 corpus=$(cd "$1" && pwd)
 shift
 cd "$(dirname "$0")/.."
-[ "$(ls "$corpus")" ] || fuzz/seed-poison.sh "$corpus"
+target=${TARGET:-store_flush}
+[ "$(ls "$corpus")" ] || [ "$target" != store_flush ] || fuzz/seed-poison.sh "$corpus"
 # A folder of its own: what is built with counters must not be taken for what is built without.
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-target}/fuzz-store"
 STORE_FUZZ_WRAPS=1 RUSTC_WRAPPER=$script CARGO_INCREMENTAL=0 \
-    cargo build --locked --package alluvium-fuzz --features server --bin store_flush
-exec "$CARGO_TARGET_DIR/debug/store_flush" -rss_limit_mb=1024 -timeout=120 -print_final_stats=1 "$@" "$corpus"
+    cargo build --locked --package alluvium-fuzz --features server --bin "$target"
+exec "$CARGO_TARGET_DIR/debug/$target" -rss_limit_mb=1024 -timeout=120 -print_final_stats=1 "$@" "$corpus"

@@ -22,6 +22,9 @@ mod promises;
 #[path = "../fuzz/promises_code.rs"]
 mod promises_code;
 #[cfg(feature = "server")]
+#[path = "../fuzz/promises_pgwire.rs"]
+mod promises_pgwire;
+#[cfg(feature = "server")]
 #[path = "../fuzz/promises_store.rs"]
 mod promises_store;
 
@@ -356,6 +359,39 @@ fn any_profile_is_refused_or_stored_and_flushed() {
     }
     store.flush();
     store.start_again();
+}
+
+/// `ALLUVIUM_PGWIRE_FUZZ` says how many changes are made of each seed.
+#[cfg(feature = "server")]
+#[test]
+fn any_bytes_are_messages_of_postgresql_or_violate_the_protocol() {
+    let seeds: [&[u8]; 8] = [
+        b"\0\0\0\0\x08\x04\xd2\x16\x2f\0\0\0\x10\0\x03\0\0user\0a\0\0p\0\0\0\x0bsecret\0Q\0\0\0\x0dSELECT 1\0",
+        b"\0\0\0\0\x10\x04\xd2\x16\x2e\0\0\0\x01\0\0\0\x02",
+        b"\x01p\0\0\0\x18SCRAM-SHA-256\0\0\0\0\x02n,",
+        b"\x01P\0\0\0\x19name\0SELECT $1\0\0\x01\0\0\0\x17D\0\0\0\x0aSname\0S\0\0\0\x04",
+        b"\x01B\0\0\0\x1d\0name\0\0\x01\0\0\0\x02\0\0\0\x01a\xff\xff\xff\xff\0\x01\0\x01\
+            E\0\0\0\x09\0\0\0\0\x05S\0\0\0\x04",
+        b"\x01C\0\0\0\x06P\0H\0\0\0\x04X\0\0\0\x04",
+        b"\x01d\0\0\0\x07abcc\0\0\0\x04f\0\0\0\x08why\0",
+        b"\x01P\0\0\0\x10\0SELECT 1\0\xff\xff",
+    ];
+    let changes = std::env::var("ALLUVIUM_PGWIRE_FUZZ").map_or(2_000, |changes| changes.parse().unwrap());
+    let mut numbers = Numbers(1);
+    for seed in seeds {
+        promises_pgwire::pgwire(seed);
+        for _ in 0..changes {
+            let other = seeds[numbers.below(seeds.len())];
+            let mut bytes = changed(seed, other, &mut numbers);
+            for _ in 0..numbers.below(4) {
+                let at = numbers.below(bytes.len());
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte = numbers.below(256) as u8;
+                }
+            }
+            promises_pgwire::pgwire(&bytes);
+        }
+    }
 }
 
 #[test]

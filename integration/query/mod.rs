@@ -10,6 +10,7 @@ mod questions;
 mod refusals;
 mod sql;
 mod wire;
+mod wire_frames;
 
 use std::sync::Arc;
 use std::time::Duration;

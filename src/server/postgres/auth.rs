@@ -20,6 +20,7 @@ use crate::base::net::is_this_machine;
 use crate::profile::{TenantError, TenantId};
 use crate::server::access::{Access, Identity, Refusal, Right, TenantScope};
 use crate::server::postgres::failure::Failure;
+use crate::server::postgres::frames;
 use crate::server::postgres::options::{PostgresError, PostgresOptions, PostgresUser};
 use crate::server::postgres::wire::Wire;
 
@@ -135,8 +136,7 @@ async fn prove(wire: &mut Wire, access: &Access, user: &str, peer: IpAddr) -> Re
         None => {
             wire.put(&PgWireBackendMessage::Authentication(Authentication::CleartextPassword))?;
             wire.send().await?;
-            let password = password_message(wire).await?.into_password();
-            let password = password.map_err(|_| refused(Refusal::Wrong))?.password;
+            let password = frames::password(password_message(wire).await?)?.password;
             access.by_password(user, &password, peer).await.map_err(refused)?
         }
     };
@@ -164,8 +164,7 @@ async fn scram(wire: &mut Wire, users: &Users, user: &str) -> Result<(), Failure
         methods.clone(),
     )))?;
     wire.send().await?;
-    let first = password_message(wire).await?;
-    let first = first.into_sasl_initial_response().map_err(|_| refused())?;
+    let first = frames::sasl_initial(password_message(wire).await?)?;
     if !methods.contains(&first.auth_method) {
         return Err(Failure::protocol(format!(
             "the authentication method {} was not offered",

@@ -13,6 +13,7 @@ mod connection;
 mod encode;
 mod extended;
 mod failure;
+mod frames;
 mod messages;
 mod options;
 mod parameters;
@@ -40,6 +41,7 @@ use crate::server::postgres::cancel::Cancels;
 use crate::server::postgres::port::Port;
 use crate::server::postgres::wire::Wire;
 
+pub use frames::count_messages;
 pub use options::{PostgresError, PostgresOptions, PostgresTls, PostgresUser};
 
 /// A port that is open but not served yet.

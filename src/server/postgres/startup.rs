@@ -47,7 +47,14 @@ pub(super) async fn start(port: &Arc<Port>, mut wire: Wire, peer: SocketAddr) ->
 /// Handles all messages before the startup message.
 async fn negotiated(port: &Port, mut wire: Wire) -> Result<Option<Wire>, Failure> {
     for _ in 0..MAX_NEGOTIATIONS {
-        match wire.message().await? {
+        let message = match wire.message().await {
+            Ok(message) => message,
+            Err(failure) => {
+                wire.close_with(&failure).await;
+                return Err(failure);
+            }
+        };
+        match message {
             Some(PgWireFrontendMessage::SslNegotiation(SslNegotiationMetaMessage::PostgresSsl(_))) => {
                 if let Some(tls) = port.tls.as_ref().filter(|_| !wire.is_secure) {
                     wire.put(&PgWireBackendMessage::SslResponse(SslResponse::Accept))?;
@@ -71,7 +78,9 @@ async fn negotiated(port: &Port, mut wire: Wire) -> Result<Option<Wire>, Failure
             None => return Ok(None),
         }
     }
-    Err(Failure::protocol("encryption was asked for too often"))
+    let failure = Failure::protocol("encryption was asked for too often");
+    wire.close_with(&failure).await;
+    Err(failure)
 }
 
 type Begun = (

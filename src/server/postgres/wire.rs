@@ -6,12 +6,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Buf, BytesMut};
+use bytes::BytesMut;
 use pgwire::messages::{DecodeContext, PgWireBackendMessage, PgWireFrontendMessage, ProtocolVersion};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::server::postgres::failure::Failure;
+use crate::server::postgres::frames;
 use crate::server::tls::Current;
 
 /// Maximum message size of an authenticated client: a query may have 256 KiB, its parameters a little more.
@@ -99,10 +100,7 @@ impl Wire {
     /// The next message; `None` when the peer has closed the connection.
     pub(super) async fn message(&mut self) -> Result<Option<PgWireFrontendMessage>, Failure> {
         loop {
-            self.check_length()?;
-            let decoded = PgWireFrontendMessage::decode(&mut self.incoming, &self.context)
-                .map_err(|error| Failure::protocol(format!("a message cannot be read: {error}")))?;
-            if let Some(message) = decoded {
+            if let Some(message) = frames::next(&mut self.incoming, &self.context, self.longest)? {
                 return Ok(Some(message));
             }
             if !self.fill().await {
@@ -162,26 +160,5 @@ impl Wire {
     async fn fill(&mut self) -> bool {
         self.incoming.reserve(8 << 10);
         matches!(self.stream.read_buf(&mut self.incoming).await, Ok(length) if length > 0)
-    }
-
-    /// Checks the announced length of the next message before memory is allocated for it.
-    fn check_length(&self) -> Result<(), Failure> {
-        let at = usize::from(!self.context.awaiting_frontend_startup);
-        let Some(mut length) = self.incoming.get(at..at + 4) else {
-            return Ok(());
-        };
-        let length = length.get_u32() as usize;
-        if length < 4 {
-            return Err(Failure::protocol(format!(
-                "a message has the impossible length {length}"
-            )));
-        }
-        if length > self.longest {
-            return Err(Failure::protocol(format!(
-                "a message of {length} bytes is longer than {} bytes",
-                self.longest
-            )));
-        }
-        Ok(())
     }
 }
