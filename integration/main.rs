@@ -71,6 +71,8 @@ mod http_render;
 mod http_services;
 #[cfg(feature = "server")]
 mod http_store;
+#[cfg(feature = "server")]
+mod http_times;
 mod java;
 #[cfg(feature = "server")]
 mod kill;

@@ -235,8 +235,8 @@ impl QueryEngine {
         right: StackQuery,
         max_nodes: usize,
     ) -> Result<DiffGraph, QueryError> {
-        left.range.check(self.limits().max_query_length)?;
-        right.range.check(self.limits().max_query_length)?;
+        left.range.check_of("left.", self.limits().max_query_length)?;
+        right.range.check_of("right.", self.limits().max_query_length)?;
         let context = self.context(tenants);
         let (left, right) = (flame::merge(context.clone(), left), flame::merge(context, right));
         let graph = async { flame::diff(left.await?, right.await?, max_nodes).await };

@@ -67,5 +67,5 @@ pub use types::{
     Aggregation, Detail, ExemplarKind, GoPgo, HeatmapOf, HeatmapQuery, QueryLimits, SeriesQuery, StackQuery, TimeRange,
 };
 pub(crate) use types::{
-    Exemplar, HeatmapCell, HeatmapLine, HeatmapSlot, KeptProfile, ProfilesQuery, SeriesPoints, TypeNames,
+    Exemplar, HeatmapCell, HeatmapLine, HeatmapSlot, KeptProfile, ProfilesQuery, SeriesPoints, TypeNames, check_time_ms,
 };

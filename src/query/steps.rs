@@ -14,6 +14,9 @@ use crate::query::{QueryError, TimeRange};
 /// Microseconds in a millisecond.
 const MILLISECOND_US: i64 = 1000;
 
+/// Longest step in seconds, ten thousand years: longer than any range.
+const MAX_STEP: f64 = 315_576_000_000.0;
+
 /// The steps of a range, all of one length.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Steps {
@@ -27,6 +30,11 @@ impl Steps {
         let step_ms = seconds * 1000.0;
         if !step_ms.is_finite() || step_ms < 1.0 {
             return Err(QueryError::invalid("step must be at least one millisecond"));
+        }
+        if seconds > MAX_STEP {
+            return Err(QueryError::invalid(format!(
+                "step must be at most {MAX_STEP} seconds, not {seconds}"
+            )));
         }
         let step_us = (step_ms.round() * 1000.0) as i64;
         Ok(Self { range, step_us })
@@ -117,6 +125,22 @@ mod tests {
     }
 
     #[test]
+    fn steps_at_the_ends_of_time_do_not_overflow() {
+        let TimeRange { start_ms, end_ms } = TimeRange::ALL;
+        for seconds in [0.001, 1.0, MAX_STEP] {
+            let steps = Steps::new(TimeRange::ALL, seconds).unwrap();
+            for time_ms in [start_ms, 0, 1_700_000_000_000, end_ms - 1] {
+                let edge = steps.edge_ms(steps.of(time_ms * 1000));
+                let distance = i128::from(edge) - i128::from(time_ms);
+                assert!(
+                    (0..=(seconds * 1000.0) as i128).contains(&distance),
+                    "{seconds} {time_ms}: {edge}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn the_times_of_all_steps_are_in_steps_from_the_first_on() {
         let steps = Steps::new(TimeRange::new(1000, 4000), 1.0).unwrap();
         let TimeSpan { start, end } = steps.time();
@@ -131,7 +155,7 @@ mod tests {
             [edge - 1, edge, edge + 999, edge + 1000].map(|time| steps.of(time)),
             [0, 0, 0, 1]
         );
-        for wrong in [0.0, 0.0004, -1.0, f64::NAN, f64::INFINITY] {
+        for wrong in [0.0, 0.0004, -1.0, f64::NAN, f64::INFINITY, 1e12, f64::MAX] {
             assert!(Steps::new(TimeRange::new(0, 1), wrong).is_err(), "{wrong}");
         }
     }

@@ -4,10 +4,16 @@
 //! milliseconds, microseconds or nanoseconds.
 
 use crate::base::duration;
-use crate::query::QueryError;
+use crate::query::{QueryError, check_time_ms};
 
-/// Parses a point in time; `now_us` is the current time in microseconds.
+/// Parses a point in time between the years 1 and 9999; `now_us` is the current time in microseconds.
 pub(crate) fn parse(text: &str, now_us: i64) -> Result<i64, QueryError> {
+    let micros = read(text, now_us)?;
+    check_time_ms(&format!("`{text}`"), micros.div_euclid(1000))?;
+    Ok(micros)
+}
+
+fn read(text: &str, now_us: i64) -> Result<i64, QueryError> {
     let wrong = || {
         QueryError::invalid(format!(
             "`{text}` is not a time; write `now`, `now-1h`, `2026-01-31T12:00:00Z` or seconds since 1970"
@@ -81,7 +87,16 @@ mod tests {
             assert_eq!(parse(text, 0).unwrap(), now, "{text}");
         }
         assert_eq!(parse("2023-11-14", 0).unwrap(), 1_699_920_000_000_000);
-        for bad in ["", "yesterday", "now1h", "now-", "now-1x", "2023-13-01"] {
+        for bad in [
+            "",
+            "yesterday",
+            "now1h",
+            "now-",
+            "now-1x",
+            "2023-13-01",
+            "99999-01-01",
+            "now+9000y",
+        ] {
             assert!(parse(bad, now).is_err(), "{bad}");
         }
     }

@@ -261,10 +261,10 @@ pub struct QueryLimits {
 }
 
 impl TimeRange {
-    /// The whole range of time in microseconds.
+    /// The times that queries may name: from the year 1 to the year 9999, as in RFC 3339.
     pub const ALL: TimeRange = TimeRange {
-        start_ms: i64::MIN / 1000,
-        end_ms: i64::MAX / 1000,
+        start_ms: -62_135_596_800_000,
+        end_ms: 253_402_300_800_000,
     };
 
     /// The range from `start_ms` (included) to `end_ms` (excluded).
@@ -277,11 +277,19 @@ impl TimeRange {
         TimeSpan::new(self.start_ms.saturating_mul(1000), self.end_ms.saturating_mul(1000))
     }
 
-    /// Fails when the range is absent, reversed, or longer than `max` (zero: any length). The error texts are those
-    /// that Pyroscope's clients know.
+    /// Fails when the range is absent, reversed, outside of [`TimeRange::ALL`], or longer than `max` (zero: any
+    /// length). The error texts are those that Pyroscope's clients know.
     pub fn check(self, max: Duration) -> Result<(), QueryError> {
+        self.check_of("", max)
+    }
+
+    /// As [`TimeRange::check`], for a range whose fields are named with a prefix in the request.
+    pub(crate) fn check_of(self, prefix: &str, max: Duration) -> Result<(), QueryError> {
         if self.start_ms == 0 && self.end_ms == 0 {
             return Err(QueryError::invalid("missing time range in the query"));
+        }
+        for (name, time) in [("start", self.start_ms), ("end", self.end_ms)] {
+            check_time_ms(&format!("{prefix}{name}"), time)?;
         }
         if self.start_ms > self.end_ms {
             return Err(QueryError::invalid("query start time is after end time"));
@@ -296,6 +304,18 @@ impl TimeRange {
         }
         Ok(())
     }
+}
+
+/// Refuses a time in Unix milliseconds outside of [`TimeRange::ALL`], with which sums of times and steps could
+/// overflow. `field` is its name in the error.
+pub(crate) fn check_time_ms(field: &str, time: i64) -> Result<(), QueryError> {
+    let TimeRange { start_ms, end_ms } = TimeRange::ALL;
+    if (start_ms..=end_ms).contains(&time) {
+        return Ok(());
+    }
+    Err(QueryError::invalid(format!(
+        "{field} must be a time in Unix milliseconds from the year 1 to the year 9999, not {time}"
+    )))
 }
 
 impl TypeNames {

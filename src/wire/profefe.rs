@@ -3,7 +3,7 @@
 //! In: the query part of a URL. Out: what is asked for, or a [`Refusal`] in profefe's words. Times have whole seconds
 //! and no zone: they are UTC. Labels are `name=value,name=value`, each side escaped as in a URL.
 
-use chrono::{DateTime, NaiveDateTime, SecondsFormat};
+use chrono::{DateTime, Datelike, NaiveDateTime, SecondsFormat};
 use percent_encoding::percent_decode_str;
 use serde::Serialize;
 
@@ -266,7 +266,8 @@ impl Parameters {
 /// Unix seconds of a time such as `2006-01-02T15:04:05`, which is UTC.
 fn seconds(parameter: &str, text: &str) -> Result<i64, Refusal> {
     let time = NaiveDateTime::parse_from_str(text.strip_suffix('Z').unwrap_or(text), "%Y-%m-%dT%H:%M:%S");
-    let time = time.map_err(|_| {
+    let time = time.ok().filter(|time| (1..=9999).contains(&time.year()));
+    let time = time.ok_or_else(|| {
         let text: String = text.chars().take(100).collect();
         Refusal::bad(&format!(
             "\"{parameter}\": `{text}` is not a time such as 2006-01-02T15:04:05"

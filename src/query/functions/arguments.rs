@@ -11,7 +11,7 @@ use crate::profile::selector::{self, Matcher};
 use crate::profile::time::DAY_US;
 use crate::profile::{ProfileType, TimeSpan};
 use crate::query::context::Purpose;
-use crate::query::{QueryError, TimeRange, time};
+use crate::query::{QueryError, TimeRange, check_time_ms, time};
 
 /// Usage of a function, for errors and checks.
 #[derive(Clone, Copy)]
@@ -134,9 +134,11 @@ fn moment(expr: &Expr, now: i64) -> Result<i64, QueryError> {
         },
         None => None,
     };
-    micros.ok_or_else(|| {
+    let micros = micros.ok_or_else(|| {
         QueryError::invalid(format!(
             "`{expr}` is not a time; write for example 'now-1h' or a timestamp"
         ))
-    })
+    })?;
+    check_time_ms(&format!("`{expr}`"), micros.div_euclid(1000))?;
+    Ok(micros)
 }
