@@ -130,6 +130,8 @@ mod sdks;
 mod seaweed;
 #[cfg(feature = "server")]
 mod shares;
+#[cfg(all(target_os = "linux", feature = "server"))]
+mod sql_depth;
 #[cfg(feature = "server")]
 mod store;
 #[cfg(feature = "server")]

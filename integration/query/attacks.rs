@@ -4,7 +4,7 @@
 //! The table is run at the engine, which is what HTTP answers from, and over the PostgreSQL wire with the same limits.
 //! Memory of the process is looked at over the whole table.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use alluvium::query::{QueryEngine, QueryError, QueryLimits};
 
@@ -490,6 +490,47 @@ async fn attacks_are_refused_or_stopped_and_the_engine_lives() {
     #[cfg(target_os = "linux")]
     assert!(grown < MEMORY, "the process grew by {} MiB", grown >> 20);
     let _ = grown;
+}
+
+/// The median of the times that one usual question takes, asked again and again.
+async fn usual_time(engine: &QueryEngine) -> Duration {
+    let mut times = Vec::new();
+    for _ in 0..15 {
+        let began = Instant::now();
+        let rows = answer(engine, "SELECT count(*) AS n FROM samples").await.unwrap();
+        assert!(rows.contains("20"), "{rows}");
+        times.push(began.elapsed());
+    }
+    times.sort();
+    times[times.len() / 2]
+}
+
+/// Attackers have half of the places and never stop; half of them leave before they are answered.
+#[tokio::test(flavor = "multi_thread")]
+async fn others_are_answered_in_about_their_usual_time_while_attacks_run() {
+    let patient = QueryLimits {
+        timeout: Duration::from_secs(20),
+        ..limits()
+    };
+    let engine = engine_with(two_services(), patient);
+    let alone = usual_time(&engine).await;
+    let attackers: Vec<_> = (0..2)
+        .map(|number| {
+            let engine = engine.clone();
+            tokio::spawn(async move {
+                let attacks: Vec<_> = all().into_iter().filter(|attack| attack.1 != Harmless).collect();
+                for (turn, (_, _, sql)) in attacks.iter().cycle().skip(number * 40).enumerate() {
+                    let limit = Duration::from_millis(if turn % 2 == 0 { 30 } else { 500 });
+                    let _ = tokio::time::timeout(limit, answer(&engine, sql)).await;
+                }
+            })
+        })
+        .collect();
+    let beside = usual_time(&engine).await;
+    attackers.iter().for_each(tokio::task::JoinHandle::abort);
+    // A second for a machine that has other work: planning that kept its place took minutes.
+    let bound = alone * 2 + Duration::from_secs(1);
+    assert!(beside < bound, "{beside:?} beside attacks, {alone:?} alone");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,6 +3,7 @@
 //! In: the stream of a running plan. Out: batches of plain types (no views, no dictionaries). Dropping the stream stops
 //! the query; so does the deadline, even when nobody reads.
 
+use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use futures::stream::{self, BoxStream};
 use futures::{FutureExt, StreamExt};
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::query::stream::BatchStream;
@@ -75,11 +76,17 @@ impl Deadline {
         QueryError::Timeout(self.length)
     }
 
-    /// Waits for `work`, at most until the deadline.
-    pub(crate) async fn hold<T>(self, work: impl Future<Output = T>) -> Result<T, QueryError> {
+    /// Fails when the deadline has passed.
+    pub(crate) fn check(self) -> Result<(), QueryError> {
         if Instant::now() >= self.at {
             return Err(self.passed());
         }
+        Ok(())
+    }
+
+    /// Waits for `work`, at most until the deadline.
+    pub(crate) async fn hold<T>(self, work: impl Future<Output = T>) -> Result<T, QueryError> {
+        self.check()?;
         tokio::time::timeout_at(self.at, work).await.map_err(|_| self.passed())
     }
 }
@@ -126,13 +133,14 @@ pub fn until<T: Send + 'static>(
     taken.boxed()
 }
 
-/// Adds the limits to an answer. The slot is released when the stream ends or is dropped, or at the deadline.
+/// Adds the limits to an answer. `held` (the slot of the query, and its threads) is released when the stream ends or is
+/// dropped, or at the deadline.
 pub(crate) fn guarded(
     schema: &SchemaRef,
     rows: BatchStream,
     deadline: Deadline,
     limits: &QueryLimits,
-    slot: Arc<OwnedSemaphorePermit>,
+    held: Box<dyn Any + Send>,
 ) -> SqlResult {
     let schema = plain_schema(schema);
     let guarded = Guarded {
@@ -143,7 +151,7 @@ pub(crate) fn guarded(
         bytes_left: limits.max_output_bytes,
         max_rows: limits.max_rows,
         max_bytes: limits.max_output_bytes,
-        _slot: slot,
+        _held: held,
     };
     SqlResult {
         schema,
@@ -160,7 +168,7 @@ struct Guarded {
     bytes_left: usize,
     max_rows: usize,
     max_bytes: usize,
-    _slot: Arc<OwnedSemaphorePermit>,
+    _held: Box<dyn Any + Send>,
 }
 
 impl Guarded {

@@ -1,12 +1,17 @@
-//! Checks the text of a query before it is planned: its size, the kind of statement, and how far it would expand.
+//! Checks a query before it is planned: its size, the kind of statement, and how far it would expand; then the size of
+//! its plan before that is optimized.
 //!
-//! In: text and statement. Out: success, or an error that says what is wrong. Planning recurses over operators, expands
-//! every `WITH` at each use, and replaces column names with their definitions: each of these can turn a short text into
-//! an enormous plan.
+//! In: text, statement, plan. Out: success, or an error that says what is wrong. Planning recurses over operators,
+//! expands every `WITH` at each use, and replaces column names with their definitions: each of these can turn a short
+//! text into an enormous plan. Every join has all columns of both sides, so that the cost of planning grows with the
+//! square of their number.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::logical_expr::expr::GroupingSet;
+use datafusion::logical_expr::{Expr as PlanExpr, LogicalPlan};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{self, Expr, ObjectName, Query, Select, SelectItem, Visit, Visitor};
 use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect};
@@ -25,6 +30,14 @@ const MAX_RELATIONS: u64 = 200;
 /// Maximum expansion of a column's definition: the product over all parts of the query of how often an expression uses
 /// one column.
 const MAX_REPEATS: u64 = 1 << 16;
+
+/// Maximum length of a list: columns of a `SELECT`, arguments, `GROUP BY`, `ORDER BY`. PostgreSQL has the same limit.
+/// Lists of values (`IN`, arrays) may be longer.
+const MAX_ITEMS: usize = 1664;
+/// Maximum number of words (names and keywords) in a query.
+const MAX_WORDS: usize = 8192;
+/// Maximum number of columns of a plan, over all of its operators. 90 joins of `series` have about as many.
+const MAX_PLAN_COLUMNS: usize = 50_000;
 
 /// Refuses texts that are too long or too deep to plan.
 pub(crate) fn check_size(text: &str) -> Result<(), QueryError> {
@@ -47,7 +60,89 @@ pub(crate) fn check_size_in(text: &str, dialect: &dyn Dialect) -> Result<(), Que
             "the query has {count} operators, more than {MAX_OPERATORS}; write long lists with IN"
         )));
     }
+    let words = tokens.iter().filter(|token| matches!(token, Token::Word(_))).count();
+    if words > MAX_WORDS {
+        return Err(QueryError::Limit(format!(
+            "the query has {words} names and keywords, more than {MAX_WORDS}"
+        )));
+    }
+    let items = longest_list(&tokens);
+    if items > MAX_ITEMS {
+        return Err(QueryError::Limit(format!(
+            "the query has a list of {items} columns or expressions, more than {MAX_ITEMS}"
+        )));
+    }
     Ok(())
+}
+
+/// The number of items of the longest list that is not one of values.
+fn longest_list(tokens: &[Token]) -> usize {
+    // The commas of the list inside each open bracket; `None` for a list of values.
+    let mut open = vec![Some(0)];
+    let (mut most, mut is_in) = (0, false);
+    for token in tokens {
+        match token {
+            Token::Whitespace(_) => continue,
+            Token::LParen => open.push((!is_in).then_some(0)),
+            Token::LBracket => open.push(None),
+            Token::RParen | Token::RBracket if open.len() > 1 => {
+                open.pop();
+            }
+            Token::Comma => {
+                if let Some(Some(count)) = open.last_mut() {
+                    *count += 1;
+                    most = most.max(*count);
+                }
+            }
+            Token::Word(word) if begins_list(word.keyword) => {
+                if let Some(list) = open.last_mut() {
+                    *list = Some(0);
+                }
+            }
+            _ => {}
+        }
+        is_in = matches!(token, Token::Word(word) if word.keyword == Keyword::IN);
+    }
+    most + 1
+}
+
+fn begins_list(keyword: Keyword) -> bool {
+    matches!(
+        keyword,
+        Keyword::SELECT | Keyword::FROM | Keyword::WHERE | Keyword::BY | Keyword::HAVING | Keyword::VALUES
+    )
+}
+
+/// Refuses plans that would take too long to optimize.
+pub(crate) fn check_plan(plan: &LogicalPlan) -> Result<(), QueryError> {
+    let mut columns: usize = 0;
+    plan.apply_with_subqueries(|node| {
+        let grouped = match node {
+            LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.iter().map(grouped_columns).sum(),
+            _ => 0,
+        };
+        columns = columns
+            .saturating_add(node.schema().fields().len())
+            .saturating_add(grouped);
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    if columns > MAX_PLAN_COLUMNS {
+        return Err(QueryError::Limit(format!(
+            "the plan of the query has {columns} columns over all of its steps, more than {MAX_PLAN_COLUMNS}: join \
+                fewer tables, name the columns that you need in a subquery of each table, or group by fewer sets"
+        )));
+    }
+    Ok(())
+}
+
+/// The number of columns over all sets of a grouping expression.
+fn grouped_columns(expr: &PlanExpr) -> usize {
+    match expr {
+        PlanExpr::GroupingSet(GroupingSet::Rollup(columns)) => columns.len().saturating_mul(columns.len()),
+        PlanExpr::GroupingSet(GroupingSet::Cube(columns)) => columns.len() << columns.len().min(32),
+        PlanExpr::GroupingSet(GroupingSet::GroupingSets(sets)) => sets.iter().map(|set| set.len() + 1).sum(),
+        _ => 0,
+    }
 }
 
 /// Refuses statements that are not queries.
@@ -106,6 +201,17 @@ fn deepens(token: &Token) -> bool {
                 | Keyword::AT
                 | Keyword::DIV
                 | Keyword::COLLATE
+                | Keyword::XOR
+                | Keyword::RLIKE
+                | Keyword::REGEXP
+                | Keyword::MATCH
+                | Keyword::MEMBER
+                | Keyword::OVERLAPS
+                | Keyword::SIMILAR
+                | Keyword::NOTNULL
+                | Keyword::MINUS
+                | Keyword::APPLY
+                | Keyword::STRAIGHT_JOIN
         ),
         Token::Number(..)
         | Token::SingleQuotedString(_)
@@ -275,6 +381,48 @@ mod tests {
     fn check(text: &str) -> Result<(), QueryError> {
         let mut statements = DFParserBuilder::new(text).build().unwrap().parse_statements().unwrap();
         check_statement(&statements.pop_front().unwrap())
+    }
+
+    #[test]
+    fn operators_that_are_words_count() {
+        for word in ["XOR", "RLIKE", "OVERLAPS", "and", "NOT LIKE"] {
+            let text = format!("SELECT 1 {}", format!("{word} 1 ").repeat(MAX_OPERATORS));
+            let error = check_size(&text).unwrap_err().to_string();
+            assert!(error.contains("operators, more than 400"), "{word}: {error}");
+        }
+    }
+
+    #[test]
+    fn long_lists_are_refused_except_those_of_values() {
+        let list = |count: usize| vec!["1"; count].join(",");
+        let long = list(MAX_ITEMS + 1);
+        for text in [
+            format!("SELECT {long}"),
+            format!("SELECT 1 GROUP BY {long}"),
+            format!("SELECT 1 FROM samples ORDER BY {long}"),
+            format!("SELECT coalesce({long})"),
+            format!("SELECT 1 WHERE 1 IN (SELECT {long})"),
+        ] {
+            let error = check_size(&text).unwrap_err().to_string();
+            assert!(error.contains("a list of 1665 columns"), "{error}");
+        }
+        let (half, most) = (list(1000), list(MAX_ITEMS));
+        for text in [
+            format!("SELECT {most}"),
+            format!("SELECT {half} FROM samples GROUP BY {half} ORDER BY {half}"),
+            format!("SELECT 1 WHERE 1 IN ({long}) AND 2 IN ({long})"),
+            format!("SELECT [{long}]"),
+        ] {
+            assert_eq!(check_size(&text), Ok(()));
+        }
+        let words = vec!["a b"; 1600].join(",");
+        let text = format!("SELECT {words} GROUP BY {words} ORDER BY {words}");
+        assert!(
+            check_size(&text)
+                .unwrap_err()
+                .to_string()
+                .contains("names and keywords")
+        );
     }
 
     #[test]

@@ -50,11 +50,13 @@ mod stacks;
 mod steps;
 mod stream;
 mod sums;
+mod threads;
 mod time;
 mod timeline;
 mod totals;
 mod types;
 mod verified;
+mod watch;
 
 pub use answer::until;
 pub(crate) use answer::{Deadline, SqlResult};

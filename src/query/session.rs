@@ -26,10 +26,11 @@ use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
 
 use crate::base::BoxFuture;
 use crate::profile::{TenantId, Tenants};
-use crate::query::answer::SqlResult;
+use crate::query::answer::{Deadline, SqlResult};
 use crate::query::cells::{self, ColumnKind, Kind, Simple};
 use crate::query::context::{Context, Contexts, Purpose};
 use crate::query::sql::{self, Template};
+use crate::query::watch::Watch;
 use crate::query::{QueryError, QueryLimits, catalog, functions, guard, hint};
 
 /// Name of the only catalog.
@@ -74,7 +75,7 @@ pub(crate) struct SqlSession {
 /// A checked statement, ready to run with parameters.
 #[derive(Debug, Clone)]
 pub(crate) struct Prepared {
-    statement: ast::Statement,
+    statement: Arc<ast::Statement>,
     /// Kinds of `$1`, `$2` and so on; `None` where the kind is unknown.
     pub parameters: Vec<Option<Kind>>,
     /// Columns of the answer; empty for a statement that is run without preparation.
@@ -132,15 +133,12 @@ impl SqlSession {
         let state = self.bound(&context)?;
         let (parser, text, given) = (self.shared.parser.clone(), text.to_owned(), given.to_vec());
         let limits = self.limits();
-        let slot = self.shared.template.slot(limits).await?;
-        let timeout = limits.timeout;
-        let planned = sql::on_planning_thread(
-            slot,
-            Box::pin(async move { prepare(&state, &parser, &text, given).await }),
-        );
-        tokio::time::timeout(timeout, planned)
-            .await
-            .map_err(|_| QueryError::Timeout(timeout))?
+        let _slot = self.shared.template.slot(limits).await?;
+        let work = move |watch: Watch| -> BoxFuture<'static, Result<Prepared, QueryError>> {
+            Box::pin(async move { prepare(&watch.over(&state, &context), &parser, &text, given).await })
+        };
+        let threads = self.shared.template.threads();
+        threads.plan(Deadline::after(limits.timeout), work).await
     }
 
     /// Runs a statement. `timeout` can shorten the general time limit, but not extend it.
@@ -150,10 +148,6 @@ impl SqlSession {
         values: &[SqlValue],
         timeout: Option<Duration>,
     ) -> Result<SqlResult, QueryError> {
-        let mut limits = self.limits().clone();
-        if let Some(timeout) = timeout {
-            limits.timeout = limits.timeout.min(timeout);
-        }
         if values.len() < prepared.parameters.len() {
             return Err(QueryError::invalid(format!(
                 "the statement has {} parameters, {} are given",
@@ -161,30 +155,44 @@ impl SqlSession {
                 values.len()
             )));
         }
-        let mut statement = prepared.statement.clone();
-        put_values(&mut statement, &prepared.parameters, values)?;
-        let context = self.context(Purpose::Answer);
-        let mut state = self.bound(&context)?;
-        state.mark_start_execution();
-        let slot = self.shared.template.slot(&limits).await?;
-        let statement = Statement::Statement(Box::new(statement));
-        sql::answer(state, statement, context, &limits, slot).await
+        let (prepared, values) = (prepared.clone(), values.to_vec());
+        let filled = move || {
+            let mut statement = prepared.statement.as_ref().clone();
+            put_values(&mut statement, &prepared.parameters, &values)?;
+            Ok(statement)
+        };
+        self.answer(timeout, filled).await
     }
 
     /// Runs a statement without parameters.
     pub(crate) async fn query(&self, text: &str, timeout: Option<Duration>) -> Result<SqlResult, QueryError> {
         guard::check_size_in(text, &PostgreSqlDialect {})?;
         let (parser, text) = (self.shared.parser.clone(), text.to_owned());
-        let slot = self.shared.template.slot(self.limits()).await?;
-        // Parsing recurses too, so it runs on the planning thread.
-        let read = Box::pin(async move { read(&parser, &text) });
-        let statement = sql::on_planning_thread(slot, read).await?;
-        let prepared = Prepared {
-            statement,
-            parameters: Vec::new(),
-            columns: Vec::new(),
+        let parsed = move || {
+            let mut statement = read(&parser, &text)?;
+            put_values(&mut statement, &[], &[])?;
+            Ok(statement)
         };
-        self.run(&prepared, &[], timeout).await
+        self.answer(timeout, parsed).await
+    }
+
+    async fn answer(
+        &self,
+        timeout: Option<Duration>,
+        statement: impl FnOnce() -> Result<ast::Statement, QueryError> + Send + 'static,
+    ) -> Result<SqlResult, QueryError> {
+        let mut limits = self.limits().clone();
+        if let Some(timeout) = timeout {
+            limits.timeout = limits.timeout.min(timeout);
+        }
+        let slot = self.shared.template.slot(&limits).await?;
+        let context = self.context(Purpose::Answer);
+        let state = self.bound(&context)?;
+        let prepare = move |context: &Arc<Context>, watch: &Watch| {
+            let statement = Statement::Statement(Box::new(statement()?));
+            Ok((watch.over(&state, context), statement))
+        };
+        sql::answer(self.shared.template.threads(), context, &limits, slot, prepare).await
     }
 
     /// Columns of an answer as kinds.
@@ -203,7 +211,7 @@ impl SqlSession {
     /// The state of the session, over the tables of `context`.
     fn bound(&self, context: &Arc<Context>) -> Result<SessionState, QueryError> {
         self.bind(context)?;
-        let mut state = sql::with_memory_of(context, &self.state);
+        let mut state = self.state.clone();
         for (name, function) in functions::tables(context) {
             state.register_udtf(name, function);
         }
@@ -242,6 +250,7 @@ fn prepare<'a>(
         let whole = Statement::Statement(Box::new(statement.clone()));
         let (inner, explained) = sql::split_explain(whole);
         let plan = state.statement_to_plan(inner).await.map_err(hint::of_planning)?;
+        guard::check_plan(&plan)?;
         // Sorted, so that the error is the same each time when several are wrong.
         let names: BTreeMap<_, _> = plan.get_parameter_types()?.into_iter().collect();
         let mut parameters = given;
@@ -276,7 +285,7 @@ fn prepare<'a>(
             None => cells::kinds(&Arc::new(plan.schema().as_arrow().clone())),
         };
         Ok(Prepared {
-            statement,
+            statement: Arc::new(statement),
             parameters,
             columns,
         })

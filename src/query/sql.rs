@@ -23,16 +23,15 @@ use crate::query::context::Context;
 use crate::query::explain::{Explain, explain};
 use crate::query::runtime::Runtime;
 use crate::query::stream::BatchStream;
+use crate::query::threads::Threads;
+use crate::query::watch::Watch;
 use crate::query::{QueryError, QueryLimits, catalog, functions, guard, hint};
-
-/// Stack size of the thread that plans, enough for the maximum number of operators in a debug build. Untouched pages
-/// take no memory.
-const PLANNING_STACK_BYTES: usize = 64 << 20;
 
 /// The session's settings and functions, built once.
 pub(crate) struct Template {
     state: SessionState,
     slots: Arc<Semaphore>,
+    threads: Arc<Threads>,
 }
 
 impl Template {
@@ -60,12 +59,18 @@ impl Template {
         Self {
             state,
             slots: Arc::new(Semaphore::new(limits.max_concurrent_queries.max(1))),
+            threads: Arc::new(Threads::new(limits, runtime.parallelism)),
         }
     }
 
     /// The settings and functions that all queries share.
     pub(crate) fn state(&self) -> &SessionState {
         &self.state
+    }
+
+    /// The threads that plan and run SQL.
+    pub(crate) fn threads(&self) -> Arc<Threads> {
+        self.threads.clone()
     }
 
     /// Waits for one of the slots of running SQL queries.
@@ -87,13 +92,6 @@ impl Template {
     }
 }
 
-/// `state` with the memory pool of one query.
-pub(crate) fn with_memory_of(context: &Context, state: &SessionState) -> SessionState {
-    SessionStateBuilder::new_from_existing(state.clone())
-        .with_runtime_env(context.runtime.environment.clone())
-        .build()
-}
-
 /// Plans and starts a query.
 pub(crate) fn run(
     template: &Template,
@@ -101,45 +99,53 @@ pub(crate) fn run(
     limits: &QueryLimits,
     text: &str,
 ) -> BoxFuture<'static, Result<SqlResult, QueryError>> {
-    let prepared = prepare(template, &context, text);
-    let slot = template.slot(limits);
+    let checked = guard::check_size(text);
+    let (state, text) = (template.state.clone(), text.to_owned());
+    let (slot, threads) = (template.slot(limits), template.threads());
     let limits = limits.clone();
     Box::pin(async move {
-        let (state, statement) = prepared?;
+        checked?;
         let slot = slot.await?;
-        answer(state, statement, context, &limits, slot).await
+        let catalog = catalog::catalog(&context)?;
+        let prepare = move |context: &Arc<Context>, watch: &Watch| {
+            let mut state = watch.over(&state, context);
+            let statement = state.sql_to_statement(&text, &Dialect::Generic)?;
+            guard::check_statement(&statement)?;
+            state.register_catalog_list(catalog);
+            for (name, function) in functions::tables(context) {
+                state.register_udtf(name, function);
+            }
+            Ok((state, statement))
+        };
+        answer(threads, context, &limits, slot, prepare).await
     })
 }
 
-/// Runs a checked statement and adds the limits to the answer.
+/// Runs the statement that `prepare` makes and adds the limits to the answer. Everything that recurses over the
+/// statement or its plan happens on the threads with large stacks. The slot is released when the returned future or the
+/// answer is dropped.
 pub(crate) fn answer(
-    state: SessionState,
-    statement: Statement,
+    threads: Arc<Threads>,
     context: Arc<Context>,
     limits: &QueryLimits,
     slot: Arc<OwnedSemaphorePermit>,
+    prepare: impl FnOnce(&Arc<Context>, &Watch) -> Result<(SessionState, Statement), QueryError> + Send + 'static,
 ) -> BoxFuture<'static, Result<SqlResult, QueryError>> {
     let deadline = Deadline::after(limits.timeout);
     let limits = limits.clone();
     Box::pin(async move {
-        let planned = on_planning_thread(slot.clone(), start(state, statement, context));
-        let (schema, rows) = deadline.hold(planned).await??;
-        Ok(guarded(&schema, rows, deadline, &limits, slot))
+        let (claim, kept) = (Arc::downgrade(&slot), threads.clone());
+        let work = move |watch: Watch| -> BoxFuture<'static, Result<SqlResult, QueryError>> {
+            Box::pin(async move {
+                let (mut state, statement) = prepare(&context, &watch)?;
+                state.mark_start_execution();
+                let (schema, rows) = start(state, statement, context, watch).await?;
+                let slot = claim.upgrade().ok_or(QueryError::Cancelled)?;
+                Ok(guarded(&schema, rows, deadline, &limits, Box::new((slot, kept))))
+            })
+        };
+        threads.plan(deadline, work).await
     })
-}
-
-/// Checks the text and sets up the session of one query.
-fn prepare(template: &Template, context: &Arc<Context>, text: &str) -> Result<(SessionState, Statement), QueryError> {
-    guard::check_size(text)?;
-    let mut state = with_memory_of(context, &template.state);
-    let statement = state.sql_to_statement(text, &Dialect::Generic)?;
-    guard::check_statement(&statement)?;
-    state.register_catalog_list(catalog::catalog(context)?);
-    for (name, function) in functions::tables(context) {
-        state.register_udtf(name, function);
-    }
-    state.mark_start_execution();
-    Ok((state, statement))
 }
 
 /// Plans a statement and starts its streams.
@@ -147,6 +153,7 @@ fn start(
     state: SessionState,
     statement: Statement,
     context: Arc<Context>,
+    watch: Watch,
 ) -> BoxFuture<'static, Result<(SchemaRef, BatchStream), QueryError>> {
     Box::pin(async move {
         let (statement, explained) = split_explain(statement);
@@ -157,6 +164,8 @@ fn start(
             .with_allow_dml(false)
             .with_allow_statements(false)
             .verify_plan(&plan)?;
+        guard::check_plan(&plan)?;
+        watch.check()?;
         if let Some(wanted) = explained {
             return explain(state, context, plan, wanted).await;
         }
@@ -188,35 +197,4 @@ pub(crate) fn split_explain(statement: Statement) -> (Statement, Option<Explain>
         },
         other => (other, None),
     }
-}
-
-/// Runs a future on a separate thread with a large stack; dropping the returned future ends it at its next await point.
-/// The thread keeps the slot of its query until then, so that endless planning cannot occupy all threads of the
-/// machine.
-pub(crate) async fn on_planning_thread<T: Send + 'static>(
-    slot: Arc<OwnedSemaphorePermit>,
-    work: BoxFuture<'static, Result<T, QueryError>>,
-) -> Result<T, QueryError> {
-    let (mut sender, receiver) = tokio::sync::oneshot::channel();
-    let handle = tokio::runtime::Handle::current();
-    std::thread::Builder::new()
-        .name("sql planner".to_owned())
-        .stack_size(PLANNING_STACK_BYTES)
-        .spawn(move || {
-            let answer = handle.block_on(async {
-                tokio::select! {
-                    () = sender.closed() => None,
-                    answer = work => Some(answer),
-                }
-            });
-            drop(slot);
-            if let Some(answer) = answer {
-                // The caller may be gone by now.
-                let _ = sender.send(answer);
-            }
-        })
-        .map_err(|error| QueryError::internal(format!("starting a planning thread: {error}")))?;
-    receiver
-        .await
-        .map_err(|_| QueryError::internal("planning the query ended without an answer"))?
 }

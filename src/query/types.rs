@@ -258,6 +258,9 @@ pub struct QueryLimits {
     pub footer_cache_bytes: usize,
     /// Number of concurrent tasks of one query; 0 for the number of cores.
     pub parallelism: usize,
+    /// Stack size in bytes of the threads that plan and run SQL. It must be enough for the largest plan that is
+    /// accepted, in a debug build. Untouched pages take no memory.
+    pub stack_bytes: usize,
 }
 
 impl TimeRange {
@@ -364,6 +367,7 @@ impl Default for QueryLimits {
             totals_cache_bytes: 32 << 20,
             footer_cache_bytes: 32 << 20,
             parallelism: 0,
+            stack_bytes: 64 << 20,
         }
     }
 }

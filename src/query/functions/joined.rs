@@ -1,13 +1,13 @@
 //! Operators that are replaced with bounded functions: `||` between texts (between lists it stays DataFusion's), and
 //! `~` and its variants.
 //!
-//! In: two texts. Out: their concatenation, null when one is null; or whether the second, a regular expression, matches
+//! In: texts. Out: their concatenation, null when one is null; or whether the second, a regular expression, matches
 //! the first. DataFusion's own operators could double a text with each step without a limit, and compile patterns of
 //! any size.
 
 use std::sync::Arc;
 
-use arrow::array::AsArray;
+use arrow::array::{Array, AsArray, StringArray, StringBuilder};
 use arrow::compute::kernels::concat_elements::concat_elements_utf8;
 use arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result};
@@ -48,9 +48,23 @@ impl OperatorPlanner {
 impl ExprPlanner for OperatorPlanner {
     fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
         let is_plain = |side: &Expr| side.get_type(schema).is_ok_and(|kind| !kind.is_nested());
-        if expr.op == BinaryOperator::StringConcat && is_plain(&expr.left) && is_plain(&expr.right) {
-            let call = ScalarFunction::new_udf(self.join.clone(), vec![expr.left, expr.right]);
-            return Ok(PlannerResult::Planned(Expr::ScalarFunction(call)));
+        if expr.op == BinaryOperator::StringConcat {
+            // A chain becomes one call: to find the type of nested calls takes the cube of their number.
+            let (mut args, is_joined) = match expr.left {
+                Expr::ScalarFunction(call) if call.func == self.join => (call.args, true),
+                left => (vec![left], false),
+            };
+            if (is_joined || is_plain(&args[0])) && is_plain(&expr.right) {
+                args.push(expr.right);
+                let call = ScalarFunction::new_udf(self.join.clone(), args);
+                return Ok(PlannerResult::Planned(Expr::ScalarFunction(call)));
+            }
+            let left = match args.len() {
+                1 => args.remove(0),
+                _ => Expr::ScalarFunction(ScalarFunction::new_udf(self.join.clone(), args)),
+            };
+            let (op, right) = (expr.op, expr.right);
+            return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }));
         }
         Ok(match expr.op {
             BinaryOperator::PGRegexMatch => PlannerResult::Planned(self.matches(expr, None)),
@@ -95,10 +109,11 @@ impl ScalarUDFImpl for Joined {
             .map(|column| column.as_string::<i32>().values().len())
             .sum();
         check_call("||", bytes)?;
-        let [left, right] = columns.as_slice() else {
-            return datafusion::common::plan_err!("|| joins two texts");
+        let columns: Vec<&StringArray> = columns.iter().map(AsArray::as_string::<i32>).collect();
+        let joined = match columns.as_slice() {
+            [left, right] => concat_elements_utf8(left, right)?,
+            _ => joined(&columns, bytes),
         };
-        let joined = concat_elements_utf8(left.as_string::<i32>(), right.as_string::<i32>())?;
         let value = if all_scalar {
             ColumnarValue::Scalar(datafusion::common::ScalarValue::try_from_array(&joined, 0)?)
         } else {
@@ -107,4 +122,20 @@ impl ScalarUDFImpl for Joined {
         check_result("||", &value)?;
         Ok(value)
     }
+}
+
+fn joined(columns: &[&StringArray], bytes: usize) -> StringArray {
+    let rows = columns.first().map_or(0, |column| column.len());
+    let mut all = StringBuilder::with_capacity(rows, bytes);
+    let mut text = String::new();
+    for row in 0..rows {
+        if columns.iter().any(|column| column.is_null(row)) {
+            all.append_null();
+            continue;
+        }
+        text.clear();
+        columns.iter().for_each(|column| text.push_str(column.value(row)));
+        all.append_value(&text);
+    }
+    all.finish()
 }
