@@ -439,3 +439,39 @@ async fn many_stacks_survive_a_small_cache() {
         assert_eq!(other.total(), 4_000_000);
     }
 }
+
+/// The error of a statement, or its rows.
+async fn error_or_rows(sql: &str) -> Result<serde_json::Value, String> {
+    let engine = engine(two_services());
+    let result = engine.sql(&crate::harness::tenants("one"), sql).await;
+    let result = result.map_err(|error| error.to_string())?;
+    let text = encode_all(result, Format::Json)
+        .await
+        .map_err(|error| error.to_string())?;
+    Ok(serde_json::from_slice(&text).unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sum_that_does_not_fit_is_an_error_and_never_another_number() {
+    let values = "(SELECT unnest([4611686018427387909, 4611686018427387909, 4611686018427387909]) AS n)";
+    for sql in [
+        format!("SELECT sum(n) AS s FROM {values} t"),
+        format!("SELECT n, sum(n) AS s FROM {values} t GROUP BY n"),
+        format!("SELECT sum(n) OVER () AS s FROM {values} t"),
+        format!("SELECT sum(n) OVER (ORDER BY n ROWS 2 PRECEDING) AS s FROM {values} t"),
+        "SELECT sum(DISTINCT n) AS s FROM (SELECT unnest([4611686018427387909, 4611686018427387910]) AS n) t"
+            .to_owned(),
+        "SELECT sum(value + 4611686018427387904) AS s FROM samples".to_owned(),
+    ] {
+        let error = error_or_rows(&sql).await.expect_err(&sql);
+        assert!(error.contains("does not fit 64 bits"), "{sql}: {error}");
+    }
+    let sum = error_or_rows(&format!("SELECT sum(n::decimal(38, 0))::text AS s FROM {values} t")).await;
+    assert_eq!(sum, Ok(serde_json::json!([{"s": "13835058055282163727"}])));
+    let sums = "SELECT sum(n) AS s, sum(n) FILTER (WHERE n > 2) AS f, sum(NULL::bigint) AS z FROM \
+        (SELECT unnest([1, 2, 3, NULL]) AS n) t";
+    assert_eq!(
+        error_or_rows(sums).await,
+        Ok(serde_json::json!([{"s": 6, "f": 3, "z": null}]))
+    );
+}

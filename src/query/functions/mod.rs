@@ -5,6 +5,7 @@
 
 mod arguments;
 mod bounded;
+mod checked_sum;
 mod computed;
 mod diff;
 mod flamegraph;
@@ -40,7 +41,10 @@ pub(crate) fn scalar() -> Vec<Arc<ScalarUDF>> {
 
 /// The aggregate functions of this module.
 pub(crate) fn aggregate() -> Vec<Arc<AggregateUDF>> {
-    vec![Arc::new(AggregateUDF::new_from_impl(pprof_sum::PprofSum::new()))]
+    vec![
+        Arc::new(AggregateUDF::new_from_impl(checked_sum::CheckedSum::new())),
+        Arc::new(AggregateUDF::new_from_impl(pprof_sum::PprofSum::new())),
+    ]
 }
 
 /// The table functions, over the data of one query.
