@@ -393,3 +393,46 @@ async fn stack_trace_selectors_narrow_time_lines_and_cut_merged_profiles() {
         "{by_call}"
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pprof_answer_has_as_many_nodes_as_asked_for_and_the_same_total() {
+    let site = Site::new(ServerOptions::default()).await;
+    let (start, end) = push_some(&site).await.range();
+    let question = json!({"profileTypeID": CPU, "labelSelector": "{}", "start": start, "end": end});
+    let numbers = |profile: &Value| {
+        let samples = profile["sample"].as_array().unwrap().clone();
+        let total: i64 = samples
+            .iter()
+            .map(|sample| sample["value"][0].as_str().unwrap().parse::<i64>().unwrap())
+            .sum();
+        (
+            samples.len(),
+            total,
+            profile["stringTable"].to_string().contains("\"other\""),
+        )
+    };
+    for (call, format) in [
+        ("SelectMergeProfile", None),
+        ("SelectMergeStacktraces", Some("PROFILE_FORMAT_PPROF")),
+    ] {
+        let ask = async |nodes: i64| {
+            let mut question = question.clone();
+            question["maxNodes"] = json!(nodes);
+            if let Some(format) = format {
+                question["format"] = json!(format);
+            }
+            let (status, answer) = site.ask(call, question).await;
+            assert_eq!(status, 200, "{call}: {answer}");
+            let profile = if format.is_some() {
+                &answer["pprof"]["profile"]
+            } else {
+                &answer
+            };
+            numbers(profile)
+        };
+        let (all, few) = (ask(0).await, ask(1).await);
+        assert_eq!((all.1, all.2), (few.1, false), "{call}");
+        assert!(few.0 < all.0 && few.2, "{call}: {all:?} {few:?}");
+        assert_eq!(ask(500_000).await, all, "{call}");
+    }
+}

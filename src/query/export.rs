@@ -9,13 +9,14 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::base::BoxFuture;
+use crate::profile::flamegraph::OTHER;
 use crate::profile::pprof::{Builder, Function, Line, Location, Mapping, Profile, ValueType};
 use crate::profile::{ProfileType, StackId};
 use crate::query::blocking;
 use crate::query::context::Context;
 use crate::query::flame::{self, Merged};
 use crate::query::stack_table::{Frame, StackTable};
-use crate::query::{GoPgo, QueryError, StackQuery};
+use crate::query::{GoPgo, QueryError, StackQuery, pprof_nodes};
 
 /// Answers a query with the result of `write`.
 pub(crate) fn merge_profile<T: Send + 'static>(
@@ -56,6 +57,7 @@ fn written<T>(merged: &Merged, query: &StackQuery, period: i64, write: fn(&Profi
         time_nanos: start,
         duration_nanos: length.saturating_mul(1_000_000),
         pgo: merged.pgo,
+        max_nodes: query.pprof_nodes,
     };
     write(&profile_of(&table, merged.sums.values.iter().copied(), &about))
 }
@@ -68,6 +70,8 @@ pub(crate) struct About<'a> {
     pub(crate) duration_nanos: i64,
     /// What is kept of the stacks; `None` for all of them.
     pub(crate) pgo: Option<GoPgo>,
+    /// Approximate number of nodes of the tree; 0 for all.
+    pub(crate) max_nodes: usize,
 }
 
 /// Builds a profile from sums by stack.
@@ -105,7 +109,13 @@ pub(crate) fn profile_of<'a>(
     for (stack, value) in std::mem::take(&mut export.merged) {
         export.builder.sample(stack, [], &[value]);
     }
-    export.builder.finish()
+    if about.max_nodes == 0 {
+        return export.builder.finish();
+    }
+    let other = export.builder.named(OTHER);
+    let mut profile = export.builder.finish();
+    pprof_nodes::limit(&mut profile, about.max_nodes, other);
+    profile
 }
 
 struct Export<'a> {

@@ -38,6 +38,7 @@ mod lookup;
 mod memory;
 mod moments;
 mod pgo;
+mod pprof_nodes;
 mod provider;
 mod runtime;
 mod scan;

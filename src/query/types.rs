@@ -159,6 +159,8 @@ pub struct StackQuery {
     pub trace_ids: Vec<String>,
     /// What is kept of the stacks; `None` for all of them.
     pub go_pgo: Option<GoPgo>,
+    /// Approximate number of nodes in the tree of a pprof answer; 0 for all.
+    pub pprof_nodes: usize,
 }
 
 /// What Go's compiler wants of stacks for profile-guided optimization.
@@ -347,6 +349,7 @@ impl StackQuery {
             span_ids: Vec::new(),
             trace_ids: Vec::new(),
             go_pgo: None,
+            pprof_nodes: 0,
         }
     }
 }

@@ -94,7 +94,9 @@ impl QuerierService for Querier {
         } else {
             Detail::Names
         };
-        let query = stacktraces_query(&self.0, request).await?;
+        let mut query = stacktraces_query(&self.0, request).await?;
+        // Without a number a profile is complete: programs read it.
+        query.pprof_nodes = asked.filter(|asked| *asked != 0).map_or(0, |_| max_nodes);
         match format {
             ProfileFormat::Unspecified | ProfileFormat::Flamegraph => {
                 let flamegraph = Some(graph(&self.0, tenants, query, max_nodes, detail).await?);
@@ -176,7 +178,7 @@ impl QuerierService for Querier {
         .into())
     }
 
-    /// Answers with the merged profile. `max_nodes` has no effect, as in Pyroscope.
+    /// Answers with the merged profile: all of it, or about as many nodes as `max_nodes` says.
     async fn select_merge_profile(&self, call: Call<querier::SelectMergeProfileRequest>) -> CallResult<Profile> {
         let (tenants, request) = (&call.tenants, call.request);
         let mut query = stack_query(
@@ -187,6 +189,9 @@ impl QuerierService for Querier {
             request.end,
         )
         .await?;
+        if request.max_nodes.is_some_and(|asked| asked != 0) {
+            query.pprof_nodes = max_nodes(request.max_nodes, &self.0.options.limits)?;
+        }
         (query.call_site, query.go_pgo) = stack_selection(request.stack_trace_selector)?;
         at_most("profile ids", request.profile_id_selector.len())?;
         query.profile_ids = request.profile_id_selector;

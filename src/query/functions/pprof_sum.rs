@@ -175,6 +175,7 @@ impl Accumulator for Sum {
             time_nanos: 0,
             duration_nanos: 0,
             pgo: None,
+            max_nodes: 0,
         };
         let bytes = encode(&profile_of(&self.table, sums.into_iter(), &about));
         Ok(ScalarValue::Binary(Some(bytes)))

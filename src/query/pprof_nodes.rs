@@ -1,0 +1,116 @@
+//! Cuts the stacks of a pprof profile, so that its tree of calls has about as many nodes as were asked for.
+//!
+//! In: a profile of one value a sample, the number of nodes, and the location that stands for what is cut. Out: the
+//! same profile with shorter stacks: a part of the tree that is smaller than the smallest node that is kept becomes
+//! "other". The total of the profile stays the same.
+
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
+
+use crate::profile::pprof::Profile;
+
+/// A node of the tree: its parent, and its location.
+type Edge = (u32, u32);
+
+/// Keeps about `max_nodes` nodes; those that are as large as the last one of them are kept, too.
+pub(crate) fn limit(profile: &mut Profile<'_>, max_nodes: usize, other: u32) {
+    let mut nodes: HashMap<Edge, u32> = HashMap::new();
+    let mut totals = vec![0_i64];
+    for (stack, value) in samples(profile) {
+        let mut node = 0;
+        for location in stack.iter().rev() {
+            node = *nodes.entry((node, *location)).or_insert_with(|| {
+                totals.push(0);
+                totals.len() as u32 - 1
+            });
+            let total = &mut totals[node as usize];
+            *total = total.saturating_add(value.saturating_abs());
+        }
+    }
+    if totals.len() <= max_nodes + 1 {
+        return;
+    }
+    let mut sorted = totals[1..].to_vec();
+    sorted.sort_unstable_by(|left, right| right.cmp(left));
+    let least = sorted[max_nodes - 1];
+    let mut merged: BTreeMap<Vec<u32>, i64> = BTreeMap::new();
+    for (stack, value) in samples(profile) {
+        let (mut node, mut kept) = (0, Vec::with_capacity(stack.len()));
+        for location in stack.iter().rev() {
+            node = nodes[&(node, *location)];
+            if totals[node as usize] < least {
+                kept.push(other);
+                break;
+            }
+            kept.push(*location);
+        }
+        kept.reverse();
+        let sum = merged.entry(kept).or_default();
+        *sum = sum.saturating_add(value);
+    }
+    profile.sample_locations.clear();
+    profile.sample_starts = vec![0];
+    profile.label_starts = vec![0; merged.len() + 1];
+    profile.values.clear();
+    for (stack, value) in merged {
+        profile.sample_locations.extend(stack);
+        profile.sample_starts.push(profile.sample_locations.len() as u32);
+        profile.values.push(value);
+    }
+}
+
+/// The stacks of the samples, leaf first, with their values.
+fn samples<'p>(profile: &'p Profile<'_>) -> impl Iterator<Item = (&'p [u32], i64)> {
+    let ranges = profile.sample_starts.windows(2);
+    let stacks = ranges.map(|range| &profile.sample_locations[range[0] as usize..range[1] as usize]);
+    stacks.zip(profile.values.iter().copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::pprof::{Builder, ValueType};
+
+    fn limited(samples: &[(&[&'static str], i64)], max_nodes: usize) -> Vec<(String, i64)> {
+        let about = Profile {
+            sample_types: vec![ValueType {
+                kind: "cpu",
+                unit: "ns",
+            }],
+            ..Profile::default()
+        };
+        let mut builder = Builder::new(about);
+        let other = builder.named("other");
+        for (stack, value) in samples {
+            let stack: Vec<u32> = stack.iter().map(|name| builder.named(name)).collect();
+            builder.sample(stack, [], &[*value]);
+        }
+        let mut profile = builder.finish();
+        limit(&mut profile, max_nodes, other);
+        let name = |location: &u32| {
+            let line = profile.lines_of(&profile.locations[*location as usize])[0];
+            profile.functions[line.function as usize].name
+        };
+        let found = super::samples(&profile);
+        found
+            .map(|(stack, value)| (stack.iter().map(name).collect::<Vec<_>>().join(" "), value))
+            .collect()
+    }
+
+    #[test]
+    fn small_parts_become_other_and_the_total_stays() {
+        let samples: [(&[&str], i64); 4] = [
+            (&["big", "main"], 70),
+            (&["small", "main"], 3),
+            (&["deep", "tiny", "main"], 2),
+            (&["lone"], 1),
+        ];
+        let all = limited(&samples, 6);
+        assert_eq!(all.len(), 4);
+        let mut two = limited(&samples, 2);
+        two.sort();
+        let expected = [("big main", 70), ("other", 1), ("other main", 5)];
+        assert_eq!(two, expected.map(|(stack, value)| (stack.to_owned(), value)));
+    }
+}
