@@ -23,7 +23,7 @@ use crate::store::maintenance::deletion;
 use crate::store::root::{At, Root, log_of};
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
-use crate::store::{StoreError, folder, log_read, wal};
+use crate::store::{StoreError, cut, folder, log_read, wal};
 
 /// Attempts before the copy fails.
 const ATTEMPTS: usize = 60;
@@ -194,8 +194,10 @@ impl Copy<'_> {
         (self.done.segments, self.done.bytes) = (0, 0);
         let numbers = wal::segments(&log)?;
         for number in &numbers {
+            let path = wal::segment_path(&log, *number);
             // One that is gone is in the tables, which are read later.
-            if let Some(bytes) = self.copy_file(&wal::segment_path(&log, *number))? {
+            if let Some(bytes) = self.copy_file(&path)? {
+                self.copy_file(&cut::path_of(&path))?;
                 self.done.segments += 1;
                 self.done.bytes += bytes;
             }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::base::file::replace;
 
 /// Path of the file for the segment at `segment`.
-fn path_of(segment: &Path) -> PathBuf {
+pub(crate) fn path_of(segment: &Path) -> PathBuf {
     segment.with_extension("cut")
 }
 

@@ -109,10 +109,10 @@ fn write_partition(
     faults: &Faults,
     unsynced: &mut Unsynced<'_>,
 ) -> Result<Option<NewFile>, StoreError> {
-    match write_by(head, target, (name, faults), Bucket::scratch) {
+    match write_by(head, target, (name, faults), Bucket::scratch, unsynced) {
         Err(error) if error.is_full() && target.root.bucket().is_some() => {
             tracing::warn!(error = %error, "the disk has no room for files on their way to the bucket, using memory");
-            write_by(head, target, (name, faults), Bucket::scratch_in_memory)
+            write_by(head, target, (name, faults), Bucket::scratch_in_memory, unsynced)
         }
         result => result,
     }
@@ -123,6 +123,7 @@ fn write_by(
     target: Target<'_>,
     (name, faults): (&FileName, &Faults),
     scratch: Scratch,
+    unsynced: &mut Unsynced<'_>,
 ) -> Result<Option<NewFile>, StoreError> {
     let mut output: Option<Output> = None;
     let result = head.sorted(target.table, target.tenant, target.day, |batch| {
