@@ -3,8 +3,8 @@
 //! Scenario: the real program, 8 clients that push small distinct profiles, 25 kills: a third at different moments, a
 //! third while memory is flushed to the tables, a third while files are merged. That a flush or merge was hit is seen
 //! in the folder: a file was written that no table names yet. Guarantee: after every restart the profiles in `profiles`
-//! and the rows in `samples` are those that were acknowledged, each once; of those that were not acknowledged some,
-//! each at most once.
+//! and the rows in `samples` of each tenant are those that were acknowledged, each once; of those that were not
+//! acknowledged some, each at most once. Each finds its service in `series` and its function in `stacks`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -24,6 +24,8 @@ use crate::program::{Address, PATIENCE, Program, sql};
 
 const ROUNDS: u64 = 25;
 const CLIENTS: u64 = 8;
+/// Clients push for these in turn.
+const TENANTS: [&str; 2] = ["shop", "desk"];
 
 /// A profile of one sample whose value is its number, so that it can be found again.
 pub(crate) fn numbered(number: u64, client: u64) -> RawProfile {
@@ -76,8 +78,13 @@ pub(crate) fn numbered_at(number: u64, service: &str, time: Duration) -> RawProf
 /// Pushes until it shall stop, once at least: on a busy machine the time may be over before the client is made. The
 /// numbers that were acknowledged.
 pub(crate) async fn push_until_gone(url: String, client_number: u64, next: Arc<AtomicU64>, stop: Shutdown) -> Vec<u64> {
-    let caller = Caller::new(client(), url.parse().unwrap()).with_timeout(Duration::from_secs(30));
-    let pusher = PushClient::new(caller);
+    let caller = Caller::new(client(), url.parse().unwrap());
+    push_by(caller, client_number, next, stop).await
+}
+
+/// The same by a caller that names a tenant.
+async fn push_by(caller: Caller, client_number: u64, next: Arc<AtomicU64>, stop: Shutdown) -> Vec<u64> {
+    let pusher = PushClient::new(caller.with_timeout(Duration::from_secs(30)));
     let mut acknowledged = Vec::new();
     loop {
         let number = next.fetch_add(1, Ordering::Relaxed);
@@ -164,12 +171,13 @@ async fn nothing_acknowledged_is_lost_or_doubled_by_25_kills() {
     let log = folder.path().join("log");
     let data = folder.path().join("data");
     let yaml = folder.path().join("server.yaml");
-    std::fs::write(&yaml, "maintenance:\n  interval: 20ms\n  cpu_share: 1\n").unwrap();
+    let text = "multitenancy_enabled: true\nmaintenance:\n  interval: 20ms\n  cpu_share: 1\n";
+    std::fs::write(&yaml, text).unwrap();
     let address = Address::keep();
     let url = format!("http://{address}");
     let http = client();
     let next = Arc::new(AtomicU64::new(1));
-    let mut acknowledged = BTreeSet::new();
+    let mut acknowledged = Acknowledged::default();
     let mut hits: BTreeMap<Work, u64> = BTreeMap::new();
     let arguments = [
         "serve",
@@ -188,7 +196,7 @@ async fn nothing_acknowledged_is_lost_or_doubled_by_25_kills() {
     for round in 0..=ROUNDS {
         let mut server = Program::alluvium(&arguments, &log);
         server.ready(&http, &format!("{url}/ready")).await;
-        check(&http, &url, &acknowledged, round).await;
+        acknowledged.check(&http, &url, round).await;
         if round == ROUNDS {
             let status = server.terminate();
             assert!(status.success(), "{status}\n{}", server.tail());
@@ -197,7 +205,10 @@ async fn nothing_acknowledged_is_lost_or_doubled_by_25_kills() {
 
         let stop = Shutdown::new();
         let clients: Vec<_> = (0..CLIENTS)
-            .map(|number| tokio::spawn(push_until_gone(url.clone(), number, next.clone(), stop.clone())))
+            .map(|number| {
+                let caller = Caller::new(client(), url.parse().unwrap()).with_tenant(tenant_of(number));
+                tokio::spawn(push_by(caller, number, next.clone(), stop.clone()))
+            })
             .collect();
         let tables = data.join("tables");
         match round % 3 {
@@ -211,8 +222,8 @@ async fn nothing_acknowledged_is_lost_or_doubled_by_25_kills() {
         }
         server.kill();
         stop.cancel();
-        for client in clients {
-            acknowledged.extend(client.await.unwrap());
+        for (number, client) in (0..).zip(clients) {
+            acknowledged.add(number, client.await.unwrap());
         }
         let dir = data.clone();
         let checked = tokio::task::spawn_blocking(move || inspect::check(&dir).unwrap())
@@ -231,7 +242,7 @@ async fn nothing_acknowledged_is_lost_or_doubled_by_25_kills() {
     // Once more with everything in files, and none of it doubled by the flush at the end.
     let mut server = Program::alluvium(&arguments, &log);
     server.ready(&http, &format!("{url}/ready")).await;
-    check(&http, &url, &acknowledged, ROUNDS + 1).await;
+    acknowledged.check(&http, &url, ROUNDS + 1).await;
     assert!(
         acknowledged.len() as u64 > ROUNDS,
         "only {} were acknowledged",
@@ -247,6 +258,108 @@ async fn nothing_acknowledged_is_lost_or_doubled_by_25_kills() {
             "no kill hit a {work:?}: {hits:?}"
         );
     }
+}
+
+/// The tenant for which a client pushes.
+fn tenant_of(client: u64) -> &'static str {
+    TENANTS[(client % TENANTS.len() as u64) as usize]
+}
+
+/// What was acknowledged: for each tenant the numbers, with the client that pushed them.
+#[derive(Default)]
+struct Acknowledged(BTreeMap<&'static str, BTreeMap<u64, u64>>);
+
+impl Acknowledged {
+    fn add(&mut self, client: u64, numbers: Vec<u64>) {
+        let of_tenant = self.0.entry(tenant_of(client)).or_default();
+        of_tenant.extend(numbers.into_iter().map(|number| (number, client)));
+    }
+
+    fn len(&self) -> usize {
+        self.0.values().map(BTreeMap::len).sum()
+    }
+
+    /// Fails when something is not there with its names, is there for another tenant, or is there more than once.
+    async fn check(&self, http: &reqwest::Client, url: &str, round: u64) {
+        let all: BTreeSet<u64> = self.0.values().flat_map(|numbers| numbers.keys().copied()).collect();
+        let mut tenants = sql_of(http, url, &TENANTS.join("|"), "SELECT DISTINCT tenant FROM profiles").await;
+        tenants.retain(|row| !TENANTS.contains(&row[0].as_str()));
+        assert!(tenants.is_empty(), "round {round}: {tenants:?}");
+        let nothing = BTreeMap::new();
+        for tenant in TENANTS {
+            let own = self.0.get(tenant).unwrap_or(&nothing);
+            let others: BTreeSet<u64> = all.iter().copied().filter(|number| !own.contains_key(number)).collect();
+            for (table, column) in [("profiles", "total"), ("samples", "value")] {
+                let rows = sql_of(
+                    http,
+                    url,
+                    tenant,
+                    &format!("SELECT {column}, count(*) FROM {table} GROUP BY 1"),
+                )
+                .await;
+                let found: BTreeMap<u64, u64> = rows
+                    .iter()
+                    .map(|row| (row[0].parse().unwrap(), row[1].parse().unwrap()))
+                    .collect();
+                let lost: Vec<_> = own.keys().filter(|number| !found.contains_key(number)).collect();
+                let doubled: Vec<_> = found.iter().filter(|(_, count)| **count != 1).collect();
+                let strange: Vec<_> = found.keys().filter(|number| others.contains(number)).collect();
+                assert!(
+                    lost.is_empty() && doubled.is_empty() && strange.is_empty(),
+                    "round {round}, {table} of {tenant}: lost {lost:?}, more than once {doubled:?}, of another \
+                     {strange:?}"
+                );
+                // Each number is of one service and one function, by each of the tables of names.
+                let mut names = vec![("series", "series", "service_name")];
+                if table == "samples" {
+                    names.push(("stacks", "stack", "frames[1]['function']"));
+                }
+                for (by, key, name) in names {
+                    let query = format!(
+                        "SELECT DISTINCT {column}, {name} FROM {table} r \
+                         JOIN {by} n ON r.{key} = n.{key} AND r.day = n.day"
+                    );
+                    let rows = sql_of(http, url, tenant, &query).await;
+                    let mut named: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+                    for row in &rows {
+                        named.entry(row[0].parse().unwrap()).or_default().push(&row[1]);
+                    }
+                    assert!(
+                        named.keys().eq(found.keys()),
+                        "round {round}: {table} of {tenant} without {by}"
+                    );
+                    for (number, texts) in named {
+                        let function = format!("work_{}", number % 50);
+                        let expected = match (by, own.get(&number)) {
+                            ("stacks", _) => function,
+                            (_, Some(client)) => format!("client-{client}"),
+                            // It was not acknowledged: any client of the tenant may have pushed it.
+                            (_, None) => texts[0].to_owned(),
+                        };
+                        assert_eq!(texts, [expected], "round {round}: {by} of {number}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Asks in SQL as some tenants.
+async fn sql_of(http: &reqwest::Client, url: &str, tenants: &str, query: &str) -> Vec<Vec<String>> {
+    let request = http
+        .post(format!("{url}/api/v1/sql?format=csv"))
+        .header("x-scope-orgid", tenants);
+    let answer = request
+        .header("content-type", "text/plain")
+        .body(query.to_owned())
+        .send()
+        .await
+        .unwrap();
+    let status = answer.status();
+    let text = answer.text().await.unwrap();
+    assert!(status.is_success(), "{query}: {status} {text}");
+    let rows = text.lines().skip(1);
+    rows.map(|row| row.split(',').map(str::to_owned).collect()).collect()
 }
 
 /// Fails when one of `acknowledged` is not there, or anything is there more than once.

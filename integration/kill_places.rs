@@ -1,7 +1,7 @@
-//! SIGKILL at every kind of place: a child process works on a store (pushes of four tenants, flushes, merges,
-//! retention, downsampling, deletions, vacuum, checkpoints) and stands still at a place of the disk that its round has
-//! drawn; there it is killed. One round in ten is killed at a random moment instead: while it starts, after opening, or
-//! after one or two cycles of work.
+//! SIGKILL at every kind of place: a child process works on a store (pushes of five tenants, flushes, merges, retention
+//! by age, by size and for free space, downsampling, deletions, vacuum, checkpoints) and stands still at a place of the
+//! disk that its round has drawn; there it is killed. One round in ten is killed at a random moment instead: while it
+//! starts, after opening, or after one or two cycles of work.
 //!
 //! Guarantee, checked in the folder as it lies after every kill and so again after the recovery of the next round: an
 //! acknowledged profile is there once, with its samples, and both find their names (function and service) in the tables
@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use alluvium::store::fault::{FaultHook, Faults, Place};
+use alluvium::store::maintenance::Work;
 use alluvium::store::{Store, StoreConfig};
 use alluvium::telemetry::metrics::Scope;
 
@@ -38,11 +39,13 @@ const FIRST: &str = "ALLUVIUM_TEST_KILL_FIRST";
 const PATIENCE: Duration = Duration::from_mins(5);
 
 /// What the store is doing, and up to which event of it a round may count. A round counts two events an operation.
-const CLASSES: [(&str, u64); 9] = [
+const CLASSES: [(&str, u64); 11] = [
     ("log", 60),
     ("flush", 150),
     ("compact", 90),
     ("retention", 20),
+    ("retention_size", 40),
+    ("free_space", 8),
     ("downsample", 30),
     ("delete", 60),
     ("vacuum", 40),
@@ -126,10 +129,27 @@ fn child_that_is_killed_at_a_place() {
         job: Mutex::new(""),
         opened: AtomicBool::new(false),
     });
+    let is_short = class == "free_space";
+    let dir = Path::new(&dir);
     let config = StoreConfig {
         faults: Faults::new(stand.clone()),
-        ..workload::config(Path::new(&dir))
+        ..if is_short {
+            workload::config_with_floor(dir)
+        } else {
+            workload::config(dir)
+        }
     };
+    // Where only the disk is too small, not all go that may.
+    let full = Arc::new(AtomicU64::new(0));
+    let counted = full.clone();
+    let say: workload::Say = Arc::new(move |line| {
+        if line.starts_with("kept full") {
+            counted.fetch_add(1, Ordering::SeqCst);
+        }
+        if !is_short || !matches!(line, "mark full" | "took full") {
+            say(line);
+        }
+    });
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -139,18 +159,33 @@ fn child_that_is_killed_at_a_place() {
             let store = Store::open(config, &Scope::new()).unwrap();
             stand.opened.store(true, Ordering::SeqCst);
             say("open");
+            let _ = std::fs::remove_file(dir.join(workload::SHORT));
             let next = Arc::new(AtomicU64::new(first));
             // The young, and one that the class of the round needs: more would cost time only.
             let other = match class {
                 "downsample" => 1,
                 "retention" => 2,
                 "delete" => 3,
-                _ => 1 + drawn(first / STRIDE, 4) as usize % 3,
+                "retention_size" | "free_space" => 4,
+                _ => 1 + drawn(first / STRIDE, 4) as usize % 4,
             };
             for tenant in [TENANTS[0], TENANTS[other]] {
-                tokio::spawn(workload::push(store.clone(), tenant, next.clone(), Arc::new(say)));
+                tokio::spawn(workload::push(store.clone(), tenant, next.clone(), say.clone()));
             }
-            workload::work(&store, u64::MAX, Arc::new(say)).await;
+            let short = dir.join(workload::SHORT);
+            if is_short {
+                // The oldest that is there must be one that may go.
+                while full.load(Ordering::SeqCst) < 2 {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+                store.flush().await.unwrap();
+                std::fs::write(&short, "").unwrap();
+                for line in ["taking old", "taking full"] {
+                    say(line);
+                }
+                store.maintain(Work::Due).await.unwrap();
+            }
+            workload::work(&store, u64::MAX, say).await;
         });
 }
 
@@ -236,7 +271,7 @@ fn round(dir: &Path, round: u64, ledger: &mut Ledger) -> &'static str {
 fn nothing_acknowledged_is_lost_or_doubled_by_kills_at_places() {
     let rounds = std::env::var("ALLUVIUM_KILLS").map_or(ROUNDS, |text| text.parse().unwrap());
     let mut kills: BTreeMap<&str, u64> = BTreeMap::new();
-    let (mut kept, mut deleted, mut retired) = (0, 0, 0);
+    let (mut kept, mut deleted, mut retired, mut crowded) = (0, 0, 0, 0);
     let started = Instant::now();
     for first in (0..rounds).step_by(ROUNDS_A_FOLDER) {
         // A kill leaves what was written, synced or not: memory, where there is room, says as much as a disk and is not
@@ -254,17 +289,17 @@ fn nothing_acknowledged_is_lost_or_doubled_by_kills_at_places() {
         kept += ledger.kept();
         deleted += ledger.gone("gone");
         retired += ledger.gone("old");
+        crowded += ledger.gone("full");
     }
     println!(
         "{rounds} kills in {:?}: {kills:?}; {kept} profiles acknowledged, 0 lost, 0 doubled; {deleted} deleted on \
-         request, \
-         {retired} retired",
+         request, {retired} retired, {crowded} gone for their size",
         started.elapsed()
     );
     if rounds >= 100 {
         let of = |class: &str| kills.get(class).copied().unwrap_or(0);
         assert!(CLASSES.iter().all(|(class, _)| of(class) >= rounds / 50), "{kills:?}");
         assert!(MOMENTS.iter().all(|moment| of(moment) > 0), "{kills:?}");
-        assert!(deleted > 0 && retired > 0);
+        assert!(deleted > 0 && retired > 0 && crowded > 0);
     }
 }

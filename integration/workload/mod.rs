@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use alluvium::profile::{RawProfile, TimeSpan};
 use alluvium::store::maintenance::deletion::Deletion;
-use alluvium::store::maintenance::{Downsampling, MaintenanceConfig, Work};
+use alluvium::store::maintenance::{Downsampling, FreeFloor, MaintenanceConfig, SpaceLimits, Work};
 use alluvium::store::{Limits, Store, StoreConfig, inspect};
 use alluvium::telemetry::metrics::Scope;
 
@@ -31,8 +31,17 @@ pub(crate) type Say = Arc<dyn Fn(&str) + Send + Sync>;
 /// Pause of a pusher between two profiles.
 const PUSH_EVERY: Duration = Duration::from_millis(10);
 
-/// Tenants: young profiles, three hours old (downsampled), forty days old (retired), and young ones that are deleted.
-pub(crate) const TENANTS: [(&str, u64); 4] = [("young", 0), ("coarse", 3 * 3600), ("old", 40 * 86_400), ("gone", 0)];
+const DAY: u64 = 86_400;
+
+/// Tenants: young profiles, three hours old (downsampled), forty days old (retired), young ones that are deleted, and
+/// two days old, every second of them three days: those go because the tenant has too many.
+pub(crate) const TENANTS: [(&str, u64); 5] = [
+    ("young", 0),
+    ("coarse", 3 * 3600),
+    ("old", 40 * DAY),
+    ("gone", 0),
+    ("full", 2 * DAY),
+];
 
 pub(crate) fn config(dir: &Path) -> StoreConfig {
     let mut maintenance = MaintenanceConfig {
@@ -42,6 +51,8 @@ pub(crate) fn config(dir: &Path) -> StoreConfig {
     };
     maintenance.policy.min_files = 3;
     maintenance.aging.tenants = [(tenant("old"), Duration::from_hours(720))].into();
+    // Everything goes but the newest hour.
+    maintenance.space.tenants = [(tenant("full"), 1)].into();
     maintenance.aging.downsample = vec![Downsampling {
         after: Duration::from_hours(2),
         interval: Duration::from_mins(5),
@@ -58,13 +69,32 @@ pub(crate) fn config(dir: &Path) -> StoreConfig {
     }
 }
 
+/// The same, with no limit for the tenant `full`. Instead the disk is short of a byte while the folder has a file
+/// [`SHORT`].
+pub(crate) fn config_with_floor(dir: &Path) -> StoreConfig {
+    let mut config = config(dir);
+    config.maintenance.space = SpaceLimits {
+        floor: Some(FreeFloor {
+            bytes: 1,
+            measure: |dir| Ok(u64::from(!dir.join(SHORT).exists())),
+        }),
+        ..SpaceLimits::default()
+    };
+    config
+}
+
+/// Name of the file that says that the disk is short of space.
+pub(crate) const SHORT: &str = "short";
+
 /// Pushes for one tenant, for ever.
 pub(crate) async fn push(store: Arc<Store>, (tenant, age): (&'static str, u64), next: Arc<AtomicU64>, say: Say) {
-    loop {
+    for count in 0u64.. {
         let number = next.fetch_add(1, Ordering::Relaxed);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        let goes = tenant == "full" && count % 2 == 1;
+        let age = if goes { age + DAY } else { age };
         let time = now.checked_sub(Duration::from_secs(age)).unwrap();
-        if matches!(tenant, "gone" | "old") {
+        if goes || matches!(tenant, "gone" | "old") {
             say(&format!("sent {tenant} {number}"));
         }
         let profile: RawProfile = numbered_at(number, &format!("service-{}", number % 3), time);
@@ -78,10 +108,13 @@ pub(crate) async fn push(store: Arc<Store>, (tenant, age): (&'static str, u64), 
 pub(crate) async fn work(store: &Store, cycles: u64, say: Say) {
     for cycle in 0..cycles {
         say("mark old");
+        say("mark full");
         store.flush().await.unwrap();
         say("taking old");
+        say("taking full");
         store.maintain(Work::Due).await.unwrap();
         say("took old");
+        say("took full");
         store.maintain(Work::Vacuum(Duration::ZERO)).await.unwrap();
         if cycle % 3 == 2 {
             store.maintain(Work::Compact).await.unwrap();
@@ -109,11 +142,13 @@ pub(crate) fn finish(dir: &Path, ledger: &mut Ledger, rounds: u64) {
         let store = Store::open(config(dir), &Scope::new()).unwrap();
         ledger.check(store.as_ref(), rounds, false);
         ledger.hear("mark old");
+        ledger.hear("mark full");
         store.flush().await.unwrap();
         for work in [Work::Due, Work::Compact, Work::Due, Work::Vacuum(Duration::ZERO)] {
             store.maintain(work).await.unwrap();
         }
         ledger.hear("took old");
+        ledger.hear("took full");
         ledger.check(store.as_ref(), rounds, true);
         store.close(Duration::from_mins(1)).await.unwrap();
     });

@@ -5,12 +5,11 @@
 use std::fs;
 use std::time::Duration;
 
-/// A moment of one boot.
+/// A moment between the start of the running system and its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SinceBoot {
     /// Different for each boot.
     pub(crate) id: String,
-    /// Time since the boot.
     pub(crate) time: Duration,
 }
 

@@ -136,7 +136,6 @@ struct Waiting {
     indices: Vec<usize>,
     /// Answers when the group is durable and in the head.
     durable: oneshot::Receiver<Result<(), SinkError>>,
-    /// When it was queued.
     since: Instant,
 }
 

@@ -64,7 +64,7 @@ impl DiskWaits {
         })
     }
 
-    /// The same of a flush.
+    /// What is wrong when one step of a flush takes `limit` or longer.
     pub(crate) fn flush_is_stuck(&self, limit: Duration) -> Option<String> {
         let waited = self.flush.time();
         (waited >= limit).then(|| {

@@ -114,6 +114,8 @@ impl Published {
     /// The files of names among `files` that no row needs, neither in a file nor in memory: heads omit the frames of
     /// stacks that files have. From now on they do not count on these.
     pub(crate) fn unneeded_names(&self, mut files: Vec<FileEntry>) -> Vec<FileEntry> {
+        // A flush that is being published has yet to remember the stacks of its files, which may be among these.
+        let _publication = self.begin();
         for file in &files {
             self.known.forget(&file.tenant, file.day);
         }

@@ -4,7 +4,8 @@
 //! everything pending, syncs once (group commit), and sends the items on as [`LogEvent::Durable`], in the order of the
 //! log. After a failure the items are sent as [`LogEvent::Failed`], the file is cut back to its last durable byte (or
 //! this length is noted beside it, in [`cut`]), and appends are refused until a new segment could be written and
-//! synced: the log recovers from a full disk on its own. The caller decides what the items are, and when segments are deleted.
+//! synced: the log recovers from a full disk on its own. The caller decides what the items are, and when segments are
+//! deleted.
 
 use std::fs::File;
 use std::io::{self, Write};

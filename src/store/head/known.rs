@@ -115,7 +115,6 @@ mod tests {
     use super::*;
     use crate::profile::tenant::tenant_id;
 
-    /// What `total` must be.
     fn counted(known: &KnownStacks) -> usize {
         let days = known.days.lock();
         days.values().map(|set| set.read().len() + DAY_COST).sum()

@@ -35,7 +35,7 @@ const FOLLOWED: u32 = 24;
 
 pub(crate) struct Watch {
     file: PathBuf,
-    /// The anchor.
+    /// The anchor: a time that was believed, with its monotonic time.
     believed: Option<Seen>,
     /// Since when the clock runs evenly after a jump.
     settling: Option<Seen>,

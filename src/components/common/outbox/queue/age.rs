@@ -14,7 +14,7 @@ pub(super) const GRACE: Duration = Duration::from_hours(1);
 const TELL_EVERY: Duration = Duration::from_mins(1);
 
 /// Unix time in milliseconds.
-pub(in crate::components::common::outbox) fn now_ms() -> u64 {
+pub(crate) fn now_ms() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_millis() as u64)
@@ -29,7 +29,7 @@ pub(super) struct Moment {
     pub running: Duration,
 }
 
-/// Reads both clocks.
+/// Reads both clocks: those of the system, or clocks that a test sets.
 #[derive(Clone)]
 pub(super) struct QueueClock(Arc<dyn Fn() -> Moment + Send + Sync>);
 

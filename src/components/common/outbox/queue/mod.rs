@@ -2,8 +2,8 @@
 //!
 //! In: encoded profiles. Out: batches, oldest first. What is appended survives a kill of the process at once (it is in
 //! the page cache) and a power failure after the next sync, at most 100 ms or 4 MiB later. The oldest profiles go when
-//! the queue is larger or older than its limits; each is counted, and a burst is logged. `cursor` in the folder names the first record not yet
-//! done with, so a restart sends again at most the batch under way.
+//! the queue is larger or older than its limits; each is counted, and a burst is logged. `cursor` in the folder names
+//! the first record not yet done with, so a restart sends again at most the batch under way.
 
 use std::fs::{self, File};
 use std::io;
@@ -35,7 +35,7 @@ use files::{lock, segment_files, segment_path};
 use record::Encoded;
 use state::{Entry, Segment, State};
 
-pub(super) use age::now_ms;
+pub(crate) use age::now_ms;
 pub(crate) use state::Limits;
 
 /// Bytes that are not synced yet, from which on an append syncs by itself.
