@@ -284,7 +284,8 @@ async fn a_server_that_starts_on_a_full_disk_answers_and_takes_pushes_when_there
     assert!(not_ready.contains("write-ahead log"), "{not_ready}");
     assert_eq!(client.found().await, once(&[1, 2]));
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    let ingest = format!("{url}/ingest?name=shop&format=pprof&from=1&until={}", now.as_secs());
+    let (from, until) = (now.as_secs(), now.as_secs() + 1);
+    let ingest = format!("{url}/ingest?name=shop&format=pprof&from={from}&until={until}");
     let body = numbered_at(3, "shop", now).pprof;
     let answer = http.post(ingest).body(body).send().await.unwrap();
     assert_eq!(answer.status(), 503);
