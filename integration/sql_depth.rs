@@ -220,15 +220,16 @@ async fn the_largest_accepted_statements_fit_on_half_of_the_stack() {
     let folder = tempfile::tempdir().unwrap();
     let (http, postgres) = (Address::keep(), Address::keep());
     let data = folder.path().join("data").display().to_string();
+    let (http_text, postgres_text) = (http.to_string(), postgres.to_string());
     let arguments = [
         "serve",
         "--listen",
-        &http.to_string(),
+        &http_text,
         "--data",
         &data,
         "--postgres.listen",
+        &postgres_text,
     ];
-    let arguments = [&arguments[..], &[&postgres.to_string()]].concat();
     let mut server = Program::alluvium(&arguments, &folder.path().join("log"));
     let client = client();
     server.ready(&client, &format!("http://{http}/ready")).await;

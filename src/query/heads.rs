@@ -148,12 +148,15 @@ fn with_types(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Qu
     )?)
 }
 
+/// Sums of values by stack.
+type StackSums = Vec<(StackId, i64)>;
+
 /// Sums by stack over the rows of a head, see [`HeadScan::sum_stacks`].
 pub(crate) fn sums_of(
     runtime: &Arc<Runtime>,
     head: Arc<dyn HeadScan>,
     filter: &ScanFilter,
-) -> BoxFuture<'static, Result<Option<Vec<(StackId, i64)>>, QueryError>> {
+) -> BoxFuture<'static, Result<Option<StackSums>, QueryError>> {
     let filter = filter.clone();
     in_turn(runtime, move |cancellation| {
         cancellation.check()?;

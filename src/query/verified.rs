@@ -169,7 +169,7 @@ impl AsyncFileReader for VerifiedReader {
         &'a mut self,
         options: Option<&'a ArrowReaderOptions>,
     ) -> BoxFuture<'a, Result<Arc<ParquetMetaData>>> {
-        let policy = options.map_or(PageIndexPolicy::Optional, |options| options.column_index_policy());
+        let policy = options.map_or(PageIndexPolicy::Optional, ArrowReaderOptions::column_index_policy);
         self.metadata(policy).boxed()
     }
 }

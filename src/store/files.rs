@@ -16,6 +16,7 @@ use parquet::file::metadata::SortingColumn;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 
+use crate::base::file;
 use crate::profile::TenantId;
 use crate::store::StoreError;
 use crate::store::bucket::Bucket;
@@ -112,7 +113,7 @@ fn write_partition(
     match write_by(head, target, (name, faults), Bucket::scratch, unsynced) {
         Err(error) if error.is_full() && target.root.bucket().is_some() => {
             tracing::warn!(error = %error, "the disk has no room for files on their way to the bucket, using memory");
-            write_by(head, target, (name, faults), Bucket::scratch_in_memory, unsynced)
+            write_by(head, target, (name, faults), |_| file::in_memory(), unsynced)
         }
         result => result,
     }

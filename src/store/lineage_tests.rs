@@ -187,6 +187,18 @@ async fn a_start_that_lacks_an_entry_deletes_nothing_until_the_loss_is_accepted(
     assert_eq!(kinds(dir.path()), [""; 0]);
 }
 
+/// Lets no flush commit to the table of series.
+struct Broken;
+
+impl fault::FaultHook for Broken {
+    fn check(&self, place: fault::Place) -> std::io::Result<()> {
+        match place {
+            fault::Place::Commit(Table::Series) => Err(std::io::ErrorKind::Other.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_log_that_lost_a_part_of_an_unfinished_flush_is_refused() {
     let dir = scratch();
@@ -196,15 +208,6 @@ async fn a_log_that_lost_a_part_of_an_unfinished_flush_is_refused() {
     push(&store, 2).await;
     drop(store);
     // The generation of two segments reaches one table only.
-    struct Broken;
-    impl fault::FaultHook for Broken {
-        fn check(&self, place: fault::Place) -> std::io::Result<()> {
-            match place {
-                fault::Place::Commit(Table::Series) => Err(std::io::ErrorKind::Other.into()),
-                _ => Ok(()),
-            }
-        }
-    }
     let faults = fault::Faults::new(Arc::new(Broken));
     let store = Store::open(
         StoreConfig {

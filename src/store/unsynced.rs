@@ -97,7 +97,7 @@ fn at_once<T: Sync>(items: &[T], sync: impl Fn(&T) -> Result<(), StoreError> + S
         let start = |_| {
             // One that cannot be started is no failure: this thread does its share.
             let thread = std::thread::Builder::new().name("store-flush".to_owned());
-            thread.spawn_scoped(scope, &work).ok()
+            thread.spawn_scoped(scope, work).ok()
         };
         let helpers: Vec<_> = (1..threads).filter_map(start).collect();
         helpers.into_iter().fold(work(), |result, helper| {

@@ -125,7 +125,7 @@ impl ScalarUDFImpl for Joined {
 }
 
 fn joined(columns: &[&StringArray], bytes: usize) -> StringArray {
-    let rows = columns.first().map_or(0, |column| column.len());
+    let rows = columns.first().map_or(0, Array::len);
     let mut all = StringBuilder::with_capacity(rows, bytes);
     let mut text = String::new();
     for row in 0..rows {

@@ -27,7 +27,6 @@ use object_store::{ObjectStore, ObjectStoreExt as _, PutPayload, WriteMultipart}
 use tokio::runtime::{Handle, Runtime};
 use url::Url;
 
-use crate::base::file;
 use crate::store::StoreError;
 use crate::store::delta::executor;
 use cache::{BLOCK_BYTES, BlockCache, BlockKey};
@@ -236,11 +235,6 @@ impl Bucket {
         let file = File::options().read(true).write(true).create_new(true).open(&path)?;
         fs::remove_file(&path)?;
         Ok(file)
-    }
-
-    /// Creates an unnamed file in memory, for a small object while the disk of the spool is full.
-    pub(crate) fn scratch_in_memory(&self) -> io::Result<File> {
-        file::in_memory()
     }
 
     /// Writes a small object in the place of one that has the path. Its blocks are not cached: use it for what is read

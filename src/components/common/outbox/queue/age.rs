@@ -121,7 +121,7 @@ impl Drops {
 
     /// Numbers of profiles dropped for their age and for want of room since the last call that returned some; `None`
     /// without any, and when the last ones were told a short time ago.
-    pub(super) fn to_tell(&mut self, now: Moment) -> Option<(u64, u64)> {
+    pub(super) fn take_untold(&mut self, now: Moment) -> Option<(u64, u64)> {
         let is_soon = |told: Duration| now.running.saturating_sub(told) < TELL_EVERY;
         if (self.for_age, self.for_size) == (0, 0) || self.told.is_some_and(is_soon) {
             return None;
@@ -171,13 +171,13 @@ mod tests {
     #[test]
     fn a_burst_of_drops_is_told_once() {
         let mut drops = Drops::default();
-        assert_eq!(drops.to_tell(at(0, 0)), None);
+        assert_eq!(drops.take_untold(at(0, 0)), None);
         for is_for_age in [true, true, false] {
             drops.add(is_for_age);
         }
-        assert_eq!(drops.to_tell(at(0, 0)), Some((2, 1)));
+        assert_eq!(drops.take_untold(at(0, 0)), Some((2, 1)));
         drops.add(true);
-        assert_eq!(drops.to_tell(at(0, 0)), None);
-        assert_eq!(drops.to_tell(at(1, 1)), Some((1, 0)));
+        assert_eq!(drops.take_untold(at(0, 0)), None);
+        assert_eq!(drops.take_untold(at(1, 1)), Some((1, 0)));
     }
 }

@@ -303,7 +303,7 @@ impl Queue {
             state.drops.add(reason == DropReason::QueueAge);
             is_changed = true;
         }
-        if let Some((too_old, too_many)) = state.drops.to_tell(now) {
+        if let Some((too_old, too_many)) = state.drops.take_untold(now) {
             tracing::warn!(
                 folder = %self.folder.display(), too_old, too_many,
                 "queued profiles are dropped, they waited longer than `max_age` or the queue is larger than `max_bytes`"

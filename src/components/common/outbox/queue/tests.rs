@@ -271,12 +271,15 @@ fn a_torn_tail_and_damage_cost_only_what_they_hit() {
     assert_eq!(metrics.totals().1, 1);
 }
 
+/// Changes the bytes of a segment.
+type Damage = fn(&mut Vec<u8>);
+
 #[test]
 fn damage_at_the_end_of_a_segment_is_counted_and_the_segment_is_kept() {
     let flipped = |data: &mut Vec<u8>| *data.last_mut().unwrap() ^= 1;
     let shortened = |data: &mut Vec<u8>| data.truncate(data.len() - 3);
     // The last record of the last segment is damaged, or one that ended is shorter than it was.
-    let cases: [(fn(&mut Vec<u8>), usize); 2] = [(flipped, 1), (shortened, 2)];
+    let cases: [(Damage, usize); 2] = [(flipped, 1), (shortened, 2)];
     for (damage, segments) in cases {
         let folder = tempfile::tempdir().unwrap();
         for segment in 0..segments {
