@@ -44,8 +44,11 @@ const TENANTS: [&str; 2] = ["kept", "gone"];
 /// What the tables say, a text a row.
 type Answer = BTreeMap<&'static str, Vec<String>>;
 
+/// Whether a path is of a kind.
+type IsKind = fn(&str) -> bool;
+
 /// Kinds of files; each is drawn as often as any other.
-const KINDS: [(&str, fn(&str) -> bool); 13] = [
+const KINDS: [(&str, IsKind); 13] = [
     ("segment of the log", |path| path.starts_with("wal/")),
     ("samples", |path| is_data(path, "samples")),
     ("profiles", |path| is_data(path, "profiles")),

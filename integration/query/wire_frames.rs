@@ -55,7 +55,7 @@ fn code(answer: &[u8]) -> String {
     while at + 5 <= answer.len() {
         let length = u32::from_be_bytes(answer[at + 1..at + 5].try_into().unwrap()) as usize;
         let body = &answer[at + 5..at + 1 + length];
-        code = "no error".to_owned();
+        "no error".clone_into(&mut code);
         if answer[at] == b'E' {
             let mut fields = body.split(|byte| *byte == 0);
             let field = fields.find(|field| field.first() == Some(&b'C')).unwrap();
