@@ -1,8 +1,9 @@
 //! Reads rows of heads, which are in no file yet.
 //!
 //! In: [`Snapshot`], [`ScanFilter`], column names. Out: a stream of batches, or a plan for SQL, with exactly the
-//! requested rows. Their memory is charged to the query, which fails when it exceeds its limit. Heads are read on blocking
-//! threads, by a bounded number of scans at one time, each of which ends at the next batch after its query was dropped.
+//! requested rows. Their memory is charged to the query, which fails when it exceeds its limit. Heads are read on
+//! blocking threads, by a bounded number of scans at one time, each of which ends at the next batch after its query was
+//! dropped.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

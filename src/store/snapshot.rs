@@ -83,7 +83,8 @@ pub struct ScanFilter {
     pub projection: Option<Arc<[usize]>>,
 }
 
-/// Takes batches one by one, each as soon as it is made; `Break` ends the scan. It is called without a lock of the head.
+/// Takes batches one by one, each as soon as it is made; `Break` ends the scan. It is called without a lock of the
+/// head.
 pub type Receive<'a> = dyn FnMut(RecordBatch) -> ControlFlow<()> + 'a;
 
 /// Rows in memory, as batches of the table's schema ([`Table::schema`]): all columns, or those of

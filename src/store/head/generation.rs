@@ -22,7 +22,7 @@ use crate::store::ingest::Prepared;
 /// Number of partitions that a reader lists under the lock at one time.
 const LISTED: usize = 1024;
 
-/// A tenant and a day.
+/// Whose profiles a partition has, and of which day since 1970.
 pub(super) type Key = (TenantId, i32);
 /// A partition with its lock.
 pub(super) type Locked = Arc<RwLock<Partition>>;

@@ -3,9 +3,10 @@
 //!
 //! In: prepared profiles, applied by one thread at a time. Out: record batches for queries ([`scan`]) and sorted ones
 //! for the flush ([`sorted`]). A head is a generation: it is filled, frozen, written to tables and dropped. Applying a
-//! sample costs one lookup of its stack and no allocation beyond the growth of columns. Readers copy some rows at a time
-//! under the lock of a partition and build batches outside of it.
+//! sample costs one lookup of its stack and no allocation beyond the growth of columns. Readers copy some rows at a
+//! time under the lock of a partition and build batches outside of it.
 
+mod frames;
 mod generation;
 mod identity;
 mod intern;
@@ -16,10 +17,10 @@ pub(crate) mod scan;
 pub(crate) mod sorted;
 mod walk;
 
+pub(crate) use frames::{Frame, Frames};
 pub(crate) use generation::{Head, HeadView};
 pub(crate) use intern::{SharedTexts, TextId, Texts};
 pub(crate) use known::KnownStacks;
-pub(crate) use partition::{Frame, Frames};
 
 #[cfg(test)]
 mod scan_tests;

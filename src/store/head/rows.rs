@@ -15,8 +15,9 @@ use arrow::error::ArrowError;
 
 use crate::profile::labels::SERVICE_NAME;
 use crate::profile::{Labels, SeriesId, StackId, TenantId};
+use crate::store::head::frames::Frame;
 use crate::store::head::intern::{SharedTexts, TextId};
-use crate::store::head::partition::{Frame, Link, ProfileRow};
+use crate::store::head::partition::{Link, ProfileRow};
 use crate::store::schema::{self, Table, column};
 
 /// Most bytes of text in a batch, but for a single row that has more: Arrow's offsets end at 2 GiB, and a batch is in

@@ -12,10 +12,11 @@ use hashbrown::HashMap;
 use parking_lot::RwLock;
 
 use crate::profile::{Labels, SeriesId, StackId, TimeSpan};
+use crate::store::head::frames::Frame;
 use crate::store::head::generation::{HeadView, Key};
 use crate::store::head::identity::Identity;
 use crate::store::head::intern::SharedTexts;
-use crate::store::head::partition::{Frame, Group, Link, Partition};
+use crate::store::head::partition::{Group, Link, Partition};
 use crate::store::head::rows::{self, ProfileOfType, ProfileRows, SampleRow, SampleRows, Shared, StackRows};
 use crate::store::head::walk::{Count, STEP, Walk};
 use crate::store::schema::Table;

@@ -18,7 +18,7 @@ pub(super) const STEP: usize = if cfg!(test) { 61 } else { 8 << 10 };
 pub(super) enum Count {
     /// Its rows. The rows of one profile may be visited in several steps.
     Rows,
-    /// Just itself.
+    /// One, however many rows it has.
     Profiles,
 }
 
