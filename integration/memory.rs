@@ -20,6 +20,24 @@ const LIMIT_BYTES: u64 = 128 << 20;
 const CLIENTS: usize = 8;
 const TICKS: u64 = 12;
 
+/// The parts of a server whose memory has a limit.
+const PARTS: [&str; 7] = [
+    "heads",
+    "decoding",
+    "bodies",
+    "answers",
+    "queries",
+    "caches",
+    "maintenance",
+];
+
+/// What a metric of memory says of a part, in bytes.
+fn of_part(metrics: &str, kind: &str, part: &str) -> u64 {
+    let name = format!("alluvium_memory_{kind}_bytes{{part=\"{part}\"}} ");
+    let value = metrics.lines().find_map(|line| line.strip_prefix(&name));
+    value.unwrap_or_else(|| panic!("no {name}")).parse().unwrap()
+}
+
 /// Memory of a process without pages of files, in bytes.
 fn own_memory(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
@@ -131,6 +149,17 @@ async fn a_server_with_little_memory_stays_within_it_and_loses_nothing() {
     );
     assert!(peak > 0 && peak <= LIMIT_BYTES, "{peak} bytes\n{}", server.tail());
     assert!(answered > 0, "no graph in all that time");
+    let metrics = http.get(format!("{url}/metrics")).send().await.unwrap();
+    let metrics = metrics.text().await.unwrap();
+    let limits: u64 = PARTS
+        .iter()
+        .map(|part| {
+            let (used, limit) = (of_part(&metrics, "used", part), of_part(&metrics, "limit", part));
+            assert!(limit > 0 && used <= limit + (8 << 20), "{part}: {used} of {limit}");
+            limit
+        })
+        .sum();
+    assert!(limits <= LIMIT_BYTES, "{limits}");
 
     let wanted = fleet.profiles_per_tick() as u64 * TICKS;
     // Each profile has a time of its own.

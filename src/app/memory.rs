@@ -2,21 +2,25 @@
 //!
 //! In: `--memory-limit`, or what the machine and the cgroup have. Out: the sizes of heads, requests, answers, queries
 //! and caches ([`MemoryLimit::shares`]), which are at most their defaults; and [`watch`], which looks at what the
-//! process really holds, since estimates of sizes are not what an allocator takes.
+//! process really holds, since estimates of sizes are not what an allocator takes, and shows what each part holds.
 
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::bail;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 
 use crate::app::size;
 use crate::base::Shutdown;
-use crate::base::pressure::MemoryPressure;
+use crate::base::pressure::{MemoryPart, MemoryPressure};
 use crate::query::{QueryEngine, QueryLimits};
 use crate::server::ServerLimits;
 use crate::store::StoreConfig;
 use crate::telemetry::memory::give_back;
+use crate::telemetry::metrics::Scope;
 use crate::telemetry::process::own_memory;
 
 /// Memory of a server that holds no profiles: threads, tables of the program, one merge. It is not divided.
@@ -43,6 +47,8 @@ pub(crate) struct Shares {
     pub head_limit_bytes: u64,
     /// See [`StoreConfig::intake_bytes`].
     pub intake_bytes: usize,
+    /// See [`MaintenanceConfig::memory_bytes`](crate::store::maintenance::MaintenanceConfig::memory_bytes).
+    pub maintenance_bytes: usize,
     pub http: ServerLimits,
     pub query: QueryLimits,
 }
@@ -77,8 +83,8 @@ impl MemoryLimit {
 
     /// The parts of the limit. None is larger than its default, and together they are the limit.
     pub(crate) fn shares(self) -> Shares {
-        // Of 128 parts: heads 24, profiles on their way to them 24, requests 12 and the two largest bodies 24, answers
-        // 8, queries 18, what is kept between queries 18.
+        // Of 128 parts: heads 24, profiles on their way to them 22, requests 12 and the two largest bodies 24, answers
+        // 6, queries 18, what is kept between queries 16, names in merges 6.
         let of = |parts: u64| self.0.saturating_sub(BASE_BYTES) / 128 * parts;
         let capped = |default: usize, parts: u64| default.min(usize::try_from(of(parts)).unwrap_or(usize::MAX));
         let store = StoreConfig::new("");
@@ -87,12 +93,13 @@ impl MemoryLimit {
         Shares {
             flush_bytes: store.flush_bytes.min(of(6)),
             head_limit_bytes: store.head_limit_bytes.min(of(24)),
-            intake_bytes: capped(store.intake_bytes, 24),
+            intake_bytes: capped(store.intake_bytes, 22),
+            maintenance_bytes: capped(store.maintenance.memory_bytes, 6),
             http: ServerLimits {
                 body_bytes: capped(http.body_bytes, 12),
                 unpacked_body_bytes: capped(http.unpacked_body_bytes, 12),
                 memory_bytes: capped(http.memory_bytes, 12),
-                answers_bytes: capped(http.answers_bytes, 8),
+                answers_bytes: capped(http.answers_bytes, 6),
                 ..http
             },
             query: QueryLimits {
@@ -100,7 +107,7 @@ impl MemoryLimit {
                 max_query_memory_bytes: capped(query.max_query_memory_bytes, 12),
                 max_output_bytes: capped(query.max_output_bytes, 8),
                 max_concurrent_queries: query.max_concurrent_queries.min(at_once.max(2)),
-                stack_cache_bytes: capped(query.stack_cache_bytes, 8),
+                stack_cache_bytes: capped(query.stack_cache_bytes, 6),
                 series_cache_bytes: capped(query.series_cache_bytes, 3),
                 block_cache_bytes: capped(query.block_cache_bytes, 4),
                 totals_cache_bytes: capped(query.totals_cache_bytes, 2),
@@ -117,12 +124,60 @@ impl Default for MemoryLimit {
     }
 }
 
-/// Watches the memory of this process until `shutdown`. Above 15/16 of the limit what is kept between queries is
-/// dropped; if that does not help, `pressure` says that memory is short until the process is below 7/8 of the limit.
-pub(crate) async fn watch(limit: MemoryLimit, engine: QueryEngine, pressure: MemoryPressure, shutdown: Shutdown) {
+/// The label of the metrics of memory.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PartLabel {
+    part: &'static str,
+}
+
+/// What each part of the server holds, and may hold.
+pub(crate) struct MemoryMetrics {
+    used: Family<PartLabel, Gauge>,
+    limits: Family<PartLabel, Gauge>,
+}
+
+impl MemoryMetrics {
+    pub(crate) fn new(scope: &Scope) -> Self {
+        let own = Self {
+            used: Family::default(),
+            limits: Family::default(),
+        };
+        scope.register(
+            "alluvium_memory_used_bytes",
+            "Estimated memory that a part of the server holds, of those that have a limit.",
+            own.used.clone(),
+        );
+        scope.register(
+            "alluvium_memory_limit_bytes",
+            "Memory that the part may hold.",
+            own.limits.clone(),
+        );
+        own
+    }
+
+    fn show(&self, parts: Vec<MemoryPart>) {
+        for part in parts {
+            let label = PartLabel { part: part.name };
+            self.used.get_or_create(&label).set(part.used as i64);
+            self.limits.get_or_create(&label).set(part.limit as i64);
+        }
+    }
+}
+
+/// Watches the memory of this process until `shutdown`, and shows in the metrics what `parts` say at each look. Above
+/// 15/16 of the limit what is kept between queries is dropped; if that does not help, `pressure` says that memory is
+/// short until the process is below 7/8 of the limit.
+pub(crate) async fn watch(
+    limit: MemoryLimit,
+    engine: QueryEngine,
+    pressure: MemoryPressure,
+    (metrics, parts): (MemoryMetrics, impl Fn() -> Vec<MemoryPart>),
+    shutdown: Shutdown,
+) {
     let MemoryLimit(limit) = limit;
     let mut held = own_memory().unwrap_or(0);
     loop {
+        metrics.show(parts());
         let pause = if held < limit / 2 { CALM } else { BUSY };
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
@@ -180,6 +235,7 @@ mod tests {
         let (http, query) = (&shares.http, &shares.query);
         let others = [
             shares.intake_bytes,
+            shares.maintenance_bytes,
             http.memory_bytes,
             http.body_bytes,
             http.unpacked_body_bytes,

@@ -12,7 +12,7 @@ use anyhow::{Context as _, bail};
 use crate::admin::listen::{ListenOptions, Listener};
 use crate::admin::profiling::Profiling;
 use crate::admin::{self, AdminState};
-use crate::app::memory;
+use crate::app::memory::{self, MemoryMetrics};
 use crate::app::overrides::Overrides;
 use crate::app::reload::give_back_later;
 use crate::app::serve_options::ServeOptions;
@@ -24,6 +24,7 @@ use crate::server::access::{Access, AccessMetrics, guard};
 use crate::server::postgres::PostgresServer;
 use crate::server::tls::{PortTls, Protocols};
 use crate::server::{Readiness, ServerMetrics, ServerState, router};
+use crate::store::maintenance::MaintenanceConfig;
 use crate::store::{Store, StoreConfig, StoreError};
 use crate::telemetry::metrics::Scope;
 use crate::telemetry::process::ProcessMetrics;
@@ -73,7 +74,10 @@ impl RunningServer {
             limits: options.limits,
             tenants: options.tenants,
             flush_age: options.flush_age,
-            maintenance: options.maintenance,
+            maintenance: MaintenanceConfig {
+                memory_bytes: shares.maintenance_bytes,
+                ..options.maintenance
+            },
             clock: options.clock,
             bucket: options.bucket,
             ..StoreConfig::new(&options.data)
@@ -97,13 +101,7 @@ impl RunningServer {
                 () = ended.cancelled() => {}
             }
         });
-        let watched = memory::watch(
-            options.memory,
-            engine.clone(),
-            options.http.pressure.clone(),
-            shutdown.clone(),
-        );
-        tokio::spawn(watched);
+        let (watched, pressure) = (engine.clone(), options.http.pressure.clone());
         let readiness = Readiness::ready();
         let state = ServerState::new(
             store.clone(),
@@ -112,6 +110,21 @@ impl RunningServer {
             readiness.clone(),
             ServerMetrics::new(metrics),
         );
+        let parts = {
+            let (state, store, engine) = (state.clone(), store.clone(), watched.clone());
+            move || {
+                let own = state.memory().into_iter().chain(store.memory());
+                own.chain(engine.memory()).collect::<Vec<_>>()
+            }
+        };
+        let shown = (MemoryMetrics::new(metrics), parts);
+        tokio::spawn(memory::watch(
+            options.memory,
+            watched,
+            pressure,
+            shown,
+            shutdown.clone(),
+        ));
         let prefix = state.options.prefix.clone();
         let (ready, takes, healthy) = (readiness.clone(), store.clone(), store.clone());
         let admin = admin::router(AdminState {

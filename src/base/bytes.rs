@@ -51,6 +51,11 @@ impl ByteBudget {
         self.all as usize * UNIT_BYTES
     }
 
+    /// Bytes that are taken now.
+    pub(crate) fn used(&self) -> usize {
+        self.total() - self.free()
+    }
+
     /// Bytes that are free now.
     pub(crate) fn free(&self) -> usize {
         self.units.available_permits() * UNIT_BYTES

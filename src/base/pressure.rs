@@ -1,4 +1,5 @@
-//! Whether the process is short of memory: said by who watches it, read by who would take more.
+//! Whether the process is short of memory: said by who watches it, read by who would take more. And what its parts
+//! hold.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,4 +17,15 @@ impl MemoryPressure {
     pub(crate) fn is_short(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
+}
+
+/// A part of the process whose memory has a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MemoryPart {
+    /// Value of the label `part` in metrics.
+    pub(crate) name: &'static str,
+    /// Bytes in use, estimated.
+    pub(crate) used: u64,
+    /// The most that it may hold.
+    pub(crate) limit: u64,
 }

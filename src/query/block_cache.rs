@@ -100,6 +100,10 @@ impl BlockCache {
     }
 
     /// Most bytes that it holds.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.0.bytes()
+    }
+
     pub(crate) fn limit(&self) -> usize {
         self.0.limit()
     }

@@ -157,7 +157,6 @@ impl<K: Eq + Hash + Clone, V: Bytes> Cache<K, V> {
     }
 
     /// Size of all entries in bytes, with overhead.
-    #[cfg(test)]
     pub(crate) fn bytes(&self) -> u64 {
         self.state.lock().entries.weight()
     }

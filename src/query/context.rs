@@ -9,6 +9,7 @@ use hashbrown::HashMap;
 use parking_lot::Mutex;
 
 use crate::base::BoxFuture;
+use crate::base::pressure::MemoryPart;
 use crate::profile::{Labels, SeriesId, StackId, Tenants, TimeSpan};
 use crate::query::block_cache::BlockCache;
 use crate::query::labels::{self, SeriesCache};
@@ -150,6 +151,35 @@ impl Contexts {
     pub(crate) fn forget_unused(&self) {
         self.caches.blocks.forget_unused();
         self.caches.totals.forget_unused();
+    }
+
+    /// What queries hold, and what is cached between them (without the footers of files).
+    pub(crate) fn memory(&self) -> [MemoryPart; 2] {
+        let (caches, limits) = (&self.caches, &self.limits);
+        let cached = [
+            caches.stacks.bytes(),
+            caches.series.bytes(),
+            caches.blocks.bytes(),
+            caches.totals.bytes(),
+        ];
+        let most = [
+            limits.stack_cache_bytes,
+            limits.series_cache_bytes,
+            limits.block_cache_bytes,
+            limits.totals_cache_bytes,
+        ];
+        [
+            MemoryPart {
+                name: "queries",
+                used: self.runtime.environment.memory_pool.reserved() as u64,
+                limit: limits.memory_bytes as u64,
+            },
+            MemoryPart {
+                name: "caches",
+                used: cached.iter().sum(),
+                limit: most.iter().sum::<usize>() as u64,
+            },
+        ]
     }
 
     /// Drops everything that is cached.

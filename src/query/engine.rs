@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::Semaphore;
 
 use crate::base::BoxFuture;
+use crate::base::pressure::MemoryPart;
 use crate::profile::flamegraph::{CallGraph, DiffGraph, FlameGraph, Tree};
 use crate::profile::pprof::Profile;
 use crate::profile::selector::Matcher;
@@ -100,6 +101,11 @@ impl QueryEngine {
     /// Drops everything that is kept between queries. Later queries read it again.
     pub(crate) fn forget_all(&self) {
         self.shared.contexts.forget_all();
+    }
+
+    /// What the parts of the engine hold that have a limit.
+    pub(crate) fn memory(&self) -> [MemoryPart; 2] {
+        self.shared.contexts.memory()
     }
 
     /// Counters of scans so far, for metrics.

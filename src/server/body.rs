@@ -16,7 +16,7 @@ use http::header::CONTENT_LENGTH;
 
 use crate::admin::drain::drain;
 use crate::base::bytes::HeldBytes;
-use crate::base::pressure::MemoryPressure;
+use crate::base::pressure::{MemoryPart, MemoryPressure};
 use crate::server::budget::Budget;
 use crate::server::limits::{BodyLimit, ServerLimits};
 use crate::server::workers::{AT_ONCE_BYTES, Workers};
@@ -47,6 +47,11 @@ pub(crate) struct TakenBody {
 }
 
 impl Intake {
+    /// What all requests together hold.
+    pub(super) fn memory(&self) -> MemoryPart {
+        self.budget.memory()
+    }
+
     /// An intake with these limits that works on `workers`.
     pub(crate) fn new(limits: &ServerLimits, pressure: MemoryPressure, workers: Workers) -> Self {
         Self {

@@ -22,6 +22,7 @@
 use std::time::Duration;
 
 use crate::base::bytes::{ByteBudget, HeldBytes};
+use crate::base::pressure::MemoryPart;
 use crate::server::limits::ServerLimits;
 use crate::wire::connect::{Code, ConnectError};
 
@@ -53,6 +54,16 @@ impl Budget {
             arriving: Stage::new(all, ARRIVING, limits.body_bytes, wait * 3),
             unpacked: Stage::new(all, UNPACKED, limits.unpacked_body_bytes, wait * 2),
             decoded: Stage::new(all, DECODED, 0, wait),
+        }
+    }
+
+    /// What all requests together hold.
+    pub(super) fn memory(&self) -> MemoryPart {
+        let stages = [&self.arriving, &self.unpacked, &self.decoded];
+        MemoryPart {
+            name: "bodies",
+            used: stages.map(Stage::used_bytes).iter().sum::<usize>() as u64,
+            limit: stages.map(Stage::total_bytes).iter().sum::<usize>() as u64,
         }
     }
 }
@@ -98,6 +109,15 @@ impl Stage {
                 ),
             )
         })
+    }
+
+    /// Bytes that are taken now.
+    fn used_bytes(&self) -> usize {
+        self.small.used() + self.large.used()
+    }
+
+    fn total_bytes(&self) -> usize {
+        self.small.total() + self.large.total()
     }
 
     #[cfg(test)]

@@ -14,6 +14,7 @@ use http::HeaderValue;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, VARY};
 
 use crate::base::bytes::{ByteBudget, HeldBytes};
+use crate::base::pressure::MemoryPart;
 use crate::query::{Deadline, QueryError, until};
 use crate::wire::connect::{Code, ConnectError, gzip};
 
@@ -27,6 +28,15 @@ impl Answers {
     /// A budget with this size in bytes.
     pub(crate) fn new(bytes: usize) -> Self {
         Self(ByteBudget::new(bytes))
+    }
+
+    /// What all answers together hold.
+    pub(super) fn memory(&self) -> MemoryPart {
+        MemoryPart {
+            name: "answers",
+            used: self.0.used() as u64,
+            limit: self.0.total() as u64,
+        }
     }
 
     fn take(&self, bytes: usize) -> Result<HeldBytes, ConnectError> {

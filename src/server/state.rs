@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::base::BoxFuture;
-use crate::base::pressure::MemoryPressure;
+use crate::base::pressure::{MemoryPart, MemoryPressure};
 use crate::profile::sink::Receiver;
 use crate::profile::{DecodedProfile, RawProfile, RefusedProfile, SinkError, SinkErrorKind, TenantId};
 use crate::query::QueryEngine;
@@ -186,6 +186,11 @@ impl ServerState {
     /// Why nothing should be sent here at the moment; `None` when the server is ready.
     pub(crate) fn not_ready(&self) -> Option<String> {
         self.readiness.reason().or_else(|| self.store.unavailable())
+    }
+
+    /// What requests and answers hold, which have limits.
+    pub(crate) fn memory(&self) -> [MemoryPart; 2] {
+        [self.intake.memory(), self.answers.memory()]
     }
 
     /// Passes profiles to the store. Their memory is charged until the store has them, even if the caller disconnects.

@@ -56,7 +56,7 @@ impl Budget {
 
     /// Bytes that are charged now.
     pub(crate) fn used(&self) -> usize {
-        self.bytes.total() - self.bytes.free()
+        self.bytes.used()
     }
 }
 

@@ -301,6 +301,12 @@ impl Output {
             .map_err(|error| parquet_error(&self.path, &error))
     }
 
+    /// Memory of the rows that are not in the file yet.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.writer.memory_size()
+    }
+
+    /// Writes the rows that are not in the file yet; later ones are in another row group.
     pub(crate) fn end_group(&mut self) -> Result<(), StoreError> {
         self.writer.flush().map_err(|error| parquet_error(&self.path, &error))
     }

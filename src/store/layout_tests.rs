@@ -269,6 +269,8 @@ fn compact(root: &Path, table: Table, inputs: Vec<FileEntry>) -> Vec<FileEntry> 
         writer: "w",
         effort: SETTLED,
         faults: &Faults::default(),
+        memory_bytes: usize::MAX,
+        memory_used: &Default::default(),
         throttle: &mut || Ok(()),
     };
     let files = rewrite::run(&job, &mut environment).unwrap();

@@ -58,6 +58,8 @@ pub(crate) struct Metrics {
     pub(crate) damaged_bytes: Counter,
     /// Parquet files that maintenance left alone because they hold other bytes than were written.
     pub(crate) damaged_files: Counter,
+    /// Memory of names that maintenance holds. The server shows it with its other memory.
+    pub(crate) maintenance_bytes: Gauge,
     /// Jobs of maintenance that were done.
     pub(crate) job_runs: Family<JobLabel, Counter>,
     pub(crate) job_errors: Family<JobLabel, Counter>,
@@ -101,6 +103,7 @@ impl Metrics {
             records_put_aside: Counter::default(),
             damaged_bytes: Counter::default(),
             damaged_files: Counter::default(),
+            maintenance_bytes: Gauge::default(),
             job_runs: Family::default(),
             job_errors: Family::default(),
             job_bytes_in: Family::default(),
@@ -131,6 +134,7 @@ impl Metrics {
             records_put_aside,
             damaged_bytes,
             damaged_files,
+            maintenance_bytes: _,
             job_runs,
             job_errors,
             job_bytes_in,

@@ -69,6 +69,7 @@ use object_store::ObjectStore;
 use parking_lot::Mutex;
 
 use crate::base::BoxFuture;
+use crate::base::pressure::MemoryPart;
 use crate::profile::sink::Receiver;
 use crate::profile::{DecodedProfile, ProfileSink, RawProfile, RefusedProfile, TenantId};
 use crate::store::append::{Arrived, Intake, Pending};
@@ -304,6 +305,18 @@ impl Store {
         }
         let answer = self.flushes.ask();
         Box::pin(async move { answer.await.unwrap_or_else(|_| Err(lifecycle.ended())) })
+    }
+
+    /// What the parts of the store hold that have a limit.
+    pub(crate) fn memory(&self) -> [MemoryPart; 3] {
+        let Intake { config, metrics, .. } = self.intake.as_ref();
+        let part = |name, used, limit| MemoryPart { name, used, limit };
+        let names = u64::try_from(metrics.maintenance_bytes.get()).unwrap_or(0);
+        [
+            part("heads", self.published.head_bytes(), config.head_limit_bytes),
+            part("decoding", self.intake.budget.used() as u64, config.intake_bytes as u64),
+            part("maintenance", names, config.maintenance.memory_bytes as u64),
+        ]
     }
 
     /// Runs maintenance at once and returns what was done.

@@ -17,6 +17,8 @@ pub struct MaintenanceConfig {
     pub interval: Duration,
     /// Share of one core that the thread may use, 0.5. 1 for no bound.
     pub cpu_share: f64,
+    /// Memory of names (stacks, series) that a merge may hold, 64 MiB. Merges of more work in pieces.
+    pub memory_bytes: usize,
     /// How long a removed file is kept for readers that opened the table before, 1 hour.
     pub deletion_delay: Duration,
     /// Retention and downsampling. Off.
@@ -34,6 +36,7 @@ impl Default for MaintenanceConfig {
             policy: Policy::default(),
             interval: Duration::from_secs(10),
             cpu_share: 0.5,
+            memory_bytes: 64 << 20,
             deletion_delay: Duration::from_hours(1),
             aging: Aging::default(),
             space: SpaceLimits::default(),

@@ -17,13 +17,13 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::base::file::{replace_by, sync_parent};
 use crate::profile::selector::{self, Matcher};
-use crate::profile::{ProfileTypeId, SeriesId, TenantId, TimeSpan};
+use crate::profile::{ProfileTypeId, TenantId, TimeSpan};
 use crate::store::StoreError;
 use crate::store::fault::{Faults, Place};
 use crate::store::files::FileName;
 use crate::store::maintenance::input::Input;
-use crate::store::maintenance::names::SeriesSet;
 use crate::store::maintenance::rewrite::{Change, Job, MergedName, Selection};
+use crate::store::maintenance::series_merge::each_series;
 use crate::store::root::Root;
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
@@ -210,15 +210,15 @@ impl Deletion {
         let names =
             |file: &&FileEntry| file.table == Table::Series && file.tenant == self.tenant && days.contains(&file.day);
         if !parsed.matchers.is_empty() {
-            let mut set = SeriesSet::default();
+            let mut chosen = HashSet::new();
             for file in live.iter().filter(names) {
-                set.read(&mut Input::open(root, file)?)?;
+                each_series(&mut Input::open(root, file)?, |id, labels| {
+                    if parsed.matchers.iter().all(|matcher| matcher.matches(&labels)) {
+                        chosen.insert(id);
+                    }
+                })?;
             }
-            let chosen = set
-                .labels()
-                .iter()
-                .filter(|(_, labels)| parsed.matchers.iter().all(|matcher| matcher.matches(labels)));
-            selection.series = Some(Arc::new(chosen.map(|(id, _)| *id).collect::<HashSet<SeriesId>>()));
+            selection.series = Some(Arc::new(chosen));
         }
         let jobs = covered
             .iter()

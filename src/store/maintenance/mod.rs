@@ -23,6 +23,7 @@ pub(crate) mod rewrite;
 mod room;
 mod runner;
 mod samples;
+mod series_merge;
 mod space;
 pub(crate) mod vacuum;
 mod vacuum_job;
@@ -50,6 +51,8 @@ mod fault_tests;
 mod flush_fault_tests;
 #[cfg(test)]
 mod growth_tests;
+#[cfg(test)]
+mod memory_tests;
 #[cfg(test)]
 mod order_tests;
 #[cfg(test)]

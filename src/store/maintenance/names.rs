@@ -1,34 +1,65 @@
-//! Merges the stacks and series of many files, each written once.
+//! Merges the stacks of many files, each written once.
 //!
 //! Stacks are kept in memory as numbers of distinct frames, so hundreds of thousands of them take some tens of
 //! megabytes. They are written in the order of their paths from the root, so that neighbours share most of their frames
-//! and the file compresses well. Series are few.
+//! and the file compresses well. A merge of more stacks than memory may hold reads its inputs once for each [`Piece`].
 
-use std::collections::BTreeMap;
-
-use arrow::array::{Array, AsArray, BooleanArray, Int64Array, RecordBatch, StringArray};
+use arrow::array::{AsArray, BooleanArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
 use hashbrown::HashMap;
 
-use crate::profile::{Labels, SeriesId, StackId};
+use crate::profile::StackId;
 use crate::store::StoreError;
 use crate::store::delta::NewFile;
 use crate::store::fault::Faults;
 use crate::store::files::{Effort, Output, Target};
-use crate::store::head::rows::{self, Shared, StackRows};
-use crate::store::head::{Frame, Frames, SharedTexts, TextId, Texts};
+use crate::store::head::rows::{Shared, StackRows};
+use crate::store::head::{Frame, Frames, TextId, Texts};
 use crate::store::maintenance::input::Input;
-use crate::store::schema::column::{FRAMES, LABELS, SERIES, STACK};
+use crate::store::schema::column::{FRAMES, STACK};
 use crate::store::schema::{self, PARTITION_COLUMNS, StartLines, Table};
-use crate::store::stats::{Bounds, FileStats, extend};
+use crate::store::stats::{FileStats, extend};
 
 /// Frames of an output batch.
 const BATCH_FRAMES: usize = 32 << 10;
-/// Series of an output batch.
-const BATCH_SERIES: usize = 4 << 10;
+/// Pieces of a merge are not halved further than this many times.
+const MOST_HALVINGS: u32 = 10;
 
-#[derive(Default)]
+/// The stacks whose ids begin with the same bits. Ids are hashes, so pieces of as many bits have as many stacks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// How many of the first bits of an id are compared with `value`.
+    bits: u32,
+    value: u64,
+}
+
+impl Piece {
+    /// True for the piece that has all stacks.
+    pub(crate) fn is_all(self) -> bool {
+        self.bits == 0
+    }
+
+    /// The first half, unless the piece is small already.
+    pub(crate) fn half(self) -> Option<Self> {
+        (self.bits < MOST_HALVINGS).then_some(Self {
+            bits: self.bits + 1,
+            value: self.value * 2,
+        })
+    }
+
+    /// The piece of the same size after this one.
+    pub(crate) fn next(self) -> Option<Self> {
+        let value = self.value + 1;
+        (value < 1 << self.bits).then_some(Self { value, ..self })
+    }
+
+    fn has(self, id: StackId) -> bool {
+        self.bits == 0 || (id.0 as u64) >> (u64::BITS - self.bits) == self.value
+    }
+}
+
 pub(crate) struct StackSet {
+    piece: Piece,
     texts: Texts,
     frames: Frames,
     /// Id of each stack, with its start and end in `paths`.
@@ -39,17 +70,42 @@ pub(crate) struct StackSet {
 }
 
 impl StackSet {
-    /// Adds all stacks of a file.
+    /// An empty set for the stacks of a piece.
+    pub(crate) fn new(piece: Piece) -> Self {
+        Self {
+            piece,
+            texts: Texts::default(),
+            frames: Frames::default(),
+            stacks: Vec::new(),
+            known: HashMap::new(),
+            paths: Vec::new(),
+        }
+    }
+
+    /// Adds all stacks of a file that are in the piece. `go_on` is called after each batch with the memory in use, and
+    /// ends the read by false, which is returned.
     pub(crate) fn read(
         &mut self,
         input: &mut Input,
-        throttle: &mut dyn FnMut() -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
+        go_on: &mut dyn FnMut(usize) -> Result<bool, StoreError>,
+    ) -> Result<bool, StoreError> {
         while let Some(batch) = input.next()? {
             self.insert(&batch).map_err(|reason| input.failed(reason))?;
-            throttle()?;
+            if !go_on(self.bytes())? {
+                return Ok(false);
+            }
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// Memory held, with that for sorting, estimated.
+    fn bytes(&self) -> usize {
+        self.texts.bytes()
+            + self.frames.bytes()
+            + self.frames.len() * 8
+            + self.stacks.capacity() * size_of::<(StackId, u32, u32)>()
+            + self.known.capacity() * 17
+            + self.paths.capacity() * 4
     }
 
     fn insert(&mut self, batch: &RecordBatch) -> Result<(), String> {
@@ -77,7 +133,8 @@ impl StackSet {
             .and_then(|column| column.as_boolean_opt())
             .ok_or_else(|| lacks("inlined"))?;
         let offsets = lists.value_offsets();
-        for (row, id) in ids.iter().map(|id| StackId(*id)).enumerate() {
+        let ids = ids.iter().map(|id| StackId(*id)).enumerate();
+        for (row, id) in ids.filter(|(_, id)| self.piece.has(*id)) {
             let start_lines = start_lines.row(row);
             let has_start_lines = !start_lines.is_empty();
             let known = self.known.get(&id).copied();
@@ -193,66 +250,28 @@ impl StackSet {
     }
 }
 
-#[derive(Default)]
-pub(crate) struct SeriesSet(BTreeMap<SeriesId, Labels>);
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl SeriesSet {
-    /// Adds all series of a file.
-    pub(crate) fn read(&mut self, input: &mut Input) -> Result<(), StoreError> {
-        while let Some(batch) = input.next()? {
-            let ids = schema::integers(&batch, SERIES).map_err(|error| input.damaged(&error))?;
-            let (maps, keys, values) = schema::maps(&batch, LABELS).map_err(|error| input.damaged(&error))?;
-            let offsets = maps.value_offsets();
-            for (row, id) in ids.iter().enumerate() {
-                self.0.entry(SeriesId(*id)).or_insert_with(|| {
-                    Labels::from_pairs(
-                        (offsets[row] as usize..offsets[row + 1] as usize)
-                            .filter(|at| values.is_valid(*at))
-                            .map(|at| (keys.value(at), values.value(at))),
-                    )
-                });
+    #[test]
+    fn pieces_of_any_size_have_each_stack_once() {
+        let ids = [0, 1, -1, i64::MAX, i64::MIN, 1 << 40, -(1 << 61)].map(StackId);
+        let mut first = Piece::default();
+        loop {
+            let (mut count, mut had) = (1, vec![0; ids.len()]);
+            let mut piece = first;
+            loop {
+                for (id, had) in ids.iter().zip(&mut had) {
+                    *had += usize::from(piece.has(*id));
+                }
+                let Some(next) = piece.next() else { break };
+                (piece, count) = (next, count + 1);
             }
+            assert!(had.iter().all(|had| *had == 1), "{first:?}");
+            assert_eq!(count, 1 << first.bits);
+            let Some(half) = first.half() else { break };
+            first = half;
         }
-        Ok(())
-    }
-
-    pub(crate) fn labels(&self) -> &BTreeMap<SeriesId, Labels> {
-        &self.0
-    }
-
-    /// Writes the series to a file; `None` when there are none.
-    pub(crate) fn write(
-        &self,
-        target: Target<'_>,
-        name: &str,
-        effort: Effort,
-        faults: &Faults,
-    ) -> Result<Option<NewFile>, StoreError> {
-        let (Some((first, _)), Some((last, _))) = (self.0.first_key_value(), self.0.last_key_value()) else {
-            return Ok(None);
-        };
-        let mut output = Output::create(target, name, effort, faults)?;
-        let texts = SharedTexts::default();
-        let columns: Vec<usize> = (PARTITION_COLUMNS..Table::Series.schema().fields().len()).collect();
-        let shared = Shared {
-            tenant: target.tenant,
-            day: target.day,
-            texts: &texts,
-            projection: Some(&columns),
-        };
-        let all: Vec<(SeriesId, &Labels)> = self.0.iter().map(|(id, labels)| (*id, labels)).collect();
-        for chunk in rows::series_chunks(&all, BATCH_SERIES) {
-            let batch = rows::series_batch(shared, chunk).map_err(|error| StoreError::Parquet {
-                path: output.path().to_owned(),
-                reason: error.to_string(),
-            })?;
-            output.write(&batch)?;
-        }
-        let stats = FileStats {
-            rows: all.len() as u64,
-            series: Some(Bounds::new(*first, *last)),
-            ..FileStats::default()
-        };
-        output.finish(stats).map(Some)
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::profile::time::HOUR_US;
 use crate::profile::{TenantId, TimeSpan};
-use crate::store::maintenance::rewrite::{Change, Job, MergedName};
+use crate::store::maintenance::rewrite::{Change, FULL_NAMES, Job, MergedName};
 use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
 
@@ -158,6 +158,7 @@ impl<'a> Day<'a> {
     /// A merge of names: all flushed files, and the merged files that are not much larger than the flushed ones.
     fn merge_of_names(&self) -> Option<Merge<'a>> {
         let mut sorted = self.files.to_vec();
+        sorted.retain(|file| level(file) < FULL_NAMES);
         sorted.sort_by_key(|file| (level(file) > 0, file.size));
         let flushed = sorted.iter().filter(|file| level(file) == 0).count();
         if flushed < self.policy.min_files && !(self.is_over && sorted.len() > 1) {

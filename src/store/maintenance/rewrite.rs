@@ -11,6 +11,7 @@ use arrow::array::{Array, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
+use prometheus_client::metrics::gauge::Gauge;
 
 use crate::profile::time::HOUR_US;
 use crate::profile::{ProfileTypeId, SeriesId, TenantId, TimeSpan};
@@ -19,15 +20,20 @@ use crate::store::delta::NewFile;
 use crate::store::fault::Faults;
 use crate::store::files::{Effort, Output, Target, name_of};
 use crate::store::maintenance::input::Input;
-use crate::store::maintenance::names::{SeriesSet, StackSet};
+use crate::store::maintenance::names::{Piece, StackSet};
 use crate::store::maintenance::parts::{Parts, Split};
 use crate::store::maintenance::profiles;
 use crate::store::maintenance::samples::{self, Row};
+use crate::store::maintenance::series_merge::SeriesMerge;
 use crate::store::root::Root;
 use crate::store::schema::column::{PROFILE_TYPE, SERIES, TIME};
 use crate::store::schema::{self, Table};
 use crate::store::snapshot::FileEntry;
 use crate::store::stats::{FileStats, extend, extend_type};
+
+/// Level of a file of names that is one of several of a merge, which memory could not hold together. It is not merged
+/// again.
+pub(crate) const FULL_NAMES: u8 = 2;
 
 /// Rows between two calls of [`Environment::throttle`].
 const THROTTLE_ROWS: usize = 16 << 10;
@@ -150,6 +156,10 @@ pub(crate) struct Environment<'a> {
     /// How the files are written.
     pub(crate) effort: Effort,
     pub(crate) faults: &'a Faults,
+    /// See [`MaintenanceConfig::memory_bytes`](crate::store::maintenance::MaintenanceConfig::memory_bytes).
+    pub(crate) memory_bytes: usize,
+    /// Is told how much of that is used.
+    pub(crate) memory_used: &'a Gauge,
     /// Called every some thousand rows: waits to keep within the budget, fails when the work must end.
     pub(crate) throttle: &'a mut dyn FnMut() -> Result<(), StoreError>,
 }
@@ -163,6 +173,7 @@ pub(crate) fn run(job: &Job, environment: &mut Environment<'_>) -> Result<Vec<Ne
         Table::Stacks => write_stacks(job, environment, &mut written),
         Table::Series => write_series(job, environment, &mut written),
     };
+    environment.memory_used.set(0);
     match result {
         Ok(()) => Ok(written.files),
         Err(error) => {
@@ -206,29 +217,72 @@ impl Job {
     }
 }
 
+/// Writes one file, or several when the stacks do not fit into memory together.
 fn write_stacks(job: &Job, environment: &mut Environment<'_>, written: &mut Written) -> Result<(), StoreError> {
-    let mut set = StackSet::default();
-    for file in &job.inputs {
-        set.read(&mut Input::open(environment.root, file)?, environment.throttle)?;
+    let mut piece = Piece::default();
+    loop {
+        let half = piece.half();
+        let Some(set) = read_stacks(job, environment, piece, half.is_some())? else {
+            piece = half.unwrap_or(piece);
+            continue;
+        };
+        let name = MergedName {
+            level: if piece.is_all() { job.level } else { FULL_NAMES },
+            resolution: job.resolution,
+        };
+        let (name, root) = (name.text(environment.writer), environment.root);
+        written.paths.push(file_path(job, &name));
+        written
+            .files
+            .extend(set.write(job.target(root), &name, environment.effort, environment.faults)?);
+        environment.memory_used.set(0);
+        match piece.next() {
+            Some(next) => piece = next,
+            None => return Ok(()),
+        }
     }
-    let (name, root) = (environment.name(job), environment.root);
-    written.paths.push(file_path(job, &name));
-    written
-        .files
-        .extend(set.write(job.target(root), &name, environment.effort, environment.faults)?);
-    Ok(())
+}
+
+/// The stacks of a piece; with `may_stop`, `None` when they take more memory than there may be.
+fn read_stacks(
+    job: &Job,
+    environment: &mut Environment<'_>,
+    piece: Piece,
+    may_stop: bool,
+) -> Result<Option<StackSet>, StoreError> {
+    let mut set = StackSet::new(piece);
+    let (throttle, used) = (&mut *environment.throttle, environment.memory_used);
+    let memory_bytes = environment.memory_bytes;
+    for file in &job.inputs {
+        let mut input = Input::open(environment.root, file)?;
+        let is_within = set.read(&mut input, &mut |bytes| {
+            throttle()?;
+            used.set(bytes as i64);
+            Ok(!may_stop || bytes <= memory_bytes)
+        })?;
+        if !is_within {
+            return Ok(None);
+        }
+    }
+    Ok(Some(set))
 }
 
 fn write_series(job: &Job, environment: &mut Environment<'_>, written: &mut Written) -> Result<(), StoreError> {
-    let mut set = SeriesSet::default();
-    for file in &job.inputs {
-        set.read(&mut Input::open(environment.root, file)?)?;
-    }
+    let merge = SeriesMerge::new(environment.inputs(job)?)?;
     let (name, root) = (environment.name(job), environment.root);
     written.paths.push(file_path(job, &name));
-    written
-        .files
-        .extend(set.write(job.target(root), &name, environment.effort, environment.faults)?);
+    let (throttle, used) = (&mut *environment.throttle, environment.memory_used);
+    let file = merge.write(
+        job.target(root),
+        &name,
+        (environment.effort, environment.faults),
+        environment.memory_bytes,
+        &mut |bytes| {
+            used.set(bytes as i64);
+            throttle()
+        },
+    )?;
+    written.files.extend(file);
     Ok(())
 }
 

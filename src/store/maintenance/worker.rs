@@ -189,6 +189,8 @@ impl Worker {
                 _ => SETTLED,
             },
             faults: &self.config.faults,
+            memory_bytes: self.config.maintenance.memory_bytes,
+            memory_used: &self.metrics.maintenance_bytes,
             throttle: &mut throttle,
         };
         rewrite::run(job, &mut environment)
