@@ -3,8 +3,8 @@
 //!
 //! A folder as a killed process leaves it (files of all tables, some merged, entries, checkpoints and their checksums,
 //! a log with records that are in no file, a deletion that waits) is copied for each flip. Half of the flips happen
-//! while no process has the folder, half while a store has it open. The tables' logs are the exception: a store compares
-//! their checksums when it opens them, and a bit that flips later is named by the next start. Then everything is asked
+//! while no process has the folder, half while a store has it open. The tables' logs are the exception: a store checks
+//! their sums when it opens them, and a bit that flips later is named by the next start. Then everything is asked
 //! for, merged, deleted, asked for again, and checked.
 //!
 //! `ALLUVIUM_FLIPS` sets the number of flips, `ALLUVIUM_FLIP` the number of a single one.

@@ -78,7 +78,7 @@ fn statements() -> Vec<(&'static str, bool, String)> {
         (
             "windows on top of each other",
             true,
-            parts(50, "SELECT sum(n) OVER (ORDER BY n) AS n FROM $"),
+            parts(14, "SELECT sum(n) OVER (ORDER BY n) AS n FROM $"),
         ),
         (
             "joins on top of each other",

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::base::BoxFuture;
-use crate::profile::flamegraph::OTHER;
 use crate::profile::pprof::{Builder, Function, Line, Location, Mapping, Profile, ValueType};
 use crate::profile::{ProfileType, StackId};
 use crate::query::blocking;
@@ -109,12 +108,10 @@ pub(crate) fn profile_of<'a>(
     for (stack, value) in std::mem::take(&mut export.merged) {
         export.builder.sample(stack, [], &[value]);
     }
-    if about.max_nodes == 0 {
-        return export.builder.finish();
-    }
-    let other = export.builder.named(OTHER);
     let mut profile = export.builder.finish();
-    pprof_nodes::limit(&mut profile, about.max_nodes, other);
+    if about.max_nodes > 0 {
+        pprof_nodes::limit(&mut profile, about.max_nodes);
+    }
     profile
 }
 

@@ -1,20 +1,21 @@
 //! Cuts the stacks of a pprof profile, so that its tree of calls has about as many nodes as were asked for.
 //!
-//! In: a profile of one value a sample, the number of nodes, and the location that stands for what is cut. Out: the
-//! same profile with shorter stacks: a part of the tree that is smaller than the smallest node that is kept becomes
-//! "other". The total of the profile stays the same.
+//! In: a profile of one value a sample, and the number of nodes. Out: the same profile with shorter stacks: a part of
+//! the tree that is smaller than the smallest node that is kept becomes "other". The total of the profile stays the
+//! same.
 
 use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 
-use crate::profile::pprof::Profile;
+use crate::profile::flamegraph::OTHER;
+use crate::profile::pprof::{Function, Line, Location, Profile};
 
 /// A node of the tree: its parent, and its location.
 type Edge = (u32, u32);
 
 /// Keeps about `max_nodes` nodes; those that are as large as the last one of them are kept, too.
-pub(crate) fn limit(profile: &mut Profile<'_>, max_nodes: usize, other: u32) {
+pub(crate) fn limit(profile: &mut Profile<'_>, max_nodes: usize) {
     let mut nodes: HashMap<Edge, u32> = HashMap::new();
     let mut totals = vec![0_i64];
     for (stack, value) in samples(profile) {
@@ -34,6 +35,7 @@ pub(crate) fn limit(profile: &mut Profile<'_>, max_nodes: usize, other: u32) {
     let mut sorted = totals[1..].to_vec();
     sorted.sort_unstable_by(|left, right| right.cmp(left));
     let least = sorted[max_nodes - 1];
+    let other = other(profile);
     let mut merged: BTreeMap<Vec<u32>, i64> = BTreeMap::new();
     for (stack, value) in samples(profile) {
         let (mut node, mut kept) = (0, Vec::with_capacity(stack.len()));
@@ -60,6 +62,25 @@ pub(crate) fn limit(profile: &mut Profile<'_>, max_nodes: usize, other: u32) {
     }
 }
 
+/// Adds the location that stands for what is cut.
+fn other(profile: &mut Profile<'_>) -> u32 {
+    let (function, line) = (profile.functions.len() as u32, profile.lines.len() as u32);
+    profile.functions.push(Function {
+        name: OTHER,
+        system_name: OTHER,
+        ..Function::default()
+    });
+    profile.lines.push(Line { function, line: 0 });
+    profile.locations.push(Location {
+        mapping: Location::NO_MAPPING,
+        address: 0,
+        lines_start: line,
+        lines_end: line + 1,
+        is_folded: false,
+    });
+    profile.locations.len() as u32 - 1
+}
+
 /// The stacks of the samples, leaf first, with their values.
 fn samples<'p>(profile: &'p Profile<'_>) -> impl Iterator<Item = (&'p [u32], i64)> {
     let ranges = profile.sample_starts.windows(2);
@@ -81,13 +102,12 @@ mod tests {
             ..Profile::default()
         };
         let mut builder = Builder::new(about);
-        let other = builder.named("other");
         for (stack, value) in samples {
             let stack: Vec<u32> = stack.iter().map(|name| builder.named(name)).collect();
             builder.sample(stack, [], &[*value]);
         }
         let mut profile = builder.finish();
-        limit(&mut profile, max_nodes, other);
+        limit(&mut profile, max_nodes);
         let name = |location: &u32| {
             let line = profile.lines_of(&profile.locations[*location as usize])[0];
             profile.functions[line.function as usize].name

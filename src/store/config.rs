@@ -7,10 +7,10 @@ use crate::store::bucket::BucketOptions;
 use crate::store::clock::Clock;
 use crate::store::delta::CHECKPOINT_INTERVAL;
 use crate::store::fault::Faults;
+use crate::store::log_segment::SyncMode;
 use crate::store::maintenance::MaintenanceConfig;
 use crate::store::quota::TenantRules;
 use crate::store::tenant_limits::TenantLimits;
-use crate::store::wal::SyncMode;
 
 /// Configuration of a store.
 #[derive(Debug, Clone)]

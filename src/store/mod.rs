@@ -37,6 +37,7 @@ mod lifecycle;
 pub(crate) mod limits;
 mod lineage;
 mod log_read;
+mod log_segment;
 pub mod maintenance;
 mod metrics;
 mod published;
@@ -100,10 +101,10 @@ use crate::telemetry::metrics::Scope;
 pub use config::StoreConfig;
 pub(crate) use error::StoreError;
 pub use limits::Limits;
+pub use log_segment::SyncMode;
 pub use quota::TenantRules;
 pub(crate) use read_only::ReadOnlyStore;
 pub use tenant_limits::TenantLimits;
-pub use wal::SyncMode;
 
 /// Groups of durable profiles that may wait for the head; their memory is charged to the budget.
 const WAITING_EVENTS: usize = 256;
