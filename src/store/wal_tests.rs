@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 
 use super::*;
-use crate::store::fault::FaultHook;
+use crate::store::fault::{FaultHook, Place};
 use crate::telemetry::metrics::Scope;
 
 /// A disk that is full while the switch is on.
