@@ -12,6 +12,7 @@
 mod access;
 #[cfg(feature = "server")]
 mod azure;
+#[cfg(feature = "server")]
 mod backup;
 #[cfg(unix)]
 mod ci;
