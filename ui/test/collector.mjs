@@ -332,7 +332,8 @@ suite('the pipeline of a collector', { timeout: 600_000 }, () => {
 
   it('says that a reload failed, and that the configuration before it is in force', async () => {
     const good = await readFile(file, 'utf8');
-    const { page, done } = await open('graph');
+    // The panel may ask for the component once more after the reload has taken it away.
+    const { page, done } = await open('graph', { allow: [/components\/pyroscope\.scrape\.self$/, /status of 404/] });
     await drawn(page, 7);
     await writeFile(file, `${good}\npyroscope.scrap "x" {\n}\n`);
     assert.equal((await get('-/reload')).status, 400);
