@@ -83,7 +83,7 @@ fn statements() -> Vec<(&'static str, bool, String)> {
         (
             "joins on top of each other",
             true,
-            parts(40, "SELECT a.n FROM $ a JOIN samples b ON a.n = b.value"),
+            parts(15, "SELECT a.n FROM $ a JOIN samples b ON a.n = b.value"),
         ),
         (
             "limits on top of each other",
