@@ -18,7 +18,7 @@ ALONE := clustering:: ebpf:: oracle:: shares::
 # Tells how long a step took.
 STEP = @step() { echo "== $$*"; local start=$$SECONDS; "$$@"; echo "== $$((SECONDS - start)) s: $$*"; }; eval "$$(.ci/tools env)";
 
-.PHONY: help demo test check tools check-agent check-fuzz fmt lint deny advisories ui ui-test bench bench-all figures reloads kernels fuzz-smoke fuzz-store release sbom sums install uninstall deb chart images kills cuts faults flips
+.PHONY: help demo test compiled check tools check-agent check-fuzz fmt lint deny advisories ui ui-test bench bench-all figures reloads kernels fuzz-smoke fuzz-store release sbom sums install uninstall deb chart images kills cuts faults flips
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z%-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,19 +26,28 @@ help: ## list the targets
 demo: ## build and run server and collector in one process, profiling itself: http://localhost:4040
 	cargo run --locked --profile $(PROFILE) -- demo $(ARGS)
 
+# The tools are installed while the sources are checked and compiled, which needs none of them: minutes of a cold run.
 test: ## install what the tests need, then run every check that CI runs
-	$(STEP) step .ci/tools
-	$(STEP) step cargo fmt --check
-	$(STEP) step cargo clippy --locked --all-targets -- -D warnings
+	@set -m; log=$$(mktemp); { step_start=$$SECONDS; .ci/tools; \
+		echo "== $$((SECONDS - step_start)) s: .ci/tools, beside the compiler"; } >"$$log" 2>&1 & tools=$$!; \
+		trap 'kill -- "-$$tools" 2>/dev/null || true; rm -f "$$log"' EXIT; \
+		$(MAKE) --no-print-directory compiled; \
+		wait "$$tools" || { cat "$$log"; echo "test: .ci/tools failed" >&2; exit 1; }; cat "$$log"
 	$(STEP) step $(MAKE) --no-print-directory check-agent
-	$(STEP) step $(MAKE) --no-print-directory check-fuzz
-	$(STEP) step cargo test --locked --lib --bins --tests --no-run
 	$(STEP) step cargo test --locked --lib --bins
 	$(STEP) step cargo test --locked --test integration -- $(ALONE:%=--skip %)
 	$(STEP) step cargo test --locked --test integration -- --test-threads 1 $(ALONE)
 	$(STEP) step cargo test --locked --doc
 	$(STEP) step $(MAKE) --no-print-directory deny
 	$(STEP) step $(MAKE) --no-print-directory ui-test
+
+compiled: ## what `make test` does before it runs a test: format, lints, and all that is compiled
+	$(STEP) step cargo fmt --check
+	$(STEP) step cargo clippy --locked --all-targets -- -D warnings
+	$(STEP) step cargo clippy --locked $(AGENT) --lib --bins --tests -- -D warnings
+	$(STEP) step $(MAKE) --no-print-directory check-fuzz
+	$(STEP) step cargo test --locked $(AGENT) --lib --no-run
+	$(STEP) step cargo test --locked --lib --bins --tests --no-run
 
 check: ## format, clippy, unit tests and the rules of the house: what each commit on main has passed; T=FILTER runs these integration tests, too
 	$(STEP) step cargo fmt --check
