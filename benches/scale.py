@@ -91,6 +91,8 @@ REQUESTS = [
     ("a checkpoint that another has written, each server", "", "", "3", {"store/delta/mod.rs": "refresh"}),
     ("an entry of a log, each server once", "", "", "1", {"store/bucket/counted.rs": "remember"}),
     ("look for others' commits, each server, every 15 s", "", "4", "5 for each table that changed", {"store/sync.rs": "look", "store/delta/mod.rs": "files"}),
+    ("what follows the last entry, with each LIST of a log; less than a tenth of its price, and not in the prices above", "", "", "1",
+     {"store/delta/log_store.rs": "complete look"}),
     ("vacuum, each server and table, every 10 minutes", "", "1, pages of the table, twice the pages of its log", "6",
      {"store/maintenance/vacuum_job.rs": "run", "store/maintenance/vacuum.rs": "dead_files read_on trim_log", "store/root.rs": "parquet_files log_files"}),
     ("question of which nothing is kept", "", "", "3 for each file of the type and hour, 2 for each of names",

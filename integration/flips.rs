@@ -3,9 +3,8 @@
 //!
 //! A folder as a killed process leaves it (files of all tables, some merged, entries, checkpoints and their checksums,
 //! a log with records that are in no file, a deletion that waits) is copied for each flip. Half of the flips happen
-//! while no process has the folder, half while a store has it open. The tables' logs are the exception: a store checks
-//! their sums when it opens them, and a bit that flips later is named by the next start. Then everything is asked
-//! for, merged, deleted, asked for again, and checked.
+//! while no process has the folder, half while a store has it open. Then everything is asked for, merged, deleted,
+//! asked for again, and checked.
 //!
 //! `ALLUVIUM_FLIPS` sets the number of flips, `ALLUVIUM_FLIP` the number of a single one.
 
@@ -264,7 +263,7 @@ impl Flip {
             kind,
             byte: below(length as usize) as u64,
             bit: below(8) as u64,
-            is_open: below(2) == 1 && !path.contains("/_delta_log/"),
+            is_open: below(2) == 1,
             path,
         }
     }

@@ -5,6 +5,7 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -416,10 +417,38 @@ pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBu
     Ok(builder)
 }
 
+/// Files of flushes that did not commit them.
+#[derive(Debug)]
+pub(crate) enum Uncommitted {
+    /// Those of these attempts, which are this process's own.
+    Attempts(RangeInclusive<u32>),
+    /// Those of earlier processes of a folder.
+    Earlier,
+}
+
 /// Removes files of `table` that `writer` wrote but never committed: those of segments after `committed`. Returns how
 /// many.
-pub(crate) fn remove_uncommitted(root: &Root, table: Table, writer: &str, committed: u64) -> Result<usize, StoreError> {
-    let uncommitted = |path: &str| FileName::segment_of(path, writer).is_some_and(|segment| segment > committed);
+///
+/// In a bucket, those of earlier processes stay until the vacuum finds them old: a process on a copy of the folder
+/// has the same writer, and may be about to commit them.
+pub(crate) fn remove_uncommitted(
+    root: &Root,
+    table: Table,
+    (writer, committed): (&str, u64),
+    whose: &Uncommitted,
+) -> Result<usize, StoreError> {
+    if root.bucket().is_some() && matches!(whose, Uncommitted::Earlier) {
+        return Ok(0);
+    }
+    let uncommitted = |path: &str| {
+        FileName::parse(path).is_some_and(|name| {
+            let is_meant = match whose {
+                Uncommitted::Attempts(attempts) => attempts.contains(&name.attempt),
+                Uncommitted::Earlier => true,
+            };
+            is_meant && name.writer == writer && name.segment > committed
+        })
+    };
     let found = root.parquet_files(table, uncommitted)?;
     for file in &found {
         root.remove(&file.path)

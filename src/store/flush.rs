@@ -15,7 +15,7 @@ use crate::store::commits::Commits;
 use crate::store::cut;
 use crate::store::delta::{DeltaTable, NewFile, Stamp};
 use crate::store::fault::{Faults, Place};
-use crate::store::files::{self, FileName};
+use crate::store::files::{self, FileName, Uncommitted};
 use crate::store::head::Head;
 use crate::store::lifecycle::{Lifecycle, caught};
 use crate::store::lineage::Lineage;
@@ -44,6 +44,8 @@ pub(crate) struct Tables {
     own: BTreeMap<Table, i64>,
     /// Counts attempts of this process, so that file names do not repeat.
     pub(crate) attempt: u32,
+    /// Where that count began.
+    first_attempt: u32,
     /// True after an attempt that failed and may have left files behind.
     pub(crate) failed: bool,
     pub(crate) faults: Faults,
@@ -79,13 +81,15 @@ impl Tables {
                 Ok(opened.with_checkpoint_interval(checkpoints))
             })
             .collect::<Result<_, StoreError>>()?;
+        // Two processes write no file of the same name, also when one of them runs on a copy of the folder.
+        let attempt = rand::random_range(0..1 << 30);
         Ok(Self {
             tables,
             writer,
             commits,
             own: BTreeMap::new(),
-            // Two processes write no file of the same name, also when one of them runs on a copy of the folder.
-            attempt: rand::random_range(0..1 << 30),
+            attempt,
+            first_attempt: attempt,
             failed: false,
             faults,
             lifecycle: Arc::default(),
@@ -172,7 +176,8 @@ impl Tables {
                 if self.failed {
                     // Removed at once: with each attempt, half-written files would fill a full disk a little more.
                     let committed = committed.map_or(0, |version| version.max(0) as u64);
-                    files::remove_uncommitted(table.root(), kind, &self.writer, committed)?;
+                    let own = Uncommitted::Attempts(self.first_attempt..=self.attempt);
+                    files::remove_uncommitted(table.root(), kind, (&self.writer, committed), &own)?;
                 }
                 self.faults
                     .check(Place::FilesWrite(kind))

@@ -78,7 +78,8 @@ fn repair_here(at: At<'_>, accept_loss: bool) -> Result<Vec<Action>, StoreError>
         let committed = opened
             .committed(&folder.writer)?
             .map_or(0, |version| version.max(0) as u64);
-        let mut removed = files::remove_uncommitted(&root, table, &folder.writer, committed)? as u64;
+        let mut removed =
+            files::remove_uncommitted(&root, table, (&folder.writer, committed), &files::Uncommitted::Earlier)? as u64;
         removed += maintenance::remove_unnamed(&root, table, &folder.writer, &live, &Faults::default())?;
         if removed > 0 {
             act(

@@ -53,7 +53,12 @@ pub(crate) fn recover(
     let low = committed.iter().copied().min().unwrap_or(0);
     let high = committed.iter().copied().max().unwrap_or(0);
     for (table, version) in tables.tables.iter().zip(&committed) {
-        let removed = files::remove_uncommitted(table.root(), table.table(), &tables.writer, *version)?;
+        let removed = files::remove_uncommitted(
+            table.root(),
+            table.table(),
+            (&tables.writer, *version),
+            &files::Uncommitted::Earlier,
+        )?;
         if removed > 0 {
             tracing::info!(
                 table = table.table().name(),

@@ -117,7 +117,15 @@ impl Root {
         let log = log_of(table);
         match self {
             Root::Folder(folder) => Ok(folder.join(log).exists()),
-            Root::Bucket(bucket) => bucket.has_any(&log).map_err(StoreError::io("list", &self.name(&log))),
+            Root::Bucket(bucket) => {
+                // A listing may lag behind, an answer for a name does not: a table that is there is not made anew.
+                let is_there = || {
+                    Ok(bucket.has_any(&log)?
+                        || bucket.has(&format!("{log}/{:020}.json", 0))?
+                        || bucket.has(&format!("{log}/_last_checkpoint"))?)
+                };
+                is_there().map_err(StoreError::io("list", &self.name(&log)))
+            }
         }
     }
 

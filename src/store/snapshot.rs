@@ -105,7 +105,7 @@ pub trait HeadScan: Send + Sync {
     }
 
     /// Sums values by stack over the rows of `samples` that the filter selects, each stack once. `None` from a head
-    /// that can only return rows. Avoids building batches.
+    /// that can only return rows, and when a sum does not fit 64 bits. Avoids building batches.
     fn sum_stacks(&self, _filter: &ScanFilter) -> Option<Vec<(StackId, i64)>> {
         None
     }

@@ -5,7 +5,7 @@
 //! and the work that failed ends as if nothing had happened. The bucket is one in memory; a real server is met in
 //! `integration/objects.rs`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,6 +24,7 @@ use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
     ObjectStoreExt as _, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
+use parking_lot::Mutex;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::profile::pprof::{self, Function, Line, Location as Frame, Profile, ValueType};
@@ -59,6 +60,8 @@ struct Faulty {
     /// Changes up to the drawn one; 0 for none.
     left: Arc<AtomicUsize>,
     away: Arc<AtomicBool>,
+    /// What a listing that lags behind shows; `None` while listings are up to date.
+    shown: Arc<Mutex<Option<BTreeSet<Location>>>>,
 }
 
 impl Faulty {
@@ -68,7 +71,19 @@ impl Faulty {
             fault,
             left: Arc::default(),
             away: Arc::default(),
+            shown: Arc::default(),
         }
+    }
+
+    /// From now on listings show nothing that is written later.
+    async fn lag(&self) {
+        let all: Vec<ObjectMeta> = self.inner.list(None).try_collect().await.unwrap();
+        *self.shown.lock() = Some(all.into_iter().map(|object| object.location).collect());
+    }
+
+    /// Listings are up to date again.
+    fn catch_up(&self) {
+        *self.shown.lock() = None;
     }
 
     /// Another client of the same objects that meets no fault.
@@ -162,7 +177,17 @@ impl ObjectStore for Faulty {
 
     fn list(&self, prefix: Option<&Location>) -> BoxStream<'static, Result<ObjectMeta>> {
         match self.read() {
-            Ok(()) => self.inner.list(prefix),
+            Ok(()) => {
+                let shown = self.shown.lock().clone();
+                let is_shown = move |object: &ObjectMeta| {
+                    let shown = shown.as_ref();
+                    shown.is_none_or(|shown| shown.contains(&object.location))
+                };
+                self.inner
+                    .list(prefix)
+                    .try_filter(move |object| std::future::ready(is_shown(object)))
+                    .boxed()
+            }
             Err(error) => stream::once(async { Err(error) }).boxed(),
         }
     }
@@ -412,4 +437,139 @@ async fn a_fault_at_any_change_of_a_bucket_loses_and_repeats_nothing() {
             break;
         }
     }
+}
+
+/// Appends a profile that stays.
+async fn push(store: &Store, number: i64) {
+    let refused = store.append(&tenant_id("t"), vec![numbered(number, "shop")]).await;
+    assert!(refused.is_empty(), "{refused:?}");
+}
+
+/// A process that is killed after its last commit: it neither remembers that nor removes a segment of the log.
+#[derive(Default)]
+struct Killed {
+    is_on: AtomicBool,
+    has_committed: AtomicBool,
+}
+
+impl FaultHook for Killed {
+    fn check(&self, place: Place) -> std::io::Result<()> {
+        if self.is_on.load(Ordering::SeqCst) && place == Place::Committed(Table::Profiles) {
+            self.has_committed.store(true, Ordering::SeqCst);
+        }
+        match place {
+            Place::LogDelete | Place::FolderWrite if self.has_committed.load(Ordering::SeqCst) => {
+                Err(std::io::Error::other("killed"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[tokio::test]
+async fn listings_that_lag_behind_hide_no_profile_and_double_none() {
+    // The listings stand still when there is no table, a few commits, and a checkpoint.
+    for before in [0, 3, 7] {
+        let (dir, other) = (scratch(), scratch());
+        let bucket = Faulty::new(Fault::Refused);
+        if before == 0 {
+            bucket.lag().await;
+        }
+        let store = open(dir.path(), &bucket);
+        for number in 1..=before {
+            push(&store, number).await;
+            store.flush().await.unwrap();
+        }
+        bucket.lag().await;
+        // Checkpoints are made every five commits.
+        let last = before + 8;
+        for number in before + 1..=last {
+            push(&store, number).await;
+            store.flush().await.unwrap();
+            assert_eq!(found(&store, &bucket).await, once(1..=number), "{before}, {number}");
+        }
+        drop(store);
+        // Killed after the last commit, before the log knew of it: nothing of it is committed again.
+        let hook = Arc::new(Killed::default());
+        let store = open_on(dir.path(), &bucket, Faults::new(hook.clone()));
+        assert_eq!(found(&store, &bucket).await, once(1..=last), "{before}, after a start");
+        push(&store, last + 1).await;
+        hook.is_on.store(true, Ordering::SeqCst);
+        store.flush().await.unwrap();
+        drop(store);
+        let store = open(dir.path(), &bucket);
+        assert_eq!(
+            found(&store, &bucket).await,
+            once(1..=last + 1),
+            "{before}, after a kill"
+        );
+        push(&store, last + 2).await;
+        let failed = work(&store).await;
+        assert!(failed.is_empty(), "{before}: {failed:?}");
+        assert_eq!(
+            found(&store, &bucket).await,
+            once(1..=last + 2),
+            "{before}, after merges"
+        );
+        // Another server sees all of it, and commits to the same tables.
+        let second = open(other.path(), &bucket.whole());
+        assert_eq!(found(&second, &bucket).await, once(1..=last + 2), "{before}, elsewhere");
+        push(&second, last + 3).await;
+        second.flush().await.unwrap();
+        push(&store, last + 4).await;
+        store.flush().await.unwrap();
+        drop((store, second));
+        for is_late in [true, false] {
+            let store = open(dir.path(), &bucket);
+            assert_eq!(found(&store, &bucket).await, once(1..=last + 4), "{before}, {is_late}");
+            bucket.catch_up();
+        }
+    }
+}
+
+/// Waits before a table is committed until it is let go.
+struct Waits {
+    reached: std::sync::mpsc::SyncSender<()>,
+    go_on: Mutex<std::sync::mpsc::Receiver<()>>,
+}
+
+impl FaultHook for Waits {
+    fn check(&self, place: Place) -> std::io::Result<()> {
+        if place == Place::Commit(Table::ALL[0]) {
+            let _ = self.reached.send(());
+            let _ = self.go_on.lock().recv_timeout(Duration::from_mins(1));
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_of_the_folder_that_starts_within_a_flush_takes_no_file_from_it() {
+    let (dir, copy) = (scratch(), scratch());
+    let bucket = Faulty::new(Fault::Refused);
+    let (reached, is_reached) = std::sync::mpsc::sync_channel(8);
+    let (go_on, goes_on) = std::sync::mpsc::sync_channel(8);
+    let hook = Waits {
+        reached,
+        go_on: Mutex::new(goes_on),
+    };
+    let store = open_on(dir.path(), &bucket, Faults::new(Arc::new(hook)));
+    push(&store, 1).await;
+    let flushing = tokio::spawn({
+        let store = store.clone();
+        async move { store.flush().await }
+    });
+    tokio::task::block_in_place(|| is_reached.recv()).unwrap();
+    // As a snapshot of the disk has it.
+    let copied = std::process::Command::new("cp")
+        .args(["-r", &format!("{}/.", dir.path().display())])
+        .arg(copy.path())
+        .status();
+    assert!(copied.unwrap().success());
+    let second = open(copy.path(), &bucket.whole());
+    assert_eq!(found(&second, &bucket).await, once([1]));
+    drop(second);
+    go_on.send(()).unwrap();
+    flushing.await.unwrap().unwrap();
+    assert_eq!(found(&store, &bucket).await, once([1]));
 }

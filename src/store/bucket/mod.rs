@@ -191,6 +191,19 @@ impl Bucket {
         self.run(async move { store.list(Some(&prefix)).try_next().await.map(|found| found.is_some()) })
     }
 
+    /// Whether there is an object at a path, whatever a listing says.
+    pub(crate) fn has(&self, path: &str) -> io::Result<bool> {
+        let location = self.location(path).map_err(io::Error::other)?;
+        let store = self.store.clone();
+        self.run(async move {
+            match store.head(&location).await {
+                Ok(_) => Ok(true),
+                Err(object_store::Error::NotFound { .. }) => Ok(false),
+                Err(error) => Err(error),
+            }
+        })
+    }
+
     /// Reads the whole object at a path.
     pub fn read(&self, path: &str) -> io::Result<Bytes> {
         let location = self.location(path).map_err(io::Error::other)?;

@@ -11,6 +11,7 @@ use url::Url;
 use crate::store::StoreError;
 use crate::store::delta::commit::{ObjectCommitter, SyncedCommitter};
 use crate::store::delta::executor::InlineExecutor;
+use crate::store::delta::log_store::LogStore;
 use crate::store::fault::Faults;
 use crate::store::root::Root;
 use crate::store::schema::Table;
@@ -27,17 +28,18 @@ pub(super) fn connect(root: &Root, table: Table) -> Result<(Url, Arc<DefaultEngi
                 reason: format!("`{}` is not an absolute path", folder.display()),
             })?;
             let store = store_from_url(&url).map_err(StoreError::table("open", table))?;
-            (url, store, None)
+            (url, LogStore::verified(store), None)
         }
         Root::Bucket(bucket) => {
             let url = bucket
                 .url()
                 .join(&format!("{}/", table.name()))
                 .map_err(StoreError::table("open", table))?;
-            (url, bucket.store(), Some(bucket.handle().clone()))
+            let store = LogStore::completed(bucket.store());
+            (url, store, Some(bucket.handle().clone()))
         }
     };
-    let engine = DefaultEngineBuilder::new(store)
+    let engine = DefaultEngineBuilder::new(Arc::new(store))
         .with_task_executor(Arc::new(InlineExecutor { handle }))
         .build();
     Ok((url, Arc::new(engine)))

@@ -10,6 +10,7 @@ pub(crate) mod commit;
 mod connection;
 pub(crate) mod executor;
 pub(crate) mod log_files;
+mod log_store;
 pub(crate) mod sums;
 mod transactions;
 
@@ -478,7 +479,11 @@ impl DeltaTable {
             .map_err(KernelError::IOError)?;
         writer.finalize(engine.as_ref(), &stats)?;
         faults.done(Place::CheckpointHint(table));
-        self.snapshot = delta_kernel::Snapshot::builder_for(self.url.as_str()).build(engine.as_ref())?;
+        let reopened = delta_kernel::Snapshot::builder_for(self.url.as_str()).build(engine.as_ref())?;
+        // A bucket may list less than this table has seen.
+        if reopened.version() >= self.snapshot.version() {
+            self.snapshot = reopened;
+        }
         Ok(())
     }
 }

@@ -5,8 +5,10 @@
 //! profiles, or statistics that hide them. A missing or torn checksum proves nothing, since it is written after the
 //! entry and not synced; a checksum that differs means damage.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::base::file::replace;
@@ -43,15 +45,65 @@ pub(crate) fn write(path: &Path) -> io::Result<()> {
 
 /// Chunks of `bytes` that do not match `sums`; `None` when `sums` is torn or made for another length.
 fn differing(bytes: &[u8], sums: &[u8]) -> Option<Vec<usize>> {
-    let of_chunks = sums
-        .strip_prefix(&MAGIC)?
-        .strip_prefix(&(CHUNK_BYTES as u32).to_be_bytes())?;
-    if of_chunks.len() != bytes.len().div_ceil(CHUNK_BYTES) * 4 {
-        return None;
-    }
+    let of_chunks = sums_of_chunks(sums, bytes.len().div_ceil(CHUNK_BYTES))?;
     let pairs = bytes.chunks(CHUNK_BYTES).zip(of_chunks.chunks(4)).enumerate();
     let wrong = pairs.filter(|(_, (chunk, sum))| crc32fast::hash(chunk).to_be_bytes() != **sum);
     Some(wrong.map(|(index, _)| index).collect())
+}
+
+/// Reads a range of a log file. Fails when a part of it that the range touches is not as it was written.
+pub(crate) fn read_range(path: &Path, range: Range<u64>) -> io::Result<Vec<u8>> {
+    let damaged = |reason: String| {
+        let reason = format!(
+            "{}: {reason}; `alluvium store repair` may mend it, else a backup has it",
+            path.display()
+        );
+        io::Error::new(io::ErrorKind::InvalidData, reason)
+    };
+    let file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let sums = match fs::read(sums_path(path)) {
+        Ok(sums) => sums,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    let chunk = CHUNK_BYTES as u64;
+    let chunks = length.div_ceil(chunk) as usize;
+    if is_cut(&sums, chunks) {
+        return Err(damaged(format!("it is too short, {length} bytes are left")));
+    }
+    let range = range.start.min(length)..range.end.min(length);
+    let first = range.start / chunk;
+    let start = first * chunk;
+    let mut bytes = vec![0; (range.end.next_multiple_of(chunk).min(length).max(start) - start) as usize];
+    file.read_exact_at(&mut bytes, start)?;
+    if let Some(of_chunks) = sums_of_chunks(&sums, chunks) {
+        let wanted = of_chunks.chunks(4).skip(first as usize);
+        for ((part, wanted), number) in bytes.chunks(CHUNK_BYTES).zip(wanted).zip(first..) {
+            if crc32fast::hash(part).to_be_bytes() != *wanted {
+                let at = number * chunk;
+                return Err(damaged(format!(
+                    "its {CHUNK_BYTES} bytes from byte {at} on are not as they were written"
+                )));
+            }
+        }
+    }
+    bytes.truncate((range.end.max(start) - start) as usize);
+    bytes.drain(..(range.start - start) as usize);
+    Ok(bytes)
+}
+
+/// The checksums of `chunks` chunks; `None` when `sums` is torn or made for another length.
+fn sums_of_chunks(sums: &[u8], chunks: usize) -> Option<&[u8]> {
+    let of_chunks = sums
+        .strip_prefix(&MAGIC)?
+        .strip_prefix(&(CHUNK_BYTES as u32).to_be_bytes())?;
+    (of_chunks.len() == chunks * 4).then_some(of_chunks)
+}
+
+/// Whether checksums cover more than the `chunks` chunks that a file has: it was cut.
+fn is_cut(sums: &[u8], chunks: usize) -> bool {
+    sums.starts_with(&MAGIC) && (sums.len().saturating_sub(8)) / 4 > chunks
 }
 
 /// What is wrong with a log file, or `None` when its checksums match or prove nothing.
@@ -63,8 +115,7 @@ pub(crate) fn fault(path: &Path) -> io::Result<Option<String>> {
         Err(error) => return Err(error),
     };
     Ok(match differing(&bytes, &sums) {
-        // The checksums cover more chunks than the file has: the file was truncated.
-        None if sums.starts_with(&MAGIC) && (sums.len().saturating_sub(8)) / 4 > bytes.len().div_ceil(CHUNK_BYTES) => {
+        None if is_cut(&sums, bytes.len().div_ceil(CHUNK_BYTES)) => {
             Some(format!("it is too short, {} bytes are left", bytes.len()))
         }
         Some(wrong) if !wrong.is_empty() => {

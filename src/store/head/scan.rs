@@ -91,7 +91,7 @@ impl HeadScan for HeadView {
                 filter,
                 applied: self.applied,
             };
-            source.sum_stacks(&mut sums, &mut all);
+            source.sum_stacks(&mut sums, &mut all)?;
         }
         Some(all.into_iter().collect())
     }
@@ -235,25 +235,30 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// Adds the sums of the partition to `all`; `sums` is reused.
-    fn sum_stacks(&self, sums: &mut Vec<i64>, all: &mut HashMap<StackId, i64, Identity>) {
+    /// Adds the sums of the partition to `all`; `sums` is reused. `None` when a sum does not fit.
+    fn sum_stacks(&self, sums: &mut Vec<i64>, all: &mut HashMap<StackId, i64, Identity>) -> Option<()> {
         let (walk, stacks) = {
             let partition = &*self.partition.read();
             let walk = Walk::new(partition, self.filter, self.applied, Count::Rows);
             (walk, partition.stacks.len())
         };
         let Some(mut walk) = walk else {
-            return;
+            return Some(());
         };
+        let mut fits = true;
         sums.clear();
         sums.resize(stacks, 0);
         let mut add = |group: &Group, _: usize, rows: Range<usize>| {
             for (stack, value) in group.stacks[rows.clone()].iter().zip(&group.values[rows]) {
-                let sum = &mut sums[*stack as usize];
-                *sum = sum.saturating_add(*value);
+                let (sum, is_too_large) = sums[*stack as usize].overflowing_add(*value);
+                sums[*stack as usize] = sum;
+                fits &= !is_too_large;
             }
         };
         while walk.step(&self.partition.read(), &mut add) {}
+        if !fits {
+            return None;
+        }
         for (step, sums) in sums.chunks(STEP).enumerate() {
             let ids: Vec<StackId> = {
                 let stacks = &self.partition.read().stacks[step * STEP..];
@@ -262,10 +267,11 @@ impl Source<'_> {
             for (stack, value) in ids.iter().zip(sums).filter(|(_, value)| **value != 0) {
                 if self.filter.stacks.as_ref().is_none_or(|wanted| wanted.contains(stack)) {
                     let sum = all.entry(*stack).or_default();
-                    *sum = sum.saturating_add(*value);
+                    *sum = sum.checked_add(*value)?;
                 }
             }
         }
+        Some(())
     }
 }
 
