@@ -22,6 +22,7 @@ use crate::store::published::Published;
 use crate::store::quota::Quotas;
 use crate::store::record;
 use crate::store::repeats::{Claim, Repeats, Sight};
+use crate::store::steady::Steady;
 use crate::store::wal::{Log, Refused};
 
 /// Groups whose profiles take less memory than this are decoded on the calling thread: decoding them takes less than
@@ -65,6 +66,8 @@ pub(crate) struct Intake {
     pub(crate) flushes: Arc<Flushes>,
     /// Says whether the store still accepts profiles.
     pub(crate) lifecycle: Arc<Lifecycle>,
+    /// Compares the clocks, for limits on the age of profiles.
+    pub(crate) steady: Steady,
 }
 
 /// Accepted profiles of one group while their records go through the log.
@@ -246,7 +249,8 @@ async fn take(
     let memory: usize = group.iter().map(|opened| opened.profile.memory()).sum();
     let charge = within(intake, group.len(), intake.budget.reserve(memory)).await?;
     let received_ms = intake.config.clock.millis();
-    let (at_work, of_tenant, within_limits) = (intake.clone(), tenant.clone(), limits.clone());
+    let difference = intake.steady.difference(&intake.config.clock);
+    let (at_work, of_tenant, within_limits) = (intake.clone(), tenant.clone(), limits.giving_way(difference));
     let decoded = run(memory, LIGHT_BYTES, move || {
         decode(&at_work, &of_tenant, group, received_ms, &within_limits)
     })

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::profile::{Labels, SinkError, SinkErrorKind};
 use crate::store::relabel_rules::RelabelRules;
+use crate::store::steady::Difference;
 
 /// Limits on profiles. 0 (or a zero duration) means no limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,6 +151,26 @@ impl Limits {
             }
         }
         Ok(())
+    }
+
+    /// The limits while the wall clock differs from the expected time: a profile that is too old or too new by one of
+    /// both clocks only is accepted.
+    pub(crate) fn giving_way(self: &Arc<Self>, difference: Difference) -> Arc<Self> {
+        if difference.is_none() {
+            return self.clone();
+        }
+        let by = |limit: Duration, more: Duration| {
+            if limit.is_zero() {
+                limit
+            } else {
+                limit.saturating_add(more)
+            }
+        };
+        Arc::new(Self {
+            reject_older_than: by(self.reject_older_than, difference.ahead),
+            reject_newer_than: by(self.reject_newer_than, difference.behind),
+            ..self.as_ref().clone()
+        })
     }
 
     /// Checks that a profile of `time_ms` may be stored at `now_ms`.

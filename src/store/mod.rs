@@ -54,6 +54,7 @@ pub mod schema;
 pub mod shelf;
 pub mod snapshot;
 pub mod stats;
+mod steady;
 mod sync;
 mod tenant_limits;
 mod unsynced;
@@ -95,6 +96,7 @@ use crate::store::root::{At, Root};
 use crate::store::schema::Table;
 use crate::store::shelf::Shelf;
 use crate::store::snapshot::{Snapshot, SnapshotSource};
+use crate::store::steady::Steady;
 use crate::store::wal::Log;
 use crate::telemetry::metrics::Scope;
 
@@ -243,6 +245,7 @@ impl Store {
                 move || published.tenants()
             }),
             repeats,
+            steady: Steady::new(&config.clock),
             budget: Budget::new(config.intake_bytes),
             config,
             metrics,

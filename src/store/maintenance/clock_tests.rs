@@ -6,11 +6,13 @@ use std::time::{Duration, UNIX_EPOCH};
 use parking_lot::Mutex;
 
 use super::*;
+use crate::profile::synthetic::Names;
+use crate::profile::tenant::tenant_id;
 use crate::store::StoreConfig;
 use crate::store::clock::Clock;
 use crate::store::maintenance::Downsampling;
 use crate::store::maintenance::aging::Aging;
-use crate::store::maintenance::tests::{START_NS, config, files_on_disk, fill, open};
+use crate::store::maintenance::tests::{SHAPE, START_NS, config, files_on_disk, fill, open, profile};
 use crate::store::snapshot::SnapshotSource;
 use crate::store::tests::scratch;
 
@@ -90,4 +92,26 @@ async fn what_is_old_by_a_clock_that_runs_evenly_goes_as_before() {
     }
     store.maintain(Work::Due).await.unwrap();
     assert_eq!(store.snapshot().files.len(), 0);
+}
+
+#[tokio::test]
+async fn a_profile_of_now_is_taken_after_a_jump_of_the_clock_and_an_old_one_is_refused() {
+    let dir = scratch();
+    let start = Duration::from_nanos(START_NS as u64);
+    let hands = Hands::new(Mutex::new((start, Duration::ZERO)));
+    let mut config = with_clock(dir.path(), &hands);
+    config.limits = crate::store::Limits::default().into();
+    let store = open(config);
+    let names = Names::new(SHAPE.functions);
+    let mut seed = 0;
+    let mut is_taken = async |hours: i64| {
+        seed += 1;
+        let profile = profile(&names, "shop", seed, hours * 3600);
+        store.append(&tenant_id("t"), vec![profile]).await.is_empty()
+    };
+    assert!(is_taken(0).await && !is_taken(-2).await && !is_taken(1).await);
+    hands.lock().0 = start + HOUR * 25;
+    assert!(is_taken(0).await && is_taken(25).await && !is_taken(-2).await && !is_taken(26).await);
+    hands.lock().0 -= HOUR * 50;
+    assert!(is_taken(0).await && is_taken(-25).await && !is_taken(-27).await && !is_taken(1).await);
 }
