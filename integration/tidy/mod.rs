@@ -145,8 +145,8 @@ const AT_HOME: [(&str, &[&str], &str); 28] = [
     ("quick_cache", &["src/query/cache.rs"], "there is one cache"),
     (
         "clap",
-        &["src/cli/", "src/app/storage/"],
-        "flags are read in one place; those of storage are keys of a file, too",
+        &["src/cli/", "src/app/storage/", "src/app/disk.rs"],
+        "flags are read in one place; those of storage and disk are keys of a file, too",
     ),
     ("clap_complete", &["src/cli/"], "flags are read in one place"),
     ("clap_mangen", &["src/cli/"], "flags are read in one place"),

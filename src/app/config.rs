@@ -10,6 +10,7 @@ use anyhow::{Context as _, bail};
 use serde::Deserialize;
 
 use crate::app::auth::{AuthSection, HttpTlsSection};
+use crate::app::disk::DiskSection;
 use crate::app::limits::LimitsSection;
 use crate::app::storage::StorageSection;
 
@@ -43,6 +44,8 @@ pub(crate) struct ServerFile {
     pub auth: AuthSection,
     /// `tenants:` which tenants may send; ours, Pyroscope has no such section.
     pub tenants: TenantsSection,
+    /// `disk:` how long to wait for a disk that does not answer; ours.
+    pub disk: DiskSection,
     /// `multitenancy_enabled:` whether `X-Scope-OrgID` names the tenant.
     pub multitenancy_enabled: Option<bool>,
     /// Every other top-level key.
@@ -294,7 +297,7 @@ pub(crate) fn parse(text: &str) -> anyhow::Result<ServerFile> {
         if !WITHOUT_MEANING.contains(&key.as_str()) {
             bail!(
                 "unknown key `{key}`; valid are server, api, pyroscopedb, storage, limits, runtime_config, \
-                 maintenance, sql, postgres, prometheus, admin, auth, tenants and multitenancy_enabled \
+                 maintenance, sql, postgres, prometheus, admin, auth, tenants, disk and multitenancy_enabled \
                  (other keys of Pyroscope are ignored with a warning)"
             );
         }

@@ -8,6 +8,8 @@ pub(crate) mod config;
 #[cfg(feature = "server")]
 pub(crate) mod demo;
 #[cfg(feature = "server")]
+pub(crate) mod disk;
+#[cfg(feature = "server")]
 pub(crate) mod limits;
 #[cfg(feature = "server")]
 pub(crate) mod maintenance;

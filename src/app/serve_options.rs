@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::admin::browser::AllowedHosts;
+use crate::app::disk::DiskLimits;
 use crate::app::memory::MemoryLimit;
 use crate::app::overrides::OverridesFile;
 use crate::query::QueryLimits;
@@ -33,6 +34,8 @@ pub(crate) struct ServeOptions {
     pub memory: MemoryLimit,
     /// Age at which a head is flushed.
     pub flush_age: Duration,
+    /// How long to wait for the disk.
+    pub disk: DiskLimits,
     pub limits: TenantLimits,
     /// Which tenants may send.
     pub tenants: TenantRules,
@@ -64,6 +67,7 @@ impl ServeOptions {
             data: data.to_owned(),
             memory,
             flush_age: Duration::from_mins(5),
+            disk: DiskLimits::default(),
             limits: TenantLimits::default(),
             tenants: TenantRules::default(),
             overrides: None,

@@ -74,6 +74,8 @@ impl RunningServer {
             limits: options.limits,
             tenants: options.tenants,
             flush_age: options.flush_age,
+            stuck_after: options.disk.stuck_after,
+            answer_after: options.disk.answer_after,
             maintenance: MaintenanceConfig {
                 memory_bytes: shares.maintenance_bytes,
                 ..options.maintenance

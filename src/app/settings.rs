@@ -56,6 +56,8 @@ fn values(options: &ServeOptions) -> BTreeMap<&'static str, Value> {
         ("multitenancy_enabled", json!(http.multi_tenant)),
         ("tenants.max", json!(options.tenants.max)),
         ("tenants.new_per_minute", json!(options.tenants.new_per_minute)),
+        ("disk.stuck_after", time(options.disk.stuck_after)),
+        ("disk.answer_after", time(options.disk.answer_after)),
         ("pyroscopedb.data_path", json!(options.data.display().to_string())),
         (
             "limits.ingestion_body_limit_mb",

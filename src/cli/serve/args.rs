@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::admin::browser::host_name;
+use crate::app::disk::DiskSection;
 use crate::app::serve_options::DEFAULT_DATA;
 use crate::app::storage::StorageSection;
 use crate::cli::rights::RightsArgs;
@@ -119,6 +120,8 @@ pub struct ServeArgs {
     /// Take the tenant from X-Scope-OrgID.
     #[arg(long = "auth.multitenancy-enabled", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     pub multi_tenant: Option<bool>,
+    #[command(flatten)]
+    pub disk: DiskSection,
     #[command(flatten)]
     pub storage: StorageSection,
     #[command(flatten)]

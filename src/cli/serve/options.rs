@@ -105,6 +105,7 @@ pub(super) fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
         data,
         memory,
         flush_age: parsed("--flush-age", &args.flush_age)?,
+        disk: args.disk.over(file.disk)?,
         limits,
         tenants: tenant_rules(file.tenants, multi_tenant)?,
         overrides,

@@ -1,0 +1,121 @@
+//! The section `disk` of the server's configuration, and the flags `--disk.*`: how long the server waits for a disk
+//! that does not answer.
+
+use std::time::Duration;
+
+use anyhow::ensure;
+use clap::Args;
+use serde::Deserialize;
+
+use crate::app::limits::parsed;
+use crate::store::StoreConfig;
+
+/// Shortest limit: a sync of a slow disk takes that long.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+/// Limits of a disk that does not answer, as they were written.
+#[derive(Debug, Clone, Default, Args, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DiskSection {
+    /// Time after which a write or sync that has not ended makes the server unhealthy.
+    #[arg(
+        long = "disk.stuck-after",
+        value_name = "DURATION",
+        help = "Time after which a write or sync that has not ended makes the server refuse pushes and report itself \
+                unhealthy [default: 15s]"
+    )]
+    pub stuck_after: Option<String>,
+    /// Longest time that a push waits for the disk.
+    #[arg(
+        long = "disk.answer-after",
+        value_name = "DURATION",
+        help = "Longest time that a push waits for the disk; then it is refused [default: 30s]"
+    )]
+    pub answer_after: Option<String>,
+}
+
+/// How long the server waits for its disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DiskLimits {
+    /// See [`StoreConfig::stuck_after`].
+    pub stuck_after: Duration,
+    /// See [`StoreConfig::answer_after`].
+    pub answer_after: Duration,
+}
+
+impl Default for DiskLimits {
+    fn default() -> Self {
+        let store = StoreConfig::new("");
+        Self {
+            stuck_after: store.stuck_after,
+            answer_after: store.answer_after,
+        }
+    }
+}
+
+impl DiskSection {
+    /// The limits of flags over those of the file over the defaults.
+    pub(crate) fn over(self, file: Self) -> anyhow::Result<DiskLimits> {
+        let mut limits = DiskLimits::default();
+        let keys = [
+            (
+                "stuck-after",
+                self.stuck_after,
+                file.stuck_after,
+                &mut limits.stuck_after,
+            ),
+            (
+                "answer-after",
+                self.answer_after,
+                file.answer_after,
+                &mut limits.answer_after,
+            ),
+        ];
+        for (key, flag, of_file, limit) in keys {
+            let (name, text) = match (flag, of_file) {
+                (Some(text), _) => (format!("--disk.{key}"), text),
+                (None, Some(text)) => (format!("disk.{}", key.replace('-', "_")), text),
+                (None, None) => continue,
+            };
+            *limit = parsed(&name, &text)?;
+            ensure!(
+                *limit >= SHORTEST,
+                "{name}: `{text}` is too short, at least 100ms are needed"
+            );
+        }
+        Ok(limits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_win_over_the_file_and_both_name_what_is_wrong() {
+        let of = |flag: &[&str; 2], file: &str| {
+            let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+            let flags = DiskSection {
+                stuck_after: text(flag[0]),
+                answer_after: text(flag[1]),
+            };
+            flags
+                .over(serde_saphyr::from_str(file).unwrap())
+                .map_err(|error| error.to_string())
+        };
+        assert_eq!(of(&["", ""], "{}"), Ok(DiskLimits::default()));
+        let limits = DiskLimits {
+            stuck_after: Duration::from_secs(2),
+            answer_after: Duration::from_mins(3),
+        };
+        assert_eq!(of(&["2s", ""], "{stuck_after: 9s, answer_after: 3m}"), Ok(limits));
+        let cases = [
+            (["soon", ""], "{}", "--disk.stuck-after"),
+            (["", ""], "{answer_after: 0s}", "disk.answer_after: `0s` is too short"),
+        ];
+        for (flags, file, part) in cases {
+            let error = of(&flags, file).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}
