@@ -475,3 +475,100 @@ async fn a_sum_that_does_not_fit_is_an_error_and_never_another_number() {
         Ok(serde_json::json!([{"s": 6, "f": 3, "z": null}]))
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_of_whole_numbers_fails_where_its_result_does_not_fit() {
+    let most = i64::MAX;
+    for sql in [
+        format!("SELECT {most} + 1 AS n"),
+        format!("SELECT -{most} - 2 AS n"),
+        format!("SELECT {most} * 2 AS n"),
+        format!("SELECT 1 + {most} - 1 AS n"),
+        format!("SELECT a + b AS n FROM (SELECT {most} AS a, 1 AS b) t"),
+        format!("SELECT value + {most} - value AS n FROM samples"),
+        "SELECT 2::int * 1500000000::int AS n".to_owned(),
+        format!("SELECT count(*) AS n FROM samples WHERE value * {most} > 0"),
+        format!("SELECT sum(value * {most}) AS n FROM samples"),
+    ] {
+        let error = error_or_rows(&sql).await.expect_err(&sql);
+        assert!(error.contains("verflow"), "{sql}: {error}");
+    }
+    // A long chain of operators is one call and no nest of them.
+    let chain = vec!["1"; 390].join(" + ");
+    for (sql, expected) in [
+        (
+            "SELECT 1 + 2 * 3 - 4 AS n, (1 - 2) * (3 - 4) AS m, 7 - 2 - 1 AS k",
+            serde_json::json!([{"n": 3, "m": 1, "k": 4}]),
+        ),
+        ("SELECT 1 + 2", serde_json::json!([{"Int64(1) + Int64(2)": 3}])),
+        (
+            "SELECT 1 + NULL AS n, 1 + 0.5 AS f",
+            serde_json::json!([{"n": null, "f": 1.5}]),
+        ),
+        (&format!("SELECT {chain} AS n"), serde_json::json!([{"n": 390}])),
+        (
+            "SELECT (TIMESTAMP '2026-11-27 00:00:00' + INTERVAL '1 day')::text AS t",
+            serde_json::json!([{"t": "2026-11-28T00:00:00"}]),
+        ),
+    ] {
+        assert_eq!(error_or_rows(sql).await, Ok(expected), "{sql}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn columns_of_an_answer_may_have_the_same_name() {
+    for (sql, keys) in [
+        ("SELECT time::text FROM profiles ORDER BY time LIMIT 1", &["time"][..]),
+        (
+            "SELECT total, total::double FROM profiles LIMIT 1",
+            &["total", "total_2"],
+        ),
+        (
+            "SELECT total, total, total FROM profiles LIMIT 1",
+            &["total", "total_2", "total_3"],
+        ),
+        ("SELECT 1, 1", &["1", "Int64(1)"]),
+        ("SELECT value AS v, stack AS v FROM samples LIMIT 1", &["v", "v_2"]),
+        (
+            "SELECT *, total FROM (SELECT total FROM profiles) p LIMIT 1",
+            &["total", "total_2"],
+        ),
+        (
+            "SELECT p.series, s.series FROM profiles p JOIN series s ON p.series = s.series LIMIT 1",
+            &["series", "series_2"],
+        ),
+        (
+            "SELECT n FROM (SELECT total AS n, total::double, total::double FROM profiles) t LIMIT 1",
+            &["n"],
+        ),
+    ] {
+        let rows = error_or_rows(sql).await.expect(sql);
+        let row = rows[0].as_object().expect(sql);
+        assert_eq!(row.keys().collect::<Vec<_>>(), keys, "{sql}");
+    }
+    // What is wrong for another reason keeps its error.
+    let error = error_or_rows("SELECT 1, 1, nothing FROM profiles").await.unwrap_err();
+    assert!(error.contains("nothing"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn to_char_takes_patterns_of_postgresql_and_of_strftime() {
+    let time = "TIMESTAMP '2026-11-07 15:04:05.678'";
+    for (pattern, expected) in [
+        ("YYYY-MM-DD", "2026-11-07"),
+        ("HH24:MI:SS.MS", "15:04:05.678"),
+        ("FMDD Mon YYYY, HH12 PM", "7 Nov 2026, 03 PM"),
+        ("%Y/%m", "2026/11"),
+    ] {
+        let sql = format!("SELECT to_char({time}, '{pattern}') AS t");
+        assert_eq!(
+            error_or_rows(&sql).await,
+            Ok(serde_json::json!([{"t": expected}])),
+            "{sql}"
+        );
+    }
+    let error = error_or_rows(&format!("SELECT to_char({time}, 'DDTH') AS t"))
+        .await
+        .unwrap_err();
+    assert!(error.contains("no pattern `TH`"), "{error}");
+}

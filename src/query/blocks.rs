@@ -7,6 +7,7 @@ use std::ops::Range;
 use hashbrown::HashMap;
 
 use crate::profile::{StackId, TimeSpan};
+use crate::query::{QueryError, checked};
 
 /// Length of the time that a block covers, microseconds.
 const CHUNK_US: i64 = 15 * 60 * 1_000_000;
@@ -72,25 +73,39 @@ impl Block {
 
     /// Adds the values of the rows within `time` to the sums by stack. `scratch` is a buffer that is reused between
     /// calls.
-    pub(crate) fn add_to(&self, time: TimeSpan, sums: &mut HashMap<StackId, i64>, scratch: &mut Vec<i64>) {
+    pub(crate) fn add_to(
+        &self,
+        time: TimeSpan,
+        sums: &mut HashMap<StackId, i64>,
+        scratch: &mut Vec<i64>,
+    ) -> Result<(), QueryError> {
         let rows = self.rows(time);
         scratch.clear();
         scratch.resize(self.stacks.len(), 0);
-        match &self.places {
+        let fits = match &self.places {
             Places::Narrow(places) => self.sum(places[rows.clone()].iter().map(|at| usize::from(*at)), rows, scratch),
             Places::Wide(places) => self.sum(places[rows.clone()].iter().map(|at| *at as usize), rows, scratch),
+        };
+        if !fits {
+            return Err(checked::too_large());
         }
         if sums.is_empty() {
             sums.reserve(self.stacks.len());
         }
         for (stack, value) in self.stacks.iter().zip(scratch.iter()).filter(|(_, value)| **value != 0) {
-            let sum = sums.entry(*stack).or_default();
-            *sum = sum.saturating_add(*value);
+            checked::add(sums.entry(*stack).or_default(), *value)?;
         }
+        Ok(())
     }
 
-    fn sum(&self, places: impl Iterator<Item = usize>, rows: Range<usize>, scratch: &mut [i64]) {
-        let mut add = |at: usize, value: i64| scratch[at] = scratch[at].saturating_add(value);
+    /// Adds up the values by place; false when a sum does not fit.
+    fn sum(&self, places: impl Iterator<Item = usize>, rows: Range<usize>, scratch: &mut [i64]) -> bool {
+        let mut fits = true;
+        let mut add = |at: usize, value: i64| {
+            let (sum, is_too_large) = scratch[at].overflowing_add(value);
+            scratch[at] = sum;
+            fits &= !is_too_large;
+        };
         match &self.values {
             Values::Short(unit, values) => {
                 (places.zip(&values[rows])).for_each(|(at, value)| add(at, i64::from(*value) * unit));
@@ -100,6 +115,7 @@ impl Block {
             }
             Values::Wide(values) => (places.zip(&values[rows])).for_each(|(at, value)| add(at, *value)),
         }
+        fits
     }
 
     fn rows(&self, span: TimeSpan) -> Range<usize> {
@@ -271,12 +287,12 @@ mod tests {
 
     use super::*;
 
-    fn sums(blocks: &[(Chunk, Block)], time: TimeSpan) -> BTreeMap<i64, i64> {
+    fn sums(blocks: &[(Chunk, Block)], time: TimeSpan) -> Option<BTreeMap<i64, i64>> {
         let (mut sums, mut scratch) = (HashMap::new(), Vec::new());
         for (_, block) in blocks {
-            block.add_to(time, &mut sums, &mut scratch);
+            block.add_to(time, &mut sums, &mut scratch).ok()?;
         }
-        sums.into_iter().map(|(stack, value)| (stack.0, value)).collect()
+        Some(sums.into_iter().map(|(stack, value)| (stack.0, value)).collect())
     }
 
     proptest! {
@@ -305,13 +321,13 @@ mod tests {
                 prop_assert!(block.times.iter().all(|time| Chunk::of(*time) == *chunk));
             }
             let time = TimeSpan::new(start * minute, (start + length) * minute);
-            let mut expected: BTreeMap<i64, i64> = BTreeMap::new();
-            for (at, stack, value) in rows.iter().filter(|row| (start..start + length).contains(&row.0)) {
-                let _ = at;
-                let sum = expected.entry(*stack).or_default();
-                *sum = sum.saturating_add(*value);
+            let mut expected: BTreeMap<i64, i128> = BTreeMap::new();
+            for (_, stack, value) in rows.iter().filter(|row| (start..start + length).contains(&row.0)) {
+                *expected.entry(*stack).or_default() += i128::from(*value);
             }
-            prop_assert_eq!(sums(&blocks, time), expected);
+            // None of the values is negative, so a part of a sum fits if the whole does.
+            let expected = expected.into_iter().map(|(stack, sum)| Some((stack, i64::try_from(sum).ok()?)));
+            prop_assert_eq!(sums(&blocks, time), expected.collect());
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::profile::{SeriesId, StackId, TimeSpan};
 use crate::query::context::Context;
 use crate::query::moments::Moment;
 use crate::query::stack_table::StackTable;
-use crate::query::{QueryError, scan, stream, sums};
+use crate::query::{QueryError, checked, scan, stream, sums};
 use crate::store::schema::column::{SERIES, TIME, VALUE};
 use crate::store::schema::{self, Table};
 use crate::store::snapshot::ScanFilter;
@@ -90,22 +90,21 @@ impl ValuesBelow {
         let times = schema::times(batch, TIME)?;
         let values = schema::integers(batch, VALUE)?;
         for (row, value) in values.iter().enumerate() {
-            self.put((SeriesId(series[row]), times[row]), *value);
+            self.put((SeriesId(series[row]), times[row]), *value)?;
         }
         self.charge()
     }
 
     fn with(mut self, more: Self) -> Result<Self, QueryError> {
         for (moment, value) in more.values {
-            self.put(moment, value);
+            self.put(moment, value)?;
         }
         self.charge()?;
         Ok(self)
     }
 
-    fn put(&mut self, moment: Moment, value: i64) {
-        let sum = self.values.entry(moment).or_default();
-        *sum = sum.saturating_add(value);
+    fn put(&mut self, moment: Moment, value: i64) -> Result<(), QueryError> {
+        checked::add(self.values.entry(moment).or_default(), value)
     }
 
     fn charge(&self) -> Result<(), QueryError> {

@@ -5,14 +5,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use hashbrown::HashMap;
 use parking_lot::Mutex;
 
 use crate::base::BoxFuture;
 use crate::base::pressure::MemoryPart;
-use crate::profile::{Labels, SeriesId, StackId, Tenants, TimeSpan};
+use crate::profile::{StackId, Tenants, TimeSpan};
 use crate::query::block_cache::BlockCache;
-use crate::query::labels::{self, SeriesCache};
+use crate::query::labels::{self, SeriesCache, SeriesLabels};
 use crate::query::runtime::Runtime;
 use crate::query::stacks::{self, Loaded, Missing, StackCache};
 use crate::query::totals::{self, Chosen, TotalsCache};
@@ -57,7 +56,7 @@ pub(crate) struct Contexts {
 
 impl Context {
     /// The labels of all series of the tenants on the days of `time`, by id.
-    pub(crate) fn labels(&self, time: TimeSpan) -> BoxFuture<'static, Result<HashMap<SeriesId, Labels>, QueryError>> {
+    pub(crate) fn labels(&self, time: TimeSpan) -> BoxFuture<'static, Result<SeriesLabels, QueryError>> {
         labels::load(
             self.runtime.clone(),
             self.caches.series.clone(),

@@ -20,6 +20,7 @@ use crate::query::cache::LOOK_INTERVAL;
 use crate::query::context::{Context, Contexts, Purpose};
 use crate::query::flame::Merged;
 use crate::query::holdings::{Holdings, holdings};
+use crate::query::series::Charged;
 use crate::query::session::{Sessions, SqlSession};
 use crate::query::sql::{self, Template};
 use crate::query::{
@@ -28,6 +29,9 @@ use crate::query::{
 };
 use crate::store::snapshot::SnapshotSource;
 use crate::store::stats::Bounds;
+
+/// Memory of a value of a label in a set, in an answer and in its bytes, beside its text.
+const VALUE_BYTES: usize = 64;
 
 /// Answers queries over a source. Clones share caches and limits.
 #[derive(Clone)]
@@ -129,14 +133,14 @@ impl QueryEngine {
         let context = self.context(tenants);
         let time = range.map(TimeRange::micros);
         let active = series::active(context, time);
-        let mut ids: Vec<ProfileTypeId> = self
-            .limited(active)
-            .await?
-            .into_iter()
-            .map(|pair| pair.profile_type)
-            .collect();
+        let active = self.limited(active).await?;
         // The ids are sorted.
-        ids.dedup();
+        let mut ids: Vec<&ProfileTypeId> = Vec::new();
+        for pair in &active.values {
+            if ids.last() != Some(&&pair.profile_type) {
+                ids.push(&pair.profile_type);
+            }
+        }
         Ok(ids.iter().filter_map(|id| id.parts().ok()).collect())
     }
 
@@ -151,14 +155,16 @@ impl QueryEngine {
             // Without matchers the combinations of type and series are not needed: one series with each type has all
             // names that types add. A type without a period adds fewer.
             let (mut own, types) = self.occurring(tenants, range).await?;
-            if let Some(first) = own.first().cloned() {
-                own.extend(types.iter().map(|of_type| series::Synthetic::of(of_type).with(&first)));
+            if let Some(first) = own.values.first().cloned() {
+                own.values
+                    .extend(types.iter().map(|of_type| series::Synthetic::of(of_type).with(&first)));
             }
             own
         } else {
             self.label_sets(tenants, matchers, range).await?
         };
         let names: BTreeSet<&str> = sets
+            .values
             .iter()
             .flat_map(|labels| labels.iter().map(|(name, _)| name))
             .collect();
@@ -181,7 +187,13 @@ impl QueryEngine {
         } else {
             self.label_sets(tenants, matchers, range).await?
         };
-        let values: BTreeSet<&str> = sets.iter().filter_map(|labels| labels.get(name)).collect();
+        let mut values: BTreeSet<&str> = BTreeSet::new();
+        for value in sets.values.iter().filter_map(|labels| labels.get(name)) {
+            if values.insert(value) {
+                // In the set, in the answer, and in its bytes.
+                sets.also(VALUE_BYTES + 2 * value.len())?;
+            }
+        }
         Ok(values.into_iter().map(str::to_owned).collect())
     }
 
@@ -195,9 +207,7 @@ impl QueryEngine {
         range: TimeRange,
     ) -> Result<Vec<Labels>, QueryError> {
         let sets = self.label_sets(tenants, matchers, range).await?;
-        let sets = series::narrowed(sets, label_names);
-        series::check_texts(&self.context(tenants).runtime, &sets)?;
-        Ok(sets)
+        Ok(series::narrowed(sets, label_names)?.values)
     }
 
     /// Time lines of the totals of profiles.
@@ -328,7 +338,7 @@ impl QueryEngine {
         &self,
         tenants: &Tenants,
         range: TimeRange,
-    ) -> Result<(Vec<Labels>, Vec<ProfileType>), QueryError> {
+    ) -> Result<(Charged<Labels>, Vec<ProfileType>), QueryError> {
         range.check(self.limits().max_query_length)?;
         self.limited(series::occurring(self.context(tenants), range)).await
     }
@@ -338,7 +348,7 @@ impl QueryEngine {
         tenants: &Tenants,
         matchers: &[Vec<Matcher>],
         range: TimeRange,
-    ) -> Result<Vec<Labels>, QueryError> {
+    ) -> Result<Charged<Labels>, QueryError> {
         range.check(self.limits().max_query_length)?;
         let context = self.context(tenants);
         let sets = series::label_sets(context, matchers.to_vec(), range);

@@ -5,11 +5,10 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashMap;
-
 use crate::base::BoxFuture;
-use crate::profile::{Labels, SeriesId};
+use crate::profile::SeriesId;
 use crate::query::context::Context;
+use crate::query::labels::SeriesLabels;
 use crate::query::moments::{self, Moment};
 use crate::query::{Exemplar, QueryError};
 use crate::store::snapshot::ScanFilter;
@@ -42,7 +41,7 @@ pub(crate) fn prefer(best: &mut Option<Candidate>, candidate: Candidate) {
 pub(crate) fn of(
     context: &Arc<Context>,
     filter: &ScanFilter,
-    labels: Arc<HashMap<SeriesId, Labels>>,
+    labels: Arc<SeriesLabels>,
     candidates: Vec<Candidate>,
 ) -> BoxFuture<'static, Result<Vec<Exemplar>, QueryError>> {
     let (context, filter) = (context.clone(), filter.clone());

@@ -19,7 +19,7 @@ use crate::query::moments::Moment;
 use crate::query::runtime::Runtime;
 use crate::query::stacks::{self, Loaded};
 use crate::query::sums::{self, Summed, Sums};
-use crate::query::{Detail, GoPgo, QueryError, StackQuery, moments, scan, series};
+use crate::query::{Detail, GoPgo, QueryError, StackQuery, checked, moments, scan, series};
 use crate::store::schema::column::{SERIES, SPAN_ID, STACK, TIME, TRACE_ID, VALUE};
 use crate::store::schema::{self, Table};
 use crate::store::snapshot::ScanFilter;
@@ -122,6 +122,9 @@ pub(crate) fn graph(
 /// The difference of merged stacks, with functions identified by name.
 pub(crate) fn diff(left: Merged, right: Merged, max_nodes: usize) -> BoxFuture<'static, Result<DiffGraph, QueryError>> {
     blocking::run(move |cancellation| {
+        // The total of the answer is that of both sides.
+        let both = [&left, &right].into_iter().flat_map(|side| &side.sums.values);
+        checked::check_total(both.map(|(_, value)| *value))?;
         // The paths of the table are of whole stacks, and it may have been replaced between the two queries.
         let are_whole = left.pgo.is_none() && right.pgo.is_none();
         if !are_whole || !Arc::ptr_eq(&left.stacks.table, &right.stacks.table) {

@@ -13,7 +13,7 @@ use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType, Float32Type, Float64Type, Int64Type, SchemaRef, UInt64Type};
 use arrow::error::ArrowError;
 use arrow::ipc::writer::StreamWriter;
-use arrow::record_batch::RecordBatch;
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use bytes::Bytes;
 // DataFusion's version of Parquet: an answer as a Parquet file is not a table of the store.
@@ -25,12 +25,13 @@ use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 
-use crate::query::{QueryError, SqlResult, answer};
+use crate::query::{QueryError, SqlResult, answer, names};
 
 /// How an answer is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// An array of objects, one for each row, with keys in the order of the columns. Integers beyond 2^53 are strings,
+    /// An array of objects, one for each row, with keys in the order of the columns; the second of two columns `a` is
+    /// called `a_2`, in Arrow and Parquet as well. Integers beyond 2^53 are strings,
     /// since a JavaScript number cannot represent them; times are RFC 3339 in UTC; maps are objects; NaN and infinities
     /// are null.
     Json,
@@ -133,6 +134,13 @@ pub async fn encode_all(result: SqlResult, format: Format) -> Result<Vec<u8>, Qu
     Ok(all)
 }
 
+/// The batch with the names of a schema.
+fn with_names(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, QueryError> {
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let named = RecordBatch::try_new_with_options(schema.clone(), batch.columns().to_vec(), &options);
+    Ok(named?)
+}
+
 enum Encoder {
     Json {
         out: Vec<u8>,
@@ -144,10 +152,12 @@ enum Encoder {
     },
     Arrow {
         writer: Box<StreamWriter<Vec<u8>>>,
+        schema: SchemaRef,
     },
     Parquet {
         writer: Option<Box<ArrowWriter<Written>>>,
         written: Written,
+        schema: SchemaRef,
     },
     Pprof {
         profile: Option<Vec<u8>>,
@@ -174,7 +184,7 @@ impl Encoder {
         Ok(match format {
             Format::Json => Encoder::Json {
                 out: vec![b'['],
-                schema,
+                schema: names::distinct(&schema),
                 rows: 0,
             },
             Format::Csv => {
@@ -183,18 +193,25 @@ impl Encoder {
                     out: format!("{}\r\n", names.join(",")).into_bytes(),
                 }
             }
-            Format::Arrow => Encoder::Arrow {
-                writer: Box::new(StreamWriter::try_new(Vec::new(), &schema)?),
-            },
+            Format::Arrow => {
+                let schema = names::distinct(&schema);
+                Encoder::Arrow {
+                    writer: Box::new(StreamWriter::try_new(Vec::new(), &schema)?),
+                    schema,
+                }
+            }
             Format::Parquet => {
+                let schema = names::distinct(&schema);
                 let written = Written::default();
                 let properties = WriterProperties::builder()
                     .set_compression(Compression::ZSTD(ZstdLevel::default()))
                     .build();
-                let writer = ArrowWriter::try_new(written.clone(), schema, Some(properties)).map_err(parquet_error)?;
+                let writer =
+                    ArrowWriter::try_new(written.clone(), schema.clone(), Some(properties)).map_err(parquet_error)?;
                 Encoder::Parquet {
                     writer: Some(Box::new(writer)),
                     written,
+                    schema,
                 }
             }
             Format::Pprof => match schema.fields().iter().as_slice() {
@@ -242,10 +259,10 @@ impl Encoder {
                     out.extend_from_slice(b"\r\n");
                 }
             }
-            Encoder::Arrow { writer } => writer.write(batch)?,
-            Encoder::Parquet { writer, .. } => {
+            Encoder::Arrow { writer, schema } => writer.write(&with_names(batch, schema)?)?,
+            Encoder::Parquet { writer, schema, .. } => {
                 if let Some(writer) = writer {
-                    writer.write(batch).map_err(parquet_error)?;
+                    writer.write(&with_names(batch, schema)?).map_err(parquet_error)?;
                     // A row group is buffered in memory, so a large one is written early.
                     if writer.in_progress_size() > ROW_GROUP_BYTES {
                         writer.flush().map_err(parquet_error)?;
@@ -267,7 +284,7 @@ impl Encoder {
     fn take(&mut self) -> Bytes {
         Bytes::from(std::mem::take(match self {
             Encoder::Json { out, .. } | Encoder::Csv { out } => out,
-            Encoder::Arrow { writer } => writer.get_mut(),
+            Encoder::Arrow { writer, .. } => writer.get_mut(),
             Encoder::Parquet { written, .. } => return Bytes::from(std::mem::take(&mut *written.0.lock())),
             Encoder::Pprof { .. } => return Bytes::new(),
         }))
@@ -277,7 +294,7 @@ impl Encoder {
         match &mut self {
             Encoder::Json { out, .. } => out.extend_from_slice(b"\n]\n"),
             Encoder::Csv { .. } => {}
-            Encoder::Arrow { writer } => writer.finish()?,
+            Encoder::Arrow { writer, .. } => writer.finish()?,
             Encoder::Parquet { writer, .. } => {
                 if let Some(writer) = writer.take() {
                     writer.close().map_err(parquet_error)?;

@@ -166,15 +166,15 @@ impl Counting {
         if limit == 0 {
             return None;
         }
-        let mut sums: HashMap<u32, i64> = HashMap::new();
+        let mut sums: HashMap<u32, i128> = HashMap::new();
         let add = &mut |value: Candidate| {
             let sum = sums.entry(self.groups.of(value.series)).or_default();
-            *sum = sum.saturating_add(value.value);
+            *sum += i128::from(value.value);
             Ok::<_, QueryError>(())
         };
         // The function does not fail.
         let _ = values.for_each(add);
-        let mut sums: Vec<(u32, i64)> = sums.into_iter().collect();
+        let mut sums: Vec<(u32, i128)> = sums.into_iter().collect();
         sums.sort_unstable_by_key(|(group, sum)| (std::cmp::Reverse(*sum), *group));
         Some(sums.into_iter().take(limit).map(|(group, _)| group).collect())
     }

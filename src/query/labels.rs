@@ -1,11 +1,13 @@
 //! Caches labels of series between queries. Neither the labels of a series id nor files ever change: a warm query reads
-//! no Parquet for them.
+//! no Parquet for them. What a query reads and holds of them is charged to it, also when the cache is too small for it.
 
 use std::collections::HashSet;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use arrow::array::Array;
 use arrow::record_batch::RecordBatch;
+use datafusion::execution::memory_pool::MemoryReservation;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use parking_lot::Mutex;
@@ -35,6 +37,30 @@ pub(crate) struct KnownSeries {
 
 /// Estimated overhead of a map entry and an allocation in bytes.
 const ENTRY_BYTES: usize = 64;
+/// Memory of an entry of [`SeriesLabels`] with its share of the empty slots, in bytes.
+const LABELS_BYTES: usize = 32;
+
+/// Labels of series by id, charged to the query while they are held.
+#[derive(Default)]
+pub(crate) struct SeriesLabels {
+    labels: HashMap<SeriesId, Labels>,
+    memory: Option<Arc<MemoryReservation>>,
+}
+
+impl SeriesLabels {
+    /// Bytes that are charged for them.
+    pub(crate) fn charged(&self) -> usize {
+        self.memory.as_ref().map_or(0, |memory| memory.size())
+    }
+}
+
+impl Deref for SeriesLabels {
+    type Target = HashMap<SeriesId, Labels>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.labels
+    }
+}
 
 impl Bytes for Mutex<KnownSeries> {
     /// 0 while a query fills the value; it is weighed again when that is done.
@@ -64,14 +90,40 @@ pub(crate) fn load(
     snapshot: Arc<Snapshot>,
     tenants: Tenants,
     time: TimeSpan,
-) -> BoxFuture<'static, Result<HashMap<SeriesId, Labels>, QueryError>> {
+) -> BoxFuture<'static, Result<SeriesLabels, QueryError>> {
     Box::pin(async move {
+        let known = cache.change(&tenants, |series| series.clone());
+        let loaded = read(&runtime, known, &snapshot, &tenants, time).await;
+        // Weighs the grown value again. Above the limit it is evicted, and the next query starts with an empty one.
+        cache.change(&tenants, |_| ());
+        loaded
+    })
+}
+
+/// Reads what `known` lacks.
+fn read(
+    runtime: &Arc<Runtime>,
+    known: Arc<Mutex<KnownSeries>>,
+    snapshot: &Arc<Snapshot>,
+    tenants: &Tenants,
+    time: TimeSpan,
+) -> BoxFuture<'static, Result<SeriesLabels, QueryError>> {
+    let (runtime, snapshot, tenants) = (runtime.clone(), snapshot.clone(), tenants.clone());
+    Box::pin(async move {
+        let memory = Arc::new(runtime.reservation("labels of series"));
+        let insert = |target: Arc<Mutex<KnownSeries>>| {
+            let memory = memory.clone();
+            move |ids: &mut Vec<SeriesId>, batch: &RecordBatch| {
+                let grown = target.lock().insert(batch, ids)?;
+                // The ids are in a second list for a moment.
+                Ok(memory.try_grow(grown + 2 * batch.num_rows() * size_of::<SeriesId>())?)
+            }
+        };
         let filter = ScanFilter {
             tenants: Some(tenants.clone()),
             time: Some(time),
             ..ScanFilter::default()
         };
-        let known = cache.change(&tenants, |series| series.clone());
         let mut missing: Vec<&FileEntry> = Vec::new();
         // Clone the ids now: a query with a newer snapshot may drop them from the cache meanwhile.
         let mut ids: Vec<Arc<[SeriesId]>> = Vec::new();
@@ -87,11 +139,7 @@ pub(crate) fn load(
         runtime.count_files(ids.len(), missing.len());
         for file in missing {
             let streams = scan::open_files(&runtime, &snapshot, Table::Series, &[file], &filter, &[SERIES, LABELS])?;
-            let target = known.clone();
-            let found = stream::fold(streams, Vec::new, move |ids: &mut Vec<SeriesId>, batch| {
-                target.lock().insert(batch, ids)
-            })
-            .await?;
+            let found = stream::fold(streams, Vec::new, insert(known.clone())).await?;
             let found: Arc<[SeriesId]> = found.concat().into();
             known.lock().files.insert(file.path.clone(), found.clone());
             ids.push(found);
@@ -104,16 +152,17 @@ pub(crate) fn load(
                 &filter,
                 &[SERIES, LABELS],
             )?];
-            let target = known.clone();
-            let found = stream::fold(streams, Vec::new, move |ids: &mut Vec<SeriesId>, batch| {
-                target.lock().insert(batch, ids)
-            })
-            .await?;
+            let found = stream::fold(streams, Vec::new, insert(known.clone())).await?;
             ids.push(found.concat().into());
         }
-        let mut found = HashMap::new();
+        let mut found: HashMap<SeriesId, Labels> = HashMap::new();
         let series = known.lock();
         for id in ids.iter().flat_map(|ids| ids.iter()) {
+            if found.len() == found.capacity() {
+                let more = found.capacity().max(64);
+                memory.try_grow(more * LABELS_BYTES)?;
+                found.reserve(more);
+            }
             if let Entry::Vacant(place) = found.entry(*id)
                 && let Some(labels) = series.labels.get(id)
             {
@@ -121,15 +170,17 @@ pub(crate) fn load(
             }
         }
         drop(series);
-        // Weighs the grown value again. Above the limit it is evicted, and the next query starts with an empty one.
-        cache.change(&tenants, |_| ());
-        Ok(found)
+        Ok(SeriesLabels {
+            labels: found,
+            memory: Some(memory),
+        })
     })
 }
 
 impl KnownSeries {
-    /// Adds a batch of the columns `series` and `labels`, and collects its ids.
-    fn insert(&mut self, batch: &RecordBatch, ids: &mut Vec<SeriesId>) -> Result<(), QueryError> {
+    /// Adds a batch of the columns `series` and `labels`, and collects its ids. Returns by how many bytes it has grown.
+    fn insert(&mut self, batch: &RecordBatch, ids: &mut Vec<SeriesId>) -> Result<usize, QueryError> {
+        let before = self.bytes;
         let column = schema::integers(batch, SERIES)?.iter().map(|id| SeriesId(*id));
         let (maps, keys, values) = schema::maps(batch, LABELS)?;
         let offsets = maps.value_offsets();
@@ -145,7 +196,7 @@ impl KnownSeries {
             self.bytes += ENTRY_BYTES + size_of_val::<[_]>(&pairs);
             self.labels.insert(id, Labels::from_pairs(pairs));
         }
-        Ok(())
+        Ok(self.bytes - before)
     }
 
     fn intern(&mut self, text: &str) -> Arc<str> {

@@ -15,12 +15,17 @@ use crate::profile::selector::Matcher;
 use crate::profile::{Labels, ProfileType, ProfileTypeId, SeriesId, TimeSpan};
 use crate::query::blocking::{self, Cancellation};
 use crate::query::context::Context;
-use crate::query::runtime::Runtime;
+use crate::query::labels::SeriesLabels;
 use crate::query::{QueryError, TimeRange};
 use crate::store::snapshot::ScanFilter;
 
 /// Synthetic label with the full profile type.
 pub(crate) const PROFILE_TYPE: &str = "__profile_type__";
+
+/// Memory of an entry of a set of series with its share of the empty slots, in bytes.
+const ID_BYTES: usize = 18;
+/// Series that are looked at between two charges to the query.
+const CHARGED_AT_ONCE: usize = 4096;
 
 /// A series that occurs with a profile type.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,12 +34,26 @@ pub(crate) struct Active {
     pub(crate) profile_type: ProfileTypeId,
 }
 
+/// Values of an answer, charged to the query while they are held.
+pub(crate) struct Charged<T> {
+    pub(crate) values: Vec<T>,
+    memory: MemoryReservation,
+}
+
+impl<T> Charged<T> {
+    /// Charges `bytes` more: those of an answer that is made of the values.
+    pub(crate) fn also(&self, bytes: usize) -> Result<(), QueryError> {
+        Ok(self.memory.try_grow(bytes)?)
+    }
+}
+
 /// The series that occur with each type in `time`, ascending by type.
 pub(crate) fn active(
     context: Arc<Context>,
     time: Option<TimeSpan>,
-) -> BoxFuture<'static, Result<Vec<Active>, QueryError>> {
+) -> BoxFuture<'static, Result<Charged<Active>, QueryError>> {
     Box::pin(async move {
+        let memory = context.runtime.reservation("series by type");
         let filter = ScanFilter {
             tenants: Some(context.tenants.clone()),
             time,
@@ -44,20 +63,26 @@ pub(crate) fn active(
         // The runs of a file are grouped by type, and there are few types.
         let mut found: Vec<(ProfileTypeId, FastSet<SeriesId>)> = Vec::new();
         let mut last = 0;
+        let (mut series_of_types, mut charged) = (0, 0);
         for run in chosen.runs().filter(|run| run.occurs(time)) {
             let is_its = |(profile_type, _): &(ProfileTypeId, FastSet<SeriesId>)| *profile_type == run.profile_type;
             if !found.get(last).is_some_and(is_its) {
                 last = found.iter().position(is_its).unwrap_or(found.len());
             }
-            match found.get_mut(last) {
-                Some((_, series)) => {
-                    series.insert(run.series);
-                }
-                None => found.push((run.profile_type.clone(), FastSet::from_iter([run.series]))),
+            if let Some((_, series)) = found.get_mut(last) {
+                series_of_types += usize::from(series.insert(run.series));
+            } else {
+                found.push((run.profile_type.clone(), FastSet::from_iter([run.series])));
+                series_of_types += 1;
+            }
+            if series_of_types >= charged + CHARGED_AT_ONCE {
+                charged = series_of_types;
+                memory.try_resize(charged * (ID_BYTES + size_of::<Active>()))?;
             }
         }
+        memory.try_resize(series_of_types * (ID_BYTES + size_of::<Active>()))?;
         found.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
-        let mut all: Vec<Active> = Vec::new();
+        let mut all: Vec<Active> = Vec::with_capacity(series_of_types);
         for (profile_type, series) in found {
             let first = all.len();
             all.extend(series.into_iter().map(|series| Active {
@@ -66,14 +91,15 @@ pub(crate) fn active(
             }));
             all[first..].sort_unstable_by_key(|active| active.series);
         }
-        Ok(all)
+        memory.shrink(series_of_types * ID_BYTES);
+        Ok(Charged { values: all, memory })
     })
 }
 
 /// The ids of the series that match all matchers, with the labels of the type included; `None` when there are no
 /// matchers.
 pub(crate) fn select(
-    labels: Arc<HashMap<SeriesId, Labels>>,
+    labels: Arc<SeriesLabels>,
     profile_type: ProfileType,
     matchers: Vec<Matcher>,
 ) -> BoxFuture<'static, Result<Option<Arc<HashSet<SeriesId>>>, QueryError>> {
@@ -128,7 +154,7 @@ impl Synthetic {
 }
 
 /// Labels of series, and the profile types that occur.
-type Occurring = (Vec<Labels>, Vec<ProfileType>);
+type Occurring = (Charged<Labels>, Vec<ProfileType>);
 
 /// The labels of the series that occur in the range, each once and without synthetic ones, and the types that they
 /// occur with, ascending.
@@ -136,14 +162,25 @@ pub(crate) fn occurring(context: Arc<Context>, range: TimeRange) -> BoxFuture<'s
     Box::pin(async move {
         let time = range.micros();
         let labels = context.labels(time).await?;
+        let memory = context.runtime.reservation("labels of series");
         let active = active(context, Some(time)).await?;
-        let mut types: Vec<&ProfileTypeId> = active.iter().map(|pair| &pair.profile_type).collect();
-        types.dedup();
+        let mut types: Vec<&ProfileTypeId> = Vec::new();
+        let (mut seen, mut own) = (FastSet::new(), Vec::new());
+        for pair in &active.values {
+            if types.last() != Some(&&pair.profile_type) {
+                types.push(&pair.profile_type);
+            }
+            if seen.insert(pair.series) {
+                own.extend(labels.get(&pair.series).cloned());
+            }
+            if seen.len().is_multiple_of(CHARGED_AT_ONCE) {
+                memory.try_resize(seen.len() * (ID_BYTES + size_of::<Labels>() * 2))?;
+            }
+        }
         let types = types.into_iter().filter_map(|id| id.parts().ok()).collect();
-        let mut seen = HashSet::new();
-        let fresh = active.iter().filter(|pair| seen.insert(pair.series));
-        let own = fresh.filter_map(|pair| labels.get(&pair.series).cloned()).collect();
-        Ok((own, types))
+        // The labels themselves stay charged: they may live longer than those of the cache.
+        memory.try_resize(own.len() * size_of::<Labels>() + labels.charged())?;
+        Ok((Charged { values: own, memory }, types))
     })
 }
 
@@ -153,26 +190,26 @@ pub(crate) fn label_sets(
     context: Arc<Context>,
     groups: Vec<Vec<Matcher>>,
     range: TimeRange,
-) -> BoxFuture<'static, Result<Vec<Labels>, QueryError>> {
+) -> BoxFuture<'static, Result<Charged<Labels>, QueryError>> {
     Box::pin(async move {
         let time = range.micros();
         let labels = context.labels(time).await?;
         let memory = context.runtime.reservation("label sets");
         let active = active(context, Some(time)).await?;
-        blocking::run(move |cancellation| sets_of(&labels, active, &groups, &memory, cancellation)).await
+        blocking::run(move |cancellation| sets_of(&labels, active, &groups, memory, cancellation)).await
     })
 }
 
 fn sets_of(
     labels: &HashMap<SeriesId, Labels>,
-    active: Vec<Active>,
+    active: Charged<Active>,
     groups: &[Vec<Matcher>],
-    memory: &MemoryReservation,
+    memory: MemoryReservation,
     cancellation: &Cancellation,
-) -> Result<Vec<Labels>, QueryError> {
+) -> Result<Charged<Labels>, QueryError> {
     let mut sets = Vec::new();
     let mut last: Option<(ProfileTypeId, Synthetic)> = None;
-    for pair in active {
+    for pair in active.values {
         let Some(own) = labels.get(&pair.series) else { continue };
         if last.as_ref().is_none_or(|(id, _)| *id != pair.profile_type) {
             let Ok(parts) = pair.profile_type.parts() else {
@@ -189,32 +226,33 @@ fn sets_of(
             sets.push(all);
         }
     }
-    Ok(sets)
+    Ok(Charged { values: sets, memory })
 }
 
-/// Fails when the texts of label sets exceed the memory of a query. Each set counts with its own texts: an answer
-/// repeats texts that we store once.
-pub(crate) fn check_texts(runtime: &Runtime, sets: &[Labels]) -> Result<(), QueryError> {
-    let of = |labels: &Labels| {
-        labels
-            .iter()
-            .map(|(name, value)| name.len() + value.len())
-            .sum::<usize>()
+/// Distinct label sets reduced to `names` (empty: all), sorted. Fails when they with their texts exceed the memory of a
+/// query. Each set counts with its own texts: an answer repeats texts that we store once.
+pub(crate) fn narrowed(sets: Charged<Labels>, names: &[String]) -> Result<Charged<Labels>, QueryError> {
+    let texts = |labels: &Labels| {
+        let each = labels.iter().map(|(name, value)| name.len() + value.len());
+        each.sum::<usize>()
     };
-    Ok(runtime
-        .reservation("texts of labels")
-        .try_grow(sets.iter().map(of).sum())?)
-}
-
-/// Distinct label sets reduced to `names` (empty: all), sorted.
-pub(crate) fn narrowed(sets: Vec<Labels>, names: &[String]) -> Vec<Labels> {
-    let distinct: BTreeSet<Labels> = if names.is_empty() {
-        sets.into_iter().collect()
-    } else {
-        sets.iter()
-            .map(|labels| labels.filtered(|name| names.iter().any(|wanted| wanted == name)))
-            .filter(|labels| !labels.is_empty())
-            .collect()
-    };
-    distinct.into_iter().collect()
+    let Charged { values, memory } = sets;
+    let mut distinct: BTreeSet<Labels> = BTreeSet::new();
+    for labels in values {
+        let labels = if names.is_empty() {
+            labels
+        } else {
+            labels.filtered(|name| names.iter().any(|wanted| wanted == name))
+        };
+        if names.is_empty() || !labels.is_empty() {
+            let bytes = 2 * size_of::<Labels>() + texts(&labels);
+            if distinct.insert(labels) {
+                memory.try_grow(bytes)?;
+            }
+        }
+    }
+    Ok(Charged {
+        values: distinct.into_iter().collect(),
+        memory,
+    })
 }

@@ -31,7 +31,7 @@ use crate::query::cells::{self, ColumnKind, Kind, Simple};
 use crate::query::context::{Context, Contexts, Purpose};
 use crate::query::sql::{self, Template};
 use crate::query::watch::Watch;
-use crate::query::{QueryError, QueryLimits, catalog, functions, guard, hint};
+use crate::query::{QueryError, QueryLimits, catalog, functions, guard, names};
 
 /// Name of the only catalog.
 const CATALOG: &str = "alluvium";
@@ -249,7 +249,7 @@ fn prepare<'a>(
         let statement = read(parser, text)?;
         let whole = Statement::Statement(Box::new(statement.clone()));
         let (inner, explained) = sql::split_explain(whole);
-        let plan = state.statement_to_plan(inner).await.map_err(hint::of_planning)?;
+        let (plan, of_answer) = names::plan(state, inner).await?;
         guard::check_plan(&plan)?;
         // Sorted, so that the error is the same each time when several are wrong.
         let names: BTreeMap<_, _> = plan.get_parameter_types()?.into_iter().collect();
@@ -282,7 +282,7 @@ fn prepare<'a>(
                     },
                 })
                 .to_vec(),
-            None => cells::kinds(&Arc::new(plan.schema().as_arrow().clone())),
+            None => cells::kinds(&of_answer.of(&Arc::new(plan.schema().as_arrow().clone()))),
         };
         Ok(Prepared {
             statement: Arc::new(statement),

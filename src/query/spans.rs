@@ -14,7 +14,7 @@ use crate::profile::SeriesId;
 use crate::query::context::Context;
 use crate::query::exemplars::{Candidate, Span};
 use crate::query::moments::Moment;
-use crate::query::{QueryError, scan, stream};
+use crate::query::{QueryError, checked, scan, stream};
 use crate::store::schema::column::{SERIES, SPAN_ID, TIME, TRACE_ID, VALUE};
 use crate::store::schema::{self, Table};
 use crate::store::snapshot::ScanFilter;
@@ -82,23 +82,23 @@ impl SpanSums {
             let trace = if traces.is_valid(row) { traces.value(row) } else { "" };
             let trace = u128::from_str_radix(trace, 16).unwrap_or_default();
             let value = values[row];
-            self.put(((SeriesId(series[row]), times[row]), span), SpanSum { value, trace });
+            self.put(((SeriesId(series[row]), times[row]), span), SpanSum { value, trace })?;
         }
         self.charge()
     }
 
     fn with(mut self, more: Self) -> Result<Self, QueryError> {
         for (key, sum) in more.values {
-            self.put(key, sum);
+            self.put(key, sum)?;
         }
         self.charge()?;
         Ok(self)
     }
 
-    fn put(&mut self, key: (Moment, u64), more: SpanSum) {
+    fn put(&mut self, key: (Moment, u64), more: SpanSum) -> Result<(), QueryError> {
         let sum = self.values.entry(key).or_default();
-        sum.value = sum.value.saturating_add(more.value);
         sum.trace = sum.trace.max(more.trace);
+        checked::add(&mut sum.value, more.value)
     }
 
     fn charge(&self) -> Result<(), QueryError> {

@@ -25,7 +25,7 @@ use crate::query::runtime::Runtime;
 use crate::query::stream::BatchStream;
 use crate::query::threads::Threads;
 use crate::query::watch::Watch;
-use crate::query::{QueryError, QueryLimits, catalog, functions, guard, hint};
+use crate::query::{QueryError, QueryLimits, catalog, functions, guard, names};
 
 /// The session's settings and functions, built once.
 pub(crate) struct Template {
@@ -40,9 +40,12 @@ impl Template {
         functions.extend(functions::scalar());
         let mut aggregates = SessionStateDefaults::default_aggregate_functions();
         aggregates.extend(functions::aggregate());
+        functions::translate_patterns(&mut functions);
         let matches = functions::bound(datafusion::functions::regex::regexp_like());
-        let mut planners: Vec<Arc<dyn datafusion::logical_expr::planner::ExprPlanner>> =
-            vec![Arc::new(functions::OperatorPlanner::new(matches))];
+        let mut planners: Vec<Arc<dyn datafusion::logical_expr::planner::ExprPlanner>> = vec![
+            Arc::new(functions::ArithmeticPlanner),
+            Arc::new(functions::OperatorPlanner::new(matches)),
+        ];
         planners.extend(SessionStateDefaults::default_expr_planners());
         let mut config = runtime.config.clone();
         config.options_mut().execution.enable_recursive_ctes = false;
@@ -157,8 +160,7 @@ fn start(
 ) -> BoxFuture<'static, Result<(SchemaRef, BatchStream), QueryError>> {
     Box::pin(async move {
         let (statement, explained) = split_explain(statement);
-        let planned = state.statement_to_plan(statement).await;
-        let plan = planned.map_err(hint::of_planning)?;
+        let (plan, names) = names::plan(&state, statement).await?;
         SQLOptions::new()
             .with_allow_ddl(false)
             .with_allow_dml(false)
@@ -170,7 +172,7 @@ fn start(
             return explain(state, context, plan, wanted).await;
         }
         let physical = state.create_physical_plan(&plan).await?;
-        let schema = physical.schema();
+        let schema = names.of(&physical.schema());
         let rows = execute_stream(physical, Arc::new(TaskContext::from(&state)))?;
         Ok((schema, rows.map(|batch| batch.map_err(QueryError::from)).boxed()))
     })

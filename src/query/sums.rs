@@ -18,7 +18,7 @@ use crate::query::blocks::{Block, Builder, Chunk};
 use crate::query::context::Context;
 use crate::query::runtime::Runtime;
 use crate::query::stream::BatchStream;
-use crate::query::{QueryError, heads, scan, stream};
+use crate::query::{QueryError, checked, heads, scan, stream};
 use crate::store::schema::column::{SERIES, STACK, TIME, VALUE};
 use crate::store::schema::{self, Table};
 use crate::store::snapshot::{FileEntry, ScanFilter};
@@ -132,12 +132,10 @@ pub(crate) async fn fold(
     Ok(all)
 }
 
-/// Adds sums to sums, starting from the larger of the two.
-fn add(all: &mut StackSums, more: impl IntoIterator<Item = (StackId, i64)>) {
-    for (stack, value) in more {
-        let sum = all.entry(stack).or_default();
-        *sum = sum.saturating_add(value);
-    }
+/// Adds the sums of stacks to those of all stacks. A sum that does not fit 64 bits is an error.
+fn add(all: &mut StackSums, more: impl IntoIterator<Item = (StackId, i64)>) -> Result<(), QueryError> {
+    more.into_iter()
+        .try_for_each(|(stack, value)| checked::add(all.entry(stack).or_default(), value))
 }
 
 impl Sums {
@@ -156,8 +154,10 @@ impl Sums {
         self.merge(rows.map(|row| (StackId(stacks[row]), values[row])))
     }
 
-    /// Sorted by stack, so that the same query always gives the same trees and pprof bytes.
+    /// Sorted by stack, so that the same query always gives the same trees and pprof bytes. The sum of any of the
+    /// values fits 64 bits, so the totals of a tree do.
     pub(crate) fn sorted(self) -> Result<Summed, QueryError> {
+        checked::check_total(self.values.values().copied())?;
         let memory = self.memory;
         memory.try_grow(self.values.len() * size_of::<(StackId, i64)>())?;
         let mut values: Vec<(StackId, i64)> = self.values.into_iter().collect();
@@ -174,7 +174,7 @@ impl Sums {
     }
 
     fn merge(&mut self, more: impl IntoIterator<Item = (StackId, i64)>) -> Result<(), QueryError> {
-        add(&mut self.values, more);
+        add(&mut self.values, more)?;
         Ok(self.memory.try_resize(self.values.capacity() * SUM_BYTES)?)
     }
 
@@ -185,11 +185,11 @@ impl Sums {
         let mut run: Option<(StackId, i64)> = None;
         for (stack, value) in stacks.zip(values) {
             match &mut run {
-                Some((current, sum)) if *current == stack => *sum = sum.saturating_add(*value),
-                _ => add(&mut self.values, run.replace((stack, *value))),
+                Some((current, sum)) if *current == stack => checked::add(sum, *value)?,
+                _ => add(&mut self.values, run.replace((stack, *value)))?,
             }
         }
-        add(&mut self.values, run);
+        add(&mut self.values, run)?;
         Ok(self.memory.try_resize(self.values.capacity() * SUM_BYTES)?)
     }
 }
@@ -357,13 +357,13 @@ async fn sum_blocks(blocks: Vec<Arc<Block>>, time: TimeSpan) -> Result<Vec<Stack
     let sum = move |blocks: Vec<Arc<Block>>| {
         let (mut sums, mut scratch) = (StackSums::new(), Vec::new());
         for block in blocks {
-            block.add_to(time, &mut sums, &mut scratch);
+            block.add_to(time, &mut sums, &mut scratch)?;
         }
-        sums
+        Ok::<_, QueryError>(sums)
     };
     let rows: usize = blocks.iter().map(|block| block.rows_between(time)).sum();
     if rows < ROWS_OF_A_TASK / 10 {
-        return Ok(vec![sum(blocks)]);
+        return Ok(vec![sum(blocks)?]);
     }
     let cores = std::thread::available_parallelism().map_or(2, usize::from);
     let tasks = (rows / ROWS_OF_A_TASK + 1).min(cores);
@@ -378,7 +378,7 @@ async fn sum_blocks(blocks: Vec<Arc<Block>>, time: TimeSpan) -> Result<Vec<Stack
     let mut sums = Vec::with_capacity(tasks);
     for task in running {
         let part = task.await;
-        sums.push(part.map_err(|error| QueryError::internal(format!("summing stacks failed: {error}")))?);
+        sums.push(part.map_err(|error| QueryError::internal(format!("summing stacks failed: {error}")))??);
     }
     Ok(sums)
 }

@@ -9,11 +9,13 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::base::BoxFuture;
-use crate::profile::{Labels, SeriesId};
 use crate::query::context::Context;
 use crate::query::exemplars::{self, Candidate, prefer};
+use crate::query::labels::SeriesLabels;
 use crate::query::steps::{Groups, Steps};
-use crate::query::{Aggregation, ExemplarKind, QueryError, SeriesPoints, SeriesQuery, call_site, series, spans};
+use crate::query::{
+    Aggregation, ExemplarKind, QueryError, SeriesPoints, SeriesQuery, call_site, checked, series, spans,
+};
 use crate::store::snapshot::ScanFilter;
 
 /// Maximum number of points of an answer: a step of a millisecond over a month must not exhaust the memory.
@@ -45,7 +47,7 @@ pub(crate) fn select(
         let labels = if needs_labels {
             context.labels(steps.time()).await?
         } else {
-            HashMap::new()
+            SeriesLabels::default()
         };
         let labels = Arc::new(labels);
         let filter = ScanFilter {
@@ -81,7 +83,11 @@ pub(crate) fn select(
                 let total = below.as_mut().map_or(total, |below| below.take((run.series, time)));
                 let step = steps.of(time);
                 let cell = line.entry(step).or_default();
-                cell.sum = cell.sum.saturating_add(total);
+                // A total that was cut when it was stored is the largest number.
+                checked::add(&mut cell.sum, total)?;
+                if total == i64::MAX {
+                    return Err(checked::too_large());
+                }
                 cell.count += 1;
                 if query.exemplars == ExemplarKind::Profile {
                     let candidate = Candidate {
@@ -141,7 +147,7 @@ pub(crate) fn select(
 async fn add_exemplars(
     context: &Arc<Context>,
     filter: &ScanFilter,
-    labels: Arc<HashMap<SeriesId, Labels>>,
+    labels: Arc<SeriesLabels>,
     best: Best,
     steps: Steps,
     lines: &mut [(u32, SeriesPoints)],

@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
+use datafusion::execution::memory_pool::MemoryReservation;
 use hashbrown::HashMap;
 
 use crate::base::BoxFuture;
@@ -45,6 +46,10 @@ impl Bytes for [Run] {
         self.iter().map(Run::bytes).sum()
     }
 }
+
+/// Memory of a run while it is collected, and of each of its profiles, in bytes.
+const RUN_BYTES: usize = 320;
+const PROFILE_BYTES: usize = 48;
 
 const COLUMNS: [&str; 5] = [SERIES, PROFILE_TYPE, TIME, TOTAL, PERIOD];
 
@@ -138,6 +143,7 @@ pub(crate) fn load(
             .filter(|file| file.table == Table::Profiles)
             .count();
         let (mut found, mut read) = (Vec::new(), 0);
+        let memory = runtime.reservation("totals of profiles");
         for file in files {
             if let Some(runs) = cache.get(file.path.as_str()) {
                 found.push(runs);
@@ -145,23 +151,32 @@ pub(crate) fn load(
             }
             read += 1;
             let runs = read_file(&runtime, &snapshot, file).await?;
+            // The cache may be too small to keep them.
+            memory.try_grow(runs.bytes())?;
             cache.put(file.path.clone(), runs.clone());
             found.push(runs);
         }
         runtime.count_files(all - read, read);
         if !snapshot.heads.is_empty() {
             let stream = heads::head_stream(&runtime, &snapshot, Table::Profiles, &filter, &COLUMNS)?;
-            let states = stream::fold(vec![stream], Builder::default, Builder::add).await?;
-            found.push(finish(states));
+            let states = stream::fold(vec![stream], || Builder::new(&runtime), Builder::add).await?;
+            let runs = finish(states);
+            memory.try_grow(runs.bytes())?;
+            found.push(runs);
         }
-        Ok(Chosen { runs: found, filter })
+        Ok(Chosen {
+            runs: found,
+            filter,
+            _memory: memory,
+        })
     })
 }
 
-/// Runs with the filter that selected them.
+/// Runs with the filter that selected them; those that were read for it are charged to the query while it is held.
 pub(crate) struct Chosen {
     runs: Vec<Runs>,
     filter: ScanFilter,
+    _memory: MemoryReservation,
 }
 
 impl Chosen {
@@ -195,26 +210,38 @@ fn read_file(
         &ScanFilter::default(),
         &COLUMNS,
     );
+    let runtime = runtime.clone();
     Box::pin(async move {
-        let states = stream::fold(streams?, Builder::default, Builder::add).await?;
+        let states = stream::fold(streams?, || Builder::new(&runtime), Builder::add).await?;
         Ok(finish(states))
     })
 }
 
-#[derive(Default)]
+/// Runs that are being collected, charged to the query.
 struct Builder {
     runs: Vec<Run>,
     index: HashMap<(ProfileTypeId, SeriesId), usize>,
     types: Vec<ProfileTypeId>,
+    memory: MemoryReservation,
 }
 
 impl Builder {
+    fn new(runtime: &Runtime) -> Self {
+        Self {
+            runs: Vec::new(),
+            index: HashMap::new(),
+            types: Vec::new(),
+            memory: runtime.reservation("totals of profiles"),
+        }
+    }
+
     fn add(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
         let series = schema::integers(batch, SERIES)?;
         let types = schema::texts(batch, PROFILE_TYPE)?;
         let times = schema::times(batch, TIME)?;
         let totals = schema::integers(batch, TOTAL)?;
         let periods = schema::integers(batch, PERIOD)?;
+        let runs_before = self.runs.len();
         let mut last: Option<usize> = None;
         for row in 0..batch.num_rows() {
             let (profile_type, series) = (types.value(row), SeriesId(series[row]));
@@ -232,7 +259,10 @@ impl Builder {
             run.totals.push(totals[row]);
             run.periods.push(periods[row]);
         }
-        Ok(())
+        let new_runs = self.runs.len() - runs_before;
+        Ok(self
+            .memory
+            .try_grow(new_runs * RUN_BYTES + batch.num_rows() * PROFILE_BYTES)?)
     }
 
     fn run(&mut self, profile_type: &str, series: SeriesId) -> usize {

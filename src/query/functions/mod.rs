@@ -4,6 +4,7 @@
 //! here.
 
 mod arguments;
+mod arithmetic;
 mod bounded;
 mod checked_sum;
 mod computed;
@@ -17,6 +18,7 @@ mod pprof_sum;
 mod profile;
 mod stack_contains;
 mod time_bucket;
+mod to_char;
 mod top;
 
 use std::sync::Arc;
@@ -27,6 +29,7 @@ use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 use crate::query::context::Context;
 use crate::query::provider::Called;
 
+pub(crate) use arithmetic::ArithmeticPlanner;
 pub(crate) use bounded::{bound, bounded};
 pub(crate) use joined::OperatorPlanner;
 
@@ -37,6 +40,13 @@ pub(crate) fn scalar() -> Vec<Arc<ScalarUDF>> {
         Arc::new(ScalarUDF::new_from_impl(stack_contains::StackContains::new())),
         Arc::new(ScalarUDF::new_from_impl(time_bucket::TimeBucket::new())),
     ]
+}
+
+/// Makes `to_char` take PostgreSQL's patterns.
+pub(crate) fn translate_patterns(functions: &mut [Arc<ScalarUDF>]) {
+    for function in functions.iter_mut().filter(|function| function.name() == "to_char") {
+        *function = Arc::new(ScalarUDF::new_from_impl(to_char::ToChar::new(function.clone())));
+    }
 }
 
 /// The aggregate functions of this module.

@@ -20,7 +20,7 @@ use crate::profile::pprof::encode;
 use crate::profile::{ProfileType, StackId};
 use crate::query::export::{About, profile_of};
 use crate::query::stack_table::StackTable;
-use crate::query::{QueryError, frame_columns};
+use crate::query::{QueryError, checked, frame_columns};
 use crate::store::schema;
 use crate::store::schema::column::{FRAMES, STACK, VALUE};
 
@@ -133,11 +133,11 @@ impl Sum {
         Ok(())
     }
 
-    fn add(&mut self, stacks: &[i64], values: impl Iterator<Item = i64>) {
+    fn add(&mut self, stacks: &[i64], values: impl Iterator<Item = i64>) -> Result<()> {
         for (stack, value) in stacks.iter().zip(values) {
-            let sum = self.sums.entry(StackId(*stack)).or_insert(0);
-            *sum = sum.wrapping_add(value);
+            checked::add(self.sums.entry(StackId(*stack)).or_insert(0), value)?;
         }
+        Ok(())
     }
 }
 
@@ -158,8 +158,7 @@ impl Accumulator for Sum {
         self.add(
             stacks.as_primitive::<Int64Type>().values(),
             values.map(Option::unwrap_or_default),
-        );
-        Ok(())
+        )
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
@@ -220,7 +219,7 @@ impl Accumulator for Sum {
             }
             for batch in read(sums.value(row))? {
                 let values = schema::integers(&batch, VALUE)?.iter().copied();
-                self.add(schema::integers(&batch, STACK)?, values);
+                self.add(schema::integers(&batch, STACK)?, values)?;
             }
         }
         Ok(())
