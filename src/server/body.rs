@@ -4,8 +4,6 @@
 //! until it is dropped; or 408, 413, 503. The shares of the memory are in `budget`, the threads for the work in
 //! `workers`.
 
-use std::error::Error;
-use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -19,6 +17,7 @@ use crate::base::bytes::HeldBytes;
 use crate::base::pressure::{MemoryPart, MemoryPressure};
 use crate::server::budget::Budget;
 use crate::server::limits::{BodyLimit, ServerLimits};
+use crate::server::pace::{self, Pace};
 use crate::server::workers::{AT_ONCE_BYTES, Workers};
 use crate::wire::connect::{Code, Compression, ConnectError};
 use crate::wire::grpc::{PREFIX_BYTES, Prefix};
@@ -32,6 +31,7 @@ pub(crate) struct Intake {
     pressure: MemoryPressure,
     workers: Workers,
     body_timeout: Duration,
+    slow_body_time: Duration,
 }
 
 /// The memory charged for a request, released on drop.
@@ -59,6 +59,7 @@ impl Intake {
             pressure,
             workers,
             body_timeout: limits.body_timeout,
+            slow_body_time: limits.slow_body_time,
         }
     }
 
@@ -130,7 +131,7 @@ impl Intake {
         let mut stream = body.into_data_stream();
         let mut start = BytesMut::new();
         while start.len() < PREFIX_BYTES {
-            let chunk = stream.next().await.transpose().map_err(broken)?;
+            let chunk = stream.next().await.transpose().map_err(pace::broken)?;
             start.extend_from_slice(&chunk.ok_or_else(|| ended_early(start.len(), PREFIX_BYTES))?);
         }
         let mut prefix = [0; PREFIX_BYTES];
@@ -199,33 +200,48 @@ impl Intake {
         expected: usize,
         max_bytes: usize,
     ) -> Result<TakenBody, ConnectError> {
-        let mut charge = Charge(vec![held]);
-        // Capacity that is not written to takes no physical memory.
-        let mut bytes = Vec::with_capacity(expected);
-        while let Some(chunk) = stream.next().await {
-            let chunk = chunk.map_err(broken)?;
-            let length = bytes.len() + chunk.len();
+        let mut body = Collected {
+            // Capacity that is not written to takes no physical memory.
+            bytes: Vec::with_capacity(expected),
+            held,
+            room: expected,
+        };
+        match self.fill(&mut body, &mut stream, max_bytes).await {
+            Ok(()) => Ok(TakenBody::new(body.bytes, Charge(vec![body.held]))),
+            Err(error) => {
+                drop(body);
+                if error.status != 408 {
+                    drain(&mut stream).await;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    async fn fill(
+        &self,
+        body: &mut Collected,
+        stream: &mut (impl Stream<Item = Result<Bytes, axum::Error>> + Unpin),
+        max_bytes: usize,
+    ) -> Result<(), ConnectError> {
+        let stage = &self.budget.arriving;
+        let mut pace = Pace::begin(self.slow_body_time);
+        while let Some(chunk) = pace.next(stream, stage.share(body.room)).await? {
+            let length = body.bytes.len() + chunk.len();
             if length > max_bytes {
-                drop((bytes, charge));
-                drain(&mut stream).await;
                 return Err(too_large(max_bytes));
             }
-            if length > bytes.capacity() {
-                // The length is unknown and not small: charge the maximum length.
-                match self.budget.arriving.take(max_bytes).await {
-                    Ok(held) => charge.0.push(held),
-                    Err(error) => {
-                        drop((bytes, charge));
-                        drain(&mut stream).await;
-                        return Err(error);
-                    }
-                }
-                bytes.reserve_exact(max_bytes - bytes.len());
-                charge.0.swap_remove(0);
+            if length > body.room {
+                // The length is unknown, and larger than what was charged.
+                let room = stage.share(length).request_bytes().min(max_bytes);
+                body.held = stage.take(room).await?;
+                body.room = room;
+                body.bytes.reserve_exact(room - body.bytes.len());
+                pace = Pace::begin(self.slow_body_time);
             }
-            bytes.extend_from_slice(&chunk);
+            body.bytes.extend_from_slice(&chunk);
         }
-        Ok(TakenBody::new(bytes, charge))
+        Ok(())
     }
 
     async fn unpack(
@@ -269,6 +285,15 @@ impl Intake {
     }
 }
 
+/// A body that is being read.
+struct Collected {
+    bytes: Vec<u8>,
+    /// The memory charged for `room`.
+    held: HeldBytes,
+    /// The most bytes that `bytes` may have before more are charged.
+    room: usize,
+}
+
 impl Charged for Charge {
     fn keep(&mut self, bytes: usize) {
         if let Some(made) = self.0.last_mut() {
@@ -298,20 +323,6 @@ impl TakenBody {
 
 fn too_large(max_bytes: usize) -> ConnectError {
     ConnectError::too_large(format!("request body too large: the limit is {max_bytes} bytes"))
-}
-
-/// What is answered when a body cannot be read: chunks of a wrong form are invalid, else the client has gone.
-fn broken(error: axum::Error) -> ConnectError {
-    if is_malformed(&error) {
-        return ConnectError::invalid(format!("cannot read the body: {error}"));
-    }
-    ConnectError::new(Code::Canceled, format!("cannot read the body: {error}")).with_status(408)
-}
-
-fn is_malformed(error: &(dyn Error + 'static)) -> bool {
-    std::iter::successors(Some(error), |&error| error.source())
-        .filter_map(|error| error.downcast_ref::<io::Error>())
-        .any(|error| matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::InvalidData))
 }
 
 fn ended_early(length: usize, expected: usize) -> ConnectError {

@@ -1,6 +1,6 @@
 //! Bodies against their limits: of size, of time, of all of them together.
 
-use std::io::Write as _;
+use std::io::{self, ErrorKind, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,7 +10,7 @@ use crate::server::budget::Stage;
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
-/// 16 MiB in all: small bodies are up to 128 KiB, the largest 4 MiB, unpacked too.
+/// 16 MiB in all: bodies of up to 4 and 96 KiB have shares of their own, the largest 4 MiB, unpacked too.
 fn limits() -> ServerLimits {
     ServerLimits {
         memory_bytes: 16 * MIB,
@@ -143,6 +143,57 @@ async fn a_body_that_does_not_come_is_given_up() {
     let error = intake.read(&HeaderMap::new(), body, limit(10)).await.unwrap_err();
     assert_eq!(error.status, 408);
     assert_eq!(intake.free_bytes(), 16 * MIB);
+}
+
+/// What clients that send their bodies slowly hold keeps nobody else waiting for long.
+#[tokio::test]
+async fn a_slow_body_gives_way_to_those_who_wait_for_its_memory() {
+    let limits = ServerLimits {
+        memory_wait: Duration::from_mins(1),
+        slow_body_time: Duration::from_millis(10),
+        ..limits()
+    };
+    let intake = Intake::new(&limits, MemoryPressure::default(), Workers::new());
+    // More of each size than fit.
+    for (announced, count) in [(None, 150), (Some(KIB), 600), (Some(90 * KIB), 30), (Some(4 * MIB), 5)] {
+        let length = announced.map(|bytes| (CONTENT_LENGTH, bytes.to_string().parse().unwrap()));
+        let headers = HeaderMap::from_iter(length);
+        let begin = |bytes: Body| intake.read(&headers, bytes, limit(4 * MIB));
+        let slow = (0..count).map(|_| {
+            let drops = stream::repeat(()).then(|()| tokio::time::sleep(Duration::from_millis(5)));
+            Box::pin(begin(Body::from_stream(drops.map(|()| Ok::<_, io::Error>("x")))))
+        });
+        let mut slow: Vec<_> = slow.collect();
+        for body in &mut slow {
+            assert!(futures::poll!(body).is_pending());
+        }
+        let honest = vec![2; announced.unwrap_or(100)];
+        let mut slow = futures::future::join_all(slow);
+        let body = tokio::select! {
+            body = begin(honest.into()) => body.unwrap(),
+            _ = &mut slow => panic!("those before it are served to their end first"),
+        };
+        assert_eq!(body.bytes.len(), announced.unwrap_or(100));
+        drop((body, slow));
+        assert_eq!(intake.free_bytes(), 16 * MIB);
+    }
+}
+
+/// A client of a slow network, while nobody waits.
+#[tokio::test]
+async fn a_slow_body_is_read_to_its_end_when_nobody_waits_for_its_memory() {
+    let limits = ServerLimits {
+        slow_body_time: Duration::from_millis(1),
+        ..limits()
+    };
+    let intake = Intake::new(&limits, MemoryPressure::default(), Workers::new());
+    let drops = stream::iter(0..100).then(|_| async {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+        Ok::<_, io::Error>(vec![1; 100])
+    });
+    let headers = HeaderMap::new();
+    let body = intake.read(&headers, Body::from_stream(drops), limit(4 * MIB));
+    assert_eq!(body.await.unwrap().bytes.len(), 10_000);
 }
 
 #[tokio::test]

@@ -10,15 +10,17 @@
 //!   waits for the same share of that stage or for an earlier stage. A request at the last stage waits for nothing and
 //!   releases its bytes in the end, so the last stage always makes progress, hence also the one before it, and the
 //!   first.
-//! - A request takes all bytes of a stage in one step, before the work: a body of unknown length takes the maximum and
-//!   releases what it did not need. So two requests never each hold a half and wait for the other half.
+//! - A request takes all bytes of a share in one step, before the work. A body of unknown length takes the most bytes
+//!   that a request of the smallest share has, then those of the next share, and in the end the maximum. It waits for
+//!   larger shares only, so two requests never each hold a half and wait for the other half.
 //! - Each stage has separate shares for small and for large requests, so waiting large requests do not block small
 //!   ones. Within a share requests are served in order of arrival (tokio's semaphore is fair).
+//! - A body that arrives slowly holds its bytes only until another request waits for that share: `body` gives it up
+//!   then ([`Share::is_wanted`]).
 //! - A wait ends after a time limit with 503 and `Retry-After`. The limit is longer at earlier stages, so that the
 //!   requests ahead are served or refused before it ends.
-//!
-//! A large body that arrives slowly holds its bytes until the time limit for bodies. That delays only other large ones.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::base::bytes::{ByteBudget, HeldBytes};
@@ -26,14 +28,24 @@ use crate::base::pressure::MemoryPart;
 use crate::server::limits::ServerLimits;
 use crate::wire::connect::{Code, ConnectError};
 
-/// Shares of the small and of the large requests of each stage, in units of 1/[`PARTS`] of the whole.
-const ARRIVING: [usize; 2] = [2, 4];
-const UNPACKED: [usize; 2] = [2, 4];
-const DECODED: [usize; 2] = [1, 3];
-const PARTS: usize = 16;
+/// One share of a stage.
+#[derive(Clone, Copy)]
+struct Part {
+    /// Size of the share, in units of 1/[`PARTS`] of the whole.
+    parts: usize,
+    /// The number of requests of the largest size that fit into the share.
+    requests: usize,
+}
 
-/// A request is small in a stage when this number of such requests fit into the share of the small ones.
-const SMALL_ONES: usize = 16;
+/// The first share is for bodies of some KiB: many clients that send one slowly do not fill it.
+const ARRIVING: &[Part] = &[part(1, 128), part(3, 16), part(8, 1)];
+const UNPACKED: &[Part] = &[part(4, 16), part(8, 1)];
+const DECODED: &[Part] = &[part(2, 16), part(6, 1)];
+const PARTS: usize = 32;
+
+const fn part(parts: usize, requests: usize) -> Part {
+    Part { parts, requests }
+}
 
 /// The budget of a server.
 #[derive(Debug)]
@@ -68,37 +80,88 @@ impl Budget {
     }
 }
 
-/// The budget of one stage, with a share for small requests and one for large.
+/// The budget of one stage, with shares for requests of different sizes.
 #[derive(Debug)]
 pub(crate) struct Stage {
-    small: ByteBudget,
-    large: ByteBudget,
+    /// By increasing size of the requests; never empty.
+    shares: Vec<Share>,
+}
+
+/// A part of a stage's budget, for requests up to a size.
+#[derive(Debug)]
+pub(crate) struct Share {
+    budget: ByteBudget,
+    /// The most bytes of one request. The last share takes larger requests, too.
+    request_bytes: usize,
+    /// Requests that wait for bytes.
+    waiting: AtomicUsize,
     wait: Duration,
 }
 
 impl Stage {
-    fn new(all: usize, parts: [usize; 2], largest: usize, wait: Duration) -> Self {
-        let [small, large] = parts.map(|parts| all / PARTS * parts);
+    fn new(all: usize, parts: &[Part], largest: usize, wait: Duration) -> Self {
+        let share = |(index, part): (usize, &Part)| {
+            let is_last = index + 1 == parts.len();
+            let bytes = (all / PARTS * part.parts).max(if is_last { largest } else { 0 });
+            Share {
+                budget: ByteBudget::new(bytes),
+                request_bytes: bytes / part.requests,
+                waiting: AtomicUsize::new(0),
+                wait,
+            }
+        };
         Self {
-            small: ByteBudget::new(small),
-            large: ByteBudget::new(large.max(largest)),
-            wait,
+            shares: parts.iter().enumerate().map(share).collect(),
         }
     }
 
-    /// The most bytes of a small request.
+    /// The share for a request of this size.
+    pub(super) fn share(&self, bytes: usize) -> &Share {
+        let last = self.shares.len() - 1;
+        let fits = |share: &Share| bytes <= share.request_bytes;
+        &self.shares[self.shares[..last].iter().position(fits).unwrap_or(last)]
+    }
+
+    /// The most bytes of a request of the smallest share.
     pub(crate) fn small_bytes(&self) -> usize {
-        self.small.total() / SMALL_ONES
+        self.shares[0].request_bytes
     }
 
     /// Takes bytes, waiting in line. A request for more than the whole share waits until it can have all of it.
     pub(super) async fn take(&self, bytes: usize) -> Result<HeldBytes, ConnectError> {
-        let share = if bytes <= self.small_bytes() {
-            &self.small
-        } else {
-            &self.large
-        };
-        let taken = tokio::time::timeout(self.wait, share.take(bytes)).await;
+        self.share(bytes).take(bytes).await
+    }
+
+    /// Bytes that are taken now.
+    fn used_bytes(&self) -> usize {
+        self.shares.iter().map(|share| share.budget.used()).sum()
+    }
+
+    fn total_bytes(&self) -> usize {
+        self.shares.iter().map(|share| share.budget.total()).sum()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn free_bytes(&self) -> usize {
+        self.total_bytes() - self.used_bytes()
+    }
+}
+
+impl Share {
+    /// The most bytes of a request of this share.
+    pub(super) fn request_bytes(&self) -> usize {
+        self.request_bytes
+    }
+
+    /// True while a request waits for bytes of this share.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
+    }
+
+    async fn take(&self, bytes: usize) -> Result<HeldBytes, ConnectError> {
+        let waiting = Waiting::begin(&self.waiting);
+        let taken = tokio::time::timeout(self.wait, self.budget.take(bytes)).await;
+        drop(waiting);
         taken.map_err(|_| {
             ConnectError::new(
                 Code::Unavailable,
@@ -110,19 +173,21 @@ impl Stage {
             )
         })
     }
+}
 
-    /// Bytes that are taken now.
-    fn used_bytes(&self) -> usize {
-        self.small.used() + self.large.used()
+/// Counts a request that waits, also when its client goes away meanwhile.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn begin(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
     }
+}
 
-    fn total_bytes(&self) -> usize {
-        self.small.total() + self.large.total()
-    }
-
-    #[cfg(test)]
-    pub(crate) fn free_bytes(&self) -> usize {
-        self.small.free() + self.large.free()
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -178,10 +243,8 @@ mod tests {
             body_bytes: 512 << 20,
             ..ServerLimits::default()
         };
-        assert_eq!(Budget::new(&limits).arriving.large.total(), 512 << 20);
-        assert_eq!(
-            [ARRIVING, UNPACKED, DECODED].as_flattened().iter().sum::<usize>(),
-            PARTS
-        );
+        assert_eq!(Budget::new(&limits).arriving.share(512 << 20).budget.total(), 512 << 20);
+        let parts = [ARRIVING, UNPACKED, DECODED].concat();
+        assert_eq!(parts.iter().map(|part| part.parts).sum::<usize>(), PARTS);
     }
 }

@@ -22,6 +22,8 @@ pub struct ServerLimits {
     pub answers_bytes: usize,
     /// Time limit for receiving a body; 408 after it.
     pub body_timeout: Duration,
+    /// A body of which fewer than 16 KiB arrived in this time gives way to requests that wait for its memory.
+    pub slow_body_time: Duration,
     /// Default number of nodes of a flame graph. Pyroscope: 8192.
     pub flamegraph_nodes: i64,
     /// Maximum number of nodes that a request may ask for. Pyroscope: 1048576.
@@ -38,6 +40,7 @@ impl Default for ServerLimits {
             memory_wait: Duration::from_secs(5),
             answers_bytes: 256 << 20,
             body_timeout: Duration::from_mins(1),
+            slow_body_time: Duration::from_secs(1),
             flamegraph_nodes: 8192,
             max_flamegraph_nodes: 1 << 20,
         }

@@ -22,6 +22,7 @@ mod limits;
 mod metrics;
 mod observe;
 mod otlp;
+mod pace;
 mod page;
 mod perform;
 pub mod postgres;
