@@ -321,24 +321,16 @@ impl Output {
         Ok(file)
     }
 
-    /// Ends the file. It and its name are durable when `unsynced` is synced; in a bucket at once.
+    /// Ends the file. It and its name are durable when `unsynced` is synced.
     fn finish_later(self, stats: FileStats, unsynced: &mut Unsynced<'_>) -> Result<NewFile, StoreError> {
         let (path, faults, table) = (self.path, self.faults, self.table);
         faults
             .check(Place::FileWrite(table))
             .map_err(StoreError::io("write", &path))?;
         let summed = Summed::finish(self.writer).map_err(|error| parquet_error(&path, &error))?;
-        let (mut file, size, checksum) = summed.into_parts();
+        let (file, size, checksum) = summed.into_parts();
         faults.done(Place::FileWrite(table));
-        match &self.root {
-            Root::Folder(_) => unsynced.add(&path, file)?,
-            Root::Bucket(bucket) => {
-                let object = format!("{}/{}", table.name(), self.relative);
-                faults
-                    .run(Place::FileSync(table), || bucket.upload(&object, &mut file))
-                    .map_err(StoreError::io("write", &path))?;
-            }
-        }
+        unsynced.add(&self.relative, file, size)?;
         Ok(NewFile {
             path: self.relative,
             size,
