@@ -35,6 +35,18 @@ fn parts(count: usize, body: &str) -> String {
     format!("WITH t0 AS (SELECT value AS n FROM samples){parts} SELECT n FROM t{count}")
 }
 
+/// `columns` columns that are handed through `count` subqueries.
+fn wide(columns: usize, count: usize) -> String {
+    let columns: Vec<String> = (0..columns).map(|number| format!("value AS c{number}")).collect();
+    let parts: String = (1..=count)
+        .map(|number| format!(", t{number} AS (SELECT * FROM t{})", number - 1))
+        .collect();
+    format!(
+        "WITH t0 AS (SELECT {} FROM samples){parts} SELECT c0 AS n FROM t{count}",
+        columns.join(", ")
+    )
+}
+
 /// Statements at the bounds. Those that are marked must be answered; others may be refused.
 fn statements() -> Vec<(&'static str, bool, String)> {
     let values = "SELECT value AS n FROM samples";
@@ -154,6 +166,8 @@ fn statements() -> Vec<(&'static str, bool, String)> {
             false,
             format!("SELECT {} AS n", nested(390, "[", "1", "]")),
         ),
+        ("wide subqueries", true, wide(300, 60)),
+        ("wider subqueries", false, wide(1600, 25)),
         ("many windows", true, format!("SELECT {} FROM samples", sums.join(", "))),
         ("a plan as text", true, format!("EXPLAIN {}", joined(50, "JOIN"))),
         (

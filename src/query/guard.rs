@@ -18,7 +18,7 @@ use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
-use crate::query::QueryError;
+use crate::query::{QueryError, widths};
 
 /// Maximum size of the text of a query in bytes.
 const MAX_TEXT_BYTES: usize = 256 << 10;
@@ -36,6 +36,9 @@ const MAX_REPEATS: u64 = 1 << 16;
 const MAX_ITEMS: usize = 1664;
 /// Maximum number of words (names and keywords) in a query.
 const MAX_WORDS: usize = 8192;
+/// Maximum number of comparisons of column names while a query is planned: seconds in a debug build, and enough for
+/// [`MAX_ITEMS`] columns handed through three subqueries.
+const MAX_COMPARISONS: u64 = 10_000_000;
 /// Maximum number of columns of a plan, over all of its operators. 90 joins of `series` have about as many.
 const MAX_PLAN_COLUMNS: usize = 50_000;
 
@@ -245,6 +248,13 @@ fn check_shape(query: &Query) -> Result<(), QueryError> {
     if relations > MAX_RELATIONS {
         return Err(QueryError::Limit(format!(
             "the query reads {relations} tables once its WITH parts are written out, more than {MAX_RELATIONS}"
+        )));
+    }
+    let comparisons = widths::comparisons(query, &shape.parts);
+    if comparisons > MAX_COMPARISONS {
+        return Err(QueryError::Limit(format!(
+            "planning the query would compare column names {comparisons} times, more than {MAX_COMPARISONS}: name the \
+                columns that you need instead of `SELECT *` in each subquery"
         )));
     }
     Ok(())

@@ -60,6 +60,7 @@ mod totals;
 mod types;
 mod verified;
 mod watch;
+mod widths;
 
 pub use answer::until;
 pub(crate) use answer::{Deadline, SqlResult};

@@ -1,0 +1,204 @@
+//! The cost of resolving the column names of a query, estimated before it is planned.
+//!
+//! In: a query, and the bodies of its `WITH` parts. Out: the number of comparisons. The planner compares each column
+//! that an expression names with the columns of the tables that it may belong to, one by one: a thousand columns that
+//! are handed through twenty subqueries by `SELECT *` are ten million comparisons.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    self, Expr, GroupByExpr, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor,
+    TableWithJoins, Visit, Visitor,
+};
+
+/// Upper bound of the columns of a table: those of PostgreSQL's catalogs have the most.
+const TABLE_COLUMNS: u64 = 40;
+
+/// Returns the number of comparisons that resolving all names of `query` takes, with each part counted once, as it is
+/// planned once. No part may refer to itself.
+pub(crate) fn comparisons(query: &Query, parts: &HashMap<String, Query>) -> u64 {
+    let mut widths = Widths {
+        parts,
+        known: HashMap::new(),
+        comparisons: 0,
+    };
+    let _ = query.visit(&mut widths);
+    widths.comparisons
+}
+
+struct Widths<'a> {
+    parts: &'a HashMap<String, Query>,
+    /// Number of columns of each part.
+    known: HashMap<&'a str, u64>,
+    comparisons: u64,
+}
+
+impl Visitor for Widths<'_> {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        let input = self.input(select);
+        let items = select.projection.iter().map(|item| match item {
+            SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => names(expr),
+            other => self.columns(other, select),
+        });
+        let mut named = items.fold(0, u64::saturating_add);
+        let conditions = select.selection.iter().chain(&select.having).chain(&select.qualify);
+        named = conditions.map(names).fold(named, u64::saturating_add);
+        if let GroupByExpr::Expressions(grouped, _) = &select.group_by {
+            named = grouped.iter().map(names).fold(named, u64::saturating_add);
+        }
+        self.comparisons = self.comparisons.saturating_add(named.saturating_mul(input));
+        ControlFlow::Continue(())
+    }
+}
+
+impl Widths<'_> {
+    fn of(&mut self, body: &SetExpr) -> u64 {
+        match body {
+            SetExpr::Select(select) => {
+                let columns = select.projection.iter().map(|item| self.columns(item, select));
+                columns.fold(0, u64::saturating_add)
+            }
+            SetExpr::Query(query) => self.of(&query.body),
+            SetExpr::SetOperation { left, .. } => self.of(left),
+            SetExpr::Values(values) => values.rows.first().map_or(0, |row| row.len() as u64),
+            _ => TABLE_COLUMNS,
+        }
+    }
+
+    /// Number of columns of an item of `SELECT`.
+    fn columns(&mut self, item: &SelectItem, select: &Select) -> u64 {
+        match item {
+            SelectItem::Wildcard(_) => self.input(select),
+            SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
+                let name = name.0.last().map(ToString::to_string).unwrap_or_default();
+                let factors: Vec<&TableFactor> = select.from.iter().flat_map(factors).collect();
+                match factors.into_iter().find(|factor| is_called(factor, &name)) {
+                    Some(factor) => self.factor(factor),
+                    None => self.input(select),
+                }
+            }
+            _ => 1,
+        }
+    }
+
+    /// Number of columns of all tables that a `SELECT` reads.
+    fn input(&mut self, select: &Select) -> u64 {
+        let factors = select.from.iter().flat_map(factors);
+        factors.map(|factor| self.factor(factor)).fold(0, u64::saturating_add)
+    }
+
+    fn factor(&mut self, factor: &TableFactor) -> u64 {
+        match factor {
+            TableFactor::Table { name, .. } => self.table(&name.to_string()),
+            TableFactor::Derived { subquery, .. } => self.of(&subquery.body),
+            TableFactor::NestedJoin { table_with_joins, .. } => factors(table_with_joins)
+                .map(|factor| self.factor(factor))
+                .fold(0, u64::saturating_add),
+            _ => TABLE_COLUMNS,
+        }
+    }
+
+    fn table(&mut self, name: &str) -> u64 {
+        let name = name.to_lowercase();
+        let Some((name, part)) = self.parts.get_key_value(name.trim_matches('"')) else {
+            return TABLE_COLUMNS;
+        };
+        if let Some(known) = self.known.get(name.as_str()) {
+            return *known;
+        }
+        let width = self.of(&part.body);
+        self.known.insert(name, width);
+        width
+    }
+}
+
+fn factors(from: &TableWithJoins) -> impl Iterator<Item = &TableFactor> {
+    std::iter::once(&from.relation).chain(from.joins.iter().map(|join| &join.relation))
+}
+
+/// Whether a query calls a table by this name.
+fn is_called(factor: &TableFactor, name: &str) -> bool {
+    let (alias, table) = match factor {
+        TableFactor::Table { alias, name, .. } => (alias, name.0.last().map(ToString::to_string)),
+        TableFactor::Derived { alias, .. } | TableFactor::NestedJoin { alias, .. } => (alias, None),
+        _ => return false,
+    };
+    let called = alias.as_ref().map(|alias| alias.name.to_string()).or(table);
+    called.is_some_and(|called| called.eq_ignore_ascii_case(name))
+}
+
+/// Number of columns that an expression names, outside of its subqueries too: an upper bound.
+fn names(expr: &Expr) -> u64 {
+    let mut count: u64 = 0;
+    let _ = ast::visit_expressions(expr, |part| {
+        count += u64::from(matches!(part, Expr::Identifier(_) | Expr::CompoundIdentifier(_)));
+        ControlFlow::<()>::Continue(())
+    });
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::sql::sqlparser::dialect::GenericDialect;
+    use datafusion::sql::sqlparser::parser::Parser;
+
+    use super::*;
+
+    fn counted(text: &str) -> u64 {
+        let statement = Parser::parse_sql(&GenericDialect {}, text).unwrap().pop().unwrap();
+        let ast::Statement::Query(query) = statement else {
+            panic!("{text} is no query");
+        };
+        let parts = query.with.iter().flat_map(|with| &with.cte_tables);
+        let parts = parts.map(|part| (part.alias.name.value.to_lowercase(), part.query.as_ref().clone()));
+        comparisons(&query, &parts.collect())
+    }
+
+    #[test]
+    fn every_name_is_compared_with_the_columns_of_the_tables_that_are_read() {
+        let table = TABLE_COLUMNS;
+        for (text, expected) in [
+            ("SELECT 1", 0),
+            (
+                "SELECT a, b + c FROM samples WHERE d > 1 GROUP BY e HAVING f > 1",
+                6 * table,
+            ),
+            ("SELECT * FROM samples", table * table),
+            ("SELECT * FROM samples, series", 4 * table * table),
+            ("SELECT x FROM (SELECT a AS x, b FROM samples)", 2 + 2 * table),
+            ("SELECT * FROM (SELECT a, b FROM samples)", 4 + 2 * table),
+            (
+                "SELECT t.* FROM (SELECT a, b FROM samples) t JOIN series ON TRUE",
+                2 * (2 + table) + 2 * table,
+            ),
+            (
+                "WITH t AS (SELECT a, b FROM samples) SELECT * FROM t JOIN T AS u USING (a)",
+                16 + 2 * table,
+            ),
+            (
+                "SELECT * FROM (VALUES (1, 2, 3)) UNION ALL SELECT a, b, c FROM series",
+                9 + 3 * table,
+            ),
+        ] {
+            assert_eq!(counted(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn wide_parts_on_top_of_each_other_add_up() {
+        let columns: Vec<String> = (0..1000).map(|number| format!("{number} AS c{number}")).collect();
+        let parts: String = (1..=20)
+            .map(|number| format!(", t{number} AS (SELECT * FROM t{})", number - 1))
+            .collect();
+        let text = format!("WITH t0 AS (SELECT {}){parts} SELECT 1 FROM t20", columns.join(", "));
+        assert_eq!(counted(&text), 20 * 1000 * 1000);
+        let twice = text.replace("SELECT *", "SELECT *, *");
+        assert_eq!(
+            counted(&twice),
+            (0..20).map(|level| 2 * 4u64.pow(level) * 1_000_000).sum::<u64>()
+        );
+    }
+}
