@@ -87,7 +87,7 @@ pub(crate) async fn run(
     create_folders(&storage).with_context(|| format!("cannot create the folder {}", storage.display()))?;
     let config_path = storage.join("demo.river");
     let collector = CollectorOptions {
-        shutdown_deadline: Duration::from_secs(2),
+        shutdown_deadline: STOP,
         ..CollectorOptions::new(&config_path, storage)
     };
     let controller = collector::controller(&collector, metrics, logs, flags);
@@ -131,6 +131,9 @@ pub(crate) async fn run(
     server_shutdown.cancel();
     serving.await.context("the server failed")?
 }
+
+/// How long components may take to stop: on a busy machine the profiler needs seconds for its last profiles.
+const STOP: Duration = Duration::from_secs(15);
 
 /// Whether the whole machine can be profiled.
 enum Machine {
@@ -303,7 +306,7 @@ mod tests {
     async fn the_profiler_tells_whether_it_may_start() {
         let folder = tempfile::tempdir().unwrap();
         let options = crate::pipeline::Options {
-            shutdown_deadline: Duration::from_secs(2),
+            shutdown_deadline: STOP,
             ..crate::pipeline::Options::new(folder.path())
         };
         let controller = Controller::new(crate::components::ALL, options);

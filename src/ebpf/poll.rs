@@ -243,7 +243,8 @@ impl Poller {
         if next == before {
             return;
         }
-        tracing::info!(
+        // The rate is in the metrics and in the component's health; on a busy machine it changes all the time.
+        tracing::debug!(
             before,
             hertz = next,
             cost_percent = cost * 100.0,

@@ -21,7 +21,9 @@ use crate::lang::schema::{ArgumentBlock, Arguments, Block, RECEIVER, Schema};
 use crate::lang::value::{Capsule, Number, Value};
 use crate::pipeline::component::live::LiveHandle;
 use crate::pipeline::component::own_http::OwnHttp;
-use crate::pipeline::component::{AnyDefinition, Component, ComponentError, Context, Definition, HealthState};
+use crate::pipeline::component::{
+    AnyDefinition, Component, ComponentError, Context, Definition, HealthState, InFlight,
+};
 use crate::profile::sink::Receiver;
 use crate::profile::{ProfileSink, RawProfile, RefusedProfile};
 use crate::telemetry::metrics::Scope;
@@ -196,6 +198,7 @@ impl Recorder {
                 live: LiveHandle::detached(id),
                 own_http: OwnHttp::default(),
                 cluster: Cluster::default(),
+                in_flight: InFlight::default(),
             },
             exports,
             health,

@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use tokio_util::task::TaskTracker;
+
 use crate::base::{BoxFuture, Shutdown};
 use crate::cluster::Cluster;
 use crate::lang::value::Value;
@@ -84,6 +86,33 @@ pub struct Context {
     pub own_http: OwnHttp,
     /// The collectors that share targets with this one, if there are any.
     pub cluster: Cluster,
+    /// Tasks that hand on what the component has finished, such as profiles that wait for a slow receiver. A stop waits
+    /// for them after the component has ended, while its receivers still run.
+    pub in_flight: InFlight,
+}
+
+/// Tasks that a stop waits for. It is closed: whoever waits for it returns when no task is left.
+#[derive(Clone, Debug)]
+pub struct InFlight(TaskTracker);
+
+impl Default for InFlight {
+    fn default() -> Self {
+        let tasks = TaskTracker::new();
+        tasks.close();
+        Self(tasks)
+    }
+}
+
+impl InFlight {
+    /// Runs a task that a stop waits for.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.0.spawn(task);
+    }
+
+    /// Returns when no task is left.
+    pub(crate) async fn ended(&self) {
+        self.0.wait().await;
+    }
 }
 
 /// Passes the exports of a component to the engine.

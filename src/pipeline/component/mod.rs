@@ -12,7 +12,7 @@ pub(crate) mod import;
 pub mod live;
 pub(crate) mod own_http;
 
-pub use contract::{Component, ComponentError, Context, HealthState};
+pub use contract::{Component, ComponentError, Context, HealthState, InFlight};
 pub(crate) use contract::{ExportsSender, HealthSender};
 pub use definition::{Definition, Stability, no_metrics};
 pub use erased::AnyDefinition;

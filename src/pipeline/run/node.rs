@@ -21,7 +21,9 @@ use crate::cluster::Cluster;
 use crate::lang::value::Value;
 use crate::pipeline::component::live::{LiveHandle, LiveHub};
 use crate::pipeline::component::own_http::OwnHttp;
-use crate::pipeline::component::{AnyComponent, AnyDefinition, ComponentError, Context, HealthState, ValidArguments};
+use crate::pipeline::component::{
+    AnyComponent, AnyDefinition, ComponentError, Context, HealthState, InFlight, ValidArguments,
+};
 
 /// Health of one aspect of a node.
 #[derive(Debug, Clone)]
@@ -135,6 +137,8 @@ pub(crate) struct Node {
     component: Arc<dyn AnyComponent>,
     arguments: Mutex<ValidArguments>,
     task: Mutex<Option<Task>>,
+    /// What the component has handed on and its receivers do not have yet.
+    in_flight: InFlight,
 }
 
 enum Task {
@@ -239,6 +243,7 @@ impl Node {
             Metrics::Shown => parts.metrics.child_of(labels),
             Metrics::Hidden => crate::telemetry::metrics::Scope::new(),
         };
+        let in_flight = InFlight::default();
         let context = Context {
             id: id.clone(),
             data_path: parts.storage_path.join(&*id),
@@ -251,6 +256,7 @@ impl Node {
             live: parts.live.handle(&id),
             own_http: parts.own_http.clone(),
             cluster: parts.cluster.clone(),
+            in_flight: in_flight.clone(),
         };
         let component = definition.build(context, &arguments)?;
         Ok(Self {
@@ -260,6 +266,7 @@ impl Node {
             component,
             arguments: Mutex::new(arguments),
             task: Mutex::new(None),
+            in_flight,
         })
     }
 
@@ -361,18 +368,20 @@ impl Node {
         }
     }
 
-    /// Asks the component to end and waits for it, at most until `deadline`, after which its task is aborted. False
-    /// when it was aborted.
+    /// Asks the component to end and waits for it and for what it has handed on, at most until `deadline`, after which
+    /// its task is aborted. False when it was aborted.
     pub(crate) async fn stop(&self, deadline: Instant) -> bool {
         let task = self.task.lock().take();
         let Some(task) = task else { return true };
         let Task::Running { shutdown, mut handle } = task else {
+            let is_empty = self.handed_on(deadline).await;
             self.set_run(HealthState::Exited, "component stopped");
-            return true;
+            return is_empty;
         };
         shutdown.cancel();
-        let finished = tokio::time::timeout_at(deadline.into(), &mut handle).await.is_ok();
+        let mut finished = tokio::time::timeout_at(deadline.into(), &mut handle).await.is_ok();
         if finished {
+            finished = self.handed_on(deadline).await;
             self.set_run(HealthState::Exited, "component stopped");
         } else {
             handle.abort();
@@ -380,6 +389,17 @@ impl Node {
             self.set_run(HealthState::Exited, "component cut off at the shutdown deadline");
         }
         finished
+    }
+
+    /// Waits until the receivers have what the component left for them. False when some have not at the deadline.
+    async fn handed_on(&self, deadline: Instant) -> bool {
+        let is_empty = tokio::time::timeout_at(deadline.into(), self.in_flight.ended())
+            .await
+            .is_ok();
+        if !is_empty {
+            tracing::warn!(component_id = %self.id, "receivers did not take everything in time, profiles were dropped");
+        }
+        is_empty
     }
 }
 

@@ -15,6 +15,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::oneshot;
 
+use crate::pipeline::component::InFlight;
 use crate::profile::sink::Receiver;
 use crate::profile::{RawProfile, RefusedProfile, SinkError, SinkErrorKind};
 use crate::telemetry::metrics::Scope;
@@ -109,6 +110,7 @@ pub(super) struct Lane {
     patience: Patience,
     state: Mutex<State>,
     metrics: LaneMetrics,
+    in_flight: InFlight,
     waiting: Gauge<i64, AtomicI64>,
 }
 
@@ -130,7 +132,7 @@ struct Batch {
 
 impl Lane {
     /// A lane in which nothing waits yet.
-    pub(super) fn new(receiver: Receiver, metrics: LaneMetrics, patience: Patience) -> Arc<Self> {
+    pub(super) fn new(receiver: Receiver, metrics: LaneMetrics, in_flight: InFlight, patience: Patience) -> Arc<Self> {
         let labels = vec![("receiver", receiver.component_id().to_owned())];
         let waiting = metrics.waiting.get_or_create_owned(&labels);
         Arc::new(Self {
@@ -139,6 +141,7 @@ impl Lane {
             state: Mutex::default(),
             waiting,
             metrics,
+            in_flight,
         })
     }
 
@@ -171,7 +174,7 @@ impl Lane {
                 state.moving = true;
                 // The task ends when the lane is empty. A receiver that hangs delays it by `patience.lane` for each
                 // batch.
-                tokio::spawn(self.clone().empty());
+                self.in_flight.spawn(self.clone().empty());
             }
         }
         match tokio::time::timeout(self.patience.sender, answered).await {

@@ -15,8 +15,8 @@ use crate::lang::argument_error::ArgumentError;
 use crate::lang::attribute::FromValue;
 use crate::lang::schema::{Kind, RECEIVERS};
 use crate::lang::value::Value;
-use crate::pipeline::component::Context;
 use crate::pipeline::component::live::{Edge, Entry, LiveHandle, ProfileFacts};
+use crate::pipeline::component::{Context, InFlight};
 use crate::profile::sink::Receiver;
 use crate::profile::{RawProfile, RefusedProfile, SinkErrorKind};
 
@@ -34,6 +34,7 @@ const ROUNDS: usize = 5;
 pub(crate) struct Fanout {
     live: LiveHandle,
     metrics: LaneMetrics,
+    in_flight: InFlight,
     patience: Patience,
     outputs: RwLock<Arc<[Arc<Output>]>>,
 }
@@ -95,6 +96,7 @@ impl Fanout {
         Self {
             live: context.live.clone(),
             metrics: LaneMetrics::new(&context.metrics),
+            in_flight: context.in_flight.clone(),
             patience,
             outputs: RwLock::default(),
         }
@@ -109,7 +111,12 @@ impl Fanout {
             known.cloned().unwrap_or_else(|| {
                 Arc::new(Output {
                     edge: self.live.edge(receiver.component_id()),
-                    lane: Lane::new(receiver.clone(), self.metrics.clone(), self.patience),
+                    lane: Lane::new(
+                        receiver.clone(),
+                        self.metrics.clone(),
+                        self.in_flight.clone(),
+                        self.patience,
+                    ),
                     receiver,
                 })
             })

@@ -212,3 +212,28 @@ async fn what_meets_a_receiver_that_has_ended_goes_to_the_one_in_its_place() {
         SinkErrorKind::Unavailable
     );
 }
+
+#[tokio::test]
+async fn what_waits_in_lanes_is_in_flight_until_the_receivers_have_it() {
+    let bench = Bench::new().impatient();
+    let slow = Arc::new(Slow {
+        permits: Semaphore::new(0),
+        taken: Collector::default(),
+    });
+    let other = Arc::new(Collector::default());
+    bench
+        .fanout
+        .update(&forward_to([slow.clone() as Receiver, other.clone()]));
+    let in_flight = bench.recorder.context.in_flight.clone();
+    in_flight.ended().await;
+    // The sender is told that the batch is taken, while it waits for the slow receiver.
+    assert!(bench.fanout.append(vec![profile("a", 1)]).await.is_empty());
+    let mut ended = std::pin::pin!(in_flight.ended());
+    assert!(futures::poll!(&mut ended).is_pending());
+    slow.permits.add_permits(1);
+    ended.await;
+    assert_eq!(
+        (names(&slow.taken), names(&other)),
+        (vec!["a".to_owned()], vec!["a".to_owned()])
+    );
+}

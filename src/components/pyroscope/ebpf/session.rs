@@ -145,7 +145,7 @@ pub(super) fn run(
         shared.metrics.left_out(&excesses, &excesses_now);
         excesses = excesses_now;
         before = accounts;
-        hand_over(profiles, counts.profiled, shared, out);
+        hand_over(profiles, counts.profiled, shared, out, stopping);
         cost.note();
         if stopping {
             return;
@@ -176,7 +176,13 @@ struct Counts {
     no_target: u64,
 }
 
-fn hand_over(profiles: Vec<RawProfile>, samples: u64, shared: &Shared, out: &mpsc::Sender<Vec<RawProfile>>) {
+fn hand_over(
+    profiles: Vec<RawProfile>,
+    samples: u64,
+    shared: &Shared,
+    out: &mpsc::Sender<Vec<RawProfile>>,
+    is_last: bool,
+) {
     if profiles.is_empty() {
         return;
     }
@@ -186,12 +192,23 @@ fn hand_over(profiles: Vec<RawProfile>, samples: u64, shared: &Shared, out: &mps
         .iter()
         .map(|profile| profile.labels.get(SERVICE_NAME).unwrap_or_default().to_owned())
         .collect();
-    if let Ok(()) = out.try_send(profiles) {
+    // The last profiles are waited for: the component takes them until this thread has ended, or is cut off.
+    let sent = if is_last {
+        out.blocking_send(profiles).is_ok()
+    } else {
+        out.try_send(profiles).is_ok()
+    };
+    if sent {
         services.iter().for_each(|service| shared.metrics.profile(service));
         shared.metrics.bytes.inc_by(bytes as u64);
         shared.metrics.samples.inc_by(samples);
     } else {
-        tracing::warn!(count, "receivers are too slow, profiles were dropped");
+        let reason = if out.is_closed() {
+            "the component was cut off"
+        } else {
+            "receivers are too slow"
+        };
+        tracing::warn!(count, reason, "profiles were dropped");
         shared.metrics.dropped.inc_by(count);
     }
 }
