@@ -246,7 +246,7 @@ async fn read(response: reqwest::Response) -> Result<Bytes, CallError> {
     let body = read_body(response, MAX_ANSWER_BYTES).await;
     body.map_err(|error| match error {
         BodyError::Lost(source) => CallError::Transport { url, source },
-        too_long @ BodyError::TooLong(_) => CallError::Answer {
+        too_long @ (BodyError::TooLong(_) | BodyError::Encoding(_)) => CallError::Answer {
             url,
             message: too_long.to_string(),
         },

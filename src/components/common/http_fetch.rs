@@ -15,7 +15,7 @@ use crate::lang::argument_error::ArgumentError;
 use crate::lang::attribute::Interval;
 use crate::lang::body::arguments;
 use crate::pipeline::component::ComponentError;
-use crate::wire::client::{HttpClient, error_chain, read_body, without_secrets};
+use crate::wire::client::{HttpClient, error_chain, read_decoded, without_secrets};
 
 /// Largest body that is taken, in bytes.
 const MAX_BODY: usize = 16 << 20;
@@ -114,7 +114,7 @@ impl Request {
         if response.status() != http::StatusCode::OK {
             return Err(self.failed(format!("the server answered {}", response.status())));
         }
-        let body = read_body(response, MAX_BODY).await;
+        let body = read_decoded(response, MAX_BODY).await;
         let body = body.map_err(|error| self.failed(error))?;
         String::from_utf8(body.into()).map_err(|_| self.failed("the answer is not UTF-8 text"))
     }

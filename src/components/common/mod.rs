@@ -38,6 +38,7 @@ pub(crate) mod selectors;
 pub(crate) mod server;
 pub(crate) mod server_tls;
 pub(crate) mod source;
+pub(crate) mod target_groups;
 pub(crate) mod targets;
 #[cfg(test)]
 pub(crate) mod testing;

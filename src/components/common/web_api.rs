@@ -11,9 +11,10 @@ use http::{HeaderMap, Method, StatusCode};
 use serde::de::DeserializeOwned;
 use url::Url;
 
+use crate::base::go_json;
 use crate::components::common::http_client::HttpClientArguments;
 use crate::pipeline::component::ComponentError;
-use crate::wire::client::{ClientOptions, HttpClient, error_chain, read_body, without_secrets};
+use crate::wire::client::{ClientOptions, HttpClient, error_chain, read_decoded, without_secrets};
 
 /// Largest answer that is read, in bytes: some hundred thousand targets.
 const MAX_ANSWER: usize = 64 << 20;
@@ -128,7 +129,7 @@ impl WebApi {
         let lost = |error: reqwest::Error| error_chain(&error.without_url());
         let response = self.client.client().execute(request).await.map_err(lost)?;
         let (status, headers) = (response.status(), response.headers().clone());
-        let body = read_body(response, MAX_ANSWER).await;
+        let body = read_decoded(response, MAX_ANSWER).await;
         let body = body.map_err(|error| error.to_string())?;
         Ok(Answer {
             status,
@@ -153,7 +154,7 @@ impl Answer {
 
     /// The answer as JSON; the error has line and column.
     pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, String> {
-        serde_json::from_slice(&self.body)
+        go_json::from_slice(&self.body)
             .map_err(|error| format!("{} answered with JSON that is wrong: {error}", self.asked))
     }
 

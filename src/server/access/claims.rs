@@ -19,7 +19,7 @@ use crate::server::access::jwks::{Algorithm, Keys, Signature};
 use crate::server::access::options::{AccessError, OidcOptions};
 use crate::server::access::refusal::Refusal;
 use crate::server::access::secret;
-use crate::wire::client::{ClientOptions, HttpClient, Pem, TlsOptions, read_body};
+use crate::wire::client::{ClientOptions, HttpClient, Pem, TlsOptions, read_decoded};
 
 /// How long keys are used before they are fetched again.
 const KEYS_AGE: Duration = Duration::from_hours(1);
@@ -163,7 +163,7 @@ impl Issuer {
         if !response.status().is_success() {
             return Err(format!("it answered {}", response.status()));
         }
-        let body = read_body(response, MAX_KEYS_BYTES).await;
+        let body = read_decoded(response, MAX_KEYS_BYTES).await;
         Keys::read(&body.map_err(|error| error.to_string())?)
     }
 }

@@ -13,7 +13,7 @@ use url::Url;
 use crate::profile::Tenants;
 use crate::server::prometheus::question::Question;
 use crate::wire::call::TENANT_HEADER;
-use crate::wire::client::{ClientOptions, Credential, HttpClient, Secret, error_chain, read_body};
+use crate::wire::client::{ClientOptions, Credential, HttpClient, Secret, error_chain, read_decoded};
 use crate::wire::connect::{Code, ConnectError};
 
 /// Maximum size of an answer in bytes.
@@ -106,7 +106,7 @@ impl Prometheus {
             unavailable(format!("Prometheus cannot be asked: {}", error_chain(&error)))
         })?;
         let status = response.status().as_u16();
-        let body = read_body(response, MAX_ANSWER_BYTES).await.map_err(|error| {
+        let body = read_decoded(response, MAX_ANSWER_BYTES).await.map_err(|error| {
             ConnectError::new(
                 Code::ResourceExhausted,
                 format!("the answer of Prometheus cannot be read: {error}; ask for fewer lines or a longer step"),

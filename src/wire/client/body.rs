@@ -3,7 +3,9 @@
 use std::fmt;
 
 use bytes::{Bytes, BytesMut};
+use http::header::CONTENT_ENCODING;
 
+use crate::profile::pprof::{self, GzipError};
 use crate::wire::client::error::error_chain;
 
 /// Why a body could not be read completely.
@@ -15,6 +17,9 @@ pub(crate) enum BodyError {
     /// The body is longer than this many bytes.
     #[error("the answer is longer than {}", size(*.0))]
     TooLong(usize),
+    /// The body is not what its `Content-Encoding` says.
+    #[error("the answer is no gzip, although its headers say so: {0}")]
+    Encoding(String),
 }
 
 /// Reads a body of at most `max_bytes`.
@@ -26,6 +31,24 @@ pub(crate) async fn read_body(response: reqwest::Response, max_bytes: usize) -> 
         (body, Extent::Whole) => Ok(body),
         (_, Extent::Beginning) => Err(BodyError::TooLong(max_bytes)),
     }
+}
+
+/// Reads a body of at most `max_bytes`, also after it is decompressed when its `Content-Encoding` is gzip. Some servers
+/// compress without being asked, and Go's clients decompress such answers.
+///
+/// # Errors
+/// As [`read_body`], and when the body is not compressed as its headers say.
+pub(crate) async fn read_decoded(response: reqwest::Response, max_bytes: usize) -> Result<Bytes, BodyError> {
+    let encoding = response.headers().get(CONTENT_ENCODING);
+    let is_gzip = encoding.is_some_and(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"gzip"));
+    let body = read_body(response, max_bytes).await?;
+    if !is_gzip || body.is_empty() {
+        return Ok(body);
+    }
+    pprof::gunzip(&body, max_bytes).map_err(|error| match error {
+        GzipError::TooLarge { limit } => BodyError::TooLong(limit),
+        GzipError::Corrupt(reason) => BodyError::Encoding(reason),
+    })
 }
 
 /// Reads the first `max_bytes` of a body; empty when the connection breaks before.

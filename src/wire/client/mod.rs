@@ -15,7 +15,7 @@ mod options;
 mod tests;
 mod tls;
 
-pub(crate) use body::{BodyError, read_beginning, read_body};
+pub(crate) use body::{BodyError, read_beginning, read_body, read_decoded};
 pub(crate) use error::{error_chain, without_secrets};
 pub use http_client::HttpClient;
 pub use options::{ClientOptions, Credential, Secret};

@@ -12,8 +12,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use url::Url;
 
+use crate::base::go_json;
 use crate::components::common::kubernetes::objects::{ListMetadata, Resource, Status};
-use crate::wire::client::{BodyError, HttpClient, error_chain, read_beginning, read_body};
+use crate::wire::client::{BodyError, HttpClient, error_chain, read_beginning, read_decoded};
 
 /// Largest answer that is read as a whole, in bytes: a page of 500 objects of more than 100 KiB.
 const MAX_ANSWER: usize = 64 << 20;
@@ -143,10 +144,10 @@ impl Api {
     }
 
     async fn body(&self, url: Url) -> Result<Bytes, ApiError> {
-        let body = read_body(self.answer(url).await?, MAX_ANSWER).await;
+        let body = read_decoded(self.answer(url).await?, MAX_ANSWER).await;
         body.map_err(|error| match error {
             BodyError::TooLong(max_bytes) => ApiError::TooLong(max_bytes),
-            lost @ BodyError::Lost(_) => ApiError::Lost(lost.to_string()),
+            lost @ (BodyError::Lost(_) | BodyError::Encoding(_)) => ApiError::Lost(lost.to_string()),
         })
     }
 
@@ -178,9 +179,9 @@ pub(crate) async fn read_json<T: DeserializeOwned + Send + 'static>(
     body: impl AsRef<[u8]> + Send + 'static,
 ) -> Result<T, ApiError> {
     if body.as_ref().len() < LONG_JSON {
-        return Ok(serde_json::from_slice(body.as_ref())?);
+        return Ok(go_json::from_slice(body.as_ref())?);
     }
-    let read = tokio::task::spawn_blocking(move || serde_json::from_slice(body.as_ref())).await;
+    let read = tokio::task::spawn_blocking(move || go_json::from_slice(body.as_ref())).await;
     read.map_err(|_| ApiError::Panicked)?.map_err(ApiError::Json)
 }
 

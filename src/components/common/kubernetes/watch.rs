@@ -14,6 +14,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use url::Url;
 
+use crate::base::go_json;
 use crate::components::common::kubernetes::api::{Api, ApiError, Page, read_json};
 use crate::components::common::kubernetes::lines::Lines;
 use crate::components::common::kubernetes::objects::{Key, ListMetadata, Metadata, Resource, Status};
@@ -202,7 +203,7 @@ impl<T: Resource> Follower<T> {
     async fn found(&self, body: Bytes) -> Result<ListMetadata, ApiError> {
         let sink = self.sink.clone();
         let read = tokio::task::spawn_blocking(move || {
-            let page: Page<T> = serde_json::from_slice(&body)?;
+            let page: Page<T> = go_json::from_slice(&body)?;
             drop(body);
             sink.event(Event::Found(page.items.unwrap_or_default()));
             Ok(page.metadata)

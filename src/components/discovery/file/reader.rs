@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::Deserialize;
-
+use crate::components::common::target_groups;
 use crate::components::common::targets::Target;
 use crate::lang::argument_error::ArgumentError;
 use crate::lang::attribute::{FromValue, wrong};
@@ -74,14 +73,6 @@ pub(super) struct Files {
 struct FileState {
     targets: Vec<Target>,
     error: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Group {
-    targets: Vec<String>,
-    #[serde(default)]
-    labels: Option<BTreeMap<String, String>>,
 }
 
 impl Files {
@@ -163,14 +154,17 @@ fn read_file(path: &Path) -> Result<Vec<Target>, String> {
         return Err(format!("cannot read {shown}: it is larger than {MAX_FILE_BYTES} bytes"));
     }
     let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {shown}: {error}"))?;
-    let groups = parse(&text, Format::of(path).unwrap_or(Format::Yaml)).map_err(|error| format!("{shown}:{error}"))?;
+    let groups = match Format::of(path) {
+        Some(Format::Json) => target_groups::from_json(text.as_bytes()),
+        _ => target_groups::from_yaml(&text),
+    };
+    let groups = groups.map_err(|error| format!("{shown}:{error}"))?;
     let file: Arc<str> = path.to_string_lossy().into();
     Ok(groups
         .into_iter()
         .flat_map(|group| {
             let labels: Target = group
                 .labels
-                .unwrap_or_default()
                 .into_iter()
                 .map(|(name, value)| (name.into(), value.into()))
                 .chain([(Arc::from("__meta_filepath"), file.clone())])
@@ -182,25 +176,4 @@ fn read_file(path: &Path) -> Result<Vec<Target>, String> {
             })
         })
         .collect())
-}
-
-/// The groups of a file; the error starts with `line:column: `.
-fn parse(text: &str, format: Format) -> Result<Vec<Group>, String> {
-    match format {
-        Format::Json => serde_json::from_str(text).map_err(|error| {
-            let message = error.to_string();
-            let message = message.split(" at line ").next().unwrap_or(&message);
-            format!("{}:{}: {message}", error.line(), error.column())
-        }),
-        Format::Yaml if text.trim().is_empty() => Ok(Vec::new()),
-        Format::Yaml => serde_saphyr::from_str(text).map_err(|error| {
-            let (line, column) = error
-                .location()
-                .map_or((1, 1), |location| (location.line(), location.column()));
-            let message = error.without_snippet().to_string();
-            let message = message.lines().next().unwrap_or_default();
-            let message = message.split(" at line ").next().unwrap_or_default();
-            format!("{line}:{column}: {message}")
-        }),
-    }
 }

@@ -2,17 +2,16 @@
 //!
 //! In: JSON, a list of groups, each with `targets` (addresses) and `labels`. Out: targets.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
-use serde::Deserialize;
 use url::Url;
 
 use crate::components::common::http_client::HttpClientArguments;
 use crate::components::common::http_values::HttpUrl;
 use crate::components::common::polled::{self, Discovery};
+use crate::components::common::target_groups::{self, TargetGroup};
 use crate::components::common::targets::Target;
 use crate::components::common::web_api::WebApi;
 use crate::lang::attribute::Interval;
@@ -47,13 +46,6 @@ struct Http {
     url: Url,
     written: Arc<str>,
     interval: Duration,
-}
-
-#[derive(Deserialize)]
-struct Group {
-    targets: Vec<String>,
-    #[serde(default)]
-    labels: BTreeMap<String, String>,
 }
 
 impl Discovery for Http {
@@ -91,13 +83,14 @@ impl Discovery for Http {
                 answer.asked
             ));
         }
-        let groups: Vec<Group> = answer.json()?;
+        let groups = target_groups::from_json(&answer.body)
+            .map_err(|error| format!("{} answered with JSON that is wrong: {error}", answer.asked))?;
         Ok(groups.iter().flat_map(|group| self.group(group)).collect())
     }
 }
 
 impl Http {
-    fn group<'a>(&'a self, group: &'a Group) -> impl Iterator<Item = Target> + 'a {
+    fn group<'a>(&'a self, group: &'a TargetGroup) -> impl Iterator<Item = Target> + 'a {
         let label = |(name, value): (&String, &String)| (Arc::from(&**name), Arc::from(&**value));
         let labels: Target = group.labels.iter().map(label).collect();
         group.targets.iter().map(move |address| {

@@ -43,7 +43,11 @@ async fn groups_become_targets_and_a_failure_keeps_the_last_ones() {
         ),
         (
             (StatusCode::OK, "application/json", "[{\"targets\": 1}]"),
-            "answered with JSON that is wrong: invalid type: integer `1`, expected a sequence at line 1 column 14",
+            "answered with JSON that is wrong: 1:14: invalid type: integer `1`, expected a sequence",
+        ),
+        (
+            (StatusCode::OK, "application/json", "[{\"targets\": [], \"label\": {}}]"),
+            "answered with JSON that is wrong: 1:24: unknown field `label`, expected `targets` or `labels`",
         ),
         (
             (StatusCode::INTERNAL_SERVER_ERROR, "text/plain", "no database"),
@@ -62,5 +66,27 @@ async fn groups_become_targets_and_a_failure_keeps_the_last_ones() {
         );
         assert_eq!(recorder.exported_targets("targets"), found);
     }
+    // Nothing is an answer, too: of a service in Go whose list is empty.
+    *next.lock() = (StatusCode::OK, "application/json", "null");
+    running.component.update(body.arguments(&DEFINITION)).unwrap();
+    eventually("no target", || recorder.exported_targets("targets").is_empty()).await;
+    assert_eq!(recorder.health().0, HealthState::Healthy);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_is_compressed_without_being_asked_for_is_read() {
+    let packed = crate::profile::pprof::gzip(TWO.as_bytes());
+    let handler = move || {
+        let headers = [("content-type", "application/json"), ("content-encoding", "gzip")];
+        let packed = packed.clone();
+        async move { (StatusCode::OK, headers, packed).into_response() }
+    };
+    let (base, _server) = serve(Router::new().route("/", get(handler))).await;
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::new("discovery.http.test", folder.path());
+    let body = Body::new().text("url", &base);
+    let running = Running::start(&DEFINITION, &recorder, &body);
+    eventually("two targets", || recorder.exported_targets("targets").len() == 2).await;
     running.stop().await;
 }

@@ -46,7 +46,7 @@ pub(super) async fn read(response: reqwest::Response, path: &str, max_bytes: usi
         .to_owned();
     let body = read_body(response, max_bytes).await.map_err(|error| match error {
         BodyError::TooLong(max_bytes) => ResponseError::TooLarge(max_bytes),
-        lost @ BodyError::Lost(_) => ResponseError::Transport(lost.to_string()),
+        lost @ (BodyError::Lost(_) | BodyError::Encoding(_)) => ResponseError::Transport(lost.to_string()),
     })?;
     if !status.is_success() {
         let excerpt = match excerpt(&body) {

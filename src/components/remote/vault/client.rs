@@ -10,7 +10,7 @@ use url::Url;
 
 use crate::components::remote::vault::arguments::VaultArguments;
 use crate::pipeline::component::ComponentError;
-use crate::wire::client::{BodyError, ClientOptions, HttpClient, error_chain, read_body};
+use crate::wire::client::{BodyError, ClientOptions, HttpClient, error_chain, read_decoded};
 
 const TOKEN: HeaderName = HeaderName::from_static("x-vault-token");
 const NAMESPACE: HeaderName = HeaderName::from_static("x-vault-namespace");
@@ -157,7 +157,7 @@ impl Vault {
         }
         let response = sent.send().await.map_err(lost)?;
         let status = response.status();
-        let body = read_body(response, MAX_ANSWER).await.map_err(|error| Failed {
+        let body = read_decoded(response, MAX_ANSWER).await.map_err(|error| Failed {
             is_retryable: matches!(error, BodyError::Lost(_)),
             reason: error.to_string(),
         })?;

@@ -1,0 +1,162 @@
+//! Lists of targets as files and web services give them to Prometheus: groups, each with addresses and labels.
+//!
+//! In: JSON or YAML. Out: groups, or an error with line and column. A group without targets, and `null` for a list, a
+//! mapping or a value, are empty, as in Go; an unknown key and a group that is null are errors, as in Prometheus.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::base::go_json;
+
+/// Targets that have the same labels.
+#[derive(Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields, default)]
+struct WrittenGroup {
+    targets: Option<Vec<Option<String>>>,
+    labels: Option<BTreeMap<String, Option<String>>>,
+}
+
+/// Targets that have the same labels.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TargetGroup {
+    /// Addresses.
+    pub(crate) targets: Vec<String>,
+    pub(crate) labels: BTreeMap<String, String>,
+}
+
+/// What is wrong with a list, and where.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{line}:{column}: {problem}")]
+pub(crate) struct GroupError {
+    line: u64,
+    column: u64,
+    problem: String,
+}
+
+/// Reads JSON.
+pub(crate) fn from_json(json: &[u8]) -> Result<Vec<TargetGroup>, GroupError> {
+    let written = go_json::from_slice(json).map_err(|error| {
+        let message = error.to_string();
+        GroupError {
+            line: error.line() as u64,
+            column: error.column() as u64,
+            problem: message.split(" at line ").next().unwrap_or(&message).to_owned(),
+        }
+    })?;
+    groups(written)
+}
+
+/// Reads YAML: the first document, if there are several.
+pub(crate) fn from_yaml(yaml: &str) -> Result<Vec<TargetGroup>, GroupError> {
+    let written: Vec<Option<Vec<Option<WrittenGroup>>>> = serde_saphyr::from_multiple(yaml).map_err(|error| {
+        let place = error.location().map(|location| (location.line(), location.column()));
+        let (line, column) = place.unwrap_or((1, 1));
+        let message = error.without_snippet().to_string();
+        let message = message.lines().next().unwrap_or_default();
+        GroupError {
+            line,
+            column,
+            problem: message.split(" at line ").next().unwrap_or_default().to_owned(),
+        }
+    })?;
+    groups(written.into_iter().next().flatten().unwrap_or_default())
+}
+
+fn groups(written: Vec<Option<WrittenGroup>>) -> Result<Vec<TargetGroup>, GroupError> {
+    let group = |(index, group): (usize, Option<WrittenGroup>)| {
+        let WrittenGroup { targets, labels } = group.ok_or_else(|| GroupError {
+            line: 1,
+            column: 1,
+            problem: format!("the group {} of the list is null", index + 1),
+        })?;
+        let labels = labels.unwrap_or_default().into_iter();
+        Ok(TargetGroup {
+            targets: targets
+                .unwrap_or_default()
+                .into_iter()
+                .map(Option::unwrap_or_default)
+                .collect(),
+            labels: labels.map(|(name, value)| (name, value.unwrap_or_default())).collect(),
+        })
+    };
+    written.into_iter().enumerate().map(group).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(targets: &[&str], labels: &[(&str, &str)]) -> TargetGroup {
+        TargetGroup {
+            targets: targets.iter().map(ToString::to_string).collect(),
+            labels: labels
+                .iter()
+                .map(|(name, value)| (name.to_string(), value.to_string()))
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn what_is_null_or_missing_is_empty() {
+        let env = [("env", "prod")];
+        for (json, expected) in [
+            ("null", vec![]),
+            (
+                r#"[{"targets": null, "labels": {"env": "prod"}}]"#,
+                vec![group(&[], &env)],
+            ),
+            (r#"[{"labels": {"env": "prod"}}]"#, vec![group(&[], &env)]),
+            (r#"[{"targets": ["a:1"], "labels": null}]"#, vec![group(&["a:1"], &[])]),
+            (
+                r#"[{"targets": ["a:1"], "labels": {"rack": null}}]"#,
+                vec![group(&["a:1"], &[("rack", "")])],
+            ),
+            (
+                r#"[{"Targets": ["a:1"], "LABELS": {"env": "prod"}}]"#,
+                vec![group(&["a:1"], &env)],
+            ),
+        ] {
+            assert_eq!(from_json(json.as_bytes()), Ok(expected), "{json}");
+        }
+        for (yaml, expected) in [
+            ("", vec![]),
+            ("# nothing\n", vec![]),
+            ("~", vec![]),
+            ("- targets: ['a:1']\n---\n", vec![group(&["a:1"], &[])]),
+            (
+                "- targets: ['a:1']\n---\n- targets: ['b:1']\n",
+                vec![group(&["a:1"], &[])],
+            ),
+            ("- targets:\n  labels: {env: prod}\n", vec![group(&[], &env)]),
+            (
+                "- targets: ['a:1']\n  labels:\n    rack:\n    version: 1.10\n    no: no\n",
+                vec![group(&["a:1"], &[("no", "no"), ("rack", ""), ("version", "1.10")])],
+            ),
+        ] {
+            assert_eq!(from_yaml(yaml), Ok(expected), "{yaml}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place_and_without_advice_about_rust() {
+        for (json, expected) in [
+            (
+                r#"[{"label": {}}]"#,
+                "1:9: unknown field `label`, expected `targets` or `labels`",
+            ),
+            (
+                r#"[{"targets": 1}]"#,
+                "1:14: invalid type: integer `1`, expected a sequence",
+            ),
+            ("[null]", "1:1: the group 1 of the list is null"),
+            ("", "1:0: EOF while parsing a value"),
+        ] {
+            assert_eq!(from_json(json.as_bytes()).unwrap_err().to_string(), expected, "{json}");
+        }
+        for yaml in ["- label: {}", "- targets: 1", "- targets: [a", "- ~", "targets: []"] {
+            let error = from_yaml(yaml).unwrap_err().to_string();
+            assert!(!error.contains("Option") && !error.contains("serde"), "{error}");
+        }
+    }
+}
