@@ -6,10 +6,10 @@
 use std::path::Path;
 use std::process::Command;
 
+use alluvium::base::re2::Expression;
 use alluvium::profile::pprof::{self, Profile};
 use alluvium::profile::report::{Focus, Grouping, Options, Order, Report, Trim};
 use alluvium::profile::synthetic::{Names, Shape, cpu_profile};
-use regex::Regex;
 
 use crate::program::other;
 use crate::tidy::root;
@@ -47,7 +47,7 @@ fn call(flags: &'static [&'static str], form: Form, options: Options) -> Call {
 }
 
 fn calls() -> Vec<Call> {
-    let regex = |text: &str| Some(Regex::new(text).unwrap());
+    let regex = |text: &str| Some(Expression::search(text).unwrap());
     let options = |trim| Options {
         grouping: Grouping::Functions,
         order: Order::Flat,
@@ -199,7 +199,7 @@ fn ours(path: &Path, profile: &Profile<'_>, sample_type: &str, call: &Call) -> S
         Form::Top => report.top(),
         Form::Tree => report.tree(),
         Form::Peek(functions) => {
-            let found = report.peek(&Regex::new(functions).unwrap());
+            let found = report.peek(&Expression::search(functions).unwrap());
             found.unwrap_or_else(|error| error.to_string())
         }
         Form::List(words) => listed(path, sample_type, words),

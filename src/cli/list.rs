@@ -1,8 +1,8 @@
 //! `alluvium list`: prints the source of some functions with the value of each line, as `go tool pprof -list` does.
 
+use crate::base::re2::Expression;
 use anyhow::Context;
 use clap::Args;
-use regex::Regex;
 
 use crate::cli::source::SourceArgs;
 use crate::cli::{output, source_files};
@@ -17,7 +17,7 @@ use crate::profile::report::{Focus, Listing, SourcePaths};
 pub struct ListArgs {
     /// Functions to show: those whose name matches.
     #[arg(value_name = "REGEX")]
-    pub functions: Regex,
+    pub functions: Expression,
     #[command(flatten)]
     pub source: SourceArgs,
     /// Folders in which source files are looked for, and in those above them, with colons between; the current one by
@@ -41,10 +41,10 @@ pub struct ListArgs {
     pub trim_path: String,
     /// Only samples with a frame whose function, file or binary matches.
     #[arg(long, value_name = "REGEX", help_heading = "Report")]
-    pub focus: Option<Regex>,
+    pub focus: Option<Expression>,
     /// No samples with a frame that matches.
     #[arg(long, value_name = "REGEX", help_heading = "Report")]
-    pub ignore: Option<Regex>,
+    pub ignore: Option<Expression>,
     /// Unit of all values, such as ms or MB, instead of one that suits each.
     #[arg(long, help_heading = "Report")]
     pub unit: Option<String>,

@@ -1,7 +1,7 @@
 //! `alluvium peek`: prints the callers and callees of some functions, as `go tool pprof -peek` does.
 
+use crate::base::re2::Expression;
 use clap::Args;
-use regex::Regex;
 
 use crate::cli::output;
 use crate::cli::report::ReportArgs;
@@ -17,7 +17,7 @@ use crate::profile::report::Trim;
 pub struct PeekArgs {
     /// Functions to show: those whose name matches.
     #[arg(value_name = "REGEX")]
-    pub functions: Regex,
+    pub functions: Expression,
     #[command(flatten)]
     pub source: SourceArgs,
     #[command(flatten)]

@@ -1,7 +1,7 @@
 //! Flags of the reports that are printed as `go tool pprof` prints them, with its meaning.
 
+use crate::base::re2::Expression;
 use clap::{Args, ValueEnum};
-use regex::Regex;
 
 use crate::cli::source::Loaded;
 use crate::profile::report::{Focus, Grouping, Options, Order, Report, Trim};
@@ -12,10 +12,10 @@ use crate::profile::report::{Focus, Grouping, Options, Order, Report, Trim};
 pub struct ReportArgs {
     /// Only samples with a frame whose function, file or binary matches.
     #[arg(long, value_name = "REGEX")]
-    pub focus: Option<Regex>,
+    pub focus: Option<Expression>,
     /// No samples with a frame that matches.
     #[arg(long, value_name = "REGEX")]
-    pub ignore: Option<Regex>,
+    pub ignore: Option<Expression>,
     /// What a row stands for, in the words of pprof.
     #[arg(long, value_enum, value_name = "GRANULARITY", conflicts_with = "by")]
     pub granularity: Option<Granularity>,

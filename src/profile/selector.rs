@@ -2,12 +2,11 @@
 //!
 //! In: text. Out: matchers, or an error with the offset of the invalid byte. A missing label has the empty value.
 //! Regular expressions are anchored at both ends and `.` matches line ends too, as in Prometheus. Their syntax is that
-//! of Rust's `regex`, which is nearly that of RE2. The caller decides what a matcher is tested against.
+//! of Go. The caller decides what a matcher is tested against.
 
 use std::fmt;
 
-use regex::{Regex, RegexBuilder};
-
+use crate::base::re2::{Expression, Re2Error};
 use crate::profile::labels::{Labels, PROFILE_NAME};
 use crate::profile::profile_type::ProfileType;
 
@@ -38,7 +37,7 @@ pub struct Matcher {
     name: String,
     op: MatchOp,
     value: String,
-    regex: Option<Regex>,
+    regex: Option<Expression>,
 }
 
 /// The text is not a selector.
@@ -119,21 +118,11 @@ pub fn format(matchers: &[Matcher]) -> String {
 
 impl Matcher {
     /// Creates a matcher; fails when `op` needs a regular expression and `value` is not valid.
-    pub fn new(name: impl Into<String>, op: MatchOp, value: impl Into<String>) -> Result<Self, regex::Error> {
+    pub fn new(name: impl Into<String>, op: MatchOp, value: impl Into<String>) -> Result<Self, Re2Error> {
         let value = value.into();
         let regex = match op {
             MatchOp::Equal | MatchOp::NotEqual => None,
-            MatchOp::Regex | MatchOp::NotRegex => {
-                // Compiled alone first, so that no text can close the group around it.
-                let build = |pattern: &str| {
-                    RegexBuilder::new(pattern)
-                        .size_limit(REGEX_SIZE_LIMIT)
-                        .dfa_size_limit(REGEX_SIZE_LIMIT)
-                        .build()
-                };
-                build(&value)?;
-                Some(build(&format!("^(?s:{value})$"))?)
-            }
+            MatchOp::Regex | MatchOp::NotRegex => Some(Expression::matcher(&value, REGEX_SIZE_LIMIT)?),
         };
         Ok(Self {
             name: name.into(),
@@ -278,13 +267,8 @@ impl<'a> Parser<'a> {
     }
 
     fn matcher(position: usize, name: &str, op: MatchOp, value: String) -> Result<Matcher, SelectorError> {
-        Matcher::new(name, op, value).or_else(|error| {
-            let error = error.to_string();
-            // The last line of regex's message has the reason; the others draw the expression.
-            let reason = error.lines().last().unwrap_or_default();
-            let reason = reason.strip_prefix("error: ").unwrap_or(reason);
-            Self::error_at(position, format!("invalid regular expression: {reason}"))
-        })
+        Matcher::new(name, op, value)
+            .or_else(|error| Self::error_at(position, format!("invalid regular expression: {error}")))
     }
 
     /// Everything from `{` to the end of the text.
@@ -460,6 +444,23 @@ mod tests {
     }
 
     #[test]
+    fn regular_expressions_are_those_of_go() {
+        for (expression, value, is_match) in [
+            ("/conversations/{id}", "/conversations/{id}", true),
+            (r"\\Q/c/{id}\\E", "/c/{id}", true),
+            (r"Vec\\<u8\\>", "Vec<u8>", true),
+            ("[a&&b]+", "a&b", true),
+            (r"caf\\w", "caf\u{e9}", false),
+            (r"\\057x", "/x", true),
+            ("[[]", "[", true),
+            ("a.b", "a\nb", true),
+        ] {
+            let matchers = parse(&format!("{{a=~\"{expression}\"}}")).unwrap();
+            assert_eq!(matchers[0].matches_value(value), is_match, "{expression}");
+        }
+    }
+
+    #[test]
     fn errors_say_where_and_what() {
         for (text, position, message) in [
             ("", 0, "expected `{`, found the end"),
@@ -477,7 +478,7 @@ mod tests {
             (r#"{a="\xff"}"#, 3, "string is not valid UTF-8"),
             (r#"{a="\777"}"#, 4, "escape is larger than a byte"),
             (r#"{a="\ud800"}"#, 4, "escape is not a character"),
-            (r#"{a=~"x)(y"}"#, 4, "invalid regular expression: unopened group"),
+            (r#"{a=~"x)(y"}"#, 4, "invalid regular expression: unexpected ): `x)(y`"),
         ] {
             let error = parse(text).unwrap_err();
             assert_eq!((error.position, error.message.as_str()), (position, message), "{text}");
@@ -487,7 +488,9 @@ mod tests {
         let long = format!(r#"{{a="{}"}}"#, "b".repeat(MAX_BYTES));
         assert!(parse(&long).unwrap_err().message.contains("65536 bytes"));
         let bomb = parse(r#"{a=~"(a{1000}){1000}"}"#).unwrap_err().message;
-        assert!(bomb.contains("exceeds size limit"), "{bomb}");
+        assert!(bomb.contains("invalid repeat count"), "{bomb}");
+        let large = parse(r#"{a=~"(\\pL{30}){30}"}"#).unwrap_err().message;
+        assert!(large.contains("exceeds the size limit"), "{large}");
     }
 
     #[test]

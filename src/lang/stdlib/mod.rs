@@ -10,6 +10,7 @@ mod format;
 mod json_path;
 mod lists;
 
+use crate::base::letters;
 use crate::lang::convert;
 use crate::lang::value::{Function, FunctionError, Value};
 use arguments::{array, count, fail, text};
@@ -130,33 +131,17 @@ fn map_text(arguments: &[Value], map: impl Fn(&str) -> String) -> Result<Value, 
     Ok(Value::string(map(&text(arguments, 0)?)))
 }
 
-fn map_two(arguments: &[Value], map: impl Fn(&str, &str) -> String) -> Result<Value, FunctionError> {
-    count(arguments, 2)?;
-    Ok(Value::string(map(&text(arguments, 0)?, &text(arguments, 1)?)))
-}
-
 fn to_lower(arguments: &[Value]) -> Result<Value, FunctionError> {
-    // Character by character, as in Go: a character that would become several stays.
-    map_text(arguments, |text| {
-        text.chars()
-            .map(|letter| single(letter.to_lowercase(), letter))
-            .collect()
-    })
+    map_text(arguments, letters::to_lower)
 }
 
 fn to_upper(arguments: &[Value]) -> Result<Value, FunctionError> {
-    map_text(arguments, |text| {
-        text.chars()
-            .map(|letter| single(letter.to_uppercase(), letter))
-            .collect()
-    })
+    map_text(arguments, letters::to_upper)
 }
 
-fn single(mut mapped: impl Iterator<Item = char>, letter: char) -> char {
-    match (mapped.next(), mapped.next()) {
-        (Some(only), None) => only,
-        _ => letter,
-    }
+fn map_two(arguments: &[Value], map: impl Fn(&str, &str) -> String) -> Result<Value, FunctionError> {
+    count(arguments, 2)?;
+    Ok(Value::string(map(&text(arguments, 0)?, &text(arguments, 1)?)))
 }
 
 fn trim_space(arguments: &[Value]) -> Result<Value, FunctionError> {

@@ -4,14 +4,16 @@
 //! (frozen there for compatibility). Components take rules from blocks of the configuration, the store from the limits
 //! of a tenant.
 
-mod re2;
+mod template;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use md5::{Digest, Md5};
 
-use crate::profile::relabel::re2::{Expression, Template};
+use crate::base::letters::{to_lower, to_upper};
+use crate::base::re2::Expression;
+use crate::profile::relabel::template::Template;
 
 pub(crate) const DEFAULT_REGEX: &str = "(.*)";
 pub(crate) const DEFAULT_REPLACEMENT: &str = "$1";
@@ -311,8 +313,8 @@ impl Rule {
                 let value = hash(source.as_bytes()) % self.modulus.max(1);
                 set(labels, &self.target_label, value.to_string().into());
             }
-            Action::Lowercase => set(labels, &self.target_label, source.to_lowercase().into()),
-            Action::Uppercase => set(labels, &self.target_label, source.to_uppercase().into()),
+            Action::Lowercase => set(labels, &self.target_label, to_lower(&source).into()),
+            Action::Uppercase => set(labels, &self.target_label, to_upper(&source).into()),
             Action::LabelMap | Action::LabelDrop | Action::LabelKeep => {}
         }
         true

@@ -4,7 +4,7 @@
 //! All of it as in `go tool pprof`. Regular expressions match a part of the name of a function, of its file, or of the
 //! binary.
 
-use regex::Regex;
+use crate::base::re2::Expression;
 
 use crate::profile::pprof::{Line, Location, Profile};
 
@@ -12,9 +12,9 @@ use crate::profile::pprof::{Line, Location, Profile};
 #[derive(Debug, Clone, Default)]
 pub struct Focus {
     /// A sample must have a frame that matches.
-    pub focus: Option<Regex>,
+    pub focus: Option<Expression>,
     /// A sample must have no frame that matches.
-    pub ignore: Option<Regex>,
+    pub ignore: Option<Expression>,
 }
 
 /// What a location means to a sample that it is in.
@@ -31,7 +31,7 @@ impl Focus {
         if self.focus.is_none() && self.ignore.is_none() {
             return Vec::new();
         }
-        let matches = |regex: &Option<Regex>, location: &Location| {
+        let matches = |regex: &Option<Expression>, location: &Location| {
             regex.as_ref().is_some_and(|regex| has_match(profile, location, regex))
         };
         let role = |location: &Location| {
@@ -72,12 +72,12 @@ impl Focus {
         let given = [("focus", &self.focus), ("ignore", &self.ignore)];
         let named = given
             .iter()
-            .filter_map(|(name, regex)| Some(format!("{name}={}", regex.as_ref()?)));
+            .filter_map(|(name, regex)| Some(format!("{name}={}", regex.as_ref()?.as_str())));
         named.collect()
     }
 }
 
-fn has_match(profile: &Profile<'_>, location: &Location, regex: &Regex) -> bool {
+fn has_match(profile: &Profile<'_>, location: &Location, regex: &Expression) -> bool {
     let functions = profile.lines_of(location).iter();
     let mut functions = functions.filter_map(|line| profile.functions.get(line.function as usize));
     let mapping = profile.mappings.get(location.mapping as usize);
@@ -88,7 +88,7 @@ fn has_match(profile: &Profile<'_>, location: &Location, regex: &Regex) -> bool 
 /// Takes away the frames that match the profile's own `drop_frames` and not `keep_frames`, with all that they called.
 /// An expression that is wrong takes nothing away.
 pub(super) fn drop_frames(profile: &mut Profile<'_>) {
-    let whole = |pattern: &str| Regex::new(&format!("^(?:{pattern})$")).ok();
+    let whole = |pattern: &str| Expression::whole(pattern).ok();
     if profile.drop_frames.is_empty() {
         return;
     }

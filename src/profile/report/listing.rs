@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
+use crate::base::re2::Expression;
 use hashbrown::HashMap;
-use regex::Regex;
 
 use crate::profile::pprof::Profile;
 use crate::profile::report::filter::{self, Focus};
@@ -61,7 +61,7 @@ impl<'a> Listing<'a> {
     /// said in place of the lines.
     pub fn text(
         &self,
-        wanted: &Regex,
+        wanted: &Expression,
         mut read: impl FnMut(&str) -> Result<Vec<u8>, String>,
     ) -> Result<Vec<u8>, ReportError> {
         let graph = Graph::new(&self.samples, None);
@@ -76,7 +76,7 @@ impl<'a> Listing<'a> {
             }
         }
         if functions.is_empty() {
-            return Err(ReportError::NoMatch(wanted.to_string()));
+            return Err(ReportError::NoMatch(wanted.as_str().to_owned()));
         }
         let mut contents: HashMap<&str, Result<Vec<u8>, String>> = HashMap::new();
         // Writing into a vector cannot fail.
@@ -212,7 +212,7 @@ mod tests {
     fn listed(profile: Profile<'_>, wanted: &str, content: Result<&str, &str>) -> Result<String, ReportError> {
         let listing = Listing::new(profile, 0, &Focus::default(), None, &SourcePaths::default());
         let read = |_: &str| content.map(|text| text.as_bytes().to_vec()).map_err(str::to_owned);
-        let text = listing.text(&Regex::new(wanted).unwrap(), read)?;
+        let text = listing.text(&Expression::search(wanted).unwrap(), read)?;
         Ok(String::from_utf8(text).unwrap())
     }
 

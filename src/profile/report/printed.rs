@@ -1,6 +1,6 @@
 //! A report of one profile: what is counted for it, and which of its forms is printed.
 
-use regex::Regex;
+use crate::base::re2::Expression;
 
 use crate::profile::pprof::Profile;
 use crate::profile::report::graph::{Graph, Order, Samples, Trim, Trimmed};
@@ -61,11 +61,11 @@ impl<'a> Report<'a> {
     }
 
     /// The places whose name matches, between their callers and callees. Nothing is too small for it.
-    pub fn peek(&self, wanted: &Regex) -> Result<String, ReportError> {
+    pub fn peek(&self, wanted: &Expression) -> Result<String, ReportError> {
         let trimmed = self.trimmed(Trim::NOTHING);
         let is_wanted = |name: &str| wanted.is_match(name);
         match text::tree(&self.head, &self.samples, &trimmed, Trim::NOTHING, is_wanted) {
-            (_, 0) => Err(ReportError::NoMatch(wanted.to_string())),
+            (_, 0) => Err(ReportError::NoMatch(wanted.as_str().to_owned())),
             (text, _) => Ok(text),
         }
     }

@@ -1,6 +1,6 @@
 //! Reports of a small profile; `integration/reports.rs` compares those of real ones with `go tool pprof`.
 
-use regex::Regex;
+use crate::base::re2::Expression;
 
 use crate::profile::pprof::{Builder, Function, Line, Mapping, Profile, ValueType};
 use crate::profile::report::{Difference, Focus, Grouping, Options, Order, Report, ReportError, Side, Trim};
@@ -94,7 +94,7 @@ fn places_are_what_the_grouping_says() {
 
 #[test]
 fn samples_that_are_not_wanted_are_left_out_of_the_rows_but_not_of_the_total() {
-    let regex = |text: &str| Some(Regex::new(text).unwrap());
+    let regex = |text: &str| Some(Expression::search(text).unwrap());
     let focused = |focus: &str, ignore: &str| {
         let focus = Focus {
             focus: regex(focus),
@@ -119,10 +119,10 @@ fn samples_that_are_not_wanted_are_left_out_of_the_rows_but_not_of_the_total() {
 #[test]
 fn peek_shows_callers_and_callees_or_says_that_nothing_matches() {
     let report = Report::new(profile(&SAMPLES), 0, &options());
-    let text = report.peek(&Regex::new("^work$").unwrap()).unwrap();
+    let text = report.peek(&Expression::search("^work$").unwrap()).unwrap();
     assert!(text.contains("900ms   100% |   main\n"), "{text}");
     assert!(text.contains("600ms 66.67% |   leaf (inline)\n"), "{text}");
-    let error = report.peek(&Regex::new("nobody").unwrap()).unwrap_err();
+    let error = report.peek(&Expression::search("nobody").unwrap()).unwrap_err();
     assert_eq!(error, ReportError::NoMatch("nobody".to_owned()));
 }
 

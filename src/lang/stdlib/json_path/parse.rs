@@ -5,7 +5,7 @@
 //! are paths from the element (`@`) or the document (`$`), which stand for their first match, numbers, quoted strings,
 //! `/regex/`, `true`, `false`, `null`, lists and parentheses.
 
-use regex::Regex;
+use crate::base::re2::Expression;
 use serde_json::Value as Json;
 
 use super::path::{Filter, Selector, Step};
@@ -261,8 +261,8 @@ impl Parser<'_> {
     }
 }
 
-fn compile(pattern: &str) -> Result<Regex, String> {
-    Regex::new(pattern).map_err(|_| format!("`{pattern}` is not a regular expression"))
+fn compile(pattern: &str) -> Result<Expression, String> {
+    Expression::search(pattern).map_err(|_| format!("`{pattern}` is not a regular expression"))
 }
 
 /// The offset at which a path that starts with `@` or `$` ends.

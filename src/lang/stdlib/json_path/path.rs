@@ -1,13 +1,13 @@
 //! A parsed path: its steps, and the conditions of its filters, which may contain paths.
 
-use regex::Regex;
+use crate::base::re2::Expression;
 use serde_json::Value as Json;
 
 /// A condition of a filter.
 #[derive(Debug)]
 pub(super) enum Filter {
     Value(Json),
-    Pattern(Regex),
+    Pattern(Expression),
     List(Vec<Filter>),
     /// A path; relative to the document when true, else to the element.
     Path(bool, Vec<Step>),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::profile::relabel::re2::expression::Groups;
+use crate::base::re2::Groups;
 
 /// A replacement text, cut into its parts once.
 #[derive(Debug, Clone, PartialEq)]
@@ -105,7 +105,7 @@ fn reference(rest: &str) -> Option<(&str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::relabel::re2::expression::Expression;
+    use crate::base::re2::Expression;
 
     #[test]
     fn references_expand_as_in_go() {

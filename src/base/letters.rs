@@ -1,0 +1,63 @@
+//! Upper and lower case letter by letter, as Go's `strings.ToUpper` and `strings.ToLower` have it: the simple mappings
+//! of Unicode, which never change the number of letters. `ß` stays `ß`, and `Σ` becomes `σ` at the end of a word, too.
+
+/// The text in upper case.
+pub(crate) fn to_upper(text: &str) -> String {
+    text.chars().map(upper).collect()
+}
+
+/// The text in lower case.
+pub(crate) fn to_lower(text: &str) -> String {
+    text.chars().map(lower).collect()
+}
+
+/// The mappings of std are the full ones. Where they have several letters, there is a simple one for these only.
+fn upper(letter: char) -> char {
+    let code = u32::from(letter);
+    let simple = match code {
+        0x1f80..=0x1f87 | 0x1f90..=0x1f97 | 0x1fa0..=0x1fa7 => char::from_u32(code + 8),
+        0x1fb3 | 0x1fc3 | 0x1ff3 => char::from_u32(code + 9),
+        _ => only(letter.to_uppercase()),
+    };
+    simple.unwrap_or(letter)
+}
+
+fn lower(letter: char) -> char {
+    match letter {
+        '\u{130}' => 'i',
+        _ => only(letter.to_lowercase()).unwrap_or(letter),
+    }
+}
+
+/// The only letter of a mapping.
+fn only(mut mapped: impl Iterator<Item = char>) -> Option<char> {
+    mapped.next().filter(|_| mapped.next().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Mappings that Go 1.26 prints.
+    #[test]
+    fn letters_are_mapped_one_by_one() {
+        for (text, expected) in [
+            ("stra\u{df}e", "STRA\u{df}E"),
+            ("\u{149}\u{fb01}", "\u{149}\u{fb01}"),
+            (
+                "\u{1f80}\u{1f97}\u{1fa3}\u{1fb3}\u{1fc3}\u{1ff3}",
+                "\u{1f88}\u{1f9f}\u{1fab}\u{1fbc}\u{1fcc}\u{1ffc}",
+            ),
+            ("\u{1c6}\u{3c2}\u{131}", "\u{1c4}\u{3a3}I"),
+        ] {
+            assert_eq!(to_upper(text), expected);
+        }
+        for (text, expected) in [
+            ("\u{39f}\u{394}\u{39f}\u{3a3}", "\u{3bf}\u{3b4}\u{3bf}\u{3c3}"),
+            ("\u{130}I\u{1e9e}", "ii\u{df}"),
+            ("\u{1f88}\u{1c5}", "\u{1f80}\u{1c6}"),
+        ] {
+            assert_eq!(to_lower(text), expected);
+        }
+    }
+}

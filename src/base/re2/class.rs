@@ -1,0 +1,193 @@
+//! Classes of characters: `[a-z]`, `\d`, `[[:alpha:]]`, `\p{Greek}`.
+
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind};
+
+use crate::base::re2::error::{Re2Error, SyntaxError};
+use crate::base::re2::escape::escape;
+
+/// Classes of POSIX and of Perl by name. `\s` has no vertical tab, `[[:space:]]` has one.
+const NAMED: [(&str, &[(u8, u8)]); 17] = [
+    ("alnum", &[(b'0', b'9'), (b'A', b'Z'), (b'a', b'z')]),
+    ("alpha", &[(b'A', b'Z'), (b'a', b'z')]),
+    ("ascii", &[(0, 0x7f)]),
+    ("blank", &[(b'\t', b'\t'), (b' ', b' ')]),
+    ("cntrl", &[(0, 0x1f), (0x7f, 0x7f)]),
+    ("digit", &[(b'0', b'9')]),
+    ("graph", &[(b'!', b'~')]),
+    ("lower", &[(b'a', b'z')]),
+    ("print", &[(b' ', b'~')]),
+    ("punct", &[(b'!', b'/'), (b':', b'@'), (b'[', b'`'), (b'{', b'~')]),
+    ("space", &[(b'\t', b'\r'), (b' ', b' ')]),
+    ("upper", &[(b'A', b'Z')]),
+    ("word", &[(b'0', b'9'), (b'A', b'Z'), (b'a', b'z'), (b'_', b'_')]),
+    ("xdigit", &[(b'0', b'9'), (b'A', b'F'), (b'a', b'f')]),
+    ("d", &[(b'0', b'9')]),
+    ("s", &[(b'\t', b'\n'), (b'\x0c', b'\r'), (b' ', b' ')]),
+    ("w", &[(b'0', b'9'), (b'A', b'Z'), (b'a', b'z'), (b'_', b'_')]),
+];
+
+/// The code points from `low` to `high`; surrogates are no characters and left out.
+pub(super) fn range(low: u32, high: u32, is_folded: bool) -> ClassUnicode {
+    let below = (low, high.min(0xd7ff));
+    let above = (low.max(0xe000), high);
+    let parts = [below, above].into_iter().filter_map(|(low, high)| {
+        let (low, high) = (char::from_u32(low)?, char::from_u32(high)?);
+        (low <= high).then(|| ClassUnicodeRange::new(low, high))
+    });
+    folded(ClassUnicode::new(parts), is_folded)
+}
+
+/// The class that `text` begins with, outside of brackets or inside: `\d`, `\pL`, `\P{Greek}`; and its length in bytes.
+/// `None` when another escape, or none, is there.
+pub(super) fn escaped(text: &str, is_folded: bool) -> Result<Option<(ClassUnicode, usize)>, Re2Error> {
+    let Some(letter) = text.strip_prefix('\\').and_then(|rest| rest.chars().next()) else {
+        return Ok(None);
+    };
+    match letter {
+        'd' | 's' | 'w' => Ok(named(&letter.to_string(), false, is_folded).map(|class| (class, 2))),
+        'D' | 'S' | 'W' => {
+            let name = letter.to_ascii_lowercase().to_string();
+            Ok(named(&name, true, is_folded).map(|class| (class, 2)))
+        }
+        'p' | 'P' => unicode(text, letter == 'P', is_folded).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// The class in brackets that `text` begins with, and its length in bytes.
+pub(super) fn bracketed(text: &str, is_folded: bool) -> Result<(ClassUnicode, usize), Re2Error> {
+    let inner = text.get(1..).unwrap_or_default();
+    let is_negated = inner.starts_with('^');
+    let mut at = 1 + usize::from(is_negated);
+    let mut class = ClassUnicode::empty();
+    let mut is_first = true;
+    loop {
+        let rest = text.get(at..).unwrap_or_default();
+        if rest.starts_with(']') && !is_first {
+            break;
+        }
+        is_first = false;
+        if let Some((part, length)) = posix(rest, is_folded)? {
+            class.union(&part);
+            at += length;
+            continue;
+        }
+        if let Some((part, length)) = escaped(rest, is_folded)? {
+            class.union(&part);
+            at += length;
+            continue;
+        }
+        let (low, length) = member(rest, text)?;
+        at += length;
+        let mut high = low;
+        let behind = text.get(at..).unwrap_or_default();
+        // A dash before the closing bracket stands for itself.
+        if behind.len() >= 2 && behind.starts_with('-') && !behind.starts_with("-]") {
+            let (last, length) = member(behind.get(1..).unwrap_or_default(), text)?;
+            at += 1 + length;
+            high = last;
+            if high < low {
+                let part = rest.get(..rest.len() - (text.len() - at)).unwrap_or(rest);
+                return Err(SyntaxError::ClassRange.at(part));
+            }
+        }
+        class.union(&range(low, high, is_folded));
+    }
+    if is_negated {
+        class.negate();
+    }
+    Ok((class, at + 1))
+}
+
+/// A single character of a class, which may be escaped, and its length in bytes.
+fn member(rest: &str, whole: &str) -> Result<(u32, usize), Re2Error> {
+    match rest.chars().next() {
+        None => Err(SyntaxError::MissingBracket.at(whole)),
+        Some('\\') => escape(rest),
+        Some(letter) => Ok((u32::from(letter), letter.len_utf8())),
+    }
+}
+
+/// Reads `[:alpha:]` or `[:^alpha:]`.
+fn posix(rest: &str, is_folded: bool) -> Result<Option<(ClassUnicode, usize)>, Re2Error> {
+    let Some(end) = rest.strip_prefix("[:").and_then(|body| body.find(":]")) else {
+        return Ok(None);
+    };
+    let (body, length) = (rest.get(2..2 + end).unwrap_or_default(), end + 4);
+    let (name, is_negated) = body.strip_prefix('^').map_or((body, false), |name| (name, true));
+    // One letter is the name of a class of Perl.
+    match named(name, is_negated, is_folded).filter(|_| name.len() > 1) {
+        Some(class) => Ok(Some((class, length))),
+        None => Err(SyntaxError::ClassRange.at(rest.get(..length).unwrap_or(rest))),
+    }
+}
+
+fn named(name: &str, is_negated: bool, is_folded: bool) -> Option<ClassUnicode> {
+    let (_, ranges) = NAMED.iter().find(|(known, _)| *known == name)?;
+    let ranges = ranges
+        .iter()
+        .map(|(low, high)| ClassUnicodeRange::new(char::from(*low), char::from(*high)));
+    Some(signed(folded(ClassUnicode::new(ranges), is_folded), is_negated))
+}
+
+/// Reads `\pL`, `\p{Greek}`, `\p{^Greek}` or one with `\P`.
+fn unicode(text: &str, is_negated: bool, is_folded: bool) -> Result<(ClassUnicode, usize), Re2Error> {
+    let rest = text.get(2..).unwrap_or_default();
+    let wrong = |length: usize| SyntaxError::ClassRange.at(text.get(..length).unwrap_or(text));
+    let (name, length) = if let Some(braced) = rest.strip_prefix('{') {
+        let end = braced.find('}').ok_or_else(|| wrong(text.len()))?;
+        (braced.get(..end).unwrap_or_default(), 2 + end + 2)
+    } else {
+        let letter = rest.chars().next().map_or(0, char::len_utf8);
+        (rest.get(..letter).unwrap_or_default(), 2 + letter)
+    };
+    let (name, is_negated) = name
+        .strip_prefix('^')
+        .map_or((name, is_negated), |name| (name, !is_negated));
+    let class = table(name).ok_or_else(|| wrong(length))?;
+    Ok((signed(folded(class, is_folded), is_negated), length))
+}
+
+/// The characters of a general category or a script.
+fn table(name: &str) -> Option<ClassUnicode> {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'_' | b'-');
+    // `regex-syntax` ignores a leading `is`, Go does not.
+    let is_prefixed = name.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("is"));
+    if name.is_empty() || !name.bytes().all(is_letter) || is_prefixed {
+        return None;
+    }
+    ["gc", "sc"].iter().find_map(|kind| {
+        let read = regex_syntax::parse(&format!("\\p{{{kind}={name}}}")).ok()?;
+        characters(&read)
+    })
+}
+
+/// The characters of a class, which `regex-syntax` may have turned into a literal.
+fn characters(read: &Hir) -> Option<ClassUnicode> {
+    match read.kind() {
+        HirKind::Class(Class::Unicode(class)) => Some(class.clone()),
+        HirKind::Class(Class::Bytes(class)) => class.to_unicode_class(),
+        HirKind::Literal(literal) => {
+            let text = std::str::from_utf8(&literal.0).ok()?;
+            Some(ClassUnicode::new(
+                text.chars().map(|letter| ClassUnicodeRange::new(letter, letter)),
+            ))
+        }
+        _ => None,
+    }
+}
+
+fn folded(mut class: ClassUnicode, is_folded: bool) -> ClassUnicode {
+    if is_folded {
+        // It fails without the tables of Unicode, which are compiled in.
+        let _ = class.try_case_fold_simple();
+    }
+    class
+}
+
+fn signed(mut class: ClassUnicode, is_negated: bool) -> ClassUnicode {
+    if is_negated {
+        class.negate();
+    }
+    class
+}

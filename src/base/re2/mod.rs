@@ -1,0 +1,20 @@
+//! Regular expressions as Go reads them (RE2), for everything that users of Prometheus, Alloy, Pyroscope and `go tool
+//! pprof` write: selectors, relabel rules, deletions, `--focus`.
+//!
+//! In: the text of an expression. Out: an [`Expression`] that matches what Go's `regexp` matches, or an error in the
+//! words of Go. The language is that of Go 1.26's `regexp/syntax` with the flags `Perl`; a parser of our own builds the
+//! intermediate form of `regex-syntax`, since the languages differ in too many places to translate texts
+//! (docs/adr/0015). Matching is that of `regex-automata`: linear in the text.
+
+mod class;
+mod error;
+mod escape;
+mod expression;
+mod flags;
+mod parser;
+mod repeat;
+#[cfg(test)]
+mod tests;
+
+pub use error::Re2Error;
+pub use expression::{Expression, Groups};

@@ -1,0 +1,76 @@
+//! Repetitions: `*`, `+?`, `{2,5}`.
+
+use crate::base::re2::error::{Re2Error, SyntaxError};
+
+/// Maximum count of a repetition, also of nested ones together.
+pub(super) const MAX_COUNT: u32 = 1000;
+/// Counts from here on are too large, whatever their other digits.
+const TOO_MANY: u32 = 100_000_000;
+
+/// How often something is repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) min: u32,
+    /// `None` for any number.
+    pub(super) max: Option<u32>,
+    /// False for `*`, `+` and `?`, whose nesting is not limited.
+    pub(super) is_counted: bool,
+}
+
+/// Reads the operator that `text` begins with, without a `?` behind it. Returns the counts and the length in bytes;
+/// `None` for a brace that begins no counts and stands for itself.
+pub(super) fn counts(text: &str) -> Result<Option<(Counts, usize)>, Re2Error> {
+    let simple = |min, max| {
+        let is_counted = false;
+        Ok(Some((Counts { min, max, is_counted }, 1)))
+    };
+    match text.as_bytes().first() {
+        Some(b'*') => simple(0, None),
+        Some(b'+') => simple(1, None),
+        Some(b'?') => simple(0, Some(1)),
+        _ => braces(text),
+    }
+}
+
+fn braces(text: &str) -> Result<Option<(Counts, usize)>, Re2Error> {
+    let Some(read) = text.strip_prefix('{').and_then(numbers) else {
+        return Ok(None);
+    };
+    let (min, max, length) = read;
+    let length = length + 1;
+    let is_wrong = min > MAX_COUNT || max.is_some_and(|max| max > MAX_COUNT || min > max);
+    if is_wrong {
+        return Err(SyntaxError::RepeatCount.at(text.get(..length).unwrap_or(text)));
+    }
+    let counts = Counts {
+        min,
+        max,
+        is_counted: true,
+    };
+    Ok(Some((counts, length)))
+}
+
+/// Reads `2}`, `2,}` or `2,5}`: both numbers and the length in bytes.
+fn numbers(text: &str) -> Option<(u32, Option<u32>, usize)> {
+    let (min, rest) = number(text)?;
+    let (max, rest) = match rest.strip_prefix(',') {
+        None => (Some(min), rest),
+        Some(rest) if rest.starts_with('}') => (None, rest),
+        Some(rest) => {
+            let (max, rest) = number(rest)?;
+            (Some(max), rest)
+        }
+    };
+    let rest = rest.strip_prefix('}')?;
+    Some((min, max, text.len() - rest.len()))
+}
+
+/// A number without leading zeros and what follows it.
+fn number(text: &str) -> Option<(u32, &str)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, rest) = text.split_at_checked(digits)?;
+    if number.is_empty() || number.len() > 1 && number.starts_with('0') {
+        return None;
+    }
+    Some((number.parse().unwrap_or(TOO_MANY), rest))
+}
