@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::app::foreign::findings::Findings;
 use crate::app::foreign::text::{Writer, expression, quote};
+use crate::app::foreign::yaml::{number, truth, whole};
 use crate::lang::schema::{Attribute, Block, Kind, Schema};
 
 /// Keys whose attribute or block has another name: the enclosing block, the key, and its name in Alloy.
@@ -34,7 +35,12 @@ pub(super) fn body(
     // Attributes stand before blocks.
     for (key, value) in mapping {
         let own = renamed(key);
-        if let Some(attribute) = schema.attributes.iter().find(|known| known.name == own) {
+        // A key without a value leaves the default.
+        let attribute = schema
+            .attributes
+            .iter()
+            .find(|known| known.name == own && !value.is_null());
+        if let Some(attribute) = attribute {
             match attribute_value(attribute, value) {
                 Ok(text) => out.attribute(&own, &text),
                 Err(message) => found.problem(&format!("{path}.{key}"), message),
@@ -98,14 +104,21 @@ fn attribute_value(attribute: &Attribute, value: &Value) -> Result<String, Strin
 fn of_kind(kind: Kind, value: &Value) -> Result<String, String> {
     let wrong = |what: &str| Err(format!("{value} is no {what}"));
     match (kind, value) {
-        (Kind::Bool, Value::Bool(_)) | (Kind::Int | Kind::Uint | Kind::Float, Value::Number(_)) | (Kind::Any, _) => {
-            Ok(expression(value))
+        (Kind::Any, _) => Ok(expression(value)),
+        (Kind::Bool, Value::String(text)) => truth(text).map_or_else(|| wrong("truth value"), |is| Ok(is.to_string())),
+        (Kind::Int, Value::String(text)) => {
+            whole(text).map_or_else(|| wrong("number"), |number| Ok(number.to_string()))
+        }
+        (Kind::Uint, Value::String(text)) => match whole(text) {
+            Some(number @ 0..) => Ok(number.to_string()),
+            _ => wrong("number"),
+        },
+        (Kind::Float, Value::String(text)) => {
+            number(text).map_or_else(|| wrong("number"), |number| Ok(number.to_string()))
         }
         (Kind::String | Kind::Secret | Kind::OptionalSecret, Value::String(text)) => Ok(quote(text)),
-        // YAML parses text that looks like a number as a number.
-        (Kind::String | Kind::Secret | Kind::OptionalSecret, Value::Number(_) | Value::Bool(_)) => {
-            Ok(quote(&value.to_string()))
-        }
+        // An item or a field without a value is an empty text.
+        (Kind::String | Kind::Secret | Kind::OptionalSecret, Value::Null) => Ok(quote("")),
         (Kind::String | Kind::Secret | Kind::OptionalSecret, _) => wrong("text"),
         (Kind::Duration, Value::String(text)) => duration(text).map(|text| quote(&text)),
         (Kind::List(kind), Value::Array(items)) => {

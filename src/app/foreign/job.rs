@@ -169,12 +169,14 @@ impl<'a> Jobs<'a> {
             let path = format!("{path}[{index}]");
             let mut labels = Map::new();
             if let Some(given) = group.get("labels").and_then(Value::as_object) {
-                let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                labels.extend(
-                    given
-                        .iter()
-                        .map(|(name, value)| (name.clone(), Value::String(text(value)))),
-                );
+                for (name, value) in given {
+                    match value {
+                        Value::String(_) => drop(labels.insert(name.clone(), value.clone())),
+                        // An empty label is none.
+                        Value::Null => {}
+                        _ => self.found.problem(&format!("{path}.labels.{name}"), "must be text"),
+                    }
+                }
             }
             // Each target repeats all labels of its group, so a short file may expand to a long list.
             let label_bytes = expression(&Value::Object(labels.clone())).len();
@@ -326,7 +328,7 @@ impl<'a> Jobs<'a> {
         let text = match job.get(key) {
             Some(Value::String(text)) => Some(text.clone()),
             None | Some(Value::Null) => default,
-            Some(other) => Some(other.to_string()),
+            Some(_) => Some(String::new()),
         };
         match blocks::duration(&text?) {
             Ok(text) => Some(text),

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use crate::app::foreign::findings::Findings;
 use crate::app::foreign::format::Format;
 use crate::app::foreign::text::{Writer, quote};
+use crate::app::foreign::yaml::{truth, whole};
 
 /// Go's execution traces, which are no profiles.
 const TRACE: &str = "trace";
@@ -140,16 +141,20 @@ impl Kinds {
         for (key, value) in settings {
             let path = format!("{path}.{key}");
             match (&**key, value) {
-                ("enabled", Value::Bool(is_enabled)) => is_taken = *is_enabled,
+                ("enabled" | "delta", Value::String(text)) => match (truth(text), &**key) {
+                    (Some(is_enabled), "enabled") => is_taken = is_enabled,
+                    (Some(is_delta), _) => kind.delta = is_delta,
+                    (None, _) => found.problem(&path, "has the wrong type"),
+                },
                 ("path", Value::String(text)) if text.is_empty() => {}
                 ("path", Value::String(text)) => text.clone_into(&mut kind.path),
-                ("delta", Value::Bool(is_delta)) => kind.delta = *is_delta,
-                ("seconds", Value::Number(seconds)) => {
-                    self.wanted = seconds
-                        .as_u64()
-                        .filter(|seconds| *seconds > 0)
-                        .map(|seconds| seconds.saturating_mul(1_000));
-                }
+                ("seconds", Value::String(text)) => match whole(text) {
+                    Some(seconds) => {
+                        let seconds = u64::try_from(seconds).ok().filter(|seconds| *seconds > 0);
+                        self.wanted = seconds.map(|seconds| seconds.saturating_mul(1_000));
+                    }
+                    None => found.problem(&path, "has the wrong type"),
+                },
                 ("keep_sample_type", _) => found.note(&path, "all sample types are kept"),
                 ("enabled" | "path" | "delta" | "seconds", Value::Null) => {}
                 ("enabled" | "path" | "delta" | "seconds", _) => found.problem(&path, "has the wrong type"),

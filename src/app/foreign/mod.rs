@@ -13,6 +13,7 @@ mod job;
 mod kinds;
 mod manifest;
 mod text;
+mod yaml;
 
 use std::path::Path;
 
@@ -124,7 +125,7 @@ impl Conversion {
 /// Parses YAML of any number of documents.
 fn documents(yaml: &str) -> Result<Vec<Value>, String> {
     check_length(yaml)?;
-    serde_saphyr::from_multiple(yaml).map_err(|error| error.to_string())
+    yaml::documents(yaml)
 }
 
 fn check_length(yaml: &str) -> Result<(), String> {
@@ -137,11 +138,10 @@ fn check_length(yaml: &str) -> Result<(), String> {
 /// Parses the YAML, whose root must be a mapping.
 fn read(yaml: &str) -> Result<Map<String, Value>, String> {
     check_length(yaml)?;
-    match serde_saphyr::from_str(yaml) {
-        Ok(Value::Object(root)) => Ok(root),
-        Ok(Value::Null) => Ok(Map::new()),
-        Ok(_) => Err("the file must be a mapping".to_owned()),
-        Err(error) => Err(error.to_string()),
+    match yaml::document(yaml)? {
+        Value::Object(root) => Ok(root),
+        Value::Null => Ok(Map::new()),
+        _ => Err("the file must be a mapping".to_owned()),
     }
 }
 

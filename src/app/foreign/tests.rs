@@ -3,7 +3,9 @@
 //! The files are ours, written by the programs' documentation.
 
 use super::*;
+use crate::app::foreign::text::quote;
 use crate::components;
+use crate::lang::schema::{Kind, Schema};
 use crate::pipeline;
 use crate::pipeline::component::Stability;
 
@@ -462,4 +464,110 @@ spec: {template: {spec: {containers: [{image: quiet, env: [{name: COROOT_EBPF_PR
     assert!(operated.text.contains("pyroscope.ebpf") && !operated.text.contains("discovery.profiles"));
     assert_eq!(operated.notes, ["Coroot coroot: scrapes no profiles"]);
     assert!(problems(Format::Coroot, "kind: Service")[0].contains("has neither an agent of Coroot"));
+}
+
+/// Writes every field of text of a schema with a scalar as its value, and compares the result.
+fn check_texts(name: &str, schema: &Schema, path: &str, scalar: &str, expected: &str) -> usize {
+    let mut checked = 0;
+    for attribute in schema.attributes {
+        let (yaml, written) = match attribute.kind {
+            Kind::String | Kind::Secret | Kind::OptionalSecret => (scalar.to_owned(), quote(expected)),
+            Kind::List(Kind::String) => (format!("[{scalar}]"), format!("[{}]", quote(expected))),
+            Kind::Map(Kind::String) => (format!("{{k: {scalar}}}"), format!("{{\"k\" = {}}}", quote(expected))),
+            _ => continue,
+        };
+        let Ok(Value::Object(mapping)) = yaml::document(&format!("{}: {yaml}\n", attribute.name)) else {
+            panic!("{path}.{}: {yaml} is not read", attribute.name);
+        };
+        let (mut writer, mut found) = (Writer::default(), Findings::default());
+        blocks::body(name, schema, (path, &mapping), &mut writer, &mut found);
+        // A key without a value leaves the default, which is an empty text.
+        let is_left_out = mapping.get(attribute.name).is_some_and(Value::is_null);
+        let line = if is_left_out {
+            String::new()
+        } else {
+            format!("{} = {written}\n", attribute.name)
+        };
+        assert_eq!(
+            (writer.finish(), found.problems),
+            (line, Vec::new()),
+            "{path}.{}: {yaml}",
+            attribute.name
+        );
+        checked += 1;
+    }
+    let inner = schema
+        .blocks
+        .iter()
+        .filter(|block| !path.contains(&format!(".{}", block.name)));
+    let inner = inner.map(|block| {
+        check_texts(
+            block.name,
+            block.schema,
+            &format!("{path}.{}", block.name),
+            scalar,
+            expected,
+        )
+    });
+    checked + inner.sum::<usize>()
+}
+
+#[test]
+fn every_field_of_text_gets_the_text_that_stands_in_the_file() {
+    assert!(yaml::tests::SCALARS.len() >= 60);
+    for (scalar, expected) in yaml::tests::SCALARS {
+        let checked: usize = components::ALL
+            .iter()
+            .filter(|known| known.name().starts_with("discovery.") || known.name() == "pyroscope.scrape")
+            .map(|known| check_texts(known.name(), known.arguments(), known.name(), scalar, expected))
+            .sum();
+        assert!(checked > 200, "{checked} fields are texts");
+    }
+}
+
+#[test]
+fn scalars_of_a_job_keep_their_texts() {
+    let yaml = "
+scrape_configs:
+- job_name: j
+  basic_auth: {username: no, password: 0123456}
+  params: {gc: [on], v: [1.10]}
+  static_configs:
+  - targets: ['a:1']
+    labels: {version: 1.10, build: 0010, country: NO, sha: 1e3, id: 12345678901234567890123, hex: 0x1F, rack: }
+  relabel_configs:
+  - {source_labels: [y, n], regex: 1.10, replacement: off, target_label: n}
+  - {source_labels: [a], regex: 08, target_label: b, modulus: 0x10, action: hashmod}
+- job_name: true
+- job_name: 0123
+- job_name: 'null'
+";
+    let text = convert(Format::Prometheus, yaml).unwrap().text;
+    for expected in [
+        r#"username = "no""#,
+        r#"password = "0123456""#,
+        r#"["on"]"#,
+        r#"["1.10"]"#,
+        r#""version" = "1.10""#,
+        r#""build" = "0010""#,
+        r#""country" = "NO""#,
+        r#""sha" = "1e3""#,
+        r#""id" = "12345678901234567890123""#,
+        r#""hex" = "0x1F""#,
+        r#"["y", "n"]"#,
+        r#"= "off""#,
+        r#"= "08""#,
+        "= 16",
+        r#"pyroscope.scrape "_true""#,
+        r#"pyroscope.scrape "_0123""#,
+        r#"pyroscope.scrape "_null""#,
+    ] {
+        assert!(text.contains(expected), "{expected} is not in\n{text}");
+    }
+    assert!(!text.contains("rack"), "{text}");
+    let expected = "scrape_configs[0]: a job needs a job_name";
+    assert_eq!(
+        problems(Format::Prometheus, "scrape_configs: [{job_name: null}]"),
+        [expected]
+    );
 }

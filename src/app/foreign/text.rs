@@ -55,10 +55,12 @@ pub(super) fn expression(value: &Value) -> String {
     }
 }
 
-/// Turns a text into the label of a block: letters, digits and `_`, without a leading digit.
+/// Turns a text into the label of a block: letters, digits and `_`, without a leading digit, and no word of the
+/// language.
 pub(super) fn identifier(text: &str) -> String {
     let mut name = label_name(text);
-    if name.is_empty() || name.starts_with(|letter: char| letter.is_ascii_digit()) {
+    let is_word = matches!(name.as_str(), "true" | "false" | "null");
+    if name.is_empty() || is_word || name.starts_with(|letter: char| letter.is_ascii_digit()) {
         name.insert(0, '_');
     }
     name
