@@ -7,9 +7,8 @@ use clap::Args;
 
 use crate::cli::output;
 use crate::cli::report::ReportArgs;
-use crate::cli::source::{Loaded, SourceArgs};
+use crate::cli::source::SourceArgs;
 use crate::cli::time::{RangeArgs, now_ms};
-use crate::profile::pprof::ValueType;
 use crate::profile::report::{Difference, Side, Trim};
 
 /// Rows that are printed unless the flags say otherwise.
@@ -44,17 +43,8 @@ pub struct DiffArgs {
 
 pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<()> {
     let base = args.base_source()?;
-    let (after, before) = (args.source.load().await?, base.load().await?);
-    let (now, then) = (kind(&after), kind(&before));
-    if now != then {
-        bail!(
-            "{} in {} cannot be compared with {} in {}",
-            now.kind,
-            now.unit,
-            then.kind,
-            then.unit
-        );
-    }
+    let (mut after, mut before) = (args.source.load().await?, base.load().await?);
+    after.alike(&mut before)?;
     let options = args.report.options(Trim::NOTHING);
     let difference = Difference::new(
         Side {
@@ -73,11 +63,6 @@ pub(crate) async fn run(args: DiffArgs) -> anyhow::Result<()> {
         Some(count) => count,
     };
     output::write_text(difference.text(rows).as_bytes())
-}
-
-fn kind(loaded: &Loaded) -> ValueType<'_> {
-    let types = &loaded.profile().sample_types;
-    types.get(loaded.value()).copied().unwrap_or_default()
 }
 
 impl DiffArgs {

@@ -5,6 +5,7 @@
 //! [`DecodedProfile`]. No I/O here, no serde, no knowledge of tables or protocols.
 
 pub(crate) mod call_tree;
+pub mod combine;
 pub(crate) mod decoded;
 pub mod delta;
 pub mod flamegraph;

@@ -14,7 +14,6 @@ use crate::cli::time::{self, RangeArgs, now_ms};
 use crate::cli::tui::picture::Picture;
 use crate::profile::selector::{self, Matcher};
 use crate::profile::{ProfileType, format};
-use crate::wire::files::ImportedProfile;
 use crate::wire::querier::QuerierClient;
 
 /// The question, without the profile type.
@@ -101,10 +100,10 @@ impl Source {
                 (loaded, Some(kind), format!("{start} to {end}"))
             }
             Self::Files(files) => {
-                let profiles = read(&files).await?;
-                let first = source::type_names(&profiles).first().map(ToString::to_string);
-                let kind = kind.or(first.filter(|_| !source::are_alike(&profiles)));
-                let loaded = source::one_of(profiles, kind.as_deref())?;
+                let files = source::read_files(&files).await?;
+                let first = source::type_names(&files).first().map(ToString::to_string);
+                let kind = kind.or(first.filter(|_| !source::have_default(&files)));
+                let loaded = source::one_of(files, kind.as_deref())?;
                 let time = taken(&loaded);
                 (loaded, None, time)
             }
@@ -124,8 +123,8 @@ impl Source {
                 Ok(names)
             }
             Self::Files(files) => {
-                let profiles = read(&files).await?;
-                Ok(source::type_names(&profiles).iter().map(ToString::to_string).collect())
+                let files = source::read_files(&files).await?;
+                Ok(source::type_names(&files).iter().map(ToString::to_string).collect())
             }
         }
     }
@@ -143,14 +142,6 @@ fn joined<T>(result: Result<T, JoinError>) -> anyhow::Result<T> {
 async fn types(server: &ServerArgs, start_ms: i64, end_ms: i64) -> anyhow::Result<Vec<ProfileType>> {
     let client = QuerierClient::new(server.caller().await?);
     client.profile_types(start_ms, end_ms).await.map_err(call_error)
-}
-
-async fn read(files: &[PathBuf]) -> anyhow::Result<Vec<ImportedProfile>> {
-    let mut profiles = Vec::new();
-    for path in files {
-        profiles.extend(source::read_file(path).await?);
-    }
-    Ok(profiles)
 }
 
 /// When the profile of a file was taken, and for how long.
@@ -217,11 +208,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn files_that_do_not_agree_begin_with_the_first_type() {
+    async fn files_without_a_type_in_common_are_no_picture() {
         let cpu = FILE.replace("go-allocs", "go-cpu");
         let (source, kind) = Source::open(args(&["--file", FILE, "--file", &cpu])).await.unwrap();
-        let picture = source.picture(kind).await.unwrap();
-        assert_eq!(picture.kind, "alloc_objects");
+        let error = source.picture(kind).await.map(drop).unwrap_err();
+        assert!(format!("{error:#}").contains("no sample type in common"), "{error:#}");
     }
 
     #[tokio::test]

@@ -100,7 +100,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The indices of all locations of another profile, in its order, with their functions and binaries.
-    pub(super) fn locations_of(&mut self, profile: &Profile<'a>) -> Vec<u32> {
+    pub(crate) fn locations_of(&mut self, profile: &Profile<'a>) -> Vec<u32> {
         let functions: Vec<u32> = profile.functions.iter().map(|one| self.function(*one)).collect();
         let mappings: Vec<u32> = profile.mappings.iter().map(|one| self.mapping(*one)).collect();
         let mut lines: Vec<Line> = Vec::new();

@@ -16,7 +16,7 @@ mod printed;
 #[cfg(test)]
 mod tests;
 mod text;
-mod units;
+pub(in crate::profile) mod units;
 
 pub use difference::{Difference, Side};
 pub use filter::Focus;

@@ -89,6 +89,13 @@ impl Family {
     }
 }
 
+/// The number of units `to` that are one unit `from`; `None` when they are not converted into each other.
+pub(in crate::profile) fn factor(from: &str, to: &str) -> Option<f64> {
+    FAMILIES
+        .iter()
+        .find_map(|family| Some(family.find(from)?.factor / family.find(to)?.factor))
+}
+
 /// The value in unit `to`, and how that unit is written; empty for one that is not.
 pub(super) fn scale<'a>(value: i64, from: &str, to: &'a str) -> (f64, &'a str) {
     if value < 0 {

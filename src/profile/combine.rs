@@ -1,0 +1,325 @@
+//! Several profiles as one, as `go tool pprof` merges them.
+//!
+//! In: decoded profiles. Out: one profile with the sample types that all of them have. Types are matched by name, so
+//! that neither their order nor other types matter; values are converted to the finest unit. A merge that would leave
+//! out data that was asked for is an error.
+
+use hashbrown::HashSet;
+
+use crate::profile::pprof::{Builder, Profile, ValueType};
+use crate::profile::report::units;
+
+/// Why profiles cannot be merged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CombineError {
+    /// No sample type is in all of the profiles.
+    #[error("the profiles have no sample type in common: one has {}, another has {}", .first.join(", "), .other.join(", "))]
+    NoCommonType { first: Vec<String>, other: Vec<String> },
+    /// A sample type has units that are not converted into each other.
+    #[error("the sample type `{kind}` is in `{first}` in one profile and in `{other}` in another one")]
+    Units { kind: String, first: String, other: String },
+    /// The profiles were triggered by different events.
+    #[error("the period type is `{first}` in one profile and `{other}` in another one")]
+    PeriodTypes { first: String, other: String },
+    /// A value is too large for the unit of the result.
+    #[error("the value {value} of `{kind}` in `{from}` does not fit in 64 bits in `{to}`")]
+    TooLarge {
+        kind: String,
+        value: i64,
+        from: String,
+        to: String,
+    },
+}
+
+/// Merges profiles; `None` when there is none.
+///
+/// The result has the sample types that all profiles have, in the order of the first. Equal functions and locations are
+/// merged, equal stacks stay samples of their own. The time is the earliest, the duration the sum of all, the period
+/// the largest, and each comment is there once. Samples whose values are all 0 are left out.
+pub fn combine<'a>(profiles: &[&Profile<'a>]) -> Result<Option<Profile<'a>>, CombineError> {
+    let Some((first, others)) = profiles.split_first() else {
+        return Ok(None);
+    };
+    if others.is_empty() {
+        return Ok(Some((*first).clone()));
+    }
+    let types = common_types(first, profiles)?;
+    let period_type = period_type(profiles)?;
+    let mut comments: Vec<&str> = Vec::new();
+    let mut known = HashSet::new();
+    let all_comments = profiles.iter().flat_map(|profile| &profile.comments);
+    comments.extend(all_comments.filter(|comment| known.insert(**comment)));
+    let mut period = 0;
+    for profile in profiles {
+        period = period.max(scaled(profile.period, profile.period_type, period_type.unit)?);
+    }
+    let times = profiles.iter().map(|profile| profile.time_nanos);
+    let durations = profiles.iter().map(|profile| profile.duration_nanos);
+    let mut defaults = profiles.iter().map(|profile| default_type(profile, &types));
+    let mut builder = Builder::new(Profile {
+        comments,
+        period_type,
+        period,
+        default_sample_type: defaults.find(|name| !name.is_empty()).unwrap_or_default(),
+        sample_types: types.clone(),
+        drop_frames: first.drop_frames,
+        keep_frames: first.keep_frames,
+        time_nanos: times.filter(|time| *time != 0).min().unwrap_or(0),
+        duration_nanos: durations.fold(0, i64::saturating_add),
+        ..Profile::default()
+    });
+    for profile in profiles {
+        add(&mut builder, profile, &types)?;
+    }
+    Ok(Some(builder.finish()))
+}
+
+/// The profile with the values of one of its sample types in another unit.
+pub(crate) fn in_unit<'a>(profile: &Profile<'a>, value: usize, unit: &'a str) -> Result<Profile<'a>, CombineError> {
+    let mut converted = profile.clone();
+    let width = profile.sample_types.len();
+    if let Some(kind) = converted.sample_types.get_mut(value) {
+        for one in converted.values.iter_mut().skip(value).step_by(width) {
+            *one = scaled(*one, *kind, unit)?;
+        }
+        kind.unit = unit;
+    }
+    Ok(converted)
+}
+
+/// The finer of two units of a sample type.
+pub(crate) fn finer<'a>(kind: &str, first: &'a str, other: &'a str) -> Result<&'a str, CombineError> {
+    if first == other {
+        return Ok(first);
+    }
+    let factor = units::factor(other, first).ok_or_else(|| CombineError::Units {
+        kind: kind.to_owned(),
+        first: first.to_owned(),
+        other: other.to_owned(),
+    })?;
+    Ok(if factor < 1.0 { other } else { first })
+}
+
+/// Sample types that all profiles have, in the order of the first, in the finest unit.
+fn common_types<'a>(first: &Profile<'a>, profiles: &[&Profile<'a>]) -> Result<Vec<ValueType<'a>>, CombineError> {
+    let mut common = Vec::new();
+    for kind in &first.sample_types {
+        let found = profiles.iter().map(|profile| find(profile, kind.kind));
+        let Some(all) = found.collect::<Option<Vec<(usize, ValueType<'a>)>>>() else {
+            continue;
+        };
+        let mut unit = kind.unit;
+        for (_, other) in all {
+            unit = finer(kind.kind, unit, other.unit)?;
+        }
+        common.push(ValueType { kind: kind.kind, unit });
+    }
+    if common.is_empty() {
+        let names = |profile: &Profile<'_>| profile.sample_types.iter().map(|kind| kind.kind.to_owned()).collect();
+        let lacks = |profile: &&&Profile<'a>| first.sample_types.iter().all(|kind| find(profile, kind.kind).is_none());
+        let other = profiles.iter().find(lacks).or(profiles.last());
+        return Err(CombineError::NoCommonType {
+            first: names(first),
+            other: other.map(|other| names(other)).unwrap_or_default(),
+        });
+    }
+    Ok(common)
+}
+
+fn find<'a>(profile: &Profile<'a>, name: &str) -> Option<(usize, ValueType<'a>)> {
+    let mut types = profile.sample_types.iter().copied().enumerate();
+    types.find(|(_, kind)| kind.kind == name)
+}
+
+/// The event that triggered the samples of all profiles, in the finest unit. A profile that names none is no obstacle.
+fn period_type<'a>(profiles: &[&Profile<'a>]) -> Result<ValueType<'a>, CombineError> {
+    let mut common = ValueType::default();
+    for profile in profiles {
+        let period_type = profile.period_type;
+        if period_type == ValueType::default() {
+            continue;
+        }
+        if common == ValueType::default() {
+            common = period_type;
+            continue;
+        }
+        let singular = |name: &'a str| name.strip_suffix('s').unwrap_or(name);
+        let different = || CombineError::PeriodTypes {
+            first: format!("{} in {}", common.kind, common.unit),
+            other: format!("{} in {}", period_type.kind, period_type.unit),
+        };
+        if singular(common.kind) != singular(period_type.kind) {
+            return Err(different());
+        }
+        common.unit = finer(common.kind, common.unit, period_type.unit).map_err(|_| different())?;
+    }
+    Ok(common)
+}
+
+/// The sample type that a viewer shows first, as `go tool pprof` has it when other types than those in common are left
+/// out of a profile.
+fn default_type<'a>(profile: &Profile<'a>, types: &[ValueType<'a>]) -> &'a str {
+    let names = |types: &[ValueType<'a>]| types.iter().map(|kind| kind.kind).collect::<Vec<_>>();
+    let (common, own) = (names(types), names(&profile.sample_types));
+    if common == own || common.contains(&profile.default_sample_type) {
+        return profile.default_sample_type;
+    }
+    common.first().copied().unwrap_or_default()
+}
+
+/// Adds the samples of a profile with the values of `types`, which it has.
+fn add<'a>(builder: &mut Builder<'a>, profile: &Profile<'a>, types: &[ValueType<'a>]) -> Result<(), CombineError> {
+    let columns: Vec<_> = types
+        .iter()
+        .filter_map(|kind| Some((find(profile, kind.kind)?, kind.unit)))
+        .collect();
+    let locations = builder.locations_of(profile);
+    let mut values = Vec::with_capacity(types.len());
+    for sample in 0..profile.sample_count() {
+        let row = profile.values_of(sample);
+        values.clear();
+        for ((index, kind), unit) in &columns {
+            values.push(scaled(row.get(*index).copied().unwrap_or(0), *kind, unit)?);
+        }
+        if values.iter().all(|value| *value == 0) {
+            continue;
+        }
+        let stack = profile.stack(sample).iter();
+        let stack = stack.map(|location| locations[*location as usize]);
+        builder.sample(stack, profile.labels_of(sample).iter().copied(), &values);
+    }
+    Ok(())
+}
+
+/// A value of a type in a unit that is as fine or finer.
+fn scaled(value: i64, kind: ValueType<'_>, unit: &str) -> Result<i64, CombineError> {
+    if value == 0 || kind.unit == unit {
+        return Ok(value);
+    }
+    let factor = units::factor(kind.unit, unit).unwrap_or(1.0).round();
+    value.checked_mul(factor as i64).ok_or_else(|| CombineError::TooLarge {
+        kind: kind.kind.to_owned(),
+        value,
+        from: kind.unit.to_owned(),
+        to: unit.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A profile with one sample for each row of values, in functions `f0`, `f1`, ...
+    fn profile<'a>(types: &[(&'a str, &'a str)], rows: &[&[i64]]) -> Profile<'a> {
+        let mut builder = Builder::new(Profile {
+            sample_types: types.iter().map(|(kind, unit)| ValueType { kind, unit }).collect(),
+            duration_nanos: 5,
+            period: 3,
+            period_type: ValueType {
+                kind: "cpu",
+                unit: "nanoseconds",
+            },
+            ..Profile::default()
+        });
+        for (values, name) in rows.iter().zip(["f0", "f1", "f2"]) {
+            let stack = [builder.named(name)];
+            builder.sample(stack, [], values);
+        }
+        builder.finish()
+    }
+
+    fn types<'a>(profile: &Profile<'a>) -> Vec<(&'a str, &'a str)> {
+        profile.sample_types.iter().map(|kind| (kind.kind, kind.unit)).collect()
+    }
+
+    #[test]
+    fn values_are_matched_by_the_names_of_their_types() {
+        let (samples, cpu) = (("samples", "count"), ("cpu", "nanoseconds"));
+        let one = profile(&[samples, cpu], &[&[7, 70]]);
+        let other = profile(&[cpu, samples], &[&[80, 8]]);
+        let merged = combine(&[&one, &other]).unwrap().unwrap();
+        assert_eq!(types(&merged), [samples, cpu]);
+        assert_eq!(
+            (merged.values.as_slice(), merged.functions.len()),
+            (&[7, 70, 8, 80][..], 1)
+        );
+        assert_eq!((merged.duration_nanos, merged.period), (10, 3));
+
+        let nothing = profile(&[samples, cpu], &[&[0, 0]]);
+        let merged = combine(&[&one, &nothing]).unwrap().unwrap();
+        assert_eq!((merged.values.as_slice(), merged.sample_count()), (&[7, 70][..], 1));
+
+        let few = profile(&[("inuse_space", "bytes")], &[&[1]]);
+        let many = profile(&[("alloc_space", "bytes"), ("inuse_space", "bytes")], &[&[2, 3]]);
+        for (first, second) in [(&few, &many), (&many, &few)] {
+            let merged = combine(&[first, second]).unwrap().unwrap();
+            assert_eq!(types(&merged), [("inuse_space", "bytes")]);
+            assert_eq!(merged.values.iter().sum::<i64>(), 4);
+        }
+    }
+
+    #[test]
+    fn values_are_converted_to_the_finest_unit() {
+        let coarse = Profile {
+            period: 2,
+            period_type: ValueType {
+                kind: "cpu",
+                unit: "ms",
+            },
+            ..profile(&[("cpu", "microseconds")], &[&[7]])
+        };
+        let fine = profile(&[("cpu", "nanoseconds")], &[&[1]]);
+        for (first, second) in [(&coarse, &fine), (&fine, &coarse)] {
+            let merged = combine(&[first, second]).unwrap().unwrap();
+            assert_eq!(types(&merged), [("cpu", "nanoseconds")]);
+            assert_eq!(merged.values.iter().sum::<i64>(), 7001);
+            assert_eq!((merged.period, merged.period_type.unit), (2_000_000, "nanoseconds"));
+        }
+        let converted = in_unit(&coarse, 0, "ns").unwrap();
+        assert_eq!(
+            (converted.values.as_slice(), converted.sample_types[0].unit),
+            (&[7000][..], "ns")
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_merged_is_said() {
+        let cpu = profile(&[("cpu", "nanoseconds")], &[&[1]]);
+        let heap = profile(&[("inuse_space", "bytes")], &[&[1]]);
+        let counted = profile(&[("cpu", "count")], &[&[1]]);
+        let large = profile(&[("cpu", "seconds")], &[&[i64::MAX / 2]]);
+        let of_time = Profile {
+            period_type: ValueType {
+                kind: "wall",
+                unit: "nanoseconds",
+            },
+            ..cpu.clone()
+        };
+        for (other, expected) in [
+            (
+                &heap,
+                "the profiles have no sample type in common: one has cpu, another has inuse_space",
+            ),
+            (
+                &counted,
+                "the sample type `cpu` is in `nanoseconds` in one profile and in `count` in another one",
+            ),
+            (
+                &large,
+                "the value 4611686018427387903 of `cpu` in `seconds` does not fit in 64 bits in `nanoseconds`",
+            ),
+            (
+                &of_time,
+                "the period type is `cpu in nanoseconds` in one profile and `wall in nanoseconds` in another one",
+            ),
+        ] {
+            assert_eq!(combine(&[&cpu, other]).unwrap_err().to_string(), expected);
+        }
+        let unknown = Profile {
+            period_type: ValueType::default(),
+            ..cpu.clone()
+        };
+        assert!(combine(&[&unknown, &cpu]).is_ok());
+        assert_eq!(combine(&[]), Ok(None));
+    }
+}
