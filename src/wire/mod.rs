@@ -4,6 +4,7 @@
 //! the clients, no routes (they are in `server`), and no storage.
 
 pub(crate) mod at_time;
+pub(crate) mod byte_order;
 pub mod call;
 pub mod client;
 pub(crate) mod collector;
@@ -11,6 +12,7 @@ pub mod connect;
 pub(crate) mod error_detail;
 pub mod files;
 pub(crate) mod flamebearer;
+pub(crate) mod folded;
 pub(crate) mod grpc;
 pub mod grpc_status;
 pub mod ingest;

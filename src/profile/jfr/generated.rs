@@ -24,6 +24,7 @@ pub(super) fn settled(symbol: &str) -> Cow<'_, str> {
 fn class(symbol: &str) -> Option<&str> {
     const ACCESSOR: &str = "jdk/internal/reflect/GeneratedMethodAccessor";
     const LAMBDA: &str = "$$Lambda";
+    const LAMBDA_FORM: &str = "java/lang/invoke/LambdaForm$";
     const ENHANCER: &str = "$$EnhancerBySpringCGLIB$$";
     if symbol.strip_prefix(ACCESSOR).is_some_and(is_digits) {
         return Some(ACCESSOR);
@@ -34,6 +35,12 @@ fn class(symbol: &str) -> Option<&str> {
         && is_lambda(&symbol[at + LAMBDA.len()..])
     {
         return Some(&symbol[..at + LAMBDA.len()]);
+    }
+    if symbol.starts_with(LAMBDA_FORM)
+        && let Some(at) = symbol.rfind("0x").and_then(|at| at.checked_sub(1))
+        && symbol.get(at..).is_some_and(is_address)
+    {
+        return symbol.get(..at);
     }
     let at = symbol.rfind(ENHANCER).filter(|at| *at > 0)?;
     Some(&symbol[..at + ENHANCER.len()])
@@ -47,17 +54,26 @@ fn is_hex(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// `$669/0x0000000800fd7318`, `$4/1283928880`, `.0x00007ffa600c4da0`, or a number alone.
+/// `$669/0x0000000800fd7318`, `$4/1283928880`, `.0x00007ffa600c4da0`, `$88+0x0000000800c03000/360202`, or a number
+/// alone.
 fn is_lambda(rest: &str) -> bool {
     if is_digits(rest) {
         return true;
     }
     let rest = rest.strip_prefix('$').unwrap_or(rest);
-    let rest = rest.trim_start_matches(|character: char| character.is_ascii_digit());
-    let Some(address) = rest.strip_prefix(['.', '/']) else {
+    is_address(rest.trim_start_matches(|character: char| character.is_ascii_digit()))
+}
+
+/// The address of a hidden class behind its name, and perhaps a hash: `/0x0000000800fd7318`, `+0x0000000800c03000/360`.
+fn is_address(text: &str) -> bool {
+    let Some(address) = text.strip_prefix(['.', '/', '+']) else {
         return false;
     };
-    is_hex(address.strip_prefix("0x").unwrap_or(address))
+    let address = address.strip_prefix("0x").unwrap_or(address);
+    match address.split_once('/') {
+        Some((address, hash)) => is_hex(address) && is_digits(hash),
+        None => is_hex(address),
+    }
 }
 
 /// The name of a library that its users unpack to a temporary file.
@@ -99,6 +115,18 @@ mod tests {
             ("shop/Cart$$Lambda$8/0x0000000800c01220", "shop/Cart$$Lambda_"),
             ("Cart$$Lambda.0x00007ffa600c4da0", "Cart$$Lambda_"),
             ("Cart$$Lambda14", "Cart$$Lambda_"),
+            ("Cart$$Lambda$88+0x0000000800c03000/360202", "Cart$$Lambda_"),
+            ("Cart$$Lambda+0x00007ffa600c4da0", "Cart$$Lambda_"),
+            ("Cart$$Lambda$88+run/3", "Cart$$Lambda$88+run/3"),
+            (
+                "java/lang/invoke/LambdaForm$DMH+0x0000000800c03000/360202",
+                "java/lang/invoke/LambdaForm$DMH_",
+            ),
+            (
+                "java/lang/invoke/LambdaForm$MH/0x0000000800c03000",
+                "java/lang/invoke/LambdaForm$MH_",
+            ),
+            ("java/lang/invoke/LambdaForm$Name", "java/lang/invoke/LambdaForm$Name"),
             ("Cart$$Lambda$14", "Cart$$Lambda$14"),
             ("Cart$$Lambda$run", "Cart$$Lambda$run"),
             ("$$Lambda14", "$$Lambda14"),

@@ -14,6 +14,7 @@ use crate::profile::{DecodedProfile, ProfileType, TenantId};
 use crate::server::ServerState;
 use crate::server::body::Charge;
 use crate::server::ingest::{now_nanos, read_upload};
+use crate::wire::byte_order::is_marked;
 use crate::wire::connect::ConnectError;
 use crate::wire::ingest::IngestQuery;
 
@@ -39,7 +40,7 @@ pub(super) async fn open(
     (file, charge): (Bytes, Charge),
 ) -> Result<Opened, ConnectError> {
     // Without a sample rate each line of a text would count as 10 ms.
-    let is_text = !pprof::is_gzip(&file) && std::str::from_utf8(&file).is_ok();
+    let is_text = is_marked(&file) || !pprof::is_gzip(&file) && std::str::from_utf8(&file).is_ok();
     let query = if is_text {
         "name=adhoc&sampleRate=0"
     } else {

@@ -3,34 +3,15 @@
 //! File and line are read where a profiler of a script writes them behind the name.
 
 use hashbrown::HashMap;
-use memchr::{memchr_iter, memrchr2};
+use memchr::memchr_iter;
 
 use crate::profile::call_tree::{CallTree, Calls, FrameId, NodeId, Room, Size, TooMany};
 use crate::wire::files::error::FileError;
 use crate::wire::files::imported::{FileFormat, ImportedProfile, Meaning};
+use crate::wire::folded::parts;
 
 /// Texts of frames that are remembered: many may be one frame of the profile.
 const MAX_KNOWN: usize = 1 << 17;
-/// Lines that are looked at to recognise a file.
-const LOOKED_AT: usize = 20;
-
-/// True when the first lines are stacks with a count.
-pub(super) fn is_like(text: &str) -> bool {
-    let mut lines = text
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .take(LOOKED_AT)
-        .peekable();
-    let mut has_frames = false;
-    lines.peek().is_some()
-        && lines.all(|line| {
-            let parts = parts(line);
-            has_frames |= parts.is_some_and(|(stack, _)| !stack.trim().is_empty());
-            parts.is_some()
-        })
-        && has_frames
-}
-
 /// The one profile of a text. What its counts stand for is not in it: they are samples.
 pub(super) fn read(text: &str) -> Result<Vec<ImportedProfile>, FileError> {
     let format = FileFormat::Collapsed;
@@ -118,14 +99,6 @@ impl<'a> Stacks<'a> {
         }
         Ok(Some(frame))
     }
-}
-
-/// Stack and count of a line. The stack may be empty.
-fn parts(line: &str) -> Option<(&str, i64)> {
-    let line = line.trim_end();
-    let (stack, count) = line.split_at_checked(memrchr2(b' ', b'\t', line.as_bytes())?)?;
-    let count = count.get(1..)?.parse().ok().filter(|count| *count >= 0)?;
-    Some((stack, count))
 }
 
 /// Name, file and line of `work (app.py:12)`, as py-spy writes it, and of `work - app.rb:12`, as rbspy does, which does

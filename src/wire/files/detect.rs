@@ -5,7 +5,8 @@ use memchr::memmem;
 use crate::profile::{legacy, pprof};
 use crate::wire::files::error::FileError;
 use crate::wire::files::imported::FileFormat;
-use crate::wire::files::{collapsed, instruments, nettrace, perf_script};
+use crate::wire::files::{instruments, nettrace};
+use crate::wire::{folded, perf_script};
 
 /// Characters of an unknown file that its error shows.
 const SHOWN: usize = 40;
@@ -65,6 +66,12 @@ pub(super) fn format(plain: &[u8]) -> Result<FileFormat, FileError> {
     if instruments::is_like(plain) {
         return Ok(FileFormat::Instruments);
     }
+    // Frames may begin like another format: `<module> (app.py:1)`, `[main tid=1]`, `{main}`.
+    let text = std::str::from_utf8(plain);
+    let is_stacks = |text: &str| folded::is_like(text) && !perf_script::is_like(plain) && !legacy::is_like(plain);
+    if text.is_ok_and(is_stacks) {
+        return Ok(FileFormat::Collapsed);
+    }
     if let Some(&(_, what, instead)) = NOT_READ.iter().find(|(start, ..)| plain.starts_with(start)) {
         return Err(FileError::NotRead { what, instead });
     }
@@ -73,9 +80,8 @@ pub(super) fn format(plain: &[u8]) -> Result<FileFormat, FileError> {
     }
     match plain.trim_ascii_start().first() {
         Some(b'{' | b'[') => json(plain),
-        _ => match std::str::from_utf8(plain) {
-            Ok(text) if perf_script::is_like(text) => Ok(FileFormat::PerfScript),
-            Ok(text) if collapsed::is_like(text) => Ok(FileFormat::Collapsed),
+        _ => match text {
+            Ok(_) if perf_script::is_like(plain) => Ok(FileFormat::PerfScript),
             Ok(_) => Err(unknown(plain)),
             // Fields of protobuf may be in any order.
             Err(_) if pprof::decode(plain).is_ok() => Ok(FileFormat::Pprof),

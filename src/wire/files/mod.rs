@@ -26,6 +26,7 @@ use bytes::Bytes;
 use crate::profile::decoded::Columns;
 use crate::profile::jfr::{About, Recording};
 use crate::profile::{legacy, pprof};
+use crate::wire::byte_order::without_mark;
 use crate::wire::ingest;
 
 pub use error::FileError;
@@ -39,7 +40,7 @@ const SPEEDSCOPE: &str = "name=import&format=speedscope&sampleRate=0";
 
 /// Reads a file of at most `max_bytes` decompressed bytes.
 pub fn read(content: &Bytes, max_bytes: usize) -> Result<Imported, FileError> {
-    let plain = pprof::gunzip(content, max_bytes)?;
+    let plain = without_mark(pprof::gunzip(content, max_bytes)?);
     let format = detect::format(&plain)?;
     let profiles = match format {
         FileFormat::Pprof => {

@@ -113,6 +113,45 @@ fn folded_stacks_have_files_and_lines_where_they_are_written() {
     let imported = read_text("<module> (app.py:3);work (app.py:12) 7\n 1\n").unwrap();
     assert_eq!(imported.format, FileFormat::Collapsed);
     assert_eq!(told(&imported)[0].1, 8);
+    // First frames that look like another format: of async-profiler with threads, `perf`, PHP, Rust, and others.
+    for first in [
+        "<main> - app.rb:1",
+        "[main tid=4711]",
+        "[unknown]",
+        "{main}",
+        "<alloc::boxed::Box<F> as core::ops::FnOnce>::call_once",
+        "go 1.21 main",
+        "<!-- begin -->",
+        "rbspy0",
+        "version: 1",
+    ] {
+        let imported = read_text(&format!("{first};work 30\n{first} 5\n")).unwrap();
+        assert_eq!(
+            (imported.format, told(&imported)[0].1),
+            (FileFormat::Collapsed, 35),
+            "{first}"
+        );
+    }
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_file() {
+    let texts = [COLLAPSED, PERF_SCRIPT, CPU_PROFILE, TRACE, FIREFOX, SPEEDSCOPE, GO_TEXT];
+    for text in texts {
+        let plain = read_text(text).unwrap();
+        let marked = format!("\u{feff}{text}");
+        let utf16 = |bytes: fn(u16) -> [u8; 2]| marked.encode_utf16().flat_map(bytes).collect::<Vec<u8>>();
+        for bytes in [
+            marked.clone().into_bytes(),
+            utf16(u16::to_le_bytes),
+            utf16(u16::to_be_bytes),
+        ] {
+            for bytes in [pprof::gzip(&bytes), bytes] {
+                let imported = read(&bytes.into(), MAX_BYTES).unwrap();
+                assert_eq!((imported.format, told(&imported)), (plain.format, told(&plain)));
+            }
+        }
+    }
 }
 
 #[test]
@@ -323,10 +362,13 @@ fn calls_of_a_trace_that_begin_and_end_are_wall_time() {
     let imported = read_text(trace).unwrap();
     assert_eq!(imported.format, FileFormat::ChromeTrace);
     let stacks = ["main app.py:3", "main app.py:3;work app.py:0"];
-    assert_eq!(
-        told(&imported),
-        one("wall:wall:nanoseconds:wall:nanoseconds", 31_000, &stacks)
-    );
+    let expected = one("wall:wall:nanoseconds:wall:nanoseconds", 31_000, &stacks);
+    assert_eq!(told(&imported), expected);
+    // The format promises no order of events.
+    let events: Vec<serde_json::Value> = serde_json::from_str(trace).unwrap();
+    let reversed: Vec<&serde_json::Value> = events.iter().rev().collect();
+    let imported = read_text(&serde_json::json!(reversed).to_string()).unwrap();
+    assert_eq!(told(&imported), expected);
 }
 
 /// A profile with few stacks, as a file of each format.

@@ -47,14 +47,15 @@ fn read_within(json: &[u8], max_bytes: usize) -> Result<Vec<ImportedProfile>, Fi
     }
     let has_several = found.profiles.len() > 1;
     let (mut profiles, mut bytes) = (Vec::new(), 0);
-    for part in &found.profiles {
-        let read = part.profile.finish().map_err(|error| format.wrong(&error))?;
+    for part in found.profiles {
+        let (thread, profile) = part.whole();
+        let read = profile.finish().map_err(|error| format.wrong(&error))?;
         let Some(mut profile) = read else { continue };
         bytes += profile.columns.bytes();
         if bytes > max_bytes {
             return Err(format.wrong(&format_args!("its profiles take more than {max_bytes} bytes")));
         }
-        if let Some(name) = found.threads.get(&part.thread).filter(|_| has_several) {
+        if let Some(name) = found.threads.get(&thread).filter(|_| has_several) {
             profile.labels.push(("profile_name".to_owned(), name.clone()));
         }
         profiles.push(profile);
@@ -79,6 +80,28 @@ struct Found<'a> {
 struct Part<'a> {
     thread: Key<'a>,
     profile: V8Profile<'a>,
+    chunks: Vec<Samples>,
+}
+
+/// The samples of a chunk. Events may be in any order, so that only the time of the event says where they belong.
+struct Samples {
+    /// Microseconds.
+    time: f64,
+    samples: Vec<u64>,
+    deltas: Vec<f64>,
+}
+
+impl<'a> Part<'a> {
+    /// The thread, and the profile with the samples of all chunks in the order of their times.
+    fn whole(self) -> (Key<'a>, V8Profile<'a>) {
+        let (mut profile, mut chunks) = (self.profile, self.chunks);
+        chunks.sort_by(|one, other| one.time.total_cmp(&other.time));
+        for chunk in chunks {
+            profile.samples.extend(chunk.samples);
+            profile.deltas.extend(chunk.deltas);
+        }
+        (self.thread, profile)
+    }
 }
 
 /// The parts of an event that matter here. Those that most events do not need are not read before they are asked for.
@@ -168,7 +191,9 @@ impl<'a> Found<'a> {
                     .transpose()
                     .map_err(|error| format!("event `{name}`: {error}"))?
                     .unwrap_or_default();
-                self.add((text(event.pid), text(event.id)), thread, args.data)
+                let key = (text(event.pid), text(event.id));
+                let is_start = name == "Profile";
+                self.add(key, thread, is_start, text(event.ts), args.data)
             }
             (name, "B") => {
                 self.durations.begin(thread, text(event.ts), name, text(event.args));
@@ -182,29 +207,44 @@ impl<'a> Found<'a> {
         }
     }
 
-    fn add(&mut self, key: Key<'a>, thread: Key<'a>, data: Data<'a>) -> Result<(), String> {
+    /// Adds a part of a profile. The event at which a profile starts names the thread; those of its chunks may come from
+    /// another one, and before it.
+    fn add(&mut self, key: Key<'a>, thread: Key<'a>, is_start: bool, time: &str, data: Data<'a>) -> Result<(), String> {
         let index = *self.indices.entry(key).or_insert(self.profiles.len());
         if index == self.profiles.len() {
             if index >= MAX_PROFILES {
                 return Err(format!("there are more than {MAX_PROFILES} profiles"));
             }
-            let profile = V8Profile {
-                start: data.start_time,
-                ..V8Profile::default()
-            };
-            self.profiles.push(Part { thread, profile });
+            self.profiles.push(Part {
+                thread,
+                profile: V8Profile::default(),
+                chunks: Vec::new(),
+            });
         }
         let Some(part) = self.profiles.get_mut(index) else {
             return Ok(());
         };
+        if is_start {
+            part.thread = thread;
+        }
         let Data {
-            end_time, cpu_profile, ..
+            start_time,
+            end_time,
+            cpu_profile,
+            time_deltas: mut deltas,
         } = data;
         let profile = &mut part.profile;
+        if profile.start == 0.0 {
+            profile.start = start_time;
+        }
         profile.end = profile.end.max(end_time).max(cpu_profile.end_time);
-        profile.samples.extend(cpu_profile.samples);
-        profile.deltas.extend(data.time_deltas);
-        profile.deltas.extend(cpu_profile.time_deltas);
+        deltas.extend(cpu_profile.time_deltas);
+        let last = part.chunks.last().map_or(0.0, |chunk| chunk.time);
+        part.chunks.push(Samples {
+            time: time.parse().unwrap_or(last),
+            samples: cpu_profile.samples,
+            deltas,
+        });
         profile.nodes.extend(cpu_profile.nodes.into_iter().map(|node| Node {
             id: node.id,
             parent: node.parent,
@@ -255,6 +295,48 @@ impl<'a> Visitor<'a> for Whole<'_, 'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A chunk that says so at a time: a sample each 100 microseconds in a node.
+    fn chunk(time: u64, node: u64, samples: usize) -> serde_json::Value {
+        let nodes = serde_json::json!([{"id": node, "callFrame": {"functionName": format!("f{node}")}}]);
+        let profile = serde_json::json!({"nodes": nodes, "samples": vec![node; samples]});
+        let data = serde_json::json!({"cpuProfile": profile, "timeDeltas": vec![100; samples]});
+        serde_json::json!({"name": "ProfileChunk", "ts": time, "id": 1, "pid": 1, "tid": 9, "args": {"data": data}})
+    }
+
+    #[test]
+    fn chunks_belong_where_their_times_say_in_whatever_order_they_come() {
+        let start = serde_json::json!(
+            {"name": "Profile", "ts": 1000, "id": 1, "pid": 1, "tid": 2, "args": {"data": {"startTime": 1000}}}
+        );
+        let [first, second] = [chunk(1100, 1, 2), chunk(1300, 2, 2)];
+        let name = serde_json::json!({"name": "thread_name", "pid": 1, "tid": 2, "args": {"name": "main"}});
+        let values = |events: &[&serde_json::Value]| {
+            let trace = serde_json::json!(events).to_string();
+            let profiles = read(trace.as_bytes()).unwrap();
+            let profile = profiles[0].columns.get();
+            let named = |sample: usize| {
+                let location = profile.stack(sample)[0];
+                let line = profile.lines_of(&profile.locations[location as usize])[0];
+                (
+                    profile.functions[line.function as usize].name.to_owned(),
+                    profile.values[sample],
+                )
+            };
+            let mut found: Vec<_> = (0..profile.sample_count()).map(named).collect();
+            found.sort();
+            found
+        };
+        // The last sample lasts until the end, which nothing says.
+        let expected = [("f1".to_owned(), 200_000), ("f2".to_owned(), 100_000)];
+        for events in [
+            [&name, &start, &first, &second],
+            [&name, &start, &second, &first],
+            [&second, &first, &start, &name],
+        ] {
+            assert_eq!(values(&events), expected);
+        }
+    }
 
     #[test]
     fn the_profiles_of_a_trace_have_one_limit_together() {

@@ -99,6 +99,11 @@ impl Meaning {
         })
     }
 
+    /// True when the name of the application does not say what is counted, or says that it is CPU.
+    pub(super) fn is_default(&self) -> bool {
+        self.name == "process_cpu"
+    }
+
     /// Ticks at the sample rate of the query; with a rate of 0 they stay counts.
     fn of_clock(app: &str, name: &'static str, kind: &'static str, query: &IngestQuery) -> Self {
         let rate = i64::from(query.sample_rate.unwrap_or(DEFAULT_SAMPLE_RATE));

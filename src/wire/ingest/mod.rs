@@ -20,6 +20,7 @@ use bytes::Bytes;
 
 use crate::profile::pprof::MAX_RATIO;
 use crate::profile::{DecodedProfile, RawProfile};
+use crate::wire::byte_order::{is_utf16, without_mark};
 use crate::wire::connect::ConnectError;
 use crate::wire::ingest::format::{Format, Payload};
 
@@ -47,6 +48,8 @@ pub(crate) fn work_bytes(body_bytes: usize, max_bytes: usize) -> usize {
 pub(crate) struct Upload {
     format: &'static Format,
     payload: Payload,
+    /// Bytes of the content that are not those of the body, which was in another encoding.
+    converted_bytes: usize,
 }
 
 impl Upload {
@@ -65,6 +68,8 @@ impl Upload {
                     .ok_or_else(|| ConnectError::invalid(format!("format `{name}` is unknown")).with_status(422))?,
             ),
         };
+        let is_converted = is_utf16(&body);
+        let body = without_mark(body);
         let is_form = content_type.contains("multipart/form-data");
         if is_form && named.is_none_or(|format| !format.field.is_empty()) {
             return Self::of_form(named, content_type, &body);
@@ -72,11 +77,14 @@ impl Upload {
         let format = named
             .or_else(|| FORMATS.into_iter().find(|format| (format.is_like)(&body)))
             .unwrap_or(&text::GROUPS);
-        let payload = Payload {
-            content: body,
-            fields: Vec::new(),
-        };
-        Ok(Self { format, payload })
+        Ok(Self {
+            format,
+            converted_bytes: if is_converted { body.len() } else { 0 },
+            payload: Payload {
+                content: body,
+                fields: Vec::new(),
+            },
+        })
     }
 
     fn of_form(named: Option<&'static Format>, content_type: &str, body: &Bytes) -> Result<Self, ConnectError> {
@@ -94,13 +102,17 @@ impl Upload {
             let field = named.unwrap_or(&pprof::PPROF).field;
             ConnectError::invalid(format!("the form has no field `{field}`"))
         })?;
-        let payload = Payload { content, fields };
-        Ok(Self { format, payload })
+        Ok(Self {
+            format,
+            payload: Payload { content, fields },
+            converted_bytes: 0,
+        })
     }
 
     /// Maximum memory in bytes that [`Upload::read`] takes. Content that is too large is refused here.
     pub(crate) fn memory(&self, opening: Opening) -> Result<usize, ConnectError> {
-        (self.format.memory)(&self.payload, opening)
+        let bytes = (self.format.memory)(&self.payload, opening)?;
+        Ok(bytes.saturating_add(self.converted_bytes))
     }
 
     /// Reads the profiles. Too large a profile is 413, an invalid one 400.

@@ -323,3 +323,84 @@ fn labels_of_a_recording_come_in_a_part_of_their_own() {
         ]
     );
 }
+
+const PERF_SCRIPT: &str = "\
+node 11/12 [001] 5.1: 250000 cpu-clock:uhppH: \n\
+\t 7f12 work+0x1f (/opt/a (deleted))\n\
+\t 7f00 [unknown] (/usr/bin/node)\n\
+\n\
+sh 13 6.1: 7 cycles: \n\
+\t 8 idle+0x1 ([kernel.kallsyms])\n";
+
+/// Type and sum of the values of each profile.
+fn types_and_totals(profiles: &[DecodedProfile]) -> Vec<(String, i64)> {
+    let told = profiles.iter().map(|profile| {
+        let (columns, name) = (
+            profile.columns.get(),
+            profile.labels.get("__name__").unwrap_or_default(),
+        );
+        let kind = columns.sample_types[0];
+        (
+            format!("{name}:{}:{}", kind.kind, kind.unit),
+            columns.values.iter().sum(),
+        )
+    });
+    told.collect()
+}
+
+#[test]
+fn perf_script_says_itself_what_it_counts_unless_the_sender_does() {
+    let read = |name: &str| read_all(&query(name), "", PERF_SCRIPT.into(), 1 << 20).unwrap();
+    let own = types_and_totals(&read("name=shop"));
+    let of_file = [
+        ("process_cpu:cpu:nanoseconds", 250_000),
+        ("process_cpu:cycles:count", 7),
+    ];
+    assert_eq!(own, of_file.map(|(kind, total)| (kind.to_owned(), total)));
+    // A file that is imported is read in the same way.
+    let imported = crate::wire::files::read(&PERF_SCRIPT.into(), 1 << 20).unwrap();
+    let imported: Vec<(String, i64)> = imported
+        .profiles
+        .iter()
+        .map(|profile| {
+            let columns = profile.columns.get();
+            let kind = columns.sample_types[0];
+            (
+                format!("{}:{}:{}", profile.name, kind.kind, kind.unit),
+                columns.values.iter().sum(),
+            )
+        })
+        .collect();
+    assert_eq!(imported, own);
+    assert_eq!(
+        types_and_totals(&read("name=shop&format=perf_script&sampleRate=0")),
+        own
+    );
+    for (name, kind, total) in [
+        ("name=shop&sampleRate=100", "process_cpu:cpu:nanoseconds", 20_000_000),
+        ("name=shop.wall", "wall:wall:nanoseconds", 20_000_000),
+        ("name=shop.alloc_objects", "memory:alloc_objects:count", 2),
+    ] {
+        assert_eq!(types_and_totals(&read(name)), [(kind.to_owned(), total)], "{name}");
+    }
+    assert_eq!(read("name=shop.cpu")[0].labels.get("service_name"), Some("shop"));
+}
+
+#[test]
+fn a_text_with_a_byte_order_mark_is_read_without_it() {
+    let utf16: Vec<u8> = "\u{feff}main;work 3\n"
+        .encode_utf16()
+        .flat_map(u16::to_le_bytes)
+        .collect();
+    for body in [Bytes::from("\u{feff}main;work 3\n"), utf16.into()] {
+        let profile = read(&query("name=shop&sampleRate=0"), "", body, 1 << 20).unwrap();
+        let names: Vec<&str> = profile
+            .columns
+            .get()
+            .functions
+            .iter()
+            .map(|function| function.name)
+            .collect();
+        assert_eq!((names, profile.columns.get().values[0]), (vec!["work", "main"], 3));
+    }
+}

@@ -88,23 +88,6 @@ fn read(
     read_stacks(payload.content.clone(), query, counts)
 }
 
-/// Memory in bytes of a text with this many stacks and frames in another form, and of its folded form, which is no
-/// longer. Too many of either are refused.
-pub(super) fn folded_memory(text_bytes: usize, stacks: usize, frames: usize) -> Result<usize, ConnectError> {
-    for (found, what, limit) in [(stacks, "stacks", MAX_STACKS), (frames, "frames", MAX_FRAMES)] {
-        if found > limit {
-            let reason = TooMany { found, what, limit };
-            return Err(ConnectError::too_large(reason.to_string()));
-        }
-    }
-    Ok(text_bytes + cost(text_bytes, stacks, frames, frames))
-}
-
-/// Reads stacks that were brought into the folded form.
-pub(super) fn read_folded(text: String, query: &IngestQuery) -> Result<Vec<DecodedProfile>, ReadError> {
-    read_stacks(text.into(), query, Counts::Given)
-}
-
 fn read_stacks(body: Bytes, query: &IngestQuery, counts: Counts) -> Result<Vec<DecodedProfile>, ReadError> {
     let meaning = Meaning::of(&query.app, query)?;
     let columns = Columns::read(body, |body| {

@@ -83,18 +83,40 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// What is before and behind the last bracket that opens behind a blank.
-fn in_brackets(text: &str) -> Option<(&str, &str)> {
-    let bytes = text.as_bytes();
-    let is_behind_blank = |bracket: &usize| bracket.checked_sub(1).and_then(|before| bytes.get(before)) == Some(&b' ');
-    let bracket = memchr::memrchr_iter(b'(', bytes).find(is_behind_blank)?;
-    Some((text.get(..bracket - 1)?, text.get(bracket + 1..)?))
+/// The function and the binary of `function+0x1f (binary)`. Both may have brackets of their own: the split is behind the
+/// offset, or before the bracket that belongs to the last one.
+fn split_binary(text: &str) -> Option<(&str, &str)> {
+    let inner = text.strip_suffix(')')?;
+    let bytes = inner.as_bytes();
+    let opens = || memchr::memchr_iter(b'(', bytes).filter(|open| *open > 0 && bytes.get(open - 1) == Some(&b' '));
+    let split = |open: usize| Some((inner.get(..open - 1)?, inner.get(open + 1..)?));
+    let is_behind_offset = |open: &usize| {
+        let before = inner.get(..open - 1).unwrap_or_default();
+        before == "[unknown]"
+            || before
+                .rfind('+')
+                .is_some_and(|plus| is_offset(before.get(plus..).unwrap_or_default()))
+    };
+    if let Some(open) = opens().find(is_behind_offset) {
+        return split(open);
+    }
+    let mut depth = 0;
+    let closing = bytes.iter().rposition(|byte| {
+        match byte {
+            b')' => depth += 1,
+            b'(' => depth -= 1,
+            _ => {}
+        }
+        depth < 0
+    });
+    let belonging = closing.filter(|open| opens().any(|behind_blank| behind_blank == *open));
+    split(belonging.or_else(|| opens().next_back())?)
 }
 
 /// True of an offset, as in `+0x1f`.
 fn is_offset(text: &str) -> bool {
     let digits = text.strip_prefix("+0x");
-    digits.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    digits.is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 /// A frame: `address function+offset (binary)`, and a place in the source when it is on the next line.
@@ -116,7 +138,7 @@ impl<'a> Frame<'a> {
             return None;
         }
         let rest = rest.trim();
-        let (function, binary) = rest.strip_suffix(')').and_then(in_brackets).unwrap_or((rest, ""));
+        let (function, binary) = split_binary(rest).unwrap_or((rest, ""));
         let offset = memchr::memrchr(b'+', function.as_bytes()).and_then(|plus| function.split_at_checked(plus));
         let function = match offset {
             Some((name, offset)) if is_offset(offset) => name,
@@ -202,6 +224,27 @@ mod tests {
             ),
             ("  10 [unknown] ([vdso])", Some(("[unknown]", "[vdso]"))),
             ("  10 inner (inlined)", Some(("inner", "inlined"))),
+            (
+                "  10 f+0x4 (/lib/libc.so.6 (deleted))",
+                Some(("f", "/lib/libc.so.6 (deleted)")),
+            ),
+            (
+                "  10 [unknown] (/memfd:doublemapper (deleted))",
+                Some(("[unknown]", "/memfd:doublemapper (deleted)")),
+            ),
+            (
+                "  10 Foo::bar(int)+0x4 (/w/Program Files (x86)/App/app.exe)",
+                Some(("Foo::bar(int)", "/w/Program Files (x86)/App/app.exe")),
+            ),
+            (
+                "  10 operator() (int)+0x4 (/w/a (b/app)",
+                Some(("operator() (int)", "/w/a (b/app")),
+            ),
+            (
+                "  10 work (int) (/w/Program Files (x86)/a)",
+                Some(("work (int)", "/w/Program Files (x86)/a")),
+            ),
+            ("  10 work+0x (/a)", Some(("work+0x", "/a"))),
             ("  main.c:12", None),
             ("  main.c: 12", None),
         ] {

@@ -1,0 +1,122 @@
+//! Samples by their event. Samples of different events count different things and are different profiles.
+
+use crate::profile::call_tree::{CallTree, Room, Size, TooMany};
+use crate::profile::decoded::Columns;
+use crate::profile::pprof::{Profile, ValueType};
+use crate::wire::perf_script::Sample;
+use crate::wire::perf_script::stacks::Stacks;
+use crate::wire::perf_script::walk::{PerfError, Problem, walk};
+
+/// Events of a file, each of which becomes a profile.
+const MAX_EVENTS: usize = 16;
+
+/// The samples of one event. Values are the periods of the samples: nanoseconds of clocks, counts of all other events.
+/// A sample without a period counts once.
+pub(crate) struct Event {
+    /// Value of the label `__name__`.
+    pub(crate) name: String,
+    kind: String,
+    unit: &'static str,
+    columns: Columns,
+}
+
+/// Reads a profile for each event. All of them together need no more than `most`.
+pub(crate) fn by_event(text: &str, most: Size) -> Result<Vec<Event>, PerfError> {
+    let mut kinds: Vec<Kind<'_>> = Vec::new();
+    walk(text, |sample, _| {
+        if kinds.iter().all(|kind| kind.event != sample.event) {
+            if kinds.len() >= MAX_EVENTS {
+                return Err(Problem::TooManyEvents { limit: MAX_EVENTS });
+            }
+            kinds.push(Kind::of(sample));
+        }
+        Ok(())
+    })?;
+    let mut room = Room::new(most);
+    let mut events = Vec::new();
+    for kind in kinds {
+        let mut stacks = Stacks::new(room);
+        walk(text, |sample, below| {
+            if sample.event != kind.event {
+                return Ok(());
+            }
+            stacks.add(sample, below, sample.period.unwrap_or(1))
+        })?;
+        let (event, left) = kind.finish(stacks.into_tree()).map_err(|error| PerfError {
+            line: text.lines().count(),
+            problem: error.into(),
+        })?;
+        events.extend(event);
+        room = left;
+    }
+    Ok(events)
+}
+
+impl Event {
+    /// The profile, which was taken at this time. Both numbers are nanoseconds; 0 is unknown.
+    pub(crate) fn columns(&self, time_nanos: i64, duration_nanos: i64) -> Columns {
+        let kind = ValueType {
+            kind: &self.kind,
+            unit: self.unit,
+        };
+        // What a sample stands for: without it, the short names of profile types would not find the profile.
+        let period_type = match kind.kind {
+            "samples" => ValueType {
+                kind: "cpu",
+                unit: "nanoseconds",
+            },
+            _ => kind,
+        };
+        Columns::copied(Profile {
+            sample_types: vec![kind],
+            period_type,
+            time_nanos,
+            duration_nanos,
+            ..self.columns.get().clone()
+        })
+    }
+}
+
+/// What the samples of an event count.
+struct Kind<'a> {
+    event: &'a str,
+    has_periods: bool,
+}
+
+impl<'a> Kind<'a> {
+    fn of(sample: &Sample<'a>) -> Self {
+        Self {
+            event: sample.event,
+            has_periods: sample.period.is_some(),
+        }
+    }
+
+    fn finish(self, tree: CallTree) -> Result<(Option<Event>, Room), TooMany> {
+        let (columns, left) = tree.into_columns(Profile::default(), 1)?;
+        let Some(columns) = columns else {
+            return Ok((None, left));
+        };
+        let name: String = self.event.chars().map(plain).collect();
+        let is_cpu = ["cycles", "cpu_cycles", "instructions"]
+            .iter()
+            .any(|event| name.contains(event));
+        let (name, kind, unit) = match self.event {
+            _ if !self.has_periods => ("process_cpu", "samples", "count"),
+            "cpu-clock" | "task-clock" => ("process_cpu", "cpu", "nanoseconds"),
+            event if is_cpu => ("process_cpu", event, "count"),
+            event => (name.as_str(), event, "count"),
+        };
+        let event = Event {
+            name: name.to_owned(),
+            kind: kind.to_owned(),
+            unit,
+            columns,
+        };
+        Ok((Some(event), left))
+    }
+}
+
+/// A character that may stand in the name of a profile.
+fn plain(letter: char) -> char {
+    if letter.is_ascii_alphanumeric() { letter } else { '_' }
+}

@@ -1,0 +1,158 @@
+//! The stacks of samples as a tree of calls.
+
+use hashbrown::HashMap;
+
+use crate::profile::call_tree::{CallTree, Calls, FrameId, Room, Size, TooMany};
+use crate::wire::perf_script::walk::{PerfError, Problem, walk};
+use crate::wire::perf_script::{Frame, Sample};
+
+/// Frames of a stack; `perf record` takes 127 unless it is told otherwise.
+const MAX_DEPTH: usize = 4096;
+/// Frames that are remembered as they stand in the file: many may be one in the profile.
+const MAX_KNOWN: usize = 1 << 17;
+/// Memory of each of them in bytes.
+const KNOWN_BYTES: usize = 160;
+
+/// Stacks so far.
+pub(super) struct Stacks<'a> {
+    tree: CallTree,
+    /// Frames as they stand in the file: their names are made once.
+    known: HashMap<Frame<'a>, FrameId>,
+    frames: Vec<Frame<'a>>,
+}
+
+impl<'a> Stacks<'a> {
+    pub(super) fn new(room: Room) -> Self {
+        Self {
+            tree: CallTree::new(room),
+            known: HashMap::new(),
+            frames: Vec::new(),
+        }
+    }
+
+    /// Adds a sample with the lines of its frames.
+    pub(super) fn add(&mut self, sample: &Sample<'a>, below: &[&'a str], value: i64) -> Result<(), Problem> {
+        self.frames.clear();
+        self.frames.extend(sample.frame);
+        for line in below {
+            match (Frame::of(line), self.frames.last_mut()) {
+                (Some(frame), _) => self.frames.push(frame),
+                (None, Some(frame)) => frame.set_place(line.trim()),
+                (None, None) => {}
+            }
+        }
+        if self.frames.len() > MAX_DEPTH {
+            return Err(Problem::TooDeep { limit: MAX_DEPTH });
+        }
+        let command = match sample.command {
+            "" => "[unknown]",
+            command => command,
+        };
+        let tree = &mut self.tree;
+        let mut node = tree.call(tree.root(), command)?;
+        for frame in self.frames.iter().rev() {
+            let frame = if let Some(known) = self.known.get(frame) {
+                *known
+            } else {
+                let new = self::frame(frame, tree)?;
+                if self.known.len() < MAX_KNOWN {
+                    self.known.insert(*frame, new);
+                }
+                new
+            };
+            node = tree.call_frame(node, frame)?;
+        }
+        Ok(tree.add(node, value)?)
+    }
+
+    pub(super) fn into_tree(self) -> CallTree {
+        self.tree
+    }
+}
+
+/// All samples of a text, each counted once. The tree is no larger than `most`.
+pub(crate) fn counted(text: &str, most: Size) -> Result<CallTree, PerfError> {
+    let mut stacks = Stacks::new(Room::new(most));
+    walk(text, |sample, below| stacks.add(sample, below, 1))?;
+    Ok(stacks.into_tree())
+}
+
+/// Upper bound of the numbers of which a text may need memory, and that memory in bytes.
+pub(crate) fn size(text: &[u8]) -> (Size, usize) {
+    let lines = 1 + memchr::memchr_iter(b'\n', text).count();
+    let most = Size::MOST;
+    let size = Size {
+        // The command is a call on the line of the sample.
+        calls: most.calls.min(lines.saturating_mul(2)),
+        text: most.text.min(text.len().saturating_mul(2)),
+        stacks: most.stacks.min(lines),
+        frames: most.frames.min(lines.saturating_mul(2)),
+    };
+    let bytes = size.bytes().saturating_add(lines.min(MAX_KNOWN) * KNOWN_BYTES);
+    (size, bytes)
+}
+
+/// The frame of the tree, which is named by its binary where the function is not known.
+fn frame(frame: &Frame<'_>, tree: &mut CallTree) -> Result<FrameId, TooMany> {
+    let binary = frame.real_binary();
+    if frame.has_function() {
+        return tree.frame_in(frame.function, frame.file, frame.line, binary);
+    }
+    let name = frame.binary_name().trim_matches(['[', ']']);
+    let name = format!("[{}]", if name.is_empty() { "unknown" } else { name });
+    tree.frame_in(&name, "", 0, binary)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::pprof::Profile;
+
+    const TEXT: &str = "\
+# captured on : Sun Jan  4 10:00:00 2026
+my program  1234/1240 [001] 12345.678901:     250000 cpu-clock:pppH: \n\
+\tffffffff81234567 native_safe_halt+0x7 ([kernel.kallsyms])
+\t          401136 work(int; char)+0x16 (/opt/a b/server)
+\t          401200 main+0x10 (/opt/a b/server)
+\t    7f2000001000 [unknown] (/usr/lib/libc.so.6 (deleted))
+
+java  77 12345.688901: cycles: \n\
+\t          402000 Lcom/shop/Cart;::total+0x4 (/tmp/perf-77.map)
+
+";
+
+    #[test]
+    fn samples_are_stacks_with_the_command_outermost() {
+        let (most, _) = size(TEXT.as_bytes());
+        let tree = counted(TEXT, most).unwrap();
+        let (columns, _) = tree.into_columns(Profile::default(), 3).unwrap();
+        let columns = columns.unwrap();
+        let profile = columns.get();
+        let name = |location: &u32| {
+            let line = profile.lines_of(&profile.locations[*location as usize])[0];
+            profile.functions[line.function as usize].name
+        };
+        let mut found: Vec<(Vec<&str>, i64)> = (0..profile.sample_count())
+            .map(|sample| (profile.stack(sample).iter().map(name).collect(), profile.values[sample]))
+            .collect();
+        found.sort();
+        let first = ["Lcom/shop/Cart;::total", "java"];
+        let second = [
+            "native_safe_halt",
+            "work(int; char)",
+            "main",
+            "[libc.so.6 (deleted)]",
+            "my program",
+        ];
+        assert_eq!(found, [(first.to_vec(), 3), (second.to_vec(), 3)]);
+    }
+
+    #[test]
+    fn a_text_needs_no_more_than_its_size_says() {
+        let sample = |number: usize| format!("a 1 {number}.5: cycles:\n\t{number:x} f{number}+0x1 (/b{number})\n\n");
+        let text: String = (0..2000).map(sample).collect();
+        let (most, bytes) = size(text.as_bytes());
+        assert!(counted(&text, most).is_ok());
+        assert!(most.calls <= 2 * 6001 && bytes > text.len());
+    }
+}
