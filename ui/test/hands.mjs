@@ -126,6 +126,35 @@ describe('the time zone', () => {
   });
 });
 
+describe('a narrow screen', () => {
+  it('leads to every picture, and nothing is wider than it', async () => {
+    for (const width of [760, 480, 360]) {
+      const { page, param, done } = await open(checkout({ sel: 'runtime.mallocgc' }), { viewport: { width, height: 844 } });
+      await drawn(page);
+      const choices = page.getByRole('radiogroup', { name: 'Picture' }).getByRole('radio');
+      assert.deepEqual(await choices.allTextContents(), ['Flame', 'Callers', 'Peek', 'Graph', 'List']);
+      for (const [name, pane, shown] of [
+        ['Callers', 'callers', '#flame-callees canvas[data-nodes]'],
+        ['Peek', 'peek', '.peek h2'],
+        ['Graph', 'graph', '.call-node'],
+        ['List', 'list', '.line-list h2'],
+        ['Flame', null, '#flame canvas[data-nodes]'],
+      ]) {
+        const choice = choices.filter({ hasText: name });
+        await choice.click();
+        await page.locator(shown).first().waitFor();
+        assert.equal(param('pane'), pane);
+        assert.equal(await choice.getAttribute('aria-checked'), 'true');
+        const box = await choice.boundingBox();
+        assert.ok(box.x >= 0 && box.x + box.width <= width, `${name} is outside of ${width} px`);
+        const widths = await page.evaluate(() => [document.documentElement.scrollWidth, document.querySelector('.view').scrollWidth]);
+        assert.ok(Math.max(...widths) <= width, `${name} is wider than ${width} px: ${widths}`);
+      }
+      await done();
+    }
+  });
+});
+
 describe('the pictures', () => {
   // A moment at which the seeded data is always the same.
   const now = Date.UTC(2026, 6, 1, 12, 0, 0);
