@@ -277,6 +277,51 @@ fn collectors_that_share_pods_find_each_other_by_a_service_of_their_own() {
 }
 
 #[test]
+fn the_notes_say_whether_the_server_asks_for_a_password() {
+    if !tools() {
+        return;
+    }
+    // `helm template` leaves the notes out, and `helm install` needs a cluster: a copy of the chart has them as an
+    // object.
+    let folder = tempfile::tempdir().unwrap();
+    let chart = folder.path().join("alluvium").display().to_string();
+    output("cp", &["-r", "deploy/helm/alluvium", &chart]).unwrap();
+    let notes = std::fs::read_to_string(format!("{chart}/templates/NOTES.txt")).unwrap();
+    let indented: Vec<_> = notes.lines().map(|line| format!("  {line}")).collect();
+    let object = format!("kind: Notes\ntext: |\n{}\n", indented.join("\n"));
+    std::fs::write(format!("{chart}/templates/notes.yaml"), object).unwrap();
+    for (values, is_said, is_not_said) in [
+        ("server.auth=none", "asks for no password", "reads its users"),
+        (
+            "server.auth=/etc/alluvium-auth/users",
+            "reads its users from /etc/alluvium-auth/users",
+            "no password",
+        ),
+        (
+            "server.config.auth.users=/etc/people",
+            "reads its users from /etc/people",
+            "no password",
+        ),
+    ] {
+        let arguments = [
+            "template",
+            "alluvium",
+            &chart,
+            "--set",
+            values,
+            "-s",
+            "templates/notes.yaml",
+        ];
+        let objects = objects(&output("helm", &arguments).unwrap());
+        let text = objects[0]["text"].as_str().unwrap();
+        assert!(
+            text.contains(is_said) && !text.contains(is_not_said),
+            "{values}: {text}"
+        );
+    }
+}
+
+#[test]
 fn values_that_cannot_work_are_refused_with_the_reason() {
     if !tools() {
         return;
