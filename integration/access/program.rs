@@ -48,7 +48,7 @@ fn an_address_of_other_machines_is_not_listened_on_without_a_word_about_who_may_
     let (is_well, _, errors) = run(&["demo", "--only-self", "--listen", "0.0.0.0:0", "--data", &data]);
     assert!(!is_well && errors.contains("--auth none"), "{errors}");
     let users = path(folder.path(), "users");
-    let (is_well, _, errors) = run(&["serve", "--auth", &users, "--data", &data]);
+    let (is_well, _, errors) = run(&["serve", "--listen", "127.0.0.1:0", "--auth", &users, "--data", &data]);
     assert!(!is_well && errors.contains("there is no such file"), "{errors}");
 }
 

@@ -12,6 +12,7 @@ use std::process::Command;
 mod circles;
 mod form;
 mod names;
+mod ports;
 
 use names::without_tests;
 
@@ -583,26 +584,38 @@ fn without_comments_and_strings(text: &str) -> String {
     let mut at = 0;
     let blank = |out: &mut Vec<u8>, part: &[u8]| out.extend(part.iter().map(|&b| if b == b'\n' { b } else { b' ' }));
     while at < bytes.len() {
-        let rest = &bytes[at..];
-        let len = if rest.starts_with(b"//") {
-            rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len())
-        } else if rest.starts_with(b"/*") {
-            block_comment(rest)
-        } else if let Some(len) = raw_string(rest, at.checked_sub(1).map(|before| bytes[before])) {
-            len
-        } else if rest[0] == b'"' {
-            quoted(rest)
-        } else if let Some(len) = character(rest) {
-            len
-        } else {
-            out.push(rest[0]);
+        let (Piece::Comment(len) | Piece::Literal(len)) = piece(bytes, at) else {
+            out.push(bytes[at]);
             at += 1;
             continue;
         };
-        blank(&mut out, &rest[..len]);
+        blank(&mut out, &bytes[at..at + len]);
         at += len;
     }
     String::from_utf8_lossy(&out).into_owned()
+}
+
+/// What begins at a place of a source, with its length.
+enum Piece {
+    Comment(usize),
+    /// A string or a character.
+    Literal(usize),
+    Code,
+}
+
+fn piece(bytes: &[u8], at: usize) -> Piece {
+    let rest = &bytes[at..];
+    if rest.starts_with(b"//") {
+        Piece::Comment(rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len()))
+    } else if rest.starts_with(b"/*") {
+        Piece::Comment(block_comment(rest))
+    } else if let Some(len) = raw_string(rest, at.checked_sub(1).map(|before| bytes[before])) {
+        Piece::Literal(len)
+    } else if rest[0] == b'"' {
+        Piece::Literal(quoted(rest))
+    } else {
+        character(rest).map_or(Piece::Code, Piece::Literal)
+    }
 }
 
 fn block_comment(rest: &[u8]) -> usize {
