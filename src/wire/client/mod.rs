@@ -2,7 +2,8 @@
 //!
 //! In: [`ClientOptions`], which do not depend on the configuration language. Out: an [`HttpClient`]. Credentials are
 //! read again for every request, so that a rotated token file works without a restart; certificates are read once, when
-//! the client is built. The TLS provider is ring and is passed to each client: nothing process-wide is installed.
+//! the client is built. The TLS provider is ring with a few additions and is passed to each client: nothing
+//! process-wide is installed.
 //! Retries and protocols are elsewhere.
 
 mod body;

@@ -1,0 +1,141 @@
+//! TLS of the components' client: trusted authorities, server name, client certificate.
+//!
+//! In: [`TlsOptions`]. Out: a configuration of rustls. What a server must prove is in `verifier`.
+
+mod certificate;
+mod key_exchange;
+mod provider;
+mod signatures;
+#[cfg(test)]
+mod tests;
+mod verifier;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustls::ClientConfig;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+
+use crate::wire::client::error::ClientError;
+use crate::wire::client::tls::provider::provider;
+use crate::wire::client::tls::verifier::{Trust, Verifier};
+
+/// TLS options of a client.
+#[derive(Clone, Debug, Default)]
+pub struct TlsOptions {
+    /// Authorities to trust instead of the system's.
+    pub ca: Option<Pem>,
+    /// Our own certificate chain.
+    pub certificate: Option<Pem>,
+    /// The key of our certificate.
+    pub key: Option<Pem>,
+    /// Name to check the server's certificate against, instead of the host of the URL.
+    pub server_name: Option<Arc<str>>,
+    /// Trust every certificate of a server.
+    pub insecure_skip_verify: bool,
+    /// Lowest TLS version that is accepted.
+    pub min_version: TlsVersion,
+}
+
+/// PEM text or the file that holds it.
+#[derive(Clone)]
+pub enum Pem {
+    Text(Arc<str>),
+    File(PathBuf),
+}
+
+/// Lowest TLS version that a client accepts. rustls supports 1.2 and later.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TlsVersion {
+    #[default]
+    Tls12,
+    Tls13,
+}
+
+/// PEM may contain a key, so nothing is printed.
+impl std::fmt::Debug for Pem {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(_) => out.write_str("(pem)"),
+            Self::File(path) => write!(out, "(pem in {})", path.display()),
+        }
+    }
+}
+
+impl Pem {
+    fn read(&self) -> Result<Vec<u8>, ClientError> {
+        match self {
+            Self::Text(text) => Ok(text.as_bytes().to_vec()),
+            Self::File(path) => std::fs::read(path).map_err(|error| ClientError::File(path.clone(), error)),
+        }
+    }
+
+    fn certificates(&self, what: &str) -> Result<Vec<CertificateDer<'static>>, ClientError> {
+        let certificates: Vec<_> = CertificateDer::pem_slice_iter(&self.read()?)
+            .collect::<Result<_, _>>()
+            .map_err(|error| ClientError::Tls(format!("the {what} is not PEM: {error}")))?;
+        if certificates.is_empty() {
+            return Err(ClientError::Tls(format!("the {what} holds no certificate")));
+        }
+        Ok(certificates)
+    }
+}
+
+/// The configuration for `reqwest`, for servers that support one of `protocols` (ALPN).
+pub(crate) fn configure(options: &TlsOptions, protocols: &[&[u8]]) -> Result<ClientConfig, ClientError> {
+    let tls = |error: rustls::Error| ClientError::Tls(error.to_string());
+    let provider = Arc::new(provider());
+    let versions: &[&rustls::SupportedProtocolVersion] = match options.min_version {
+        TlsVersion::Tls12 => &[&rustls::version::TLS13, &rustls::version::TLS12],
+        TlsVersion::Tls13 => &[&rustls::version::TLS13],
+    };
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(versions)
+        .map_err(tls)?;
+    let verifier = Verifier::new(trust(options, provider.clone())?, server_name(options)?, provider);
+    let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
+    let mut config = match (&options.certificate, &options.key) {
+        (Some(certificate), Some(key)) => {
+            let key = PrivateKeyDer::from_pem_slice(&key.read()?)
+                .map_err(|error| ClientError::Tls(format!("the key is not PEM: {error}")))?;
+            builder
+                .with_client_auth_cert(certificate.certificates("certificate")?, key)
+                .map_err(unusable_key)?
+        }
+        _ => builder.with_no_client_auth(),
+    };
+    config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+    Ok(config)
+}
+
+/// Says which keys ring signs with if it cannot read ours.
+fn unusable_key(error: rustls::Error) -> ClientError {
+    let hint = match error {
+        rustls::Error::General(_) => ": it must be RSA with 2048 to 4096 bits, ECDSA on P-256 or P-384, or Ed25519",
+        _ => "",
+    };
+    ClientError::Tls(format!("the certificate and its key cannot be used: {error}{hint}"))
+}
+
+/// The authorities that a client trusts.
+fn trust(options: &TlsOptions, provider: Arc<CryptoProvider>) -> Result<Trust, ClientError> {
+    if options.insecure_skip_verify {
+        return Ok(Trust::Everything);
+    }
+    match &options.ca {
+        Some(ca) => Trust::authorities(ca.certificates("ca")?, provider)
+            .map_err(|error| ClientError::Tls(format!("the ca cannot be used: {error}"))),
+        None => Ok(Trust::system()),
+    }
+}
+
+fn server_name(options: &TlsOptions) -> Result<Option<ServerName<'static>>, ClientError> {
+    let Some(name) = &options.server_name else {
+        return Ok(None);
+    };
+    let name = ServerName::try_from(name.to_string())
+        .map_err(|_| ClientError::Tls(format!("server_name `{name}` is not a host name")))?;
+    Ok(Some(name))
+}
