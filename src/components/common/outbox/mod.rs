@@ -35,7 +35,7 @@ mod settings;
 use gauges::QueueGauges;
 use metrics::OutboxMetrics;
 use queue::record::Encoded;
-use queue::{Queue, record};
+use queue::{Appending, Queue, record};
 use sender::{EndpointState, Sender};
 
 pub(crate) use arguments::QueueArguments;
@@ -342,31 +342,39 @@ async fn sync_always(sender: Arc<Sender>) {
     }
 }
 
-/// Appends to all queues and returns the first error. The profiles are encoded once for all.
+/// Appends to all queues, or to none when one of them fails: a sender that tries again doubles nothing. The profiles are
+/// encoded once for all.
 fn store(endpoints: &[Endpoint], profiles: &[RawProfile]) -> Option<SinkError> {
     let encoded = record::encode(profiles, queue::now_ms());
-    let mut first_error = None;
-    for endpoint in endpoints {
-        let sender = &endpoint.sender;
-        if let Err(error) = append(&sender.queue, &encoded, endpoints) {
-            let bytes = profiles.iter().map(|profile| profile.pprof.len() as u64).sum();
-            sender.metrics.dropped(DropReason::Disk, profiles.len() as u64, bytes);
-            let message = format!("cannot queue for endpoint {}: {error}", sender.settings.endpoint);
-            first_error.get_or_insert(SinkError::new(SinkErrorKind::Unavailable, message));
+    let mut senders: Vec<&Sender> = endpoints.iter().map(|endpoint| &*endpoint.sender).collect();
+    // Each caller locks the queues in the same order, whichever order its endpoints have.
+    senders.sort_by_key(|sender| Arc::as_ptr(&sender.queue));
+    let (failed, error) = loop {
+        match append(&senders, &encoded) {
+            Ok(()) => return None,
+            // While the disk is full the oldest that waits goes, in the queue that holds most: that of a dead endpoint
+            // must not take the room of the others.
+            Err((_, error)) if is_want_of_room(&error) && make_room(&senders) => {}
+            Err(failed) => break failed,
         }
+    };
+    let bytes: u64 = profiles.iter().map(|profile| profile.pprof.len() as u64).sum();
+    for sender in &senders {
+        sender.metrics.dropped(DropReason::Disk, profiles.len() as u64, bytes);
     }
-    first_error
+    let message = format!("cannot queue for endpoint {}: {error}", failed.settings.endpoint);
+    Some(SinkError::new(SinkErrorKind::Unavailable, message))
 }
 
-/// Appends to a queue. While the disk is full the oldest that waits goes, in the queue that holds most: that of a dead
-/// endpoint must not take the room of the others.
-fn append(queue: &Queue, encoded: &Encoded, endpoints: &[Endpoint]) -> io::Result<()> {
-    loop {
-        match queue.append(encoded) {
-            Err(error) if is_want_of_room(&error) && make_room(endpoints) => {}
-            appended => return appended,
-        }
+/// Appends to each queue when all could be written.
+fn append<'a>(senders: &[&'a Sender], encoded: &Encoded) -> Result<(), (&'a Sender, io::Error)> {
+    let mut written = Vec::with_capacity(senders.len());
+    for sender in senders {
+        written.push(sender.queue.begin(encoded).map_err(|error| (*sender, error))?);
     }
+    written.into_iter().for_each(Appending::finish);
+    senders.iter().for_each(|sender| sender.queue.sync_much());
+    Ok(())
 }
 
 fn is_want_of_room(error: &io::Error) -> bool {
@@ -374,8 +382,8 @@ fn is_want_of_room(error: &io::Error) -> bool {
 }
 
 /// Drops the oldest of the queue that holds most, or of the next that has something to drop; false without one.
-fn make_room(endpoints: &[Endpoint]) -> bool {
-    let mut senders: Vec<&Sender> = endpoints.iter().map(|endpoint| &*endpoint.sender).collect();
+fn make_room(senders: &[&Sender]) -> bool {
+    let mut senders = senders.to_vec();
     senders.sort_by_cached_key(|sender| Reverse(sender.queue.waiting().bytes));
     senders.into_iter().any(|sender| {
         let Some(dropped) = sender.queue.make_room() else {

@@ -528,6 +528,50 @@ async fn a_dead_endpoint_does_not_hold_up_another_and_an_update_keeps_what_waits
     running.stop().await;
 }
 
+/// The source tries again when its profiles are refused: no endpoint may have them twice then.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_queued_for_one_endpoint_is_queued_for_none() {
+    let (one, one_url, _one) = Endpoint::start().await;
+    let (other, other_url, _other) = Endpoint::start().await;
+    for broken in 0..2 {
+        let folder = tempfile::tempdir().unwrap();
+        let recorder = Recorder::new("pyroscope.write.test", folder.path());
+        let urls = [&one_url, &other_url];
+        let both = urls.iter().fold(Body::new(), |body, url| {
+            body.block(
+                "endpoint",
+                fast(url).text("name", if *url == urls[broken] { "broken" } else { "whole" }),
+            )
+        });
+        let running = Running::start(&DEFINITION, &recorder, &both);
+        let queues = std::fs::read_dir(recorder.context.data_path.join("queue")).unwrap();
+        let mut queues = queues.map(|folder| folder.unwrap().path());
+        let queue = queues.find(|path| path.to_string_lossy().contains("broken")).unwrap();
+        // No segment can be made in it, since it is not there.
+        let away = folder.path().join("away");
+        std::fs::rename(&queue, &away).unwrap();
+        for _ in 0..3 {
+            let refused = recorder.receiver().append(vec![profile("shop")]).await;
+            assert_eq!(refused.len(), 1);
+            assert_eq!(refused[0].error.kind, SinkErrorKind::Unavailable);
+            assert!(
+                refused[0].error.to_string().contains("cannot queue for endpoint"),
+                "{refused:?}"
+            );
+        }
+        std::fs::rename(&away, &queue).unwrap();
+        append(&recorder, [broken]).await;
+        for endpoint in [&one, &other] {
+            eventually("the profile", || endpoint.taken.lock().len() == broken + 1).await;
+        }
+        running.stop().await;
+        assert_eq!(
+            (one.services(), other.services()),
+            (names(0..broken + 1), names(0..broken + 1))
+        );
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_endpoint_that_hangs_delays_neither_the_other_nor_the_source() {
     let (up, up_url, _up) = Endpoint::start().await;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use crate::base::file::create_folders;
@@ -112,42 +112,28 @@ impl Queue {
     }
 
     /// Appends a batch as one write. On an error nothing of it is in the queue. Blocks on the disk.
+    #[cfg(test)]
     pub(super) fn append(&self, encoded: &Encoded) -> io::Result<()> {
-        if encoded.lengths.is_empty() {
-            return Ok(());
-        }
-        let mut state = self.state.lock();
-        let start = state.write(&self.folder, &encoded.bytes)?;
-        let segment = state.next_segment - 1;
-        let mut offset = start;
-        let queued = Queued::at(encoded.queued_ms, self.clock.now());
-        for length in &encoded.lengths {
-            let id = state.next_id;
-            state.next_id += 1;
-            state.bytes += u64::from(*length);
-            state.entries.push_back(Entry {
-                id,
-                segment,
-                offset,
-                length: *length,
-                queued,
-            });
-            offset += u64::from(*length);
-        }
-        if let Some(last) = state.segments.back_mut() {
-            last.waiting += encoded.lengths.len();
-        }
-        self.enforce(&mut state);
-        let is_sync_due = state.unsynced >= UNSYNCED_BYTES;
-        drop(state);
-        if is_sync_due {
-            // The profiles are in the queue whatever comes of it. A failed sync is due again, and whoever syncs then
-            // says so.
-            let _ = self.sync();
-        }
-        self.arrived.notify_one();
-        self.written.notify_one();
+        self.begin(encoded)?.finish();
+        self.sync_much();
         Ok(())
+    }
+
+    /// Writes a batch that is not in the queue before [`Appending::finish`]. On an error, and when the result is dropped
+    /// without it, nothing of it stays. Until then nobody else uses the queue. Blocks on the disk.
+    pub(super) fn begin<'a>(&'a self, encoded: &'a Encoded) -> io::Result<Appending<'a>> {
+        let mut state = self.state.lock();
+        let start = if encoded.lengths.is_empty() {
+            None
+        } else {
+            Some(state.write(&self.folder, &encoded.bytes)?)
+        };
+        Ok(Appending {
+            queue: self,
+            encoded,
+            state: Some(state),
+            start,
+        })
     }
 
     /// Takes profiles from the front until a limit is reached, at least one if any waits. Blocks on the disk. Damaged
@@ -249,6 +235,16 @@ impl Queue {
         synced
     }
 
+    /// Syncs when much is not synced yet. Blocks on the disk.
+    pub(super) fn sync_much(&self) {
+        let is_much = self.state.lock().unsynced >= UNSYNCED_BYTES;
+        if is_much {
+            // The profiles are in the queue whatever comes of it. A failed sync is due again, and whoever syncs then
+            // says so.
+            let _ = self.sync();
+        }
+    }
+
     /// True when something was appended and is not synced.
     pub(super) fn is_sync_due(&self) -> bool {
         self.state.lock().unsynced > 0
@@ -344,6 +340,40 @@ impl Queue {
         }
         state.segments.retain(|segment| !is_empty(segment));
         Ok(())
+    }
+}
+
+/// A batch that is written and not in the queue yet.
+pub(super) struct Appending<'a> {
+    queue: &'a Queue,
+    encoded: &'a Encoded,
+    /// `None` after [`Appending::finish`].
+    state: Option<MutexGuard<'a, State>>,
+    /// Where the batch starts in the last segment; `None` when it is empty.
+    start: Option<u64>,
+}
+
+impl Appending<'_> {
+    /// Puts the batch into the queue.
+    pub(super) fn finish(mut self) {
+        let (Some(mut state), Some(start)) = (self.state.take(), self.start) else {
+            return;
+        };
+        let queue = self.queue;
+        let queued = Queued::at(self.encoded.queued_ms, queue.clock.now());
+        state.put(start, &self.encoded.lengths, queued);
+        queue.enforce(&mut state);
+        drop(state);
+        queue.arrived.notify_one();
+        queue.written.notify_one();
+    }
+}
+
+impl Drop for Appending<'_> {
+    fn drop(&mut self) {
+        if let (Some(state), Some(start)) = (&mut self.state, self.start) {
+            state.cut(start);
+        }
     }
 }
 

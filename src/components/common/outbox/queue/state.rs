@@ -194,15 +194,45 @@ impl State {
         };
         let start = segment.bytes;
         if let Err(error) = segment.file.as_ref().write_all(bytes) {
-            // Part of it may be written: cut it off, or leave the segment as it is and go on in a new one.
-            if segment.file.set_len(start).is_err() {
-                self.is_writing = false;
-            }
+            self.cut(start);
             return Err(error);
         }
         segment.bytes += bytes.len() as u64;
         self.unsynced += bytes.len() as u64;
         Ok(start)
+    }
+
+    /// Takes back what was written to the last segment from `start` on, whole or in part.
+    pub(super) fn cut(&mut self, start: u64) {
+        let Some(segment) = self.segments.back_mut() else {
+            return;
+        };
+        self.unsynced -= segment.bytes - start;
+        segment.bytes = start;
+        // Otherwise the segment stays as it is, and the next write begins another.
+        if segment.file.set_len(start).is_err() {
+            self.is_writing = false;
+        }
+    }
+
+    /// Adds records that were written to the last segment from `offset` on.
+    pub(super) fn put(&mut self, mut offset: u64, lengths: &[u32], queued: Queued) {
+        let Some(segment) = self.segments.back_mut() else {
+            return;
+        };
+        segment.waiting += lengths.len();
+        for length in lengths {
+            self.entries.push_back(Entry {
+                id: self.next_id,
+                segment: segment.number,
+                offset,
+                length: *length,
+                queued,
+            });
+            self.next_id += 1;
+            offset += u64::from(*length);
+            self.bytes += u64::from(*length);
+        }
     }
 
     /// Removes entries by id. They must be among the first `in_flight`.
