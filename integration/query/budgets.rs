@@ -292,8 +292,9 @@ async fn selectors_and_lists_of_a_request_are_bounded() {
         ),
         (
             vec![r#"{region=~"(a{1000}){1000}"}"#.to_owned()],
-            "size limit of 1048576",
+            "invalid repeat count: `{1000}`",
         ),
+        (vec![r#"{region=~"\\pL{500}"}"#.to_owned()], "size limit of 1048576"),
     ] {
         let (status, text) = ask(&server, "Series", with(matchers)).await;
         assert!(status == 400 && text.contains(reason), "{reason}: {status} {text}");

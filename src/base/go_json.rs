@@ -1,8 +1,8 @@
 //! JSON as Go's `encoding/json` reads it, for answers of services that are written for Go clients.
 //!
-//! In: bytes. Out: a value, or an error with line and column. Two things differ from `serde_json`: `null` stands for the
-//! empty value of every type (no items, no fields, an empty text, 0, false), and the names of fields match in any case
-//! if none matches exactly.
+//! In: bytes. Out: a value, or an error with line and column. Two things differ from `serde_json`: `null` stands for
+//! the empty value of every type (no items, no fields, an empty text, 0, false), and the names of fields match in any
+//! case if none matches exactly.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,7 +13,7 @@ use serde::de::{
     Visitor,
 };
 
-/// Reads a value.
+/// Reads a value that takes up the whole text.
 pub(crate) fn from_slice<T: DeserializeOwned>(json: &[u8]) -> Result<T, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(json);
     let value = T::deserialize(Go(&mut deserializer))?;
@@ -52,7 +52,6 @@ struct Inside<V> {
     fields: Fields,
 }
 
-/// Entries of a map.
 struct Entries<A> {
     map: A,
     fields: Fields,

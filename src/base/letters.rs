@@ -1,5 +1,6 @@
 //! Upper and lower case letter by letter, as Go's `strings.ToUpper` and `strings.ToLower` have it: the simple mappings
-//! of Unicode, which never change the number of letters. `ß` stays `ß`, and `Σ` becomes `σ` at the end of a word, too.
+//! of Unicode, which never change the number of letters. U+00DF (sharp s) stays as it is, and U+03A3 (sigma) has one
+//! lower case, also at the end of a word.
 
 /// The text in upper case.
 pub(crate) fn to_upper(text: &str) -> String {

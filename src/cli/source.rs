@@ -115,13 +115,12 @@ pub(super) async fn of_server(server: &ServerArgs, question: &Question) -> anyho
     Ok(Loaded { columns, value })
 }
 
-/// A file that was read.
 pub(super) struct ReadFile {
     path: PathBuf,
     profiles: Vec<ImportedProfile>,
 }
 
-/// Reads files.
+/// Reads files of any format, in the order of the paths.
 pub(super) async fn read_files(paths: &[PathBuf]) -> anyhow::Result<Vec<ReadFile>> {
     let mut files = Vec::with_capacity(paths.len());
     for path in paths {

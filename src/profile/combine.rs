@@ -13,7 +13,11 @@ use crate::profile::report::units;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CombineError {
     /// No sample type is in all of the profiles.
-    #[error("the profiles have no sample type in common: one has {}, another has {}", .first.join(", "), .other.join(", "))]
+    #[error(
+        "the profiles have no sample type in common: one has {}, another has {}",
+        .first.join(", "),
+        .other.join(", ")
+    )]
     NoCommonType { first: Vec<String>, other: Vec<String> },
     /// A sample type has units that are not converted into each other.
     #[error("the sample type `{kind}` is in `{first}` in one profile and in `{other}` in another one")]

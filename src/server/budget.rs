@@ -28,7 +28,7 @@ use crate::base::pressure::MemoryPart;
 use crate::server::limits::ServerLimits;
 use crate::wire::connect::{Code, ConnectError};
 
-/// One share of a stage.
+/// The size of one share of a stage.
 #[derive(Clone, Copy)]
 struct Part {
     /// Size of the share, in units of 1/[`PARTS`] of the whole.

@@ -1,8 +1,8 @@
 //! Files of a table that are written and not yet durable, and the folders that must have their names.
 //!
-//! In: complete files. Out: everything is durable: synced in a folder, uploaded to a bucket. Each folder is synced once,
-//! however many files are in and below it. Many syncs or uploads run at the same time: a disk or a bucket answers them
-//! together in little more than the time of one. A flush of thousands of small tenants takes minutes otherwise.
+//! In: complete files. Out: everything is durable: synced in a folder, uploaded to a bucket. Each folder is synced
+//! once, however many files are in and below it. Many syncs or uploads run at the same time: a disk or a bucket answers
+//! them together in little more than the time of one. A flush of thousands of small tenants takes minutes otherwise.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -38,7 +38,7 @@ pub(crate) struct Unsynced<'a> {
     folders: BTreeSet<PathBuf>,
 }
 
-/// A complete file.
+/// A complete file that is not durable yet.
 struct Written {
     /// Its path or address, for messages.
     path: PathBuf,

@@ -1,7 +1,7 @@
 //! Byte order marks: text that begins with one is brought to UTF-8 without it.
 //!
-//! In: bytes. Out: the same bytes, or the text that they are. Windows PowerShell writes UTF-16 when output is redirected
-//! to a file, and other editors begin UTF-8 with a mark, which would become a part of the first name.
+//! In: bytes. Out: the same bytes, or the text that they are. Windows PowerShell writes UTF-16 when output is
+//! redirected to a file, and other editors begin UTF-8 with a mark, which would become a part of the first name.
 
 use bytes::Bytes;
 

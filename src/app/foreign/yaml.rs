@@ -16,7 +16,7 @@ const FALSE: [&str; 11] = [
     "n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF",
 ];
 
-/// Parses one document.
+/// Parses the one document of a text.
 pub(super) fn document(yaml: &str) -> Result<Value, String> {
     let read: Spanned<Node> =
         serde_saphyr::from_str_with_options(yaml, options()).map_err(|error| error.to_string())?;
@@ -82,7 +82,7 @@ pub(super) fn number(text: &str) -> Option<f64> {
     text.replace('_', "").parse().ok()
 }
 
-/// A part of a document.
+/// A part of a document, with the text of its scalars.
 enum Node {
     Null,
     /// A scalar that `serde_saphyr` takes for a number or a truth value.

@@ -6,7 +6,7 @@ pub enum Re2Error {
     /// A part of the expression is wrong.
     #[error("{kind}{}", shown(.part))]
     Syntax {
-        /// What is wrong.
+        /// The kind of mistake, in the words of Go.
         kind: SyntaxError,
         /// The part of the expression; may be empty.
         part: String,
@@ -14,7 +14,7 @@ pub enum Re2Error {
     /// The compiled program would take too much memory.
     #[error("the compiled regular expression exceeds the size limit of {limit} bytes")]
     TooLarge {
-        /// Maximum size in bytes.
+        /// Maximum size of the program in bytes.
         limit: usize,
     },
 }

@@ -32,8 +32,8 @@ pub struct Groups<'t> {
 /// How an expression is run.
 #[derive(Debug, Clone, Copy)]
 enum Engine {
-    /// Without tables: for thousands of expressions, most of which match short texts now and then. With a lazy automaton
-    /// for each they would take several times the memory and the time to compile.
+    /// Without tables: for thousands of expressions, most of which match short texts now and then. With a lazy
+    /// automaton for each they would take several times the memory and the time to compile.
     Small,
     /// With tables of up to as many bytes as the program may have.
     Fast { limit: usize },

@@ -15,7 +15,7 @@ pub(super) struct Flags {
     pub(super) is_lazy: bool,
 }
 
-/// What `(?` begins.
+/// What follows the characters `(?`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Special<'a> {
     /// `(?P<name>` or `(?<name>`.

@@ -14,7 +14,7 @@ use crate::base::re2::repeat::{Counts, MAX_COUNT, counts};
 /// Maximum height of an expression. Go has 1,000; the compiler of `regex-automata` recurses over it.
 pub(super) const MAX_HEIGHT: u32 = 250;
 
-/// A parsed expression.
+/// A parsed expression with the number of its groups.
 pub(super) struct Parsed {
     pub(super) hir: Hir,
     /// Names of groups with their numbers. A name may occur several times.
@@ -40,7 +40,7 @@ pub(super) fn parse(text: &str, flags: Flags) -> Result<Parsed, Re2Error> {
 
 struct Parser<'a> {
     text: &'a str,
-    /// Bytes that are read.
+    /// Number of bytes that were read.
     at: usize,
     flags: Flags,
     stack: Vec<Item>,
@@ -72,7 +72,7 @@ impl Node {
         }
     }
 
-    /// Puts nodes together.
+    /// Joins nodes, if they are not too deep together.
     fn of(mut nodes: Vec<Self>, join: fn(Vec<Hir>) -> Hir) -> Result<Self, Re2Error> {
         if nodes.len() == 1
             && let Some(node) = nodes.pop()
@@ -237,7 +237,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Ends a group.
+    /// Ends a group at its closing bracket.
     fn close(&mut self) -> Result<(), Re2Error> {
         let node = self.alternatives()?;
         let Some(Item::Open(flags, number)) = self.stack.pop() else {

@@ -11,7 +11,7 @@ const TOO_MANY: u32 = 100_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) min: u32,
-    /// `None` for any number.
+    /// `None` for any number of times.
     pub(super) max: Option<u32>,
     /// False for `*`, `+` and `?`, whose nesting is not limited.
     pub(super) is_counted: bool,

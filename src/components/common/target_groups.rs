@@ -20,7 +20,7 @@ struct WrittenGroup {
 /// Targets that have the same labels.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TargetGroup {
-    /// Addresses.
+    /// Addresses, as `host:port`.
     pub(crate) targets: Vec<String>,
     pub(crate) labels: BTreeMap<String, String>,
 }
@@ -34,7 +34,7 @@ pub(crate) struct GroupError {
     problem: String,
 }
 
-/// Reads JSON.
+/// Reads groups from JSON.
 pub(crate) fn from_json(json: &[u8]) -> Result<Vec<TargetGroup>, GroupError> {
     let written = go_json::from_slice(json).map_err(|error| {
         let message = error.to_string();

@@ -85,7 +85,7 @@ struct Part<'a> {
 
 /// The samples of a chunk. Events may be in any order, so that only the time of the event says where they belong.
 struct Samples {
-    /// Microseconds.
+    /// Time of the event in microseconds.
     time: f64,
     samples: Vec<u64>,
     deltas: Vec<f64>,
@@ -207,8 +207,8 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Adds a part of a profile. The event at which a profile starts names the thread; those of its chunks may come from
-    /// another one, and before it.
+    /// Adds a part of a profile. The event at which a profile starts names the thread; those of its chunks may come
+    /// from another one, and before it.
     fn add(&mut self, key: Key<'a>, thread: Key<'a>, is_start: bool, time: &str, data: Data<'a>) -> Result<(), String> {
         let index = *self.indices.entry(key).or_insert(self.profiles.len());
         if index == self.profiles.len() {

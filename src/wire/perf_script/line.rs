@@ -83,8 +83,8 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The function and the binary of `function+0x1f (binary)`. Both may have brackets of their own: the split is behind the
-/// offset, or before the bracket that belongs to the last one.
+/// The function and the binary of `function+0x1f (binary)`. Both may have brackets of their own: the split is behind
+/// the offset, or before the bracket that belongs to the last one.
 fn split_binary(text: &str) -> Option<(&str, &str)> {
     let inner = text.strip_suffix(')')?;
     let bytes = inner.as_bytes();

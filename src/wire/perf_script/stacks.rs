@@ -13,7 +13,7 @@ const MAX_KNOWN: usize = 1 << 17;
 /// Memory of each of them in bytes.
 const KNOWN_BYTES: usize = 160;
 
-/// Stacks so far.
+/// The stacks of the samples that were read so far.
 pub(super) struct Stacks<'a> {
     tree: CallTree,
     /// Frames as they stand in the file: their names are made once.

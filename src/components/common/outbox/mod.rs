@@ -342,8 +342,8 @@ async fn sync_always(sender: Arc<Sender>) {
     }
 }
 
-/// Appends to all queues, or to none when one of them fails: a sender that tries again doubles nothing. The profiles are
-/// encoded once for all.
+/// Appends to all queues, or to none when one of them fails: a sender that tries again doubles nothing. The profiles
+/// are encoded once for all.
 fn store(endpoints: &[Endpoint], profiles: &[RawProfile]) -> Option<SinkError> {
     let encoded = record::encode(profiles, queue::now_ms());
     let mut senders: Vec<&Sender> = endpoints.iter().map(|endpoint| &*endpoint.sender).collect();

@@ -119,8 +119,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Writes a batch that is not in the queue before [`Appending::finish`]. On an error, and when the result is dropped
-    /// without it, nothing of it stays. Until then nobody else uses the queue. Blocks on the disk.
+    /// Writes a batch that is not in the queue before [`Appending::finish`]. On an error, and when the result is
+    /// dropped without it, nothing of it stays. Until then nobody else uses the queue. Blocks on the disk.
     pub(super) fn begin<'a>(&'a self, encoded: &'a Encoded) -> io::Result<Appending<'a>> {
         let mut state = self.state.lock();
         let start = if encoded.lengths.is_empty() {
