@@ -528,6 +528,14 @@ async fn columns_of_an_answer_may_have_the_same_name() {
             &["total", "total_2", "total_3"],
         ),
         ("SELECT 1, 1", &["1", "Int64(1)"]),
+        (
+            "SELECT max(time), max(time)::text FROM profiles",
+            &["max(profiles.time)", "max(time)"],
+        ),
+        (
+            "SELECT profile_type, min(total), (min(total))::double FROM profiles GROUP BY 1 ORDER BY 1",
+            &["min(profiles.total)", "min(total)", "profile_type"],
+        ),
         ("SELECT value AS v, stack AS v FROM samples LIMIT 1", &["v", "v_2"]),
         (
             "SELECT *, total FROM (SELECT total FROM profiles) p LIMIT 1",

@@ -92,10 +92,15 @@ impl VisitorMut for Renaming<'_> {
         let mut seen = HashSet::new();
         for item in &mut select.projection {
             let (text, name, collides) = match item {
-                SelectItem::UnnamedExpr(expr) => match column(expr) {
-                    Some((text, name, is_plain)) => (text, name, has_all || !is_plain),
-                    None => (expr.to_string(), expr.to_string(), false),
-                },
+                SelectItem::UnnamedExpr(expr) => {
+                    if let Some((text, name, is_plain)) = column(expr) {
+                        (text, name, has_all || !is_plain)
+                    } else {
+                        let (text, inner) = (expr.to_string(), uncast(expr).to_string());
+                        let is_cast = text != inner;
+                        (text, inner, is_cast)
+                    }
+                }
                 SelectItem::ExprWithAlias { alias, .. } => (alias.value.clone(), alias.value.clone(), has_all),
                 _ => continue,
             };
@@ -122,6 +127,14 @@ fn column(expr: &Expr) -> Option<(String, String, bool)> {
         Expr::Cast { expr, .. } => column(expr).map(|(text, name, _)| (text, name, false)),
         Expr::Nested(inner) => column(inner),
         _ => None,
+    }
+}
+
+/// The expression below casts, by which DataFusion names the column.
+fn uncast(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Cast { expr, .. } | Expr::Nested(expr) => uncast(expr),
+        _ => expr,
     }
 }
 
