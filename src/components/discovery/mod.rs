@@ -23,6 +23,8 @@ pub(crate) mod linode;
 pub(crate) mod marathon;
 pub(crate) mod nerve;
 pub(crate) mod nomad;
+#[cfg(test)]
+mod null_lists;
 pub(crate) mod openstack;
 pub(crate) mod ovhcloud;
 pub(crate) mod process;
