@@ -212,6 +212,7 @@ fn scaled(value: i64, kind: ValueType<'_>, unit: &str) -> Result<i64, CombineErr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::pprof::Mapping;
 
     /// A profile with one sample for each row of values, in functions `f0`, `f1`, ...
     fn profile<'a>(types: &[(&'a str, &'a str)], rows: &[&[i64]]) -> Profile<'a> {
@@ -325,5 +326,28 @@ mod tests {
         };
         assert!(combine(&[&unknown, &cpu]).is_ok());
         assert_eq!(combine(&[]), Ok(None));
+    }
+
+    #[test]
+    fn a_file_that_is_loaded_at_two_addresses_is_one_binary() {
+        let loaded_at = |start: u64, size: u64| {
+            let mut builder = Builder::new(profile(&[("cpu", "nanoseconds")], &[]));
+            let mapping = builder.mapping(Mapping {
+                start,
+                limit: start + size,
+                offset: 0x1000,
+                file: "/lib/libc.so.6",
+                ..Mapping::default()
+            });
+            let location = builder.location(mapping, start + 0x123, &[]);
+            builder.sample([location], [], &[1]);
+            builder.finish()
+        };
+        let [one, other, longer] =
+            [(0x7f11, 0x2000), (0x7f22, 0x1fff), (0x7f33, 0x3000)].map(|(high, size)| loaded_at(high << 32, size));
+        let merged = combine(&[&one, &other, &longer]).unwrap().unwrap();
+        assert_eq!((merged.mappings.len(), merged.locations.len()), (2, 2));
+        assert_eq!(merged.locations[0].address, 0x7f11_0000_0123);
+        assert_eq!([0, 1, 2].map(|sample| merged.stack(sample)[0]), [0, 0, 1]);
     }
 }

@@ -5,7 +5,7 @@
 use std::hash::{BuildHasher, Hash};
 
 use hashbrown::hash_table::Entry;
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
 use crate::profile::pprof::model::{Function, Line, Location, Mapping, Profile, SampleLabel};
 
@@ -15,7 +15,15 @@ pub struct Builder<'a> {
     functions: Index,
     mappings: Index,
     locations: Index,
+    /// Mappings of other profiles.
+    loads: HashMap<Load<'a>, u32>,
 }
+
+/// A part of a file in memory, wherever it is loaded: pages, offset, and build id or file. `go tool pprof` merges
+/// mappings by these.
+type Load<'a> = (u64, u64, &'a str);
+
+const PAGE: u64 = 4 << 10;
 
 impl<'a> Builder<'a> {
     /// Starts from a profile with types, period and time. Its tables must be empty.
@@ -29,6 +37,7 @@ impl<'a> Builder<'a> {
             functions: Index::default(),
             mappings: Index::default(),
             locations: Index::default(),
+            loads: HashMap::new(),
         }
     }
 
@@ -99,10 +108,32 @@ impl<'a> Builder<'a> {
         self.location(Location::NO_MAPPING, 0, &[Line { function, line: 0 }])
     }
 
-    /// The indices of all locations of another profile, in its order, with their functions and binaries.
+    /// The index of a binary of another profile, and what is added to its addresses: a file that is loaded at several
+    /// addresses is one binary.
+    fn loaded(&mut self, mapping: Mapping<'a>) -> (u32, u64) {
+        let pages = mapping.limit.wrapping_sub(mapping.start).div_ceil(PAGE);
+        let name = if mapping.build_id.is_empty() {
+            mapping.file
+        } else {
+            mapping.build_id
+        };
+        let load = (pages, mapping.offset, name);
+        if let Some(known) = self.loads.get(&load) {
+            let start = self.profile.mappings[*known as usize].start;
+            let index = *known;
+            self.add_flags(index, mapping.has);
+            return (index, start.wrapping_sub(mapping.start));
+        }
+        let index = self.mapping(mapping);
+        self.loads.insert(load, index);
+        (index, 0)
+    }
+
+    /// The indices of all locations of another profile, in its order, with their functions and binaries. Addresses are
+    /// moved where the file of their mapping is known at another address.
     pub(crate) fn locations_of(&mut self, profile: &Profile<'a>) -> Vec<u32> {
         let functions: Vec<u32> = profile.functions.iter().map(|one| self.function(*one)).collect();
-        let mappings: Vec<u32> = profile.mappings.iter().map(|one| self.mapping(*one)).collect();
+        let mappings: Vec<(u32, u64)> = profile.mappings.iter().map(|one| self.loaded(*one)).collect();
         let mut lines: Vec<Line> = Vec::new();
         let location = |location: &Location| {
             lines.clear();
@@ -111,7 +142,8 @@ impl<'a> Builder<'a> {
                 line: line.line,
             }));
             let mapping = mappings.get(location.mapping as usize).copied();
-            self.location(mapping.unwrap_or(Location::NO_MAPPING), location.address, &lines)
+            let (mapping, shift) = mapping.unwrap_or((Location::NO_MAPPING, 0));
+            self.location(mapping, location.address.wrapping_add(shift), &lines)
         };
         profile.locations.iter().map(location).collect()
     }
