@@ -87,6 +87,8 @@ mod layouts;
 #[cfg(all(target_os = "linux", feature = "server"))]
 mod memory;
 mod metrics;
+#[cfg(all(target_os = "linux", feature = "server"))]
+mod native_code;
 #[cfg(feature = "server")]
 mod objects;
 #[cfg(feature = "server")]

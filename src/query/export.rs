@@ -13,6 +13,7 @@ use crate::profile::pprof::{Builder, Function, Line, Location, Mapping, Profile,
 use crate::profile::{ProfileType, StackId};
 use crate::query::blocking;
 use crate::query::context::Context;
+use crate::query::file_mappings::FileMappings;
 use crate::query::flame::{self, Merged};
 use crate::query::stack_table::{Frame, StackTable};
 use crate::query::{GoPgo, QueryError, StackQuery, pprof_nodes};
@@ -99,6 +100,7 @@ pub(crate) fn profile_of<'a>(
         }),
         locations: HashMap::new(),
         stack: Vec::new(),
+        files: FileMappings::default(),
         pgo: about.pgo,
         merged: BTreeMap::new(),
     };
@@ -109,6 +111,7 @@ pub(crate) fn profile_of<'a>(
         export.builder.sample(stack, [], &[value]);
     }
     let mut profile = export.builder.finish();
+    export.files.place(&mut profile);
     if about.max_nodes > 0 {
         pprof_nodes::limit(&mut profile, about.max_nodes);
     }
@@ -122,6 +125,8 @@ struct Export<'a> {
     locations: HashMap<&'a [u32], u32>,
     /// Locations of the current sample.
     stack: Vec<u32>,
+    /// The mappings of frames that are known by their offset in a file.
+    files: FileMappings,
     pgo: Option<GoPgo>,
     /// Samples whose stacks may be equal since they are cut, by their locations.
     merged: BTreeMap<Vec<u32>, i64>,
@@ -173,7 +178,18 @@ impl<'a> Export<'a> {
             let frame = self.table.frame(*index);
             let line;
             (address, line) = place(frame);
-            mapping = self.mapping(frame);
+            mapping = match frame.mapped.filter(|_| address != 0) {
+                Some(offset) => self.files.mapping(
+                    &mut self.builder,
+                    Mapping {
+                        file: frame.mapping,
+                        build_id: frame.build_id,
+                        offset,
+                        ..Mapping::default()
+                    },
+                ),
+                None => self.mapping(frame),
+            };
             if !frame.function.is_empty() {
                 let function = self.builder.function(Function {
                     name: frame.function,

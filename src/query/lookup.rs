@@ -27,6 +27,7 @@ use crate::query::runtime::Runtime;
 use crate::query::stack_table::StackTable;
 use crate::query::stream::BatchStream;
 use crate::query::{QueryError, frame_columns, sums};
+use crate::store::schema;
 use crate::store::schema::column::{SERIES, STACK};
 use crate::store::snapshot::ScanFilter;
 
@@ -354,7 +355,9 @@ fn frames(table: &StackTable, ids: &[StackId]) -> Result<ArrayRef, QueryError> {
     let columns: Vec<ArrayRef> = vec![
         text(all().map(|frame| frame.function).collect()),
         text(all().map(|frame| frame.file).collect()),
-        Arc::new(Int64Array::from_iter_values(all().map(|frame| frame.line))),
+        Arc::new(Int64Array::from_iter_values(
+            all().map(|frame| frame.mapped.map_or(frame.line, schema::in_file)),
+        )),
         text(all().map(|frame| frame.mapping).collect()),
         Arc::new(Int64Array::from_iter_values(all().map(|frame| frame.address))),
         text(all().map(|frame| frame.build_id).collect()),

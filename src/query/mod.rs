@@ -22,6 +22,7 @@ mod evaluate;
 mod exemplars;
 mod explain;
 mod export;
+mod file_mappings;
 mod flame;
 mod flat;
 pub mod format;

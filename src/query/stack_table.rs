@@ -25,6 +25,8 @@ pub(crate) struct Frame<'a> {
     pub(crate) line: i64,
     pub(crate) mapping: &'a str,
     pub(crate) address: i64,
+    /// Where the mapping begins in its file, when `address` is an offset in it.
+    pub(crate) mapped: Option<u64>,
     pub(crate) build_id: &'a str,
     pub(crate) inlined: bool,
     /// Line at which the function starts; 0 when unknown.
@@ -99,12 +101,15 @@ impl StackTable {
     /// The frame with a number from [`StackTable::stack`].
     pub(crate) fn frame(&self, number: u32) -> Frame<'_> {
         let frame = &self.frames[number as usize];
+        let function = self.text(frame.function);
+        let mapped = schema::mapped(frame.line).filter(|_| function.is_empty() && frame.address != 0);
         Frame {
-            function: self.text(frame.function),
+            function,
             file: self.text(frame.file),
-            line: frame.line,
+            line: if mapped.is_some() { 0 } else { frame.line },
             mapping: self.text(frame.mapping),
             address: frame.address,
+            mapped,
             build_id: self.text(frame.build_id),
             inlined: frame.inlined,
             start_line: frame.start_line,

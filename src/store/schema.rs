@@ -245,6 +245,17 @@ pub(crate) fn frame_fields() -> Fields {
     ])
 }
 
+/// `line` of a frame without a function whose `address` is an offset in the file of its mapping; `mapped` is the offset
+/// at which the mapping begins, less than 2^63.
+pub(crate) fn in_file(mapped: u64) -> i64 {
+    -1 - mapped as i64
+}
+
+/// What [`in_file`] was told, of a frame without a function; `None` for an address in memory.
+pub(crate) fn mapped(line: i64) -> Option<u64> {
+    (line < 0).then_some((-1 - line) as u64)
+}
+
 /// Type of the lines at which the functions of a stack start.
 pub(crate) fn start_lines() -> DataType {
     DataType::List(start_line())

@@ -41,7 +41,7 @@ impl Tree {
                 frames.push((frame, line.line));
             }
             if frames.len() == start {
-                let function = address_name(mapping, location.address);
+                let function = address_name(mapping, profile.code_of(location).number());
                 let frame = FrameRef {
                     function: &function,
                     mapping,

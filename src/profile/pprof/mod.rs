@@ -6,6 +6,7 @@
 
 mod beside;
 mod builder;
+mod code;
 mod compact;
 mod count;
 mod decode;
@@ -21,6 +22,7 @@ mod texts;
 
 pub(crate) use beside::side_by_side;
 pub use builder::Builder;
+pub(crate) use code::Code;
 pub use count::sample_count;
 pub use decode::decode;
 pub use encode::encode;

@@ -1,12 +1,13 @@
 //! The identity of a stack: a content hash of its frames, so that writers agree on it without communication.
 //!
 //! A location is hashed once, over its lines (function, file, line, inlined) and its mapping (file, build id), or over
-//! its address when no function is known. A stack is the hash of the hashes of its locations, leaf first. The values
-//! are stored: any change here is a new layout of the tables. Column, start line, system name (unless it replaces the
-//! name) and address of symbolised frames are not part of it.
+//! the place of its code when no function is known. A stack is the hash of the hashes of its locations, leaf first. The
+//! values are stored: any change here is a new layout of the tables. Column, start line, system name (unless it
+//! replaces the name) and address of symbolised frames are not part of it.
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::profile::pprof::code::Code;
 use crate::profile::pprof::model::{Function, Location, Profile};
 
 /// Ends a text in a hashed sequence; no UTF-8 text holds this byte.
@@ -53,7 +54,11 @@ impl StackHasher {
                 bytes.extend_from_slice(&mapping.to_le_bytes());
                 let lines = profile.lines_of(location);
                 if lines.is_empty() {
-                    bytes.extend_from_slice(&location.address.to_le_bytes());
+                    let code = profile.code_of(location);
+                    bytes.extend_from_slice(&code.number().to_le_bytes());
+                    if let Code::InFile { .. } = code {
+                        bytes.extend_from_slice(&END);
+                    }
                 }
                 // All but the last line of a location are inlined, so their order implies it.
                 for line in lines {

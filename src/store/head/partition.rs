@@ -280,7 +280,7 @@ impl Partition {
     fn new_stack(&mut self, id: StackId, sample: u32, symbols: &Symbols) -> Stack {
         let start = self.stack_frames.len() as u32;
         for location in symbols.stack(sample) {
-            self.push_frames(&symbols.locations[*location as usize], symbols);
+            self.push_frames(*location as usize, symbols);
         }
         Stack {
             id,
@@ -299,7 +299,9 @@ impl Partition {
     }
 
     /// Adds the frames of a location: one per line, innermost first, or one for the bare address.
-    fn push_frames(&mut self, location: &Location, symbols: &Symbols) {
+    fn push_frames(&mut self, location: usize, symbols: &Symbols) {
+        let code_line = symbols.code_lines.get(location).copied().unwrap_or(0);
+        let location = &symbols.locations[location];
         let (mapping, build_id) = match location.mapping {
             Location::NO_MAPPING => ("", ""),
             index => {
@@ -319,6 +321,7 @@ impl Partition {
                 function: none,
                 file: none,
                 address: location.address,
+                line: code_line,
                 ..frame
             };
             self.stack_frames.push(self.frames.insert(frame));

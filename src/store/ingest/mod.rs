@@ -20,7 +20,7 @@ use bytes::Bytes;
 use crate::base::segment::MAX_RECORD_BYTES;
 use crate::profile::decoded::Columns;
 use crate::profile::labels::PROFILE_NAME;
-use crate::profile::pprof::{self, GzipError, Profile};
+use crate::profile::pprof::{self, Code, GzipError, Profile};
 use crate::profile::{Labels, ProfileType, ProfileTypeId, RawProfile, SinkErrorKind, StackId};
 use crate::store::ingest::defaults::{default_name, stored_labels};
 use crate::store::ingest::go_names::GoNames;
@@ -28,6 +28,7 @@ use crate::store::ingest::reshape::{reshape, sanitized};
 use crate::store::ingest::texts::Spans;
 use crate::store::limits::{Limits, Rejection, exceeds};
 use crate::store::relabel_rules::DefaultRules;
+use crate::store::schema;
 
 use prepared::Function;
 pub(crate) use prepared::{Prepared, Span};
@@ -380,7 +381,7 @@ fn end_of(text: &str, limit: usize) -> &str {
 }
 
 /// Converts borrowed strings to spans of the buffer, and keeps the columns.
-fn symbols(profile: Profile<'_>, mut spans: Spans<'_>, buffer: &Bytes) -> (Vec<i64>, Symbols) {
+fn symbols(mut profile: Profile<'_>, mut spans: Spans<'_>, buffer: &Bytes) -> (Vec<i64>, Symbols) {
     let functions = profile
         .functions
         .iter()
@@ -395,6 +396,7 @@ fn symbols(profile: Profile<'_>, mut spans: Spans<'_>, buffer: &Bytes) -> (Vec<i
         .iter()
         .map(|mapping| (spans.of(mapping.file), spans.of(mapping.build_id)))
         .collect();
+    let code_lines = locate(&mut profile);
     let symbols = Symbols {
         buffer: buffer.clone(),
         extra: spans.into_extra(),
@@ -402,11 +404,28 @@ fn symbols(profile: Profile<'_>, mut spans: Spans<'_>, buffer: &Bytes) -> (Vec<i
         functions,
         mappings,
         locations: profile.locations,
+        code_lines,
         lines: profile.lines,
         sample_locations: profile.sample_locations,
         sample_starts: profile.sample_starts,
     };
     (profile.values, symbols)
+}
+
+/// Replaces addresses of code without a function by their offsets in files, and returns the `line` of each location.
+fn locate(profile: &mut Profile<'_>) -> Vec<i64> {
+    let mut lines = Vec::new();
+    for index in 0..profile.locations.len() {
+        let location = profile.locations[index];
+        if location.lines_start == location.lines_end
+            && let Code::InFile { offset, mapped } = profile.code_of(&location)
+        {
+            lines.resize(profile.locations.len(), 0);
+            lines[index] = schema::in_file(mapped);
+            profile.locations[index].address = offset;
+        }
+    }
+    lines
 }
 
 #[cfg(test)]

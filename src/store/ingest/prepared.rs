@@ -103,6 +103,9 @@ pub(crate) struct Symbols {
     pub mappings: Vec<(Span, Span)>,
     /// See [`crate::profile::pprof::Profile::locations`].
     pub locations: Vec<Location>,
+    /// By location, `line` of its frame when it has no function: see [`in_file`](crate::store::schema::in_file). Empty
+    /// when all are 0.
+    pub code_lines: Vec<i64>,
     /// See [`crate::profile::pprof::Profile::lines`].
     pub lines: Vec<Line>,
     pub(super) sample_locations: Vec<u32>,
@@ -166,6 +169,7 @@ impl Symbols {
             + self.functions.capacity() * size_of::<Function>()
             + self.mappings.capacity() * size_of::<(Span, Span)>()
             + self.locations.capacity() * size_of::<Location>()
+            + self.code_lines.capacity() * size_of::<i64>()
             + self.lines.capacity() * size_of::<Line>()
             + (self.sample_locations.capacity() + self.sample_starts.capacity()) * size_of::<u32>()
     }

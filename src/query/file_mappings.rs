@@ -1,0 +1,120 @@
+//! The mappings of an exported profile for code that is known by its offset in a file, not by a function.
+//!
+//! In: locations whose addresses are offsets, in mappings that say where in the file they begin. Out: mappings with a
+//! range of addresses each, and addresses in it. Readers find the symbols of such code as if the files had been loaded
+//! there.
+
+use std::collections::BTreeMap;
+
+use crate::profile::pprof::{Builder, Mapping, Profile};
+
+/// First address of a mapping; a gap between mappings, too.
+const GAP: u64 = 1 << 20;
+const PAGE: u64 = 4 << 10;
+/// Addresses behind it are the kernel's for readers.
+const END: u64 = 1 << 62;
+
+/// Mappings whose locations have offsets for addresses until [`FileMappings::place`], each with the largest offset.
+#[derive(Debug, Default)]
+pub(crate) struct FileMappings(BTreeMap<u32, u64>);
+
+impl FileMappings {
+    /// The index of a mapping for such locations, which has no range yet.
+    pub(crate) fn mapping<'a>(&mut self, builder: &mut Builder<'a>, mapping: Mapping<'a>) -> u32 {
+        let index = builder.mapping(Mapping {
+            // Told apart by it from the mapping of the same file for code with functions.
+            limit: END,
+            ..mapping
+        });
+        self.0.entry(index).or_default();
+        index
+    }
+
+    /// Gives the mappings their ranges, and the locations in them their addresses. A mapping whose range does not fit
+    /// gets none, and its locations keep their offsets.
+    pub(crate) fn place(mut self, profile: &mut Profile<'_>) {
+        for location in &profile.locations {
+            if let Some(last) = self.0.get_mut(&location.mapping) {
+                *last = location.address.max(*last);
+            }
+        }
+        let mut start = GAP;
+        let mut shifts = BTreeMap::new();
+        for (index, last) in self.0 {
+            let mapping = &mut profile.mappings[index as usize];
+            mapping.limit = 0;
+            let size = last.checked_sub(mapping.offset).map(|size| (size / PAGE + 1) * PAGE);
+            let limit = size.and_then(|size| start.checked_add(size));
+            if let Some(limit) = limit.filter(|limit| *limit < END) {
+                (mapping.start, mapping.limit) = (start, limit);
+                shifts.insert(index, start.wrapping_sub(mapping.offset));
+                start = limit.next_multiple_of(GAP) + GAP;
+            } else {
+                mapping.offset = 0;
+            }
+        }
+        for location in &mut profile.locations {
+            let shift = shifts.get(&location.mapping).copied().unwrap_or(0);
+            location.address = location.address.wrapping_add(shift);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_file_has_a_range_of_its_own_that_holds_its_code() {
+        let mut builder = Builder::new(Profile::default());
+        let mut files = FileMappings::default();
+        let plain = builder.mapping(Mapping {
+            file: "a",
+            ..Mapping::default()
+        });
+        let huge = i64::MAX as u64;
+        let code = [
+            ("a", 0x1010),
+            ("a", 0x3fff),
+            ("b", 0x1010),
+            ("b", 0x7_0000),
+            ("c", 16),
+            ("c", huge),
+        ];
+        for (file, offset) in code {
+            let mapped = Mapping {
+                file,
+                offset: if file == "c" { 0 } else { 0x1000 },
+                ..Mapping::default()
+            };
+            let mapping = files.mapping(&mut builder, mapped);
+            builder.location(mapping, offset, &[]);
+        }
+        builder.location(plain, 0x1010, &[]);
+        let mut profile = builder.finish();
+        files.place(&mut profile);
+        let ranges: Vec<_> = profile
+            .mappings
+            .iter()
+            .map(|mapping| (mapping.file, mapping.start, mapping.limit))
+            .collect();
+        assert_eq!(
+            ranges,
+            [
+                ("a", 0, 0),
+                ("a", 0x10_0000, 0x10_3000),
+                ("b", 0x30_0000, 0x37_0000),
+                ("c", 0, 0)
+            ]
+        );
+        let offsets: Vec<_> = profile
+            .locations
+            .iter()
+            .map(|location| {
+                let mapping = profile.mappings[location.mapping as usize];
+                (mapping.file, location.address - mapping.start + mapping.offset)
+            })
+            .collect();
+        assert_eq!(offsets, [&code[..], &[("a", 0x1010)]].concat());
+    }
+}
