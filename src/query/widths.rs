@@ -29,8 +29,9 @@ pub(crate) fn comparisons(query: &Query, parts: &HashMap<String, Query>) -> u64 
 
 struct Widths<'a> {
     parts: &'a HashMap<String, Query>,
-    /// Number of columns of each part.
-    known: HashMap<&'a str, u64>,
+    /// Number of columns of each part and subquery, by its address. Without it every `*` would derive the width of all
+    /// levels below again.
+    known: HashMap<*const SetExpr, u64>,
     comparisons: u64,
 }
 
@@ -56,7 +57,10 @@ impl Visitor for Widths<'_> {
 
 impl Widths<'_> {
     fn of(&mut self, body: &SetExpr) -> u64 {
-        match body {
+        if let Some(known) = self.known.get(&std::ptr::from_ref(body)) {
+            return *known;
+        }
+        let width = match body {
             SetExpr::Select(select) => {
                 let columns = select.projection.iter().map(|item| self.columns(item, select));
                 columns.fold(0, u64::saturating_add)
@@ -65,7 +69,9 @@ impl Widths<'_> {
             SetExpr::SetOperation { left, .. } => self.of(left),
             SetExpr::Values(values) => values.rows.first().map_or(0, |row| row.len() as u64),
             _ => TABLE_COLUMNS,
-        }
+        };
+        self.known.insert(std::ptr::from_ref(body), width);
+        width
     }
 
     /// Number of columns of an item of `SELECT`.
@@ -103,15 +109,10 @@ impl Widths<'_> {
 
     fn table(&mut self, name: &str) -> u64 {
         let name = name.to_lowercase();
-        let Some((name, part)) = self.parts.get_key_value(name.trim_matches('"')) else {
-            return TABLE_COLUMNS;
-        };
-        if let Some(known) = self.known.get(name.as_str()) {
-            return *known;
+        match self.parts.get(name.trim_matches('"')) {
+            Some(part) => self.of(&part.body),
+            None => TABLE_COLUMNS,
         }
-        let width = self.of(&part.body);
-        self.known.insert(name, width);
-        width
     }
 }
 
@@ -200,5 +201,21 @@ mod tests {
             counted(&twice),
             (0..20).map(|level| 2 * 4u64.pow(level) * 1_000_000).sum::<u64>()
         );
+    }
+
+    /// Each level has the columns of the one below more than once: its width is derived once all the same.
+    #[test]
+    fn the_width_of_a_subquery_is_derived_once_however_often_its_columns_are_taken() {
+        for item in ["*", "t.*"] {
+            let items = [item; 4].join(", ");
+            let mut text = "SELECT a FROM samples".to_owned();
+            for _ in 0..15 {
+                text = format!("SELECT {items} FROM ({text}) t");
+            }
+            // The level at number n reads 4^n columns.
+            let levels = (0..15).map(|level| 4 * 16u64.saturating_pow(level));
+            let expected = levels.fold(TABLE_COLUMNS, u64::saturating_add);
+            assert_eq!(counted(&text), expected, "{item}");
+        }
     }
 }
