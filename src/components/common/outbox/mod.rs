@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use parking_lot::{Mutex, RwLock};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 use url::Url;
 
@@ -46,6 +46,12 @@ pub(crate) use settings::Settings;
 
 /// How long an appended profile waits for others before all are synced to the disk.
 const SYNC_EVERY: Duration = Duration::from_millis(100);
+/// How long a producer waits for the disk.
+const DISK_PATIENCE: Duration = Duration::from_secs(30);
+/// Writes at a time: so many threads wait at most for a disk that does not answer.
+const WRITERS: usize = 64;
+/// How long senders may take to end, which is more than they need unless the disk does not answer.
+const END_PATIENCE: Duration = Duration::from_secs(15);
 /// How long the end of a component waits for its last sync.
 const SYNC_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -61,6 +67,7 @@ pub(crate) struct Outbox {
     changed: Notify,
     /// Held during an update, so that only one runs at a time.
     updating: Mutex<()>,
+    writers: Arc<Semaphore>,
 }
 
 /// An endpoint as a component wants it.
@@ -98,6 +105,7 @@ impl Outbox {
             endpoints: RwLock::default(),
             changed: Notify::new(),
             updating: Mutex::default(),
+            writers: Arc::new(Semaphore::new(WRITERS)),
         }
     }
 
@@ -239,15 +247,7 @@ impl Outbox {
                 }
             }
         }
-        let written = tokio::task::spawn_blocking(move || store(&endpoints, &prepared)).await;
-        let failed = match written {
-            Ok(None) => None,
-            Ok(Some(error)) => Some(error),
-            Err(error) => Some(SinkError::new(
-                SinkErrorKind::Internal,
-                format!("queueing failed: {error}"),
-            )),
-        };
+        let failed = self.write(endpoints, prepared).await;
         if let Some(error) = failed {
             refused.extend(
                 places
@@ -256,6 +256,40 @@ impl Outbox {
             );
         }
         refused
+    }
+
+    /// Writes to all queues; an error when the disk does not answer. Profiles that it takes later are sent all the same:
+    /// when they come again with the same ids, servers know them.
+    async fn write(&self, endpoints: Vec<Endpoint>, profiles: Vec<RawProfile>) -> Option<SinkError> {
+        let senders = endpoints.clone();
+        let count = profiles.len() as u64;
+        let bytes: u64 = profiles.iter().map(|profile| profile.pprof.len() as u64).sum();
+        let writers = self.writers.clone();
+        let written = tokio::time::timeout(DISK_PATIENCE, async move {
+            let writer = writers.acquire_owned().await;
+            tokio::task::spawn_blocking(move || {
+                let _writer = writer;
+                store(&endpoints, &profiles)
+            })
+            .await
+        });
+        match written.await {
+            Ok(Ok(failed)) => failed,
+            Ok(Err(error)) => Some(SinkError::new(
+                SinkErrorKind::Internal,
+                format!("queueing failed: {error}"),
+            )),
+            Err(_) => {
+                for sender in &senders {
+                    sender.sender.metrics.dropped(DropReason::Disk, count, bytes);
+                }
+                let message = format!(
+                    "the disk of the queue did not answer within {} s",
+                    DISK_PATIENCE.as_secs()
+                );
+                Some(SinkError::new(SinkErrorKind::Unavailable, message))
+            }
+        }
     }
 
     /// Empties the queues until the shutdown.
@@ -278,7 +312,8 @@ impl Outbox {
                 () = self.changed.notified() => {}
             }
             stop.cancel();
-            while tasks.join_next().await.is_some() {}
+            // Those that are left are aborted. Their batches are still in the queues.
+            let _ = tokio::time::timeout(END_PATIENCE, async { while tasks.join_next().await.is_some() {} }).await;
             for endpoint in endpoints {
                 let queue = endpoint.sender.queue.clone();
                 let synced = tokio::task::spawn_blocking(move || queue.sync());
@@ -429,9 +464,25 @@ fn folder_name(endpoint: &Plan, taken: &BTreeSet<&str>) -> String {
 
 impl Drop for Outbox {
     fn drop(&mut self) {
-        for endpoint in self.endpoints.read().iter() {
-            // After a kill, the page cache still has everything; this is for a power failure after a clean end.
-            let _ = endpoint.sender.queue.sync();
+        let queues: Vec<Arc<Queue>> = self
+            .endpoints
+            .get_mut()
+            .iter()
+            .map(|endpoint| endpoint.sender.queue.clone())
+            .collect();
+        let (done, finished) = std::sync::mpsc::channel();
+        // On a thread that nobody joins: a disk that does not answer must not keep the process from ending.
+        let spawned = std::thread::Builder::new()
+            .name("outbox-end".to_owned())
+            .spawn(move || {
+                for queue in queues {
+                    // After a kill, the page cache still has everything; this is for a power failure after a clean end.
+                    let _ = queue.sync();
+                }
+                let _ = done.send(());
+            });
+        if spawned.is_ok() {
+            let _ = finished.recv_timeout(SYNC_PATIENCE);
         }
     }
 }

@@ -109,7 +109,7 @@ impl Sender {
             if shutdown.is_cancelled() {
                 return false;
             }
-            self.queue.expire();
+            self.expire().await;
             let waiting = self.queue.waiting();
             let queue = &self.settings.queue;
             if waiting.profiles > 0 {
@@ -129,7 +129,17 @@ impl Sender {
             tokio::select! {
                 () = shutdown.cancelled() => return false,
                 () = self.queue.arrived() => {}
+                // A look during which the disk did not answer may have missed what waits.
+                () = tokio::time::sleep(EXPIRE_EVERY) => {}
             }
+        }
+    }
+
+    /// Drops and counts profiles that are too old.
+    async fn expire(&self) {
+        if self.queue.is_expired() {
+            let queue = self.queue.clone();
+            let _ = tokio::task::spawn_blocking(move || queue.expire()).await;
         }
     }
 
@@ -150,7 +160,7 @@ impl Sender {
             }
             tokio::select! {
                 () = shutdown.cancelled() => return false,
-                () = tokio::time::sleep(left.min(EXPIRE_EVERY)) => self.queue.expire(),
+                () = tokio::time::sleep(left.min(EXPIRE_EVERY)) => self.expire().await,
             }
         }
     }

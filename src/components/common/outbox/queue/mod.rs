@@ -41,6 +41,9 @@ pub(crate) use state::Limits;
 /// Bytes that are not synced yet, from which on an append syncs by itself.
 const UNSYNCED_BYTES: u64 = 4 << 20;
 
+/// How long a look at the queue waits for whoever holds it, who may wait for a disk that does not answer.
+const LOOK_PATIENCE: Duration = Duration::from_millis(50);
+
 /// Amount and age of what waits, for metrics and debug info.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Waiting {
@@ -68,6 +71,8 @@ pub(super) struct Queue {
     metrics: EndpointMetrics,
     clock: QueueClock,
     state: Mutex<State>,
+    /// What the last look found, for looks during which the disk does not answer.
+    seen: Mutex<Waiting>,
     arrived: Notify,
     /// Notified when something is appended that needs a sync.
     written: Notify,
@@ -103,6 +108,7 @@ impl Queue {
             metrics,
             clock,
             state: Mutex::new(state),
+            seen: Mutex::default(),
             arrived: Notify::new(),
             written: Notify::new(),
             _lock: lock,
@@ -213,7 +219,15 @@ impl Queue {
         Some(dropped.len() as u64)
     }
 
-    /// Drops and counts profiles that are too old.
+    /// True when a profile waits longer than it may. Does not wait for the disk.
+    pub(super) fn is_expired(&self) -> bool {
+        self.state.try_lock_for(LOOK_PATIENCE).is_some_and(|state| {
+            let oldest = state.entries.get(state.in_flight);
+            oldest.is_some_and(|entry| entry.queued.is_over(self.clock.now(), state.limits.max_age))
+        })
+    }
+
+    /// Drops and counts profiles that are too old. Blocks on the disk.
     pub(super) fn expire(&self) {
         self.enforce(&mut self.state.lock());
     }
@@ -260,17 +274,23 @@ impl Queue {
         self.arrived.notified().await;
     }
 
-    /// Number, bytes and age of what waits now.
+    /// Number, bytes and age of what waits now; while the disk does not answer, of what waited before. Does not wait for
+    /// the disk.
     pub(super) fn waiting(&self) -> Waiting {
-        let state = self.state.lock();
-        Waiting {
+        let Some(state) = self.state.try_lock_for(LOOK_PATIENCE) else {
+            return *self.seen.lock();
+        };
+        let waiting = Waiting {
             profiles: state.entries.len() as u64,
             bytes: state.bytes,
             oldest_age: state
                 .entries
                 .front()
                 .map_or(Duration::ZERO, |entry| entry.queued.age(self.clock.now())),
-        }
+        };
+        drop(state);
+        *self.seen.lock() = waiting;
+        waiting
     }
 
     /// Sets new limits, and drops what exceeds them.

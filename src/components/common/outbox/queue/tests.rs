@@ -433,3 +433,22 @@ mod model {
         files.map(|file| file.unwrap().metadata().unwrap().len()).sum()
     }
 }
+
+#[test]
+fn a_look_at_a_queue_whose_disk_does_not_answer_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let queue = open(folder.path());
+    append(&queue, 0..1, 100);
+    let before = queue.waiting();
+    assert_eq!(before.profiles, 1);
+    let held = queue.state.lock();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            assert_eq!(queue.waiting(), before);
+            assert!(!queue.is_expired());
+        });
+    });
+    drop(held);
+    append(&queue, 1..2, 100);
+    assert_eq!(queue.waiting().profiles, 2);
+}
