@@ -16,19 +16,25 @@ pub(crate) fn is_temporary(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(".tmp")
 }
 
-/// True when a table has a log. When there is none, removes what a creation left that was cut off: with any file there,
-/// the kernel would take the table for an existing one. Checksums may be there without their entry.
+/// True when a table has a log: any entry or checkpoint. The first entry is deleted in time, and nobody needs the hint.
+/// When there is none, removes what a creation left that was cut off: with any file there, the kernel would take the
+/// table for an existing one. Checksums may be there without their entry.
 pub(crate) fn has_begun(log: &Path) -> io::Result<bool> {
-    if log.join(format!("{:020}.json", 0)).exists() || log.join("_last_checkpoint").exists() {
-        return Ok(true);
-    }
+    let mut left = Vec::new();
     for entry in fs::read_dir(log)? {
         let entry = entry?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        if is_temporary(&name) || name.starts_with('.') && version_of(&name).is_some() {
-            fs::remove_file(entry.path())?;
+        let is_hidden = name.starts_with('.');
+        if name == "_last_checkpoint" || !is_hidden && version_of(&name).is_some() {
+            return Ok(true);
         }
+        if is_temporary(&name) || is_hidden && version_of(&name).is_some() {
+            left.push(entry.path());
+        }
+    }
+    for path in left {
+        fs::remove_file(path)?;
     }
     Ok(false)
 }
