@@ -71,6 +71,18 @@ impl Disk {
         })))
     }
 
+    /// The disk of a machine whose process was killed after these changes: the system has all of them, synced or not.
+    pub(super) fn after(changes: &[Change]) -> Self {
+        let disk = Self::new();
+        let mut state = disk.state();
+        for change in changes {
+            state.take(change).unwrap();
+        }
+        state.changes = changes.to_vec();
+        drop(state);
+        disk
+    }
+
     /// Mounts it at a folder, until the value that it gives is dropped.
     pub(super) fn mount(&self, at: &Path) -> std::io::Result<Mounted> {
         let mut config = Config::default();
@@ -152,6 +164,35 @@ fn text(name: &OsStr) -> Result<String, Errno> {
 }
 
 impl State {
+    fn take(&mut self, change: &Change) -> Result<(), Errno> {
+        match change {
+            Change::Make { node, is_folder } => {
+                let made = if *is_folder {
+                    Node::new(Contents::Folder(BTreeMap::new()), 0o700)
+                } else {
+                    Node::new(Contents::File(Vec::new()), 0o600)
+                };
+                self.nodes.insert(*node, Node { links: 0, ..made });
+                self.next = self.next.max(node + 1);
+            }
+            Change::Name { folder, name, node } => {
+                self.node(INodeNo(*node))?.links += 1;
+                self.folder(INodeNo(*folder))?.insert(name.clone(), *node);
+            }
+            Change::Unname { folder, name } => {
+                let node = self.folder(INodeNo(*folder))?.remove(name).ok_or(Errno::ENOENT)?;
+                self.node(INodeNo(node))?.links -= 1;
+            }
+            Change::Rename { folder, from, to, .. } => {
+                self.rename(INodeNo(*folder), OsStr::new(from), OsStr::new(to))?;
+            }
+            Change::Write { node, offset, bytes } => drop(self.write(INodeNo(*node), *offset, bytes.clone())?),
+            Change::Length { node, length } => self.set_length(INodeNo(*node), *length)?,
+            Change::Sync { .. } => {}
+        }
+        Ok(())
+    }
+
     fn node(&mut self, node: INodeNo) -> Result<&mut Node, Errno> {
         self.nodes.get_mut(&node.0).ok_or(Errno::ENOENT)
     }

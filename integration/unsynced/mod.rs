@@ -6,7 +6,8 @@
 //!
 //! Guarantee, checked in what is found, after the start from it, and of one seed in ten after everything was carried
 //! out: an acknowledged profile is there once, with its samples and names; what a finished deletion or retention took
-//! is not. The disk of each further life is one that a cut left, so starts are cut, too.
+//! is not. The disk of each further life is one that a cut left, so starts are cut, too; of every second life one that
+//! a killed process left, with all that it had done and little of it durable.
 //! `ALLUVIUM_POWER_CUTS` sets the number of seeds.
 //!
 //! The same disk may be slow or full, for the real program (`trouble`).
@@ -56,10 +57,18 @@ fn mount(disk: &Disk, at: &Path) -> Option<Mounted> {
     }
 }
 
+/// What a store starts on.
+enum Start {
+    /// What was found after a power cut.
+    Cut(Rest),
+    /// What a process that was killed has done: all of it is there, and only what was synced is durable.
+    Killed(Vec<Change>, Ledger),
+}
+
 /// What a store did on a disk, from its start on.
 struct Life {
     changes: Vec<Change>,
-    /// Number of changes before the start: they are synced.
+    /// Number of changes before the start.
     before: usize,
     /// What was told, and how many changes there were then.
     lines: Vec<(usize, String)>,
@@ -100,12 +109,17 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
 
 impl Life {
     /// Starts a store on what is there, works, and ends in good order. `None` where nothing can be mounted.
-    fn live(number: u64, start: Rest) -> Option<Self> {
-        let disk = Disk::new();
+    fn live(number: u64, start: Start) -> Option<Self> {
+        let (disk, found, ledger) = match start {
+            Start::Cut(rest) => (Disk::new(), Some(rest.folder), rest.ledger),
+            Start::Killed(changes, ledger) => (Disk::after(&changes), None, ledger),
+        };
         let at = tempfile::tempdir().unwrap();
         let mounted = mount(&disk, at.path())?;
-        copy(start.folder.path(), at.path()).unwrap();
-        disk.settle();
+        if let Some(found) = found {
+            copy(found.path(), at.path()).unwrap();
+            disk.settle();
+        }
         let before = disk.length();
         let lines = Arc::new(Mutex::new(Vec::new()));
         let say: Say = Arc::new({
@@ -136,22 +150,39 @@ impl Life {
             changes: disk.changes(),
             before,
             lines,
-            ledger: start.ledger,
+            ledger,
         })
+    }
+
+    /// What is known when everything ends after so many changes.
+    fn ledger_at(&self, moment: usize) -> Ledger {
+        let mut ledger = self.ledger.clone();
+        let heard = self.lines.iter().take_while(|(position, _)| *position <= moment);
+        heard.for_each(|(_, line)| ledger.hear(line));
+        ledger.killed();
+        ledger
+    }
+
+    /// A moment after the start.
+    fn moment(&self, random: &mut Random) -> usize {
+        self.before + random.below(self.changes.len() - self.before + 1)
+    }
+
+    /// What is there when the process is killed at a moment that the seed draws.
+    fn kill(&self, seed: u64) -> Start {
+        let moment = self.moment(&mut Random(seed));
+        Start::Killed(self.changes[..moment].to_vec(), self.ledger_at(moment))
     }
 
     /// Cuts the power at a moment that the seed draws, and checks what is found.
     fn cut(&self, seed: u64) -> Rest {
         let mut random = Random(seed);
-        let moment = self.before + random.below(self.changes.len() - self.before + 1);
+        let moment = self.moment(&mut random);
         let luck = Luck::drawn(seed, &mut random);
         let folder = folder();
         let found = disk::found(&self.changes[..moment], luck, &mut random);
         found.write(folder.path()).unwrap();
-        let mut ledger = self.ledger.clone();
-        let heard = self.lines.iter().take_while(|(position, _)| *position <= moment);
-        heard.for_each(|(_, line)| ledger.hear(line));
-        ledger.killed();
+        let ledger = self.ledger_at(moment);
         let rest = Rest { folder, ledger };
         let problem = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| rest.check(seed)));
         if problem.is_err() {
@@ -196,10 +227,10 @@ impl Rest {
 fn nothing_acknowledged_is_lost_or_doubled_when_the_power_is_cut() {
     let seeds = seeds();
     let started = Instant::now();
-    let mut rest = Rest::nothing();
+    let mut start = Start::Cut(Rest::nothing());
     let (mut changes, mut kept) = (0, 0);
     for number in 0..LIVES {
-        let Some(life) = Life::live(number, rest) else {
+        let Some(life) = Life::live(number, start) else {
             return;
         };
         changes += life.changes.len() - life.before;
@@ -214,8 +245,14 @@ fn nothing_acknowledged_is_lost_or_doubled_when_the_power_is_cut() {
                 .collect();
             judges.into_iter().map(|judge| judge.join().unwrap()).collect()
         });
-        rest = rests.into_iter().flatten().next().unwrap_or_else(Rest::nothing);
+        let rest = rests.into_iter().flatten().next().unwrap_or_else(Rest::nothing);
         kept += rest.ledger.kept();
+        // Every second life begins with what a process left that was killed.
+        start = if number.is_multiple_of(2) {
+            life.kill(number)
+        } else {
+            Start::Cut(rest)
+        };
     }
     println!(
         "{seeds} power cuts among {changes} changes of a disk in {:?}; {kept} profiles acknowledged before the last \

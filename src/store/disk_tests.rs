@@ -292,6 +292,71 @@ async fn a_refused_profile_with_an_id_is_stored_once_even_when_nothing_could_be_
     check(&store.snapshot(), "t", total + sum);
 }
 
+/// Notes what is done on a disk, and fails at some places.
+#[derive(Default)]
+struct Noting {
+    done: Mutex<Vec<Place>>,
+    failing: Mutex<Vec<Place>>,
+}
+
+impl FaultHook for Noting {
+    fn check(&self, place: Place) -> io::Result<()> {
+        if self.failing.lock().contains(&place) {
+            return Err(io::Error::other("injected"));
+        }
+        Ok(())
+    }
+
+    fn done(&self, place: Place) {
+        self.done.lock().push(place);
+    }
+}
+
+#[tokio::test]
+async fn a_start_writes_what_it_found_again_before_it_says_that_it_is_stored() {
+    let dir = scratch();
+    let places = [Place::LogSync, Place::LogCut, Place::LogMark];
+    let (total, refused, sum) = refused_and_killed(dir.path(), &places, true).await;
+    let disk = Arc::new(Noting::default());
+    let on_it = || StoreConfig {
+        faults: Faults::new(disk.clone()),
+        ..config(dir.path())
+    };
+    *disk.failing.lock() = vec![Place::LogRenew];
+    let error = Store::open(on_it(), &Scope::new()).err().unwrap();
+    assert!(error.to_string().contains("000000000001.seg"), "{error}");
+    disk.failing.lock().clear();
+    let store = open(on_it());
+    assert!(disk.done.lock().contains(&Place::LogRenew));
+    push(&store, &refused).await;
+    check(&store.snapshot(), "t", total + sum);
+}
+
+#[tokio::test]
+async fn a_start_syncs_the_names_of_entries_before_it_deletes_the_log_for_them() {
+    let dir = scratch();
+    let disk = Arc::new(Noting::default());
+    let on_it = || StoreConfig {
+        faults: Faults::new(disk.clone()),
+        ..config(dir.path())
+    };
+    let store = open(on_it());
+    let total = Load::new().append(&store, "t", 3).await;
+    // The last table has its entry, whose name is not synced.
+    *disk.failing.lock() = vec![Place::EntryFolderSync(Table::Profiles)];
+    store.flush().await.unwrap_err();
+    drop(store);
+    disk.failing.lock().clear();
+    disk.done.lock().clear();
+    let store = open(on_it());
+    let done = disk.done.lock().clone();
+    let at = |place| done.iter().position(|one| *one == place).unwrap();
+    for table in Table::ALL {
+        assert!(at(Place::EntryFolderSync(table)) < at(Place::LogDelete), "{done:?}");
+    }
+    check(&store.snapshot(), "t", total);
+}
+
 #[tokio::test]
 async fn a_log_whose_segment_cannot_be_cut_goes_on_in_the_next_one() {
     let dir = scratch();

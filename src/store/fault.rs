@@ -28,6 +28,8 @@ pub enum Place {
     LogCut,
     /// The durable length of a segment that cannot be cut is written beside it.
     LogMark,
+    /// What a start found in the last segment is written again and synced.
+    LogRenew,
     /// After the log was rotated for a flush, before any table file is written.
     FlushStart,
     /// Before the Parquet files of a table are written.

@@ -7,7 +7,7 @@
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use crate::base::file::{replace_by, sync_parent, warn_of_open_folder};
+use crate::base::file::{create_folders, replace_by, sync_parent, warn_of_open_folder};
 use crate::store::StoreError;
 use crate::store::fault::{Faults, Place};
 use crate::store::schema::LAYOUT_VERSION;
@@ -27,7 +27,7 @@ impl Folder {
     /// Creates or opens the folder and locks it.
     pub(crate) fn open(dir: &Path, faults: &Faults) -> Result<Self, StoreError> {
         faults
-            .run(Place::FolderWrite, || fs::create_dir_all(dir))
+            .run(Place::FolderWrite, || create_folders(dir))
             .map_err(StoreError::io("create the data folder", dir))?;
         let lock_path = dir.join("LOCK");
         let lock = File::options()

@@ -262,7 +262,7 @@ async fn a_full_disk_opens_to_be_read_and_takes_profiles_when_it_has_room() {
     push(&store, 2).await;
     drop(store);
     let full = Arc::new(Full(AtomicBool::new(true)));
-    // The folders of the data folder are there already.
+    // The folders of the data folder, the log and the entries are there already.
     let hook: Arc<dyn fault::FaultHook> = full.clone();
     let open = StoreConfig {
         faults: fault::Faults::new(Arc::new(AllBut(hook))),
@@ -290,7 +290,7 @@ struct AllBut(Arc<dyn fault::FaultHook>);
 impl fault::FaultHook for AllBut {
     fn check(&self, place: fault::Place) -> std::io::Result<()> {
         match place {
-            fault::Place::FolderWrite => Ok(()),
+            fault::Place::FolderWrite | fault::Place::LogRenew | fault::Place::EntryFolderSync(_) => Ok(()),
             _ => self.0.check(place),
         }
     }

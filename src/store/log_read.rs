@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use bytes::Bytes;
@@ -10,6 +11,8 @@ use bytes::Bytes;
 use crate::base::segment::{self, SegmentContents};
 use crate::store::StoreError;
 use crate::store::cut;
+use crate::store::error::is_full;
+use crate::store::fault::{Faults, Place};
 
 /// The unreadable bytes of a segment.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -68,6 +71,37 @@ pub(crate) fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<Ending
         }
     }
     Ok(ending)
+}
+
+/// Writes a segment again, in place, and syncs it. A process that was killed may have left bytes that only the system's
+/// cache has. After a failed sync the system takes them for written, so that another sync alone would write nothing.
+pub(crate) fn renew(path: &Path, faults: &Faults) -> Result<(), StoreError> {
+    let renewed = faults.run(Place::LogRenew, || {
+        let file = File::options().read(true).write(true).open(path)?;
+        match write_again(&file, path) {
+            // Some file systems need room even for bytes that are there. The sync is tried all the same.
+            Err(error) if is_full(&error) => {}
+            written => written?,
+        }
+        file.sync_data()
+    });
+    renewed.map_err(StoreError::io("sync", path))
+}
+
+fn write_again(file: &File, path: &Path) -> io::Result<()> {
+    let mut length = file.metadata()?.len();
+    if let Some(durable) = cut::read(path)? {
+        length = length.min(durable);
+    }
+    let mut buffer = vec![0; 1 << 20];
+    let mut at = 0;
+    while at < length {
+        let part = &mut buffer[..(length - at).min(1 << 20) as usize];
+        file.read_exact_at(part, at)?;
+        file.write_all_at(part, at)?;
+        at += part.len() as u64;
+    }
+    Ok(())
 }
 
 /// Cuts an unfinished write of `bytes` bytes off a segment; durable when it returns.

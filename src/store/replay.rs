@@ -86,6 +86,13 @@ pub(crate) fn recover(
     let later: Vec<u64> = segments.iter().copied().filter(|number| *number > high).collect();
     let last = later.last().copied();
     let head = head_of(folder, (later, last), known, (metrics, repeats))?;
+    // Whoever pushes again what is in the head is told that it is stored.
+    if let Some(path) = last
+        .map(|last| wal::segment_path(folder, last))
+        .filter(|path| path.exists())
+    {
+        log_read::renew(&path, &tables.faults)?;
+    }
     Ok(Recovered {
         head,
         frozen,

@@ -99,6 +99,11 @@ impl DeltaTable {
                 for name in [&log, &folder] {
                     file::sync_parent(name).map_err(StoreError::io("sync the folder of", name))?;
                 }
+                // A process that was killed may have left an entry whose name is not durable. What is found here is
+                // taken for committed: segments are deleted for it, deletions are done by it.
+                faults
+                    .run(Place::EntryFolderSync(table), || file::sync_parent(&log.join("_")))
+                    .map_err(StoreError::io("sync", &log))?;
                 log_files::has_begun(&log).map_err(StoreError::io("read", &log))?
             }
             Root::Bucket(_) => root.has_log(table)?,
