@@ -14,6 +14,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use alluvium::admin::listen::ListenOptions;
 use alluvium::server::ServerOptions;
 use alluvium::store::fault::{FaultHook, Faults, Place};
+use alluvium::store::schema::Table;
 use alluvium::store::{Store, StoreConfig};
 use alluvium::telemetry::metrics::Scope;
 use alluvium::wire::call::{CallError, Caller};
@@ -156,7 +157,13 @@ async fn a_disk_that_fails_refuses_pushes_and_answers_questions_and_recovers_by_
         let answer = server.post(&ingest).body(raw).send().await.unwrap();
         assert_eq!(answer.status(), 503, "{name}");
         assert!(answer.headers().contains_key("retry-after"), "{name}");
-        assert_eq!(client.flush().await, 503, "{name}");
+        // While only the log cannot be written, a flush may be what gives it room.
+        let expected = if places(Place::FileWrite(Table::Samples)) {
+            503
+        } else {
+            200
+        };
+        assert_eq!(client.flush().await, expected, "{name}");
         // What was acknowledged is there to be read, and no more.
         assert_eq!(client.found().await, once(&kept), "{name}");
 

@@ -323,10 +323,14 @@ impl<T: Send + 'static> Writer<T> {
         let _ = request.send(result);
     }
 
-    /// Cuts the failed segment back and opens a new one, retrying until both succeed.
+    /// Cuts the failed segment back and opens a new one, retrying until both succeed. Rotations are answered meanwhile,
+    /// without a file: a flush may be what gives the disk its room back.
     fn recover(&mut self) {
+        let mut ended = None;
         loop {
-            match self.try_recover() {
+            let cleaned = self.clean();
+            let is_clean = cleaned.is_ok();
+            match cleaned.and_then(|()| self.try_next()) {
                 Ok(()) => {
                     tracing::info!(segment = self.segment.number, "write-ahead log is writable again");
                     self.shared.state.lock().failure = None;
@@ -334,27 +338,50 @@ impl<T: Send + 'static> Writer<T> {
                 }
                 Err(error) => tracing::debug!(error = %error, "write-ahead log is still not writable"),
             }
-            let mut state = self.shared.state.lock();
-            for request in std::mem::take(&mut state.rotations) {
-                let reason = state.failure.as_deref().unwrap_or("the log failed").to_owned();
-                let _ = request.send(Err(reason));
+            let (rotations, replies, reason, is_stopped) = {
+                let mut state = self.shared.state.lock();
+                (
+                    std::mem::take(&mut state.rotations),
+                    std::mem::take(&mut state.rotation_replies),
+                    state.failure.as_deref().unwrap_or("the log failed").to_owned(),
+                    state.stopped,
+                )
+            };
+            for (request, reply) in rotations.into_iter().zip(replies) {
+                let last = self.segment.number;
+                if is_clean && ended != Some(last) {
+                    // Nothing follows in this segment, and the next has another number.
+                    ended = Some(last);
+                    let _ = self.events.send(LogEvent::Rotated(last, reply));
+                    let _ = request.send(Ok(()));
+                } else {
+                    let _ = request.send(Err(reason.clone()));
+                }
             }
-            state.rotation_replies.clear();
-            if state.stopped {
+            if is_stopped {
                 return;
             }
-            self.shared.wake.wait_for(&mut state, PROBE_INTERVAL);
+            let mut state = self.shared.state.lock();
+            if state.rotations.is_empty() && !state.stopped {
+                self.shared.wake.wait_for(&mut state, PROBE_INTERVAL);
+            }
         }
     }
 
-    fn try_recover(&mut self) -> io::Result<()> {
+    /// Sees to it that records that were refused do not come back at the next start.
+    fn clean(&mut self) -> io::Result<()> {
         let _working = self.metrics.waits.log.begin();
-        // Records that were refused must not come back at the next start.
         if self.segment.exists
             && let Err(error) = self.segment.truncate(&self.faults)
         {
             self.segment.mark(&self.folder, &self.faults).map_err(|_| error)?;
         }
+        Ok(())
+    }
+
+    /// Goes on in the next segment when it can be written.
+    fn try_next(&mut self) -> io::Result<()> {
+        let _working = self.metrics.waits.log.begin();
         let number = self.segment.number + 1;
         let mut probe = match Segment::create(&self.folder, number, self.sync, &self.faults) {
             Ok(segment) => segment,

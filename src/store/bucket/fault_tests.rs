@@ -361,6 +361,45 @@ async fn a_flush_to_a_bucket_needs_no_room_on_the_disk() {
     assert_eq!(found(&store, &bucket).await, once(1..=3));
 }
 
+/// A disk that the log fills: no further segment can be created before one is deleted.
+#[derive(Default)]
+struct FullOfLog(AtomicBool);
+
+impl FaultHook for FullOfLog {
+    fn check(&self, place: Place) -> std::io::Result<()> {
+        if place == Place::LogCreate && !self.0.load(Ordering::SeqCst) {
+            return Err(std::io::ErrorKind::StorageFull.into());
+        }
+        Ok(())
+    }
+
+    fn done(&self, place: Place) {
+        if place == Place::LogDelete {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_start_on_a_disk_that_the_log_fills_gets_its_room_back_by_a_flush() {
+    let (dir, bucket) = (scratch(), Faulty::new(Fault::Refused));
+    let store = open(dir.path(), &bucket);
+    let push = async |store: &Store, number| store.append(&tenant_id("t"), vec![numbered(number, "kept")]).await;
+    assert!(push(&store, 1).await.is_empty());
+    drop(store);
+    let store = open_on(dir.path(), &bucket, Faults::new(Arc::new(FullOfLog::default())));
+    assert!(!push(&store, 2).await.is_empty(), "there is no log to write to");
+    store.flush().await.unwrap();
+    let taken = async {
+        while !push(&store, 3).await.is_empty() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), taken).await.unwrap();
+    store.flush().await.unwrap();
+    assert_eq!(found(&store, &bucket).await, once([1, 3]));
+}
+
 #[tokio::test]
 async fn a_fault_at_any_change_of_a_bucket_loses_and_repeats_nothing() {
     // Each change in turn, by one kind of fault after the other: all kinds for each would take a minute.
