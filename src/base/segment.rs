@@ -1,8 +1,9 @@
 //! Segment files of checksummed records: the one on-disk log format, used by the server's write-ahead log and by the
 //! durable queue of `pyroscope.write`.
 //!
-//! A record is `length u32 LE | crc32 (IEEE) of payload u32 LE | payload`. A file opens with the 8 bytes [`MAGIC`]. A
-//! torn tail (a record that is shorter than it says) ends the file and is reported, never an error. A record of full
+//! A record is `length u32 LE | crc32 (IEEE) of payload u32 LE | payload`. A file opens with the 8 bytes [`MAGIC`], or
+//! with a [`Key`]: [`KEYED_MAGIC`] and three copies of the key, with which each CRC begins. Payloads hold bytes that
+//! strangers chose. Without the key they cannot hold a record, which a search after damage would find. A torn tail (a record that is shorter than it says) ends the file and is reported, never an error. A record of full
 //! length with a wrong checksum is damage, at the end too, and so is everything before a valid record. The caller
 //! decides when to sync, and whether the file may end in a torn tail at all.
 
@@ -10,11 +11,18 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-/// First bytes of every segment file; the last byte is the format version.
+/// First bytes of a segment file without a key.
 pub(crate) const MAGIC: [u8; 8] = *b"ALLUSEG\x01";
+/// First bytes of a segment file with a key. No flipped bit makes one magic of the other.
+const KEYED_MAGIC: [u8; 8] = *b"ALLUSEG\xfe";
+/// Bytes of the magic and the copies of the key.
+pub(crate) const KEYED_HEADER_BYTES: usize = 20;
 
 /// Bytes that precede each payload.
 pub(crate) const RECORD_HEADER_BYTES: usize = 8;
+
+/// Most bytes that a search for valid records computes checksums of: some seconds.
+const SEARCH_BYTES: u64 = 4 << 30;
 
 /// Largest payload that a reader accepts (1 GiB): a length beyond it is damage, not data.
 pub(crate) const MAX_RECORD_BYTES: usize = 1 << 30;
@@ -26,23 +34,108 @@ pub(crate) fn encode_record(payload: &[u8], out: &mut Vec<u8>) {
 
 /// As [`encode_record`] for a payload in several parts, which avoids a copy of a header and a shared body.
 pub(crate) fn encode_record_parts(parts: &[&[u8]], out: &mut Vec<u8>) {
-    let length: usize = parts.iter().map(|part| part.len()).sum();
-    let mut hasher = crc32fast::Hasher::new();
-    for part in parts {
-        hasher.update(part);
+    Key::NONE.encode(parts, out);
+}
+
+/// What the checksums of a segment begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Key(u32);
+
+impl Key {
+    /// That of a segment without a key.
+    const NONE: Self = Self(0);
+
+    /// A key that nobody can know.
+    pub(crate) fn random() -> Self {
+        Self(rand::random())
     }
-    out.reserve(RECORD_HEADER_BYTES + length);
-    out.extend_from_slice(&(length as u32).to_le_bytes());
-    out.extend_from_slice(&hasher.finalize().to_le_bytes());
-    for part in parts {
-        out.extend_from_slice(part);
+
+    /// First bytes of a segment with this key.
+    pub(crate) fn header(self) -> [u8; KEYED_HEADER_BYTES] {
+        let mut header = [0; KEYED_HEADER_BYTES];
+        let (magic, copies) = header.split_at_mut(KEYED_MAGIC.len());
+        magic.copy_from_slice(&KEYED_MAGIC);
+        copies
+            .chunks_exact_mut(4)
+            .for_each(|copy| copy.copy_from_slice(&self.0.to_le_bytes()));
+        header
+    }
+
+    /// Appends the framing of a payload in several parts, and the payload.
+    pub(crate) fn encode(self, parts: &[&[u8]], out: &mut Vec<u8>) {
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        let mut hasher = crc32fast::Hasher::new_with_initial(self.0);
+        for part in parts {
+            hasher.update(part);
+        }
+        out.reserve(RECORD_HEADER_BYTES + length);
+        out.extend_from_slice(&(length as u32).to_le_bytes());
+        out.extend_from_slice(&hasher.finalize().to_le_bytes());
+        for part in parts {
+            out.extend_from_slice(part);
+        }
+    }
+
+    /// Checksum of a payload.
+    pub(crate) fn checksum(self, payload: &[u8]) -> u32 {
+        let mut hasher = crc32fast::Hasher::new_with_initial(self.0);
+        hasher.update(payload);
+        hasher.finalize()
+    }
+
+    /// Creates a new segment at `path` with its header written, not yet synced. Fails when the file exists.
+    pub(crate) fn create(self, path: &Path) -> io::Result<File> {
+        create_with(path, &self.header())
     }
 }
 
-/// Creates a new segment at `path` with its magic written, not yet synced. Fails when the file exists.
+/// How a segment file opens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Opening {
+    pub key: Key,
+    /// Where the first record is.
+    pub bytes: usize,
+    /// Bytes of a damaged magic.
+    pub damaged_bytes: u64,
+}
+
+impl Opening {
+    /// Reads the first bytes of a file, of which one of three copies of the key, and the magic, may be damaged. `None`
+    /// when they are fewer than they must be.
+    pub(crate) fn of(data: &[u8]) -> Option<Self> {
+        let magic = data.first_chunk::<8>()?;
+        let distance = |other: [u8; 8]| -> u32 {
+            let pairs = magic.iter().zip(other);
+            pairs.map(|(left, right)| (left ^ right).count_ones()).sum()
+        };
+        let (plain, keyed) = (distance(MAGIC), distance(KEYED_MAGIC));
+        let damaged_bytes = if plain.min(keyed) > 0 { magic.len() as u64 } else { 0 };
+        if plain <= keyed {
+            return Some(Self {
+                key: Key::NONE,
+                bytes: magic.len(),
+                damaged_bytes,
+            });
+        }
+        let header = data.first_chunk::<KEYED_HEADER_BYTES>()?;
+        let copy = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let (one, two, three) = (copy(8), copy(12), copy(16));
+        Some(Self {
+            key: Key((one & two) | (two & three) | (one & three)),
+            bytes: header.len(),
+            damaged_bytes,
+        })
+    }
+}
+
+/// Creates a new segment without a key at `path` with its magic written, not yet synced. Fails when the file exists.
 pub(crate) fn create(path: &Path) -> io::Result<File> {
+    create_with(path, &MAGIC)
+}
+
+fn create_with(path: &Path, header: &[u8]) -> io::Result<File> {
     let mut file = File::options().create_new(true).append(true).read(true).open(path)?;
-    file.write_all(&MAGIC)?;
+    file.write_all(header)?;
     Ok(file)
 }
 
@@ -72,27 +165,36 @@ pub(crate) fn read(path: &Path) -> io::Result<SegmentContents> {
     })
 }
 
-/// Splits the bytes of a segment file into records. An empty or shorter-than-magic file is a torn creation: no records.
+/// Splits the bytes of a segment file into records. A file that is too short for its opening is a torn creation: no
+/// records.
 pub(crate) fn parse(data: bytes::Bytes) -> Result<SegmentContents, String> {
-    let mut contents = SegmentContents::default();
-    if data.len() < MAGIC.len() {
-        contents.torn_bytes = data.len() as u64;
-        return Ok(contents);
+    match Opening::of(&data) {
+        Some(opening) if opening.damaged_bytes == 0 => Ok(records(data, opening.bytes, opening.key)),
+        Some(_) => Err(format!("it starts with {:02x?}", &data[..MAGIC.len()])),
+        None => Ok(SegmentContents {
+            torn_bytes: data.len() as u64,
+            ..SegmentContents::default()
+        }),
     }
-    if data[..MAGIC.len()] != MAGIC {
-        return Err(format!("it starts with {:02x?}", &data[..MAGIC.len()]));
-    }
-    let mut position = MAGIC.len();
-    contents.valid_bytes = position as u64;
+}
+
+/// Splits the bytes of a segment file from `position` on, where a record begins or began, into records.
+pub(crate) fn records(data: bytes::Bytes, mut position: usize, key: Key) -> SegmentContents {
+    let mut contents = SegmentContents {
+        valid_bytes: position as u64,
+        ..SegmentContents::default()
+    };
+    let (mut left, mut unbounded) = (SEARCH_BYTES, u64::MAX);
     while position < data.len() {
-        if let Some(end) = record_at(&data, position) {
+        if let Some(end) = record_at(&data, position, key, &mut unbounded) {
             contents.records.push(data.slice(position + RECORD_HEADER_BYTES..end));
             position = end;
             contents.valid_bytes = end as u64;
             continue;
         }
         // No valid record here: a torn tail, or damage before later records. Search for the next valid record.
-        match (position + 1..data.len()).find_map(|start| record_at(&data, start).map(|_| start)) {
+        let mut starts = position + 1..data.len();
+        match starts.find(|start| record_at(&data, *start, key, &mut left).is_some()) {
             Some(next) => {
                 contents.damaged_bytes += (next - position) as u64;
                 position = next;
@@ -101,18 +203,18 @@ pub(crate) fn parse(data: bytes::Bytes) -> Result<SegmentContents, String> {
         }
     }
     let tail = &data[contents.valid_bytes as usize..];
-    if is_whole_record(tail) {
+    if is_whole_record(tail, key) {
         contents.damaged_bytes += tail.len() as u64;
     } else {
         contents.torn_bytes = tail.len() as u64;
     }
-    Ok(contents)
+    contents
 }
 
 /// Whether bytes without a valid record hold all of the record that they begin with, so that it is damaged. Zeros are
 /// a hole that the file system left of a write. Where the length alone is damaged, the checksum is that of what
 /// follows.
-fn is_whole_record(tail: &[u8]) -> bool {
+fn is_whole_record(tail: &[u8], key: Key) -> bool {
     let Some(header) = tail.first_chunk::<RECORD_HEADER_BYTES>() else {
         return false;
     };
@@ -121,13 +223,14 @@ fn is_whole_record(tail: &[u8]) -> bool {
     match u32::from_le_bytes([a, b, c, d]) as usize {
         0 => tail.iter().any(|byte| *byte != 0),
         length if length > MAX_RECORD_BYTES || length <= payload.len() => true,
-        _ => !payload.is_empty() && crc32fast::hash(payload) == u32::from_le_bytes([e, f, g, h]),
+        _ => !payload.is_empty() && key.checksum(payload) == u32::from_le_bytes([e, f, g, h]),
     }
 }
 
 /// End offset of the valid record that starts at `start`, if there is one. Zero-length records do not exist: a run of
-/// zero bytes (a hole that the file system left) must not read as records.
-fn record_at(data: &[u8], start: usize) -> Option<usize> {
+/// zero bytes (a hole that the file system left) must not read as records. Of a payload that is longer than `left`, from
+/// which its bytes are taken, none is known to be valid.
+fn record_at(data: &[u8], start: usize, key: Key, left: &mut u64) -> Option<usize> {
     let header = data.get(start..start + RECORD_HEADER_BYTES)?;
     let length = u32::from_le_bytes(header[..4].try_into().ok()?) as usize;
     let checksum = u32::from_le_bytes(header[4..].try_into().ok()?);
@@ -136,7 +239,8 @@ fn record_at(data: &[u8], start: usize) -> Option<usize> {
     }
     let end = start.checked_add(RECORD_HEADER_BYTES)?.checked_add(length)?;
     let payload = data.get(start + RECORD_HEADER_BYTES..end)?;
-    (crc32fast::hash(payload) == checksum).then_some(end)
+    *left = left.checked_sub(length as u64)?;
+    (key.checksum(payload) == checksum).then_some(end)
 }
 
 #[cfg(test)]
@@ -196,6 +300,56 @@ mod tests {
         // Zeros in the place of a write that was never synced.
         let hole = [&clean[..last], &[0; 40]].concat();
         assert_eq!(parse(hole.into()).unwrap().torn_bytes, 40);
+    }
+
+    #[test]
+    fn a_record_inside_of_a_payload_is_never_found() {
+        let key = Key(0x1234_5678);
+        let mut inner = Vec::new();
+        encode_record(b"forged", &mut inner);
+        Key(0x1234_5679).encode(&[b"forged"], &mut inner);
+        let mut data = key.header().to_vec();
+        key.encode(&[b"one"], &mut data);
+        let before = data.len();
+        key.encode(&[b"payload with ", &inner, b" in it"], &mut data);
+        for cut in before..data.len() {
+            assert_eq!(parse(data[..cut].to_vec().into()).unwrap().records, ["one"]);
+        }
+        for index in before..data.len() {
+            let mut data = data.clone();
+            data[index] ^= 0x40;
+            key.encode(&[b"three"], &mut data);
+            assert_eq!(parse(data.into()).unwrap().records, ["one", "three"], "byte {index}");
+        }
+    }
+
+    #[test]
+    fn a_flipped_bit_in_the_opening_hides_no_record() {
+        for key in [Key::NONE, Key(u32::MAX), Key(0x0f1e_2d3c)] {
+            for bit in 0..KEYED_HEADER_BYTES * 8 {
+                let mut header = key.header();
+                header[bit / 8] ^= 1 << (bit % 8);
+                let opening = Opening::of(&header).unwrap();
+                assert_eq!((opening.key, opening.bytes), (key, KEYED_HEADER_BYTES), "bit {bit}");
+                assert_eq!(opening.damaged_bytes > 0, bit < 64);
+            }
+        }
+        for bit in 0..64 {
+            let mut header = MAGIC;
+            header[bit / 8] ^= 1 << (bit % 8);
+            let opening = Opening::of(&header).unwrap();
+            assert_eq!((opening.key, opening.bytes, opening.damaged_bytes), (Key::NONE, 8, 8));
+        }
+    }
+
+    #[test]
+    fn a_search_among_many_plausible_lengths_ends() {
+        // Each offset reads as the start of a record of 64 KiB and more.
+        let payload = [0, 0, 1, 0].repeat(1 << 18);
+        let mut data = segment(&[b"one", &payload]);
+        data.pop();
+        let contents = parse(data.into()).unwrap();
+        assert_eq!(contents.records, ["one"]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 
-use crate::base::segment::{self, SegmentContents};
+use crate::base::segment::{self, Key, Opening, SegmentContents};
 use crate::store::StoreError;
 use crate::store::cut;
 use crate::store::error::is_full;
@@ -44,24 +44,29 @@ pub(crate) fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<Ending
     if let Some(durable) = cut::read(path).map_err(failed)? {
         length = length.min(durable);
     }
-    let mut reader = BufReader::with_capacity(1 << 20, file);
+    let mut first = Vec::new();
+    let most = length.min(segment::KEYED_HEADER_BYTES as u64);
+    (&file).take(most).read_to_end(&mut first).map_err(failed)?;
     let mut ending = Ending::default();
-    let mut magic = [0; segment::MAGIC.len()];
-    if length < magic.len() as u64 {
+    let Some(Opening {
+        key,
+        bytes,
+        damaged_bytes,
+    }) = Opening::of(&first)
+    else {
         ending.torn_bytes = length;
         return Ok(ending);
-    }
-    reader.read_exact(&mut magic).map_err(failed)?;
-    if magic != segment::MAGIC {
-        ending.damaged_bytes = magic.len() as u64;
-    }
-    let mut position = magic.len() as u64;
+    };
+    ending.damaged_bytes = damaged_bytes;
+    let mut position = bytes as u64;
+    let mut reader = BufReader::with_capacity(1 << 20, file);
+    reader.seek(SeekFrom::Start(position)).map_err(failed)?;
     while position < length {
-        if let Some(payload) = next_record(&mut reader, length - position).map_err(failed)? {
+        if let Some(payload) = next_record(&mut reader, length - position, key).map_err(failed)? {
             position += (segment::RECORD_HEADER_BYTES + payload.len()) as u64;
             receive(payload);
         } else {
-            let rest = rest_of(reader.into_inner(), position..length).map_err(failed)?;
+            let rest = rest_of(reader.into_inner(), position..length, key).map_err(failed)?;
             for payload in rest.records {
                 receive(payload);
             }
@@ -115,7 +120,7 @@ pub(crate) fn cut(path: &Path, bytes: u64) -> Result<(), StoreError> {
 }
 
 /// The record at the reader's position; `None` when the `left` bytes hold no valid one.
-fn next_record(reader: &mut impl Read, left: u64) -> io::Result<Option<Bytes>> {
+fn next_record(reader: &mut impl Read, left: u64, key: Key) -> io::Result<Option<Bytes>> {
     let mut header = [0; segment::RECORD_HEADER_BYTES];
     if left < header.len() as u64 {
         return Ok(None);
@@ -128,13 +133,13 @@ fn next_record(reader: &mut impl Read, left: u64) -> io::Result<Option<Bytes>> {
     }
     let mut payload = vec![0; length as usize];
     reader.read_exact(&mut payload)?;
-    Ok((crc32fast::hash(&payload) == checksum).then(|| Bytes::from(payload)))
+    Ok((key.checksum(&payload) == checksum).then(|| Bytes::from(payload)))
 }
 
 /// Searches everything from a position on for valid records.
-fn rest_of(mut file: File, range: Range<u64>) -> io::Result<SegmentContents> {
+fn rest_of(mut file: File, range: Range<u64>, key: Key) -> io::Result<SegmentContents> {
     file.seek(SeekFrom::Start(range.start))?;
-    let mut data = segment::MAGIC.to_vec();
+    let mut data = Vec::new();
     file.take(range.end - range.start).read_to_end(&mut data)?;
-    segment::parse(Bytes::from(data)).map_err(|reason| io::Error::new(io::ErrorKind::InvalidData, reason))
+    Ok(segment::records(Bytes::from(data), 0, key))
 }

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::base::segment;
+use crate::base::segment::{KEYED_HEADER_BYTES, Key};
 use crate::store::fault::{Faults, Place};
 use crate::store::{StoreError, cut};
 
@@ -30,13 +30,18 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    pub(crate) fn create(folder: &Path, number: u64, sync: SyncMode, faults: &Faults) -> io::Result<Self> {
+    pub(crate) fn create(
+        folder: &Path,
+        number: u64,
+        (key, sync): (Key, SyncMode),
+        faults: &Faults,
+    ) -> io::Result<Self> {
         let path = segment_path(folder, number);
         let created = faults
             .run(Place::LogCreate, || {
                 // Of an earlier segment with this number. Its removal is durable with the new name.
                 cut::remove(&path)?;
-                segment::create(&path)
+                key.create(&path)
             })
             .and_then(|file| {
                 if sync == SyncMode::Full {
@@ -58,7 +63,7 @@ impl Segment {
         Ok(Self {
             number,
             file,
-            durable_bytes: segment::MAGIC.len() as u64,
+            durable_bytes: KEYED_HEADER_BYTES as u64,
             exists: true,
         })
     }

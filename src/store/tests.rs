@@ -441,7 +441,7 @@ async fn torn_and_damaged_segments_lose_only_what_is_damaged() {
     assert!(!path.with_extension("damaged").exists());
     // A flipped bit in the third record, and then in the first bytes of the file.
     let records = segment::parse(clean.clone().into()).unwrap().records;
-    let third = segment::MAGIC.len() + records[..2].iter().map(|record| record.len() + 8).sum::<usize>() + 40;
+    let third = segment::KEYED_HEADER_BYTES + records[..2].iter().map(|record| record.len() + 8).sum::<usize>() + 40;
     for (position, expected) in [(third, total - sums[2]), (3, total)] {
         let other = tempfile::tempdir().unwrap();
         drop(open(config(other.path())));

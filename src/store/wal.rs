@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::base::segment;
+use crate::base::segment::{KEYED_HEADER_BYTES, Key};
 use crate::store::StoreError;
 use crate::store::error::is_full;
 use crate::store::fault::Faults;
@@ -50,6 +50,8 @@ pub(crate) struct Log<T: Send + 'static> {
 }
 
 struct Shared<T> {
+    /// Of all segments of this process.
+    key: Key,
     state: Mutex<State<T>>,
     wake: Condvar,
 }
@@ -79,7 +81,8 @@ impl<T: Send + 'static> Log<T> {
         events: SyncSender<LogEvent<T>>,
     ) -> Result<Self, StoreError> {
         let path = segment_path(folder, number);
-        let (segment, failure) = match Segment::create(folder, number, sync, &faults) {
+        let key = Key::random();
+        let (segment, failure) = match Segment::create(folder, number, (key, sync), &faults) {
             Ok(segment) => (segment, None),
             Err(error) if is_full(&error) => {
                 tracing::error!(error = %error, segment = number, "the disk is full: the store is read-only, and \
@@ -93,6 +96,7 @@ impl<T: Send + 'static> Log<T> {
         };
         let faults = faults.noting(&metrics.waits.log);
         let shared = Arc::new(Shared {
+            key,
             state: Mutex::new(State {
                 pending: Vec::new(),
                 items: Vec::new(),
@@ -149,7 +153,7 @@ impl<T: Send + 'static> Log<T> {
             ));
         }
         for record in records {
-            segment::encode_record_parts(record, &mut state.pending);
+            self.shared.key.encode(record, &mut state.pending);
         }
         state.items.push(item);
         drop(state);
@@ -313,7 +317,7 @@ impl<T: Send + 'static> Writer<T> {
         } else {
             let last = self.segment.number;
             let _working = self.metrics.waits.log.begin();
-            Segment::create(&self.folder, last + 1, self.sync, &self.faults)
+            Segment::create(&self.folder, last + 1, (self.shared.key, self.sync), &self.faults)
                 .map(|segment| {
                     self.segment = segment;
                     let _ = self.events.send(LogEvent::Rotated(last, reply));
@@ -383,7 +387,7 @@ impl<T: Send + 'static> Writer<T> {
     fn try_next(&mut self) -> io::Result<()> {
         let _working = self.metrics.waits.log.begin();
         let number = self.segment.number + 1;
-        let mut probe = match Segment::create(&self.folder, number, self.sync, &self.faults) {
+        let mut probe = match Segment::create(&self.folder, number, (self.shared.key, self.sync), &self.faults) {
             Ok(segment) => segment,
             Err(error) => {
                 let _ = std::fs::remove_file(segment_path(&self.folder, number));
@@ -393,7 +397,7 @@ impl<T: Send + 'static> Writer<T> {
         // The probe writes some bytes: a disk without a free block can still create empty files.
         let probed = probe
             .write(&[0; 8192], 0, self.sync, &self.faults)
-            .and_then(|()| probe.cut_to(segment::MAGIC.len() as u64, &self.faults));
+            .and_then(|()| probe.cut_to(KEYED_HEADER_BYTES as u64, &self.faults));
         if let Err(error) = probed {
             let _ = std::fs::remove_file(segment_path(&self.folder, number));
             return Err(error);

@@ -1,5 +1,6 @@
 //! Tests of the write-ahead log: group commit, rotation, and what a failing disk does.
 
+use crate::base::segment;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 
