@@ -315,10 +315,8 @@ impl Acknowledged {
                     names.push(("stacks", "stack", "frames[1]['function']"));
                 }
                 for (by, key, name) in names {
-                    let query = format!(
-                        "SELECT DISTINCT {column}, {name} FROM {table} r \
-                         JOIN {by} n ON r.{key} = n.{key} AND r.day = n.day"
-                    );
+                    let query =
+                        format!("SELECT DISTINCT {column}, {name} FROM {table} r JOIN {by} n ON r.{key} = n.{key}");
                     let rows = sql_of(http, url, tenant, &query).await;
                     let mut named: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
                     for row in &rows {
