@@ -75,7 +75,7 @@ pub(crate) enum Operation {
 pub(crate) enum Replaced {
     /// It is committed, by this attempt or an earlier one.
     Done,
-    /// Some of the files to be replaced are no longer live: nothing was done.
+    /// Some of the files to be replaced are no longer live. This attempt changed nothing; an earlier one may have.
     Stale,
 }
 
@@ -324,9 +324,6 @@ impl DeltaTable {
             let is_live = |file: &NewFile| live.contains(&file.entry(self.table).path);
             if !add.is_empty() && add.iter().all(is_live) {
                 self.sync_log()?;
-                return Ok(Replaced::Done);
-            }
-            if add.is_empty() && !remove.iter().any(|path| live.contains(path)) {
                 return Ok(Replaced::Done);
             }
             if !remove.iter().all(|path| live.contains(path)) {

@@ -235,6 +235,24 @@ async fn files_that_another_server_has_merged_are_deleted_from_when_somebody_ask
 }
 
 #[tokio::test]
+async fn a_deletion_reaches_what_another_server_has_merged_since_the_list_was_made() {
+    let (one, two) = (scratch(), scratch());
+    let tables = one.path().join("tables");
+    fs::create_dir(&tables).unwrap();
+    std::os::unix::fs::symlink(&tables, two.path().join("tables")).unwrap();
+    let store = open(config(one.path()));
+    fill(&store, "t", 8, 1, 40).await;
+    // Nothing is left of its files, so the exchange has no new file that tells its commit from another.
+    let asking = open(config(two.path()));
+    store.maintain(Work::Compact).await.unwrap();
+    asking.maintain(Work::Delete(deletion("{}"))).await.unwrap();
+    assert_eq!(pending(two.path()).len(), 0);
+    let left = contents(&Store::open_read_only(one.path()).unwrap().snapshot(), "t");
+    assert_eq!((left.samples.len(), left.profiles.len()), (0, 0));
+    assert_eq!(contents(&asking.snapshot(), "t"), left);
+}
+
+#[tokio::test]
 async fn the_removal_of_a_request_is_synced() {
     let dir = scratch();
     let trace = Arc::new(super::tests::Trace::default());

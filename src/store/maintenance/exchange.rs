@@ -129,9 +129,10 @@ impl Exchanger {
             }
         };
         delta.checkpoint_if_due();
+        // A server that replaced files of one table has usually replaced some in the others too.
         if replaced == Replaced::Stale {
             exchange.discard(&self.published.root);
-            self.unsure.insert(table);
+            self.unsure.extend(Table::ALL);
             return Err(StoreError::Outdated(table));
         }
         Ok(())
@@ -176,7 +177,6 @@ impl Exchanger {
         };
         let live = delta.reload().and_then(|()| delta.files());
         if live.is_ok_and(|live| !live.iter().any(|file| root.name(&file.path) == *missing)) {
-            // A server that replaced files of one table has usually replaced some in the others too.
             self.unsure.extend(Table::ALL);
             return StoreError::Outdated(table);
         }

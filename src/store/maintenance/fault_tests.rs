@@ -442,3 +442,24 @@ async fn files_that_another_server_has_replaced_are_given_way_to_and_not_called_
     assert!(gone > 0 && gone < expected.samples.len(), "{gone}");
     assert_eq!(contents(&late.snapshot(), "t"), contents(&left, "t"));
 }
+
+#[tokio::test]
+async fn a_retention_gives_way_to_a_merge_of_another_server_once_and_plans_again() {
+    let (one, two) = (scratch(), scratch());
+    let tables = one.path().join("tables");
+    std::fs::create_dir(&tables).unwrap();
+    std::os::unix::fs::symlink(&tables, two.path().join("tables")).unwrap();
+    for _ in 0..2 {
+        of_days(one.path(), &[40]).await;
+    }
+    let mut retiring = config(two.path());
+    retiring.maintenance.aging.retention = 30 * DAY;
+    let retiring = open(retiring);
+    let store = open(config(one.path()));
+    store.maintain(Work::Compact).await.unwrap();
+    let error = retiring.maintain(Work::Due).await.unwrap_err();
+    assert!(matches!(error, StoreError::Outdated(_)), "{error}");
+    retiring.maintain(Work::Due).await.unwrap();
+    let left = Store::open_read_only(one.path()).unwrap().snapshot();
+    assert_eq!(left.files.len(), 0, "{:?}", left.files);
+}
