@@ -75,6 +75,8 @@ pub(crate) enum Operation {
 pub(crate) enum Replaced {
     /// It is committed, by this attempt or an earlier one.
     Done,
+    /// An earlier attempt committed it, and another server has replaced some of the new files since.
+    Overtaken,
     /// Some of the files to be replaced are no longer live. This attempt changed nothing; an earlier one may have.
     Stale,
 }
@@ -322,9 +324,10 @@ impl DeltaTable {
             self.refresh()?;
             let live: HashSet<String> = self.list()?.into_iter().map(|file| file.path).collect();
             let is_live = |file: &NewFile| live.contains(&file.entry(self.table).path);
-            if !add.is_empty() && add.iter().all(is_live) {
+            if add.iter().any(is_live) {
                 self.sync_log()?;
-                return Ok(Replaced::Done);
+                let is_whole = add.iter().all(is_live);
+                return Ok(if is_whole { Replaced::Done } else { Replaced::Overtaken });
             }
             if !remove.iter().all(|path| live.contains(path)) {
                 return Ok(Replaced::Stale);

@@ -49,7 +49,7 @@ impl Exchange {
         removed == self.added.iter().map(|file| file.stats.rows).sum::<u64>()
     }
 
-    /// Removes the new files of an exchange that is not committed.
+    /// Removes the new files of an exchange that is not committed. After an attempt of unknown outcome it may be.
     pub(super) fn discard(&self, root: &Root) {
         for file in &self.added {
             let path = format!("{}/{}", self.table.name(), file.path);
@@ -93,10 +93,14 @@ impl Exchanger {
     pub(super) fn exchange(&mut self, exchanges: &[Exchange]) -> Result<(), StoreError> {
         let published = self.published.clone();
         let publication = published.begin();
-        if let Err(error) = exchanges.iter().try_for_each(|exchange| self.commit(exchange)) {
-            // A commit that is not published is found by reading the tables.
-            self.unsure.extend(exchanges.iter().map(|exchange| exchange.table));
-            return Err(error);
+        let mut left = exchanges.iter();
+        while let Some(exchange) = left.next() {
+            if let Err(error) = self.commit(exchange) {
+                // A commit that is not published is found by reading the tables.
+                self.unsure.extend(exchanges.iter().map(|exchange| exchange.table));
+                left.for_each(|untried| untried.discard(&published.root));
+                return Err(error);
+            }
         }
         let gone = exchanges.iter().flat_map(|exchange| &exchange.removed);
         let gone = gone.map(|file| file.path.as_str()).collect();
@@ -129,13 +133,15 @@ impl Exchanger {
             }
         };
         delta.checkpoint_if_due();
-        // A server that replaced files of one table has usually replaced some in the others too.
-        if replaced == Replaced::Stale {
-            exchange.discard(&self.published.root);
-            self.unsure.extend(Table::ALL);
-            return Err(StoreError::Outdated(table));
+        match replaced {
+            Replaced::Done => return Ok(()),
+            Replaced::Stale if attempt == 1 => exchange.discard(&self.published.root),
+            // An earlier attempt may have been committed: then its files are live, or other readers still use them.
+            Replaced::Stale | Replaced::Overtaken => {}
         }
-        Ok(())
+        // A server that replaced files of one table has usually replaced some in the others too.
+        self.unsure.extend(Table::ALL);
+        Err(StoreError::Outdated(table))
     }
 
     /// After a commit of unknown outcome: publishes the files that the table names and removes files of this store that

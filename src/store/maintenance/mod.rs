@@ -46,6 +46,8 @@ mod damaged_file_tests;
 #[cfg(test)]
 mod deletion_tests;
 #[cfg(test)]
+mod exchange_tests;
+#[cfg(test)]
 mod fault_tests;
 #[cfg(test)]
 mod flush_fault_tests;
