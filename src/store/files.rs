@@ -421,15 +421,15 @@ pub(crate) enum Uncommitted {
 /// Removes files of `table` that `writer` wrote but never committed: those of segments after `committed`. Returns how
 /// many.
 ///
-/// In a bucket, those of earlier processes stay until the vacuum finds them old: a process on a copy of the folder
-/// has the same writer, and may be about to commit them.
+/// In a bucket they stay until the vacuum finds them old. An entry that names them may still appear: a put is sometimes
+/// done after its client has given up, and a process on a copy of the folder has the same writer.
 pub(crate) fn remove_uncommitted(
     root: &Root,
     table: Table,
     (writer, committed): (&str, u64),
     whose: &Uncommitted,
 ) -> Result<usize, StoreError> {
-    if root.bucket().is_some() && matches!(whose, Uncommitted::Earlier) {
+    if root.bucket().is_some() {
         return Ok(0);
     }
     let uncommitted = |path: &str| {

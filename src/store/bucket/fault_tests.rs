@@ -10,6 +10,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
 use arrow::array::{AsArray, RecordBatch};
@@ -50,7 +51,13 @@ enum Fault {
     Unanswered,
     /// It is done and its answer is lost, once.
     AnswerLost,
+    /// Of the entries of tables only: the bucket is away, and the entry is put after its client has given up, before
+    /// the next data file is put or deleted.
+    Late,
 }
+
+/// A put that is not done yet.
+type Put = (Location, PutPayload, PutOptions);
 
 /// A bucket with a fault to come.
 #[derive(Debug, Clone)]
@@ -60,6 +67,8 @@ struct Faulty {
     /// Changes up to the drawn one; 0 for none.
     left: Arc<AtomicUsize>,
     away: Arc<AtomicBool>,
+    /// The entry that is put late.
+    late: Arc<Mutex<Option<Put>>>,
     /// What a listing that lags behind shows; `None` while listings are up to date.
     shown: Arc<Mutex<Option<BTreeSet<Location>>>>,
 }
@@ -71,6 +80,7 @@ impl Faulty {
             fault,
             left: Arc::default(),
             away: Arc::default(),
+            late: Arc::default(),
             shown: Arc::default(),
         }
     }
@@ -94,17 +104,31 @@ impl Faulty {
         }
     }
 
-    /// Whether the next change is done, and whether its answer arrives.
-    fn change(&self) -> (bool, bool) {
+    /// Whether a change of an object is done, and whether its answer arrives.
+    fn change(&self, location: &Location) -> (bool, bool) {
         if self.away.load(Ordering::SeqCst) {
             return (false, false);
+        }
+        if self.fault == Fault::Late && location.extension() != Some("json") {
+            return (true, true);
         }
         let counted = |left: usize| left.checked_sub(1);
         if self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, counted) != Ok(1) {
             return (true, true);
         }
         self.away.store(self.fault != Fault::AnswerLost, Ordering::SeqCst);
-        (self.fault != Fault::Refused, false)
+        (!matches!(self.fault, Fault::Refused | Fault::Late), false)
+    }
+
+    /// Puts the late entry, unless another one has its number.
+    async fn land(&self, location: &Location) {
+        if location.extension() != Some("parquet") || location.as_ref().contains("_delta_log") {
+            return;
+        }
+        let late = self.late.lock().take();
+        if let Some((location, payload, options)) = late {
+            let _ = self.inner.put_opts(&location, payload, options).await;
+        }
     }
 
     fn read(&self) -> Result<()> {
@@ -132,10 +156,15 @@ impl fmt::Display for Faulty {
 #[async_trait]
 impl ObjectStore for Faulty {
     async fn put_opts(&self, location: &Location, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
-        let (done, answered) = self.change();
+        let was_away = self.away.load(Ordering::SeqCst);
+        let (done, answered) = self.change(location);
         if !done {
+            if self.fault == Fault::Late && !was_away {
+                *self.late.lock() = Some((location.clone(), payload, options));
+            }
             return Err(lost());
         }
+        self.land(location).await;
         let result = self.inner.put_opts(location, payload, options).await;
         if answered { result } else { Err(lost()) }
     }
@@ -165,8 +194,9 @@ impl ObjectStore for Faulty {
             .and_then(move |location| {
                 let own = own.clone();
                 async move {
-                    let (done, answered) = own.change();
+                    let (done, answered) = own.change(&location);
                     if done {
+                        own.land(&location).await;
                         own.inner.delete(&location).await?;
                     }
                     if answered { Ok(location) } else { Err(lost()) }
@@ -271,9 +301,12 @@ fn open_on(dir: &std::path::Path, bucket: &Faulty, faults: Faults) -> Arc<Store>
     Store::open(config, &Scope::new()).unwrap()
 }
 
-/// How often each number is there, in profiles and in samples.
+/// How often each number is there, in profiles and in samples. All live files must be there.
 async fn found(store: &Store, bucket: &Faulty) -> [BTreeMap<i64, usize>; 2] {
     let snapshot = store.snapshot();
+    for file in snapshot.files.iter() {
+        bucket.inner.head(&Location::parse(&file.path).unwrap()).await.unwrap();
+    }
     let mut both = [BTreeMap::new(), BTreeMap::new()];
     for (found, (table, column)) in both
         .iter_mut()
@@ -478,6 +511,47 @@ async fn a_fault_at_any_change_of_a_bucket_loses_and_repeats_nothing() {
     }
 }
 
+#[tokio::test]
+async fn an_entry_that_is_put_after_its_client_gave_up_names_files_that_are_there() {
+    for crashes in [false, true] {
+        for entry in 1.. {
+            let (dir, other) = (scratch(), scratch());
+            let bucket = Faulty::new(Fault::Late);
+            let store = open(dir.path(), &bucket);
+            let gone = store.append(&tenant_id("t"), vec![numbered(1, "gone")]).await;
+            assert!(gone.is_empty(), "{gone:?}");
+            for number in [2, 3] {
+                push(&store, number).await;
+                store.flush().await.unwrap();
+            }
+            bucket.left.store(entry, Ordering::SeqCst);
+            push(&store, 4).await;
+            let failed = work(&store).await;
+            let was_met = bucket.left.swap(0, Ordering::SeqCst) == 0;
+            bucket.away.store(false, Ordering::SeqCst);
+            let case = format!("entry {entry}, crash {crashes}: {failed:?}");
+            let store = if crashes {
+                drop(store);
+                open(dir.path(), &bucket)
+            } else {
+                store
+            };
+            push(&store, 5).await;
+            let again = work(&store).await;
+            assert!(again.is_empty(), "{case}: {again:?}");
+            assert_eq!(found(&store, &bucket).await, once([2, 3, 4, 5]), "{case}");
+            drop(store);
+            let seen = open(other.path(), &bucket.whole());
+            let seen = found(&seen, &bucket).await;
+            assert_eq!(seen, once([2, 3, 4, 5]), "{case}, by another server");
+            if !was_met {
+                assert!(entry > 8, "{case}: the entries must be met");
+                break;
+            }
+        }
+    }
+}
+
 /// Appends a profile that stays.
 async fn push(store: &Store, number: i64) {
     let refused = store.append(&tenant_id("t"), vec![numbered(number, "shop")]).await;
@@ -566,15 +640,16 @@ async fn listings_that_lag_behind_hide_no_profile_and_double_none() {
     }
 }
 
-/// Waits before a table is committed until it is let go.
+/// Waits at a place, once, until it is let go.
 struct Waits {
-    reached: std::sync::mpsc::SyncSender<()>,
+    place: Mutex<Option<Place>>,
+    reached: SyncSender<()>,
     go_on: Mutex<std::sync::mpsc::Receiver<()>>,
 }
 
 impl FaultHook for Waits {
     fn check(&self, place: Place) -> std::io::Result<()> {
-        if place == Place::Commit(Table::ALL[0]) {
+        if self.place.lock().take_if(|wanted| *wanted == place).is_some() {
             let _ = self.reached.send(());
             let _ = self.go_on.lock().recv_timeout(Duration::from_mins(1));
         }
@@ -583,20 +658,46 @@ impl FaultHook for Waits {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_copy_of_the_folder_that_starts_within_a_flush_takes_no_file_from_it() {
+async fn a_copy_of_the_folder_that_starts_within_a_flush_or_a_merge_takes_no_file_from_it() {
+    for merges in [false, true] {
+        start_a_copy_within(merges).await;
+    }
+}
+
+async fn start_a_copy_within(merges: bool) {
     let (dir, copy) = (scratch(), scratch());
     let bucket = Faulty::new(Fault::Refused);
-    let (reached, is_reached) = std::sync::mpsc::sync_channel(8);
-    let (go_on, goes_on) = std::sync::mpsc::sync_channel(8);
-    let hook = Waits {
+    let (reached, is_reached) = sync_channel(8);
+    let (go_on, goes_on) = sync_channel(8);
+    let hook = Arc::new(Waits {
+        place: Mutex::default(),
         reached,
         go_on: Mutex::new(goes_on),
-    };
-    let store = open_on(dir.path(), &bucket, Faults::new(Arc::new(hook)));
+    });
+    let store = open_on(dir.path(), &bucket, Faults::new(hook.clone()));
+    if merges {
+        for number in [2, 3] {
+            push(&store, number).await;
+            store.flush().await.unwrap();
+        }
+    }
     push(&store, 1).await;
-    let flushing = tokio::spawn({
+    let expected = if merges { once([1, 2, 3]) } else { once([1]) };
+    let place = if merges {
+        Place::EntryLink(Table::Samples)
+    } else {
+        Place::Commit(Table::ALL[0])
+    };
+    *hook.place.lock() = Some(place);
+    let working = tokio::spawn({
         let store = store.clone();
-        async move { store.flush().await }
+        async move {
+            if merges {
+                store.maintain(Work::Compact).await.map(drop)
+            } else {
+                store.flush().await
+            }
+        }
     });
     tokio::task::block_in_place(|| is_reached.recv()).unwrap();
     // As a snapshot of the disk has it.
@@ -606,9 +707,9 @@ async fn a_copy_of_the_folder_that_starts_within_a_flush_takes_no_file_from_it()
         .status();
     assert!(copied.unwrap().success());
     let second = open(copy.path(), &bucket.whole());
-    assert_eq!(found(&second, &bucket).await, once([1]));
+    assert_eq!(found(&second, &bucket).await, expected);
     drop(second);
     go_on.send(()).unwrap();
-    flushing.await.unwrap().unwrap();
-    assert_eq!(found(&store, &bucket).await, once([1]));
+    working.await.unwrap().unwrap();
+    assert_eq!(found(&store, &bucket).await, expected);
 }

@@ -1,5 +1,6 @@
 //! Files for files: an exchange is committed to its table and published to queries in one step. After a commit of
-//! unknown outcome the table is read, and files of ours that it does not name are removed.
+//! unknown outcome the table is read. Files of ours that it does not name are removed from a disk; in a bucket, the
+//! entry that names them may still appear.
 
 use std::collections::{BTreeSet, HashSet};
 use std::io;
@@ -144,8 +145,8 @@ impl Exchanger {
         Err(StoreError::Outdated(table))
     }
 
-    /// After a commit of unknown outcome: publishes the files that the table names and removes files of this store that
-    /// it does not name.
+    /// After a commit of unknown outcome: publishes the files that the table names, and removes from a disk the files of
+    /// this store that it does not name.
     pub(super) fn settle(&mut self) -> Result<(), StoreError> {
         let published = self.published.clone();
         for table in self.unsure.clone() {
@@ -202,7 +203,8 @@ impl Exchanger {
 }
 
 /// Removes merged files of `writer` that neither the live files nor the removals of the table's log name: leftovers of
-/// a crash.
+/// a crash. In a bucket they stay until the vacuum finds them old, since an entry that names them may still appear
+/// ([`remove_uncommitted`](crate::store::files::remove_uncommitted)).
 pub(crate) fn remove_unnamed(
     root: &Root,
     table: Table,
@@ -210,6 +212,9 @@ pub(crate) fn remove_unnamed(
     live: &HashSet<&str>,
     faults: &Faults,
 ) -> Result<u64, StoreError> {
+    if root.bucket().is_some() {
+        return Ok(0);
+    }
     let mut done = Vacuumed::default();
     let ours = |file: &vacuum::Dead| file.removed.is_none() && MergedName::is_of(&file.path, writer);
     let mut dead = vacuum::dead_files(root, table, live, &mut Removals::default())?;
