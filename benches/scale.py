@@ -85,7 +85,7 @@ REQUESTS = [
     ("flush: entries of the four logs", "4 a", "4 a", "4 × 3 p a", {"store/delta/mod.rs": "try_append refresh", "store/delta/commit.rs": "commit"}),
     ("merge: files that are not in the local cache, each 16 MiB", "", "", "1", {"store/maintenance/input.rs": "open", "store/bucket/mod.rs": "open_file"}),
     ("merge: new files", "1 to 6", "", "", {"store/maintenance/rewrite.rs": "run", "store/files.rs": "finish"}),
-    ("merge: entry of the log", "a", "a", "2 × 5 a", {"store/maintenance/exchange.rs": "exchange", "store/delta/mod.rs": "try_replace list"}),
+    ("merge: entry of the log", "a", "a", "2 × 5 a", {"store/maintenance/exchange.rs": "exchange", "store/delta/replace.rs": "try_replace", "store/delta/mod.rs": "list"}),
     ("checkpoint of a table, every 50 commits", "2", "1", "9", {"store/delta/mod.rs": "checkpoint"}),
     ("whether one is due, every 5 commits", "", "", "1", {"store/delta/mod.rs": "checkpoint_if_due last_checkpoint"}),
     ("a checkpoint that another has written, each server", "", "", "3", {"store/delta/mod.rs": "refresh"}),
