@@ -294,14 +294,22 @@ impl DeltaTable {
         committer(&self.root, self.table, self.faults.clone())
     }
 
+    /// Makes the entries that are visible durable: the attempt that wrote one may have failed before its folder was
+    /// synced.
+    pub(crate) fn make_durable(&self) -> Result<(), StoreError> {
+        self.sync_log()
+            .map_err(StoreError::table("sync the log of", self.table))
+    }
+
     /// Syncs the log's folder, on storage that needs it, so that the names in it are durable.
     fn sync_log(&self) -> KernelResult<()> {
-        match &self.root {
-            Root::Folder(folder) => {
-                file::sync_parent(&folder.join(log_of(self.table)).join("x")).map_err(KernelError::IOError)
-            }
-            Root::Bucket(_) => Ok(()),
-        }
+        let Some(folder) = self.root.folder() else {
+            return Ok(());
+        };
+        let name = folder.join(log_of(self.table)).join("x");
+        let sync = || file::sync_parent(&name);
+        let synced = self.faults.run(Place::EntryFolderSync(self.table), sync);
+        synced.map_err(KernelError::IOError)
     }
 
     /// Waits before the next attempt against other writers, longer each time and by random amounts.

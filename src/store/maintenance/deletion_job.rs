@@ -216,6 +216,8 @@ fn delete(worker: &mut Worker, deletion: &Deletion, request: &Path, report: &mut
     }
     // Also when there was nothing left to do: an attempt that failed may have been committed.
     worker.repeats.forget(&deletion.tenant);
+    let durable = worker.tables.make_durable(&[Table::Samples, Table::Profiles]);
+    worker.counted("delete", durable)?;
     remove(worker, request)
 }
 

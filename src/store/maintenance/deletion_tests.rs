@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::tests::{Contents, SHAPE, config, contents, deletion, fill, open, profile};
@@ -250,6 +250,60 @@ async fn a_deletion_reaches_what_another_server_has_merged_since_the_list_was_ma
     let left = contents(&Store::open_read_only(one.path()).unwrap().snapshot(), "t");
     assert_eq!((left.samples.len(), left.profiles.len()), (0, 0));
     assert_eq!(contents(&asking.snapshot(), "t"), left);
+}
+
+/// Syncs of the folder of the samples' log that fail, and what was done.
+#[derive(Default)]
+struct Unsynced {
+    left: AtomicUsize,
+    trace: super::tests::Trace,
+}
+
+impl FaultHook for Unsynced {
+    fn check(&self, place: Place) -> io::Result<()> {
+        let counted = |left: usize| left.checked_sub(1);
+        if place == Place::EntryFolderSync(Table::Samples)
+            && self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, counted).is_ok()
+        {
+            return Err(io::Error::other("the disk does not sync"));
+        }
+        Ok(())
+    }
+
+    fn done(&self, place: Place) {
+        self.trace.done(place);
+    }
+}
+
+#[tokio::test]
+async fn a_request_goes_when_the_entries_that_carry_it_out_are_durable_also_those_of_an_earlier_process() {
+    for is_killed in [false, true] {
+        let dir = scratch();
+        let hook = Arc::new(Unsynced::default());
+        let faulty = || StoreConfig {
+            faults: Faults::new(hook.clone()),
+            ..config(dir.path())
+        };
+        let mut store = open(faulty());
+        fill(&store, "t", 2, 1, 40).await;
+        hook.trace.take();
+        hook.left.store(if is_killed { usize::MAX } else { 1 }, Ordering::SeqCst);
+        let deleted = store.maintain(Work::Delete(deletion("{}"))).await;
+        assert_eq!(deleted.is_err(), is_killed, "{deleted:?}");
+        if is_killed {
+            drop(store);
+            hook.left.store(0, Ordering::SeqCst);
+            store = open(faulty());
+            assert_eq!(files(&store, Table::Samples, "t"), 0, "the entry is there");
+            hook.trace.take();
+            store.maintain(Work::Due).await.unwrap();
+        }
+        let done = hook.trace.take();
+        let synced = done.iter().position(|place| *place == Place::EntryFolderSync(Table::Samples));
+        let removed = done.iter().position(|place| *place == Place::RequestRemove);
+        assert!(synced.is_some() && synced < removed, "killed {is_killed}: {done:?}");
+        assert_eq!((pending(dir.path()).len(), files(&store, Table::Profiles, "t")), (0, 0));
+    }
 }
 
 #[tokio::test]

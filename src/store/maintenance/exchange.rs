@@ -155,6 +155,7 @@ impl Exchanger {
                 continue;
             };
             delta.reload()?;
+            delta.make_durable()?;
             let live = delta.files()?;
             let known = published.files();
             let known: HashSet<&str> = known.iter().map(|file| file.path.as_str()).collect();
@@ -169,6 +170,12 @@ impl Exchanger {
             self.unsure.remove(&table);
         }
         Ok(())
+    }
+
+    /// Makes the entries of some tables durable, also those of an earlier process that was killed before it synced them.
+    pub(super) fn make_durable(&self, tables: &[Table]) -> Result<(), StoreError> {
+        let mut meant = self.tables.iter().filter(|delta| tables.contains(&delta.table()));
+        meant.try_for_each(DeltaTable::make_durable)
     }
 
     /// The cause of a failed job. A missing file that the table no longer names was replaced by another server, whose
