@@ -1,5 +1,5 @@
-//! The thread that flushes: one frozen generation at a time, retried until it succeeds. Between flushes it polls for
-//! the commits of other servers.
+//! The thread that flushes: one frozen generation at a time, retried until it succeeds. Between flushes, and after a
+//! flush whose caller wants it, the thread polls for the commits of other servers.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::store::append::Pending;
 use crate::store::config::StoreConfig;
 use crate::store::fault::Place;
 use crate::store::flush::{Generation, Progress, Tables};
-use crate::store::flushes::Flushes;
+use crate::store::flushes::{Caller, Flushes};
 use crate::store::isolate;
 use crate::store::lifecycle::Lifecycle;
 use crate::store::metrics::Metrics;
@@ -69,7 +69,8 @@ impl Flusher {
             match due {
                 Due::End => return,
                 Due::Sync => {
-                    sync.run(&self.published, &mut self.tables);
+                    // It is logged, and tried again.
+                    let _ = sync.run(&self.published, &mut self.tables);
                     continue;
                 }
                 Due::Flush => {}
@@ -89,7 +90,12 @@ impl Flusher {
                     failures += 1;
                 }
             }
+            let wants_sync = |caller: &Caller| result.is_ok() && caller.wants_sync;
+            let (waiting, callers) = callers.into_iter().partition::<Vec<Caller>, _>(wants_sync);
             self.flushes.done(callers, result);
+            if !waiting.is_empty() {
+                Flushes::answer(waiting, sync.run(&self.published, &mut self.tables));
+            }
         }
     }
 

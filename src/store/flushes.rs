@@ -12,13 +12,17 @@ use crate::store::StoreError;
 /// How often the flusher looks at the age of the head.
 const TICK: Duration = Duration::from_millis(500);
 
-/// Sends the result of a flush to its caller.
-pub(crate) type Reply = oneshot::Sender<Result<(), StoreError>>;
+/// A caller that waits for the result of a flush.
+pub(crate) struct Caller {
+    reply: oneshot::Sender<Result<(), StoreError>>,
+    /// What other servers have committed is to be published too before the answer.
+    pub(crate) wants_sync: bool,
+}
 
 /// Callers of a flush, and the signals for the thread and for waiting appends.
 #[derive(Default)]
 pub(crate) struct Flushes {
-    callers: Mutex<Vec<Reply>>,
+    callers: Mutex<Vec<Caller>>,
     wake: Condvar,
     room: Notify,
     /// True while flushes fail; then nobody waits for room.
@@ -26,9 +30,19 @@ pub(crate) struct Flushes {
 }
 
 impl Flushes {
+    /// Asks for a flush, of which the answer has the result.
     pub(crate) fn ask(&self) -> oneshot::Receiver<Result<(), StoreError>> {
+        self.ask_by(false)
+    }
+
+    /// Asks for a flush that is followed by a look at the commits of other servers.
+    pub(crate) fn ask_with_sync(&self) -> oneshot::Receiver<Result<(), StoreError>> {
+        self.ask_by(true)
+    }
+
+    fn ask_by(&self, wants_sync: bool) -> oneshot::Receiver<Result<(), StoreError>> {
         let (reply, answer) = oneshot::channel();
-        self.callers.lock().push(reply);
+        self.callers.lock().push(Caller { reply, wants_sync });
         self.wake.notify_one();
         answer
     }
@@ -42,7 +56,7 @@ impl Flushes {
 
     /// For the thread: waits until `due` returns a value, and takes the callers. The argument of `due` says whether
     /// there are callers.
-    pub(crate) fn next<T>(&self, due: impl Fn(bool) -> Option<T>) -> (T, Vec<Reply>) {
+    pub(crate) fn next<T>(&self, due: impl Fn(bool) -> Option<T>) -> (T, Vec<Caller>) {
         let mut callers = self.callers.lock();
         loop {
             if let Some(what) = due(!callers.is_empty()) {
@@ -53,9 +67,14 @@ impl Flushes {
     }
 
     /// For the thread: a flush has ended with this result.
-    pub(crate) fn done(&self, callers: Vec<Reply>, result: Result<(), StoreError>) {
+    pub(crate) fn done(&self, callers: Vec<Caller>, result: Result<(), StoreError>) {
         self.fails.store(result.is_err(), Ordering::Release);
         self.release_appends();
+        Self::answer(callers, result);
+    }
+
+    /// Sends a result to callers.
+    pub(crate) fn answer(callers: Vec<Caller>, result: Result<(), StoreError>) {
         let mut result = Some(result);
         for caller in callers {
             // Errors are not cloned: the first caller gets the error, the others a pointer to the log.
@@ -66,7 +85,7 @@ impl Flushes {
                 }
                 None => Err(StoreError::LogUnavailable("the flush failed, see the log".to_owned())),
             };
-            let _ = caller.send(answer);
+            let _ = caller.reply.send(answer);
         }
     }
 
@@ -91,7 +110,7 @@ impl Flushes {
     pub(crate) fn end(&self, error: impl Fn() -> StoreError) {
         self.release_appends();
         for caller in std::mem::take(&mut *self.callers.lock()) {
-            let _ = caller.send(Err(error()));
+            let _ = caller.reply.send(Err(error()));
         }
     }
 }

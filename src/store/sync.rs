@@ -47,11 +47,14 @@ impl Sync {
     }
 
     /// Polls, and publishes what is new. A failure is logged once and retried.
-    pub(crate) fn run(&mut self, published: &Published, tables: &mut Tables) {
+    pub(crate) fn run(&mut self, published: &Published, tables: &mut Tables) -> Result<(), StoreError> {
+        let Some(interval) = self.interval else {
+            return Ok(());
+        };
         let result = self.look(published, tables);
         // Set after the work, so that a slow bucket is not polled without a pause.
-        self.next = Instant::now() + self.interval.unwrap_or_default();
-        match result {
+        self.next = Instant::now() + interval;
+        match &result {
             Ok(()) => self.failing = false,
             Err(error) => {
                 if let Some(bucket) = published.root.bucket() {
@@ -62,6 +65,7 @@ impl Sync {
                 }
             }
         }
+        result
     }
 
     fn look(&mut self, published: &Published, tables: &mut Tables) -> Result<(), StoreError> {

@@ -44,7 +44,7 @@ use crate::telemetry::metrics::Scope;
 
 /// What happens to the drawn change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fault {
+pub(super) enum Fault {
     /// It is not done, and the bucket is away.
     Refused,
     /// It is done, its answer is lost, and the bucket is away.
@@ -61,7 +61,7 @@ type Put = (Location, PutPayload, PutOptions);
 
 /// A bucket with a fault to come.
 #[derive(Debug, Clone)]
-struct Faulty {
+pub(super) struct Faulty {
     inner: Arc<InMemory>,
     fault: Fault,
     /// Changes up to the drawn one; 0 for none.
@@ -74,7 +74,7 @@ struct Faulty {
 }
 
 impl Faulty {
-    fn new(fault: Fault) -> Self {
+    pub(super) fn new(fault: Fault) -> Self {
         Self {
             inner: Arc::default(),
             fault,
@@ -234,7 +234,7 @@ impl ObjectStore for Faulty {
 }
 
 /// A profile whose only value is its number.
-fn numbered(number: i64, service: &str) -> RawProfile {
+pub(super) fn numbered(number: i64, service: &str) -> RawProfile {
     let kind = ValueType {
         kind: "cpu",
         unit: "nanoseconds",
@@ -269,11 +269,11 @@ fn numbered(number: i64, service: &str) -> RawProfile {
     }
 }
 
-fn open(dir: &std::path::Path, bucket: &Faulty) -> Arc<Store> {
+pub(super) fn open(dir: &std::path::Path, bucket: &Faulty) -> Arc<Store> {
     open_on(dir, bucket, Faults::default())
 }
 
-fn open_on(dir: &std::path::Path, bucket: &Faulty, faults: Faults) -> Arc<Store> {
+pub(super) fn open_on(dir: &std::path::Path, bucket: &Faulty, faults: Faults) -> Arc<Store> {
     let given = GivenStore {
         name: "tests".to_owned(),
         store: Arc::new(bucket.clone()),
@@ -302,7 +302,7 @@ fn open_on(dir: &std::path::Path, bucket: &Faulty, faults: Faults) -> Arc<Store>
 }
 
 /// How often each number is there, in profiles and in samples. All live files must be there.
-async fn found(store: &Store, bucket: &Faulty) -> [BTreeMap<i64, usize>; 2] {
+pub(super) async fn found(store: &Store, bucket: &Faulty) -> [BTreeMap<i64, usize>; 2] {
     let snapshot = store.snapshot();
     for file in snapshot.files.iter() {
         bucket.inner.head(&Location::parse(&file.path).unwrap()).await.unwrap();
@@ -334,7 +334,7 @@ async fn found(store: &Store, bucket: &Faulty) -> [BTreeMap<i64, usize>; 2] {
     both
 }
 
-fn once(numbers: impl IntoIterator<Item = i64>) -> [BTreeMap<i64, usize>; 2] {
+pub(super) fn once(numbers: impl IntoIterator<Item = i64>) -> [BTreeMap<i64, usize>; 2] {
     let numbers: BTreeMap<i64, usize> = numbers.into_iter().map(|number| (number, 1)).collect();
     [numbers.clone(), numbers]
 }
@@ -553,7 +553,7 @@ async fn an_entry_that_is_put_after_its_client_gave_up_names_files_that_are_ther
 }
 
 /// Appends a profile that stays.
-async fn push(store: &Store, number: i64) {
+pub(super) async fn push(store: &Store, number: i64) {
     let refused = store.append(&tenant_id("t"), vec![numbered(number, "shop")]).await;
     assert!(refused.is_empty(), "{refused:?}");
 }
@@ -641,10 +641,10 @@ async fn listings_that_lag_behind_hide_no_profile_and_double_none() {
 }
 
 /// Waits at a place, once, until it is let go.
-struct Waits {
-    place: Mutex<Option<Place>>,
-    reached: SyncSender<()>,
-    go_on: Mutex<std::sync::mpsc::Receiver<()>>,
+pub(super) struct Waits {
+    pub(super) place: Mutex<Option<Place>>,
+    pub(super) reached: SyncSender<()>,
+    pub(super) go_on: Mutex<std::sync::mpsc::Receiver<()>>,
 }
 
 impl FaultHook for Waits {

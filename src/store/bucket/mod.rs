@@ -12,6 +12,8 @@ mod fault_tests;
 pub(crate) mod metrics;
 pub mod options;
 mod reader;
+#[cfg(test)]
+mod servers_tests;
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};

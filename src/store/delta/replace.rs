@@ -41,8 +41,8 @@ impl Operation {
 }
 
 impl DeltaTable {
-    /// Replaces live files, of which `remove` has the paths, by others in one entry; durable when it returns. An earlier
-    /// attempt that failed after its entry became visible is recognised by its files.
+    /// Replaces live files, of which `remove` has the paths, by others in one entry; durable when it returns. If an
+    /// earlier attempt failed after its entry became visible, it is recognised by its files.
     pub(crate) fn replace(
         &mut self,
         remove: &HashSet<String>,

@@ -34,7 +34,7 @@ impl Deletions {
     /// Writes the request down and carries it out.
     pub(super) fn take(worker: &mut Worker, flushes: &Flushes, asked: &Deletion) -> Result<Report, StoreError> {
         asked.check().map_err(StoreError::Request)?;
-        // Everything acknowledged before is in files after this.
+        // Everything acknowledged before is in files after this, and published, also what other servers have flushed.
         flush(worker, flushes)?;
         let mut report = Report::default();
         let mut request: Option<PathBuf> = None;
@@ -143,9 +143,9 @@ fn remove(worker: &Worker, request: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Flushes the head and waits for the result.
+/// Flushes the head, looks at the commits of other servers, and waits for the result.
 fn flush(worker: &Worker, flushes: &Flushes) -> Result<(), StoreError> {
-    let mut answer = flushes.ask();
+    let mut answer = flushes.ask_with_sync();
     loop {
         match answer.try_recv() {
             Ok(result) => return result,

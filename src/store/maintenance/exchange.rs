@@ -145,8 +145,8 @@ impl Exchanger {
         Err(StoreError::Outdated(table))
     }
 
-    /// After a commit of unknown outcome: publishes the files that the table names, and removes from a disk the files of
-    /// this store that it does not name.
+    /// After a commit of unknown outcome: publishes the files that the table names, and removes files of this store that
+    /// it does not name, unless they are in a bucket.
     pub(super) fn settle(&mut self) -> Result<(), StoreError> {
         let published = self.published.clone();
         for table in self.unsure.clone() {
@@ -172,7 +172,7 @@ impl Exchanger {
         Ok(())
     }
 
-    /// Makes the entries of some tables durable, also those of an earlier process that was killed before it synced them.
+    /// Makes the entries of some tables durable: an earlier process may have been killed before it synced them.
     pub(super) fn make_durable(&self, tables: &[Table]) -> Result<(), StoreError> {
         let mut meant = self.tables.iter().filter(|delta| tables.contains(&delta.table()));
         meant.try_for_each(DeltaTable::make_durable)
