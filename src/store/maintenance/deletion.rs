@@ -30,10 +30,22 @@ use crate::store::snapshot::FileEntry;
 
 /// Key of a request with its checksum.
 const CHECKSUM: &str = "xxh3";
+/// Key of a file that may have held covered rows and more; only requests that have one have the key.
+const MIXED: &str = "mixed";
 /// Keys of a request but for its checksum.
-const KEYS: [&str; 7] = [
-    "tenant", "selector", "from_us", "until_us", "segment", "others", "files",
+const KEYS: [&str; 8] = [
+    "tenant", "selector", "from_us", "until_us", "segment", "others", "files", MIXED,
 ];
+
+/// The folder of a file: its table, tenant and day.
+pub(crate) fn folder_of(path: &str) -> Option<&str> {
+    path.rsplit_once('/').map(|(folder, _)| folder)
+}
+
+/// Whether another server than `writer`, or another program, has merged the file.
+pub(crate) fn is_foreign(path: &str, writer: &str) -> bool {
+    FileName::parse(path).is_none() && !MergedName::is_of(path, writer)
+}
 
 /// A request to delete profiles.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +66,9 @@ pub struct Deletion {
     /// Paths of the files that are covered; `None` until the store has taken the request, and in requests that an
     /// earlier version has taken.
     pub files: Option<BTreeSet<String>>,
+    /// A file that another server may have merged of covered files and of later ones, and that another request has
+    /// replaced since. The rows in its place cannot be told apart.
+    pub mixed: Option<String>,
 }
 
 /// The parts of a selector.
@@ -73,6 +88,7 @@ impl Deletion {
             segment: None,
             others: BTreeMap::new(),
             files: None,
+            mixed: None,
         }
     }
 
@@ -87,10 +103,18 @@ impl Deletion {
         Ok(self)
     }
 
-    /// Covers the files in `added`, which take the place of a covered file.
-    pub(crate) fn pass_on(&mut self, removed: &str, added: &[String]) -> bool {
+    /// Covers the files in `added`, which take the place of a covered file. Remembers when they take the place of one
+    /// that may have held covered rows and more. Returns whether the request has changed.
+    pub(crate) fn pass_on(&mut self, removed: &FileEntry, added: &[String], live: &[FileEntry], writer: &str) -> bool {
+        let is_touched = self
+            .selection()
+            .is_ok_and(|selection| self.may_touch(&selection, removed));
+        if is_touched && self.may_be_mixed(&removed.path, &paths_of(live), writer) {
+            self.mixed = Some(removed.path.clone());
+            return true;
+        }
         match &mut self.files {
-            Some(files) if files.contains(removed) => {
+            Some(files) if files.contains(&removed.path) => {
                 files.extend(added.iter().cloned());
                 true
             }
@@ -117,24 +141,33 @@ impl Deletion {
             let covered = touched.iter().filter(|file| self.holds(file, writer));
             return Ok(covered.map(|file| (*file).clone()).collect());
         };
-        let paths: HashSet<&str> = live.iter().map(|file| file.path.as_str()).collect();
-        let gone = files.iter().filter(|path| !paths.contains(path.as_str()));
-        let folders: HashSet<&str> = gone.filter_map(|path| Some(path.rsplit_once('/')?.0)).collect();
-        // This server leaves covered files alone; another one knows nothing of the request.
-        let is_mixed = |file: &&&FileEntry| {
-            let folder = file.path.rsplit_once('/').map(|(folder, _)| folder);
-            folder.is_some_and(|folder| folders.contains(folder))
-                && !files.contains(&file.path)
-                && !MergedName::is_of(&file.path, writer)
-        };
-        if let Some(mixed) = touched.iter().filter(is_merged).find(is_mixed) {
+        let paths = paths_of(live);
+        let mut touched_paths = touched.iter().map(|file| &file.path);
+        let mixed = touched_paths.find(|path| self.may_be_mixed(path, &paths, writer));
+        if let Some(mixed) = self.mixed.as_ref().or(mixed) {
             return Err(format!(
-                "another server has rewritten files that it covers, and the file {} may hold profiles that came later",
-                mixed.path
+                "another server has rewritten files that it covers, and the file {mixed} may hold profiles that came \
+                    later"
             ));
         }
         let covered = touched.iter().filter(|file| files.contains(&file.path));
         Ok(covered.map(|file| (*file).clone()).collect())
+    }
+
+    /// Whether another server may have merged the file of covered files and of later ones. This server leaves covered
+    /// files alone while the request waits; another one knows nothing of it.
+    fn may_be_mixed(&self, path: &str, live: &HashSet<&str>, writer: &str) -> bool {
+        let Some(files) = &self.files else {
+            return false;
+        };
+        let mut gone = files.iter().filter(|covered| !live.contains(covered.as_str()));
+        let folder = folder_of(path);
+        is_foreign(path, writer) && !files.contains(path) && gone.any(|covered| folder_of(covered) == folder)
+    }
+
+    /// Folders of the files that are covered, live or not.
+    pub(crate) fn folders(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().flatten().filter_map(|path| folder_of(path))
     }
 
     /// Whether a live file holds profiles from before the request only, so that jobs leave it to the deletion.
@@ -246,7 +279,7 @@ impl Deletion {
 
     /// Makes the request durable; returns its file.
     pub fn write(&self, dir: &Path, faults: &Faults) -> Result<PathBuf, StoreError> {
-        let folder = folder_of(dir);
+        let folder = requests_of(dir);
         let path = folder.join(format!("{}.json", uuid::Uuid::new_v4()));
         let step = |operation: &mut dyn FnMut() -> io::Result<()>| faults.run(Place::RequestWrite, operation);
         step(&mut || fs::create_dir_all(&folder)).map_err(StoreError::io("write", &path))?;
@@ -266,6 +299,9 @@ impl Deletion {
             "others": self.others,
             "files": self.files,
         });
+        if let Some(mixed) = &self.mixed {
+            request[MIXED] = mixed.as_str().into();
+        }
         request[CHECKSUM] = checksum_of(&request).into();
         let mut run = |operation: &mut dyn FnMut() -> io::Result<()>| faults.run(Place::RequestWrite, operation);
         replace_by(path, request.to_string().as_bytes(), &mut run).map_err(StoreError::io("write", path))
@@ -306,8 +342,16 @@ impl Deletion {
                 Some(files) => serde_json::from_value(files.clone()).ok()?,
                 None => None,
             },
+            mixed: match value.get(MIXED) {
+                Some(mixed) => Some(mixed.as_str()?.to_owned()),
+                None => None,
+            },
         })
     }
+}
+
+fn paths_of(files: &[FileEntry]) -> HashSet<&str> {
+    files.iter().map(|file| file.path.as_str()).collect()
 }
 
 /// XXH3 of a request without its checksum, 16 hexadecimal digits.
@@ -317,7 +361,7 @@ fn checksum_of(request: &Value) -> String {
 
 /// Files of the requests that are not yet carried out.
 pub fn pending(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
-    let folder = folder_of(dir);
+    let folder = requests_of(dir);
     let entries = match fs::read_dir(&folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -334,7 +378,7 @@ pub fn pending(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(found)
 }
 
-fn folder_of(dir: &Path) -> PathBuf {
+fn requests_of(dir: &Path) -> PathBuf {
     dir.join("deletions")
 }
 
@@ -393,8 +437,8 @@ mod tests {
         // What retention has taken is no matter.
         assert_eq!(names(&read.covered(&live[1..], OWN).unwrap()), names(&before[1..]));
         assert!(read.covered(&later, OWN).unwrap().is_empty());
-        assert!(read.pass_on(&before[1].path, &[later[1].path.clone()]));
-        assert!(!read.pass_on("another", &[later[0].path.clone()]));
+        assert!(read.pass_on(&before[1], &[later[1].path.clone()], &live, OWN));
+        assert!(!read.pass_on(&file("another"), &[later[0].path.clone()], &live, OWN));
         read.replace(&path, &Faults::default()).unwrap();
         let read = Deletion::read(&path).unwrap();
         assert_eq!(names(&read.covered(&later, OWN).unwrap()), names(&later[1..]));
@@ -408,9 +452,18 @@ mod tests {
         let error = taken.covered(&merged, OWN).unwrap_err();
         assert!(error.contains(&merged[0].path), "{error}");
         // On another day it has nothing of the covered file.
-        let mut elsewhere = merged;
+        let mut elsewhere = merged.clone();
         elsewhere[0].path = elsewhere[0].path.replace("2026-01-01", "2026-01-02");
         assert!(taken.covered(&elsewhere, OWN).unwrap().is_empty());
+        // Another request has rewritten it since, which a restart does not forget.
+        let dir = tempfile::tempdir().unwrap();
+        let mut other = taken.clone();
+        let rewritten = [file(&format!("c1-0-bb-{OWN}"))];
+        assert!(!other.pass_on(&elsewhere[0], &[rewritten[0].path.clone()], &elsewhere, OWN));
+        assert!(other.pass_on(&merged[0], &[rewritten[0].path.clone()], &merged, OWN));
+        let path = other.write(dir.path(), &Faults::default()).unwrap();
+        let error = Deletion::read(&path).unwrap().covered(&rewritten, OWN).unwrap_err();
+        assert!(error.contains(&merged[0].path), "{error}");
     }
 
     #[test]

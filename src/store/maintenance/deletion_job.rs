@@ -4,7 +4,7 @@
 //! In: a [`Deletion`]. Out: files without the profiles, which replace the others in all tables in one step for readers.
 //! If one covered file cannot be read, nothing is deleted and the request waits, so that the tables always agree.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,10 +18,11 @@ use crate::store::fault::Place;
 use crate::store::flushes::Flushes;
 use crate::store::maintenance::deletion::{self, Deletion};
 use crate::store::maintenance::exchange::Exchange;
-use crate::store::maintenance::jobs::{Held, UNREADABLE_WAIT};
+use crate::store::maintenance::jobs::{Held, HeldFiles, UNREADABLE_WAIT};
 use crate::store::maintenance::report::Report;
 use crate::store::maintenance::worker::{Worker, worse};
 use crate::store::schema::Table;
+use crate::store::snapshot::FileEntry;
 
 /// The requests that wait, from round to round.
 #[derive(Default)]
@@ -107,10 +108,13 @@ impl Deletions {
     }
 }
 
-/// The files that waiting requests cover.
+/// The files that waiting requests need as they are.
 fn held(worker: &Worker) -> Result<Held, StoreError> {
     let files = worker.published.files();
-    let mut held = HashSet::new();
+    let mut held = HeldFiles {
+        writer: worker.published.writer.clone(),
+        ..HeldFiles::default()
+    };
     let requests = deletion::pending(&worker.config.dir)?;
     worker.metrics.deletions_waiting.set(requests.len() as i64);
     for request in requests {
@@ -122,7 +126,8 @@ fn held(worker: &Worker) -> Result<Held, StoreError> {
         let covered = files
             .iter()
             .filter(|file| deletion.holds(file, &worker.published.writer));
-        held.extend(covered.map(|file| file.path.clone()));
+        held.covered.extend(covered.map(|file| file.path.clone()));
+        held.folders.extend(deletion.folders().map(str::to_owned));
     }
     Ok(Held::Only(held))
 }
@@ -166,7 +171,7 @@ fn delete(worker: &mut Worker, deletion: &Deletion, request: &Path, report: &mut
     let published = worker.published.clone();
     let root = &published.root;
     let mut exchanges: Vec<Exchange> = Vec::new();
-    let mut replaced: Vec<(String, Vec<String>)> = Vec::new();
+    let mut replaced: Vec<(FileEntry, Vec<String>)> = Vec::new();
     let files = published.files();
     let covered = deletion.covered(&files, &published.writer);
     let covered = covered.map_err(|reason| StoreError::Unfinished {
@@ -194,7 +199,7 @@ fn delete(worker: &mut Worker, deletion: &Deletion, request: &Path, report: &mut
             continue;
         }
         let added = exchange.added.iter().map(|file| file.entry(job.table).path).collect();
-        replaced.extend(job.inputs.iter().map(|file| (file.path.clone(), Vec::clone(&added))));
+        replaced.extend(job.inputs.iter().map(|file| (file.clone(), Vec::clone(&added))));
         match exchanges.iter_mut().find(|other| other.table == job.table) {
             Some(other) => {
                 other.removed.extend(exchange.removed);
@@ -222,7 +227,8 @@ fn delete(worker: &mut Worker, deletion: &Deletion, request: &Path, report: &mut
 }
 
 /// Makes the other requests cover what takes the place of files that they cover.
-fn pass_on(worker: &Worker, request: &Path, replaced: &[(String, Vec<String>)]) -> Result<(), StoreError> {
+fn pass_on(worker: &Worker, request: &Path, replaced: &[(FileEntry, Vec<String>)]) -> Result<(), StoreError> {
+    let live = worker.published.files();
     for path in deletion::pending(&worker.config.dir)? {
         if path == request {
             continue;
@@ -234,7 +240,7 @@ fn pass_on(worker: &Worker, request: &Path, replaced: &[(String, Vec<String>)]) 
         };
         let mut is_changed = false;
         for (removed, added) in replaced {
-            is_changed |= other.pass_on(removed, added);
+            is_changed |= other.pass_on(removed, added, &live, &worker.published.writer);
         }
         if is_changed {
             other.replace(&path, &worker.config.faults)?;

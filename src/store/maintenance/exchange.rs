@@ -145,8 +145,8 @@ impl Exchanger {
         Err(StoreError::Outdated(table))
     }
 
-    /// After a commit of unknown outcome: publishes the files that the table names, and removes files of this store that
-    /// it does not name, unless they are in a bucket.
+    /// After a commit of unknown outcome: publishes the files that the table names, and removes files of this store
+    /// that it does not name, unless they are in a bucket.
     pub(super) fn settle(&mut self) -> Result<(), StoreError> {
         let published = self.published.clone();
         for table in self.unsure.clone() {

@@ -6,6 +6,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use crate::store::StoreError;
+use crate::store::maintenance::deletion::{folder_of, is_foreign};
 use crate::store::maintenance::plan::{self, Policy};
 use crate::store::maintenance::report::Report;
 use crate::store::maintenance::rewrite::Job;
@@ -15,14 +16,32 @@ use crate::store::snapshot::FileEntry;
 /// How long an unreadable file is left out.
 pub(super) const UNREADABLE_WAIT: Duration = Duration::from_mins(10);
 
-/// Files that other jobs must leave as they are, because a request covers them.
+/// Files that other jobs must leave as they are, because requests wait.
 #[derive(Debug, Default)]
 pub(super) enum Held {
-    /// Paths as in the list of live files.
-    Only(HashSet<String>),
+    Only(HeldFiles),
     /// All: a request cannot be read at the moment.
     #[default]
     All,
+}
+
+/// Files that the requests cover, and those that may hold rows of covered files.
+#[derive(Debug, Default)]
+pub(super) struct HeldFiles {
+    /// Paths of covered files, as in the list of live files.
+    pub(super) covered: HashSet<String>,
+    /// Folders of covered files, live or not. Here other servers may merge covered files at any time. If this server
+    /// merged the result, it would look like a file that has nothing of them.
+    pub(super) folders: HashSet<String>,
+    /// Identity of this store.
+    pub(super) writer: String,
+}
+
+impl HeldFiles {
+    fn has(&self, path: &str) -> bool {
+        let is_in_folder = || folder_of(path).is_some_and(|folder| self.folders.contains(folder));
+        self.covered.contains(path) || is_foreign(path, &self.writer) && is_in_folder()
+    }
 }
 
 /// Runs jobs on files that can be read.
@@ -30,7 +49,7 @@ pub(super) enum Held {
 pub(super) struct Jobs {
     /// Files that a job could not read, and when that may be tried again.
     unreadable: HashMap<String, Instant>,
-    /// Files that waiting deletions cover; all of them before the first look at the requests.
+    /// Files that waiting deletions need; all of them before the first look at the requests.
     held: Held,
 }
 
@@ -102,10 +121,10 @@ impl Jobs {
         files.iter().filter(|file| self.may_rewrite(file)).cloned().collect()
     }
 
-    /// Whether a file is readable and no deletion waits for it.
+    /// Whether a file is readable and no deletion needs it as it is.
     pub(super) fn may_rewrite(&self, file: &FileEntry) -> bool {
         let is_held = match &self.held {
-            Held::Only(paths) => paths.contains(&file.path),
+            Held::Only(held) => held.has(&file.path),
             Held::All => true,
         };
         let until = self.unreadable.get(&file.path);
