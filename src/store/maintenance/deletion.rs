@@ -93,14 +93,43 @@ impl Deletion {
     }
 
     /// Limits the request to those of the live files that may hold selected profiles. The tables have the log up to
-    /// `segment`.
+    /// `segment`. Fails when the range cannot be told from the time around it.
     pub(crate) fn taken(mut self, segment: u64, live: &[FileEntry]) -> Result<Self, StoreError> {
         let selection = self.selection().map_err(StoreError::Request)?;
+        self.check_edges(&selection, live)?;
         let touched = live.iter().filter(|file| self.may_touch(&selection, file));
         let files = touched.map(|file| file.path.clone()).collect();
         self.segment = Some(segment);
         self.files = Some(files);
         Ok(self)
+    }
+
+    /// Refuses a range that begins or ends within an interval over which samples are summed: rows of the interval are
+    /// deleted as a whole or not at all.
+    fn check_edges(&self, selection: &Selection, live: &[FileEntry]) -> Result<(), StoreError> {
+        let at_any_time = Selection {
+            time: None,
+            ..selection.clone()
+        };
+        let may_be_summed = |file: &&FileEntry| file.table == Table::Samples && self.may_touch(&at_any_time, file);
+        for edge in [self.from_us, self.until_us] {
+            let around = live
+                .iter()
+                .filter(may_be_summed)
+                .filter_map(|file| summed_around(file, edge));
+            let Some(span) = around.max_by_key(|span| span.end - span.start) else {
+                continue;
+            };
+            let [edge, start, end] = [edge, span.start, span.end].map(|micros| {
+                let time = chrono::DateTime::from_timestamp_micros(micros).unwrap_or_default();
+                time.to_rfc3339_opts(chrono::SecondsFormat::AutoSi, true)
+            });
+            return Err(StoreError::Request(format!(
+                "the range begins or ends at {edge}, and the samples from {start} to {end} are summed: choose one of \
+                    these two times"
+            )));
+        }
+        Ok(())
     }
 
     /// Covers the files in `added`, which take the place of a covered file. Remembers when they take the place of one
@@ -348,6 +377,16 @@ impl Deletion {
             },
         })
     }
+}
+
+/// The interval around a time over which samples of a file are summed; `None` when the time is its start, or when the
+/// file has no such samples.
+fn summed_around(file: &FileEntry, time: i64) -> Option<TimeSpan> {
+    let interval = i64::from(MergedName::of(&file.path).resolution) * 1_000_000;
+    let within = time.checked_rem_euclid(interval).filter(|within| *within > 0)?;
+    let start = time.checked_sub(within)?;
+    let has_it = file.time.is_none_or(|bounds| bounds.contains(&start));
+    has_it.then(|| TimeSpan::new(start, start.saturating_add(interval)))
 }
 
 fn paths_of(files: &[FileEntry]) -> HashSet<&str> {

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::tests::{Contents, SHAPE, config, contents, deletion, fill, open, profile};
-use super::{Work, deletion};
+use super::deletion::Deletion;
+use super::tests::{Contents, SHAPE, START_NS, config, contents, deletion, fill, open, profile};
+use super::{Downsampling, Work, deletion};
 use crate::profile::synthetic::Names;
 use crate::profile::tenant::tenant_id;
 use crate::store::fault::{FaultHook, Faults, Place};
@@ -268,7 +269,10 @@ impl FaultHook for Unsynced {
     fn check(&self, place: Place) -> io::Result<()> {
         let counted = |left: usize| left.checked_sub(1);
         if place == Place::EntryFolderSync(Table::Samples)
-            && self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, counted).is_ok()
+            && self
+                .left
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, counted)
+                .is_ok()
         {
             return Err(io::Error::other("the disk does not sync"));
         }
@@ -292,7 +296,8 @@ async fn a_request_goes_when_the_entries_that_carry_it_out_are_durable_also_thos
         let mut store = open(faulty());
         fill(&store, "t", 2, 1, 40).await;
         hook.trace.take();
-        hook.left.store(if is_killed { usize::MAX } else { 1 }, Ordering::SeqCst);
+        hook.left
+            .store(if is_killed { usize::MAX } else { 1 }, Ordering::SeqCst);
         let deleted = store.maintain(Work::Delete(deletion("{}"))).await;
         assert_eq!(deleted.is_err(), is_killed, "{deleted:?}");
         if is_killed {
@@ -304,11 +309,61 @@ async fn a_request_goes_when_the_entries_that_carry_it_out_are_durable_also_thos
             store.maintain(Work::Due).await.unwrap();
         }
         let done = hook.trace.take();
-        let synced = done.iter().position(|place| *place == Place::EntryFolderSync(Table::Samples));
+        let synced = done
+            .iter()
+            .position(|place| *place == Place::EntryFolderSync(Table::Samples));
         let removed = done.iter().position(|place| *place == Place::RequestRemove);
         assert!(synced.is_some() && synced < removed, "killed {is_killed}: {done:?}");
         assert_eq!((pending(dir.path()).len(), files(&store, Table::Profiles, "t")), (0, 0));
     }
+}
+
+#[tokio::test]
+async fn a_deletion_that_begins_or_ends_within_a_summed_interval_is_refused_with_the_times_that_are_possible() {
+    const MINUTE: i64 = 60_000_000;
+    const START: i64 = START_NS / 1000;
+    let dir = scratch();
+    let store = open(config(dir.path()));
+    // From 08:00 to 08:57, and in the next hour.
+    fill(&store, "t", 2, 20, 180).await;
+    drop(store);
+    let mut config = config(dir.path());
+    config.maintenance.aging.downsample = vec![Downsampling {
+        after: Duration::ZERO,
+        interval: Duration::from_hours(1),
+    }];
+    let store = open(config);
+    store.maintain(Work::Due).await.unwrap();
+    let before = contents(&store.snapshot(), "t");
+    assert!(before.samples.keys().all(|key| key.3 % (60 * MINUTE) == 0));
+    let within = |from: i64, until: i64| Deletion {
+        from_us: START + from * MINUTE,
+        until_us: START + until * MINUTE,
+        ..deletion(CARTS)
+    };
+    for (from, until) in [(0, 2), (30, 60), (30, 40), (-60, 1), (59, 1000)] {
+        let error = store.maintain(Work::Delete(within(from, until))).await.unwrap_err();
+        assert!(matches!(error, StoreError::Request(_)), "{error}");
+        let told = error.to_string();
+        assert!(
+            told.contains("from 2027-01-15T08:00:00Z to 2027-01-15T09:00:00Z"),
+            "{from} to {until}: {told}"
+        );
+        assert_eq!(
+            (contents(&store.snapshot(), "t"), pending(dir.path()).len()),
+            (before.clone(), 0)
+        );
+    }
+    // Edges at times that have no samples, and at those that are named.
+    store.maintain(Work::Delete(within(-1000, -7))).await.unwrap();
+    assert_eq!(contents(&store.snapshot(), "t"), before);
+    store.maintain(Work::Delete(within(0, 60))).await.unwrap();
+    let after = contents(&store.snapshot(), "t");
+    let in_the_hour = |contents: &Contents| contents.samples.keys().filter(|key| key.3 == START).count();
+    assert!(0 < in_the_hour(&after) && in_the_hour(&after) < in_the_hour(&before));
+    let later = |contents: &Contents| contents.samples.len() - in_the_hour(contents);
+    assert!(later(&before) > 0);
+    assert_eq!(later(&after), later(&before));
 }
 
 #[tokio::test]
