@@ -178,12 +178,11 @@ impl Store {
         let known = Arc::<KnownStacks>::default();
         let repeats = Repeats::new(config.clock.clone());
         let recovered = replay::recover(&folder.log, &mut tables, &known, (&metrics, &repeats))?;
-        let files = tables.files()?;
+        let mut files = sync::files_at_start(&root, &mut tables)?;
         let live: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
         for table in Table::ALL {
             maintenance::remove_unnamed(&root, table, &folder.writer, &live, &config.faults)?;
         }
-        let mut files = files;
         if let Some(frozen) = &recovered.frozen {
             // Until all tables have the generation, queries find it in memory alone.
             files.retain(|file| FileName::segment_of(&file.path, &folder.writer) != Some(frozen.last_segment));

@@ -3,7 +3,7 @@
 //! In: the tables, read again. Out: the list of files that queries see. A flush of another server reaches the tables
 //! one after the other; its samples are published once its profiles are committed, so that no query sees a part of it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use crate::store::StoreError;
@@ -70,29 +70,52 @@ impl Sync {
 
     fn look(&mut self, published: &Published, tables: &mut Tables) -> Result<(), StoreError> {
         let publication = published.begin();
-        let mut lists = HashMap::new();
-        for kind in ORDER {
-            if let Some(table) = tables.tables.iter_mut().find(|table| table.table() == kind) {
-                table.reload()?;
-                if self.partial || self.seen.get(&kind) != Some(&table.version()) {
-                    lists.insert(kind, table.files()?);
-                }
-            }
-        }
+        let is_new = |table: &DeltaTable| self.partial || self.seen.get(&table.table()) != Some(&table.version());
+        let (lists, partial) = whole_flushes(tables, &published.files(), is_new)?;
         if lists.is_empty() {
             return Ok(());
         }
-        let profiles = tables.tables.iter().find(|table| table.table() == Table::Profiles);
-        self.partial = false;
-        if let (Some(profiles), Some(samples)) = (profiles, lists.get_mut(&Table::Samples)) {
-            self.partial = leave_out_partial(samples, &published.files(), &published.writer, profiles)?;
-        }
+        self.partial = partial;
         publication.listed(lists);
         for table in &tables.tables {
             self.seen.insert(table.table(), table.version());
         }
         Ok(())
     }
+}
+
+/// The files that a store shows when it starts. Flushes of other servers that are on their way are left out: the poll
+/// publishes them once they are complete.
+pub(crate) fn files_at_start(root: &Root, tables: &mut Tables) -> Result<Vec<FileEntry>, StoreError> {
+    if root.bucket().is_none() {
+        return tables.files();
+    }
+    let (lists, _) = whole_flushes(tables, &[], |_| true)?;
+    Ok(lists.into_values().flatten().collect())
+}
+
+/// Reads the tables and lists the files of those that `is_meant` chooses, without flushes of other writers that are not
+/// complete and not `known`. Returns whether there were any.
+fn whole_flushes(
+    tables: &mut Tables,
+    known: &[FileEntry],
+    is_meant: impl Fn(&DeltaTable) -> bool,
+) -> Result<(BTreeMap<Table, Vec<FileEntry>>, bool), StoreError> {
+    let mut lists = BTreeMap::new();
+    for kind in ORDER {
+        if let Some(table) = tables.tables.iter_mut().find(|table| table.table() == kind) {
+            table.reload()?;
+            if is_meant(table) {
+                lists.insert(kind, table.files()?);
+            }
+        }
+    }
+    let profiles = tables.tables.iter().find(|table| table.table() == Table::Profiles);
+    let mut is_partial = false;
+    if let (Some(profiles), Some(samples)) = (profiles, lists.get_mut(&Table::Samples)) {
+        is_partial = leave_out_partial(samples, known, &tables.writer, profiles)?;
+    }
+    Ok((lists, is_partial))
 }
 
 /// Removes samples of other writers' flushes whose profiles are not committed. Returns whether there were any.
