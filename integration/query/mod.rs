@@ -11,6 +11,7 @@ mod refusals;
 mod sql;
 mod wire;
 mod wire_frames;
+mod wire_memory;
 
 use std::sync::Arc;
 use std::time::Duration;

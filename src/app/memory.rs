@@ -18,6 +18,7 @@ use crate::base::Shutdown;
 use crate::base::pressure::{MemoryPart, MemoryPressure};
 use crate::query::{QueryEngine, QueryLimits};
 use crate::server::ServerLimits;
+use crate::server::postgres::PostgresOptions;
 use crate::store::StoreConfig;
 use crate::telemetry::memory::give_back;
 use crate::telemetry::metrics::Scope;
@@ -29,6 +30,10 @@ const BASE_BYTES: u64 = 48 << 20;
 const LEAST_BYTES: u64 = 96 << 20;
 /// Memory of a usual query; the number of queries at one time follows from it.
 const QUERY_BYTES: u64 = 16 << 20;
+/// Memory of a usual connection of a PostgreSQL client; their number follows from it.
+const SESSION_BYTES: usize = 128 << 10;
+/// Number of connections of PostgreSQL clients that every server accepts.
+const LEAST_SESSIONS: usize = 8;
 
 /// How often memory is looked at: when less than half of it is used, and else.
 const CALM: Duration = Duration::from_secs(1);
@@ -49,6 +54,10 @@ pub(crate) struct Shares {
     pub intake_bytes: usize,
     /// See [`MaintenanceConfig::memory_bytes`](crate::store::maintenance::MaintenanceConfig::memory_bytes).
     pub maintenance_bytes: usize,
+    /// See [`PostgresOptions::memory_bytes`].
+    pub postgres_bytes: usize,
+    /// See [`PostgresOptions::max_connections`].
+    pub postgres_connections: usize,
     pub http: ServerLimits,
     pub query: QueryLimits,
 }
@@ -83,18 +92,23 @@ impl MemoryLimit {
 
     /// The parts of the limit. None is larger than its default, and together they are the limit.
     pub(crate) fn shares(self) -> Shares {
-        // Of 128 parts: heads 24, profiles on their way to them 22, requests 12 and the two largest bodies 24, answers
-        // 6, queries 18, what is kept between queries 16, names in merges 6.
+        // Of 128 parts: heads 22, profiles on their way to them 20, requests 12 and the two largest bodies 24, answers
+        // 6, queries 18, what is kept between queries 16, names in merges 6, connections of PostgreSQL's clients 4.
         let of = |parts: u64| self.0.saturating_sub(BASE_BYTES) / 128 * parts;
         let capped = |default: usize, parts: u64| default.min(usize::try_from(of(parts)).unwrap_or(usize::MAX));
         let store = StoreConfig::new("");
         let (http, query) = (ServerLimits::default(), QueryLimits::default());
+        let postgres = PostgresOptions::new("");
+        let postgres_bytes = capped(postgres.memory_bytes, 4);
+        let sessions = (postgres_bytes / SESSION_BYTES).max(LEAST_SESSIONS);
         let at_once = usize::try_from(of(18) / QUERY_BYTES).unwrap_or(usize::MAX);
         Shares {
             flush_bytes: store.flush_bytes.min(of(6)),
-            head_limit_bytes: store.head_limit_bytes.min(of(24)),
-            intake_bytes: capped(store.intake_bytes, 22),
+            head_limit_bytes: store.head_limit_bytes.min(of(22)),
+            intake_bytes: capped(store.intake_bytes, 20),
             maintenance_bytes: capped(store.maintenance.memory_bytes, 6),
+            postgres_bytes,
+            postgres_connections: postgres.max_connections.min(sessions),
             http: ServerLimits {
                 body_bytes: capped(http.body_bytes, 12),
                 unpacked_body_bytes: capped(http.unpacked_body_bytes, 12),
@@ -236,6 +250,7 @@ mod tests {
         let others = [
             shares.intake_bytes,
             shares.maintenance_bytes,
+            shares.postgres_bytes,
             http.memory_bytes,
             http.body_bytes,
             http.unpacked_body_bytes,
@@ -262,6 +277,9 @@ mod tests {
     #[test]
     fn much_memory_changes_no_default() {
         let shares = MemoryLimit(64 << 30).shares();
+        let postgres = PostgresOptions::new("");
+        assert_eq!(shares.postgres_bytes, postgres.memory_bytes);
+        assert_eq!(shares.postgres_connections, postgres.max_connections);
         assert_eq!(shares.flush_bytes, StoreConfig::new("").flush_bytes);
         assert_eq!(format!("{:?}", shares.http), format!("{:?}", ServerLimits::default()));
         assert_eq!(format!("{:?}", shares.query), format!("{:?}", QueryLimits::default()));

@@ -92,6 +92,7 @@ impl RunningServer {
         let postgres = match options.postgres {
             Some(mut options) => {
                 options.access = access.clone();
+                options.memory_bytes = shares.postgres_bytes;
                 Some(PostgresServer::bind(options, engine.clone()).await?)
             }
             None => None,
@@ -114,9 +115,11 @@ impl RunningServer {
         );
         let parts = {
             let (state, store, engine) = (state.clone(), store.clone(), watched.clone());
+            let sessions = postgres.as_ref().map(PostgresServer::memory);
             move || {
                 let own = state.memory().into_iter().chain(store.memory());
-                own.chain(engine.memory()).collect::<Vec<_>>()
+                let own = own.chain(engine.memory());
+                own.chain(sessions.iter().map(|held| held())).collect::<Vec<_>>()
             }
         };
         let shown = (MemoryMetrics::new(metrics), parts);

@@ -72,14 +72,26 @@ pub(crate) struct SqlSession {
     public: Arc<MemorySchemaProvider>,
 }
 
-/// A checked statement, ready to run with parameters.
-#[derive(Debug, Clone)]
+/// A checked statement, ready to run with parameters. It has the text and not the syntax tree, which takes up to 170
+/// times as much memory.
+#[derive(Debug)]
 pub(crate) struct Prepared {
-    statement: Arc<ast::Statement>,
+    text: String,
     /// Kinds of `$1`, `$2` and so on; `None` where the kind is unknown.
     pub parameters: Vec<Option<Kind>>,
     /// Columns of the answer; empty for a statement that is run without preparation.
     pub columns: Vec<ColumnKind>,
+}
+
+impl Prepared {
+    /// Memory that it holds, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let columns = self
+            .columns
+            .iter()
+            .map(|column| size_of_val(column) + column.name.len());
+        self.text.len() + size_of_val(&*self.parameters) + columns.sum::<usize>()
+    }
 }
 
 /// The value of a statement parameter.
@@ -101,6 +113,18 @@ pub(crate) enum SqlValue {
     Date(i32),
     /// Written as a hexadecimal literal.
     Bytes(Vec<u8>),
+}
+
+impl SqlValue {
+    /// Memory that it holds, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let outside = match self {
+            Self::Text(text) => text.capacity(),
+            Self::Bytes(bytes) => bytes.capacity(),
+            _ => 0,
+        };
+        size_of::<Self>() + outside
+    }
 }
 
 impl SqlSession {
@@ -144,8 +168,8 @@ impl SqlSession {
     /// Runs a statement. `timeout` can shorten the general time limit, but not extend it.
     pub(crate) async fn run(
         &self,
-        prepared: &Prepared,
-        values: &[SqlValue],
+        prepared: &Arc<Prepared>,
+        values: &Arc<[SqlValue]>,
         timeout: Option<Duration>,
     ) -> Result<SqlResult, QueryError> {
         if values.len() < prepared.parameters.len() {
@@ -155,9 +179,10 @@ impl SqlSession {
                 values.len()
             )));
         }
-        let (prepared, values) = (prepared.clone(), values.to_vec());
+        let parser = self.shared.parser.clone();
+        let (prepared, values) = (prepared.clone(), values.clone());
         let filled = move || {
-            let mut statement = prepared.statement.as_ref().clone();
+            let mut statement = read(&parser, &prepared.text)?;
             put_values(&mut statement, &prepared.parameters, &values)?;
             Ok(statement)
         };
@@ -285,7 +310,7 @@ fn prepare<'a>(
             None => cells::kinds(&of_answer.of(&Arc::new(plan.schema().as_arrow().clone()))),
         };
         Ok(Prepared {
-            statement: Arc::new(statement),
+            text: text.to_owned(),
             parameters,
             columns,
         })

@@ -94,7 +94,9 @@ pub(super) fn options(args: ServeArgs) -> anyhow::Result<ServeOptions> {
         tls_client_ca: args.tls_client_ca,
     };
     let tls = tls_files(&flags, &file.server.http_tls_config)?;
-    let postgres = postgres_options(file.postgres, args.postgres_listen, &http, tls.as_ref())?;
+    let mut postgres = file.postgres;
+    postgres.max_connections = postgres.max_connections.or(Some(shares.postgres_connections));
+    let postgres = postgres_options(postgres, args.postgres_listen, &http, tls.as_ref())?;
     let multi_tenant = http.multi_tenant;
     let data = data.unwrap_or_else(|| PathBuf::from(DEFAULT_DATA));
     Ok(ServeOptions {

@@ -23,7 +23,7 @@ use crate::server::postgres::encode;
 use crate::server::postgres::failure::Failure;
 use crate::server::postgres::parameters::Settings;
 use crate::server::postgres::port::Port;
-use crate::server::postgres::portal::{Portal, Rows, Statement};
+use crate::server::postgres::portal::{Kept, Portal, Rows};
 use crate::server::postgres::types;
 use crate::server::postgres::wire::Wire;
 
@@ -44,7 +44,7 @@ pub(super) struct Connection {
     settings: Settings,
     key: CancelKey,
     pub(super) status: TransactionStatus,
-    pub(super) statements: HashMap<String, Statement>,
+    pub(super) statements: HashMap<String, Arc<Kept>>,
     pub(super) portals: HashMap<String, Portal>,
     /// After an error in the extended protocol, messages up to the next `Sync` are skipped.
     pub(super) skips: bool,
@@ -85,7 +85,11 @@ impl Connection {
     }
 
     /// Runs a statement of the extended protocol until its rows can be read.
-    pub(super) async fn run(&mut self, prepared: &Prepared, values: &[SqlValue]) -> Result<SqlResult, Failure> {
+    pub(super) async fn run(
+        &mut self,
+        prepared: &Arc<Prepared>,
+        values: &Arc<[SqlValue]>,
+    ) -> Result<SqlResult, Failure> {
         let token = self.key.begin();
         let timeout = self.settings.statement_timeout();
         let running = Box::pin(self.session.run(prepared, values, timeout));
@@ -106,10 +110,13 @@ impl Connection {
         let timeout = self.settings.statement_timeout();
         let mut count = 0;
         while count < most && !rows.is_done {
-            let Some((cells, next)) = &mut rows.batch else {
+            let Some((cells, next, _)) = &mut rows.batch else {
                 let next = stopped(&mut self.wire, token, rows.result.stream.next()).await?;
                 match next.transpose().map_err(|error| timed_out(error, timeout))? {
-                    Some(batch) => rows.batch = Some((Cells::new(&batch)?, 0)),
+                    Some(batch) => {
+                        let held = self.port.memory.take_rows(batch.get_array_memory_size())?;
+                        rows.batch = Some((Cells::new(&batch)?, 0, held));
+                    }
                     None => rows.is_done = true,
                 }
                 continue;
@@ -118,7 +125,9 @@ impl Connection {
                 rows.batch = None;
                 continue;
             }
+            let start = self.wire.outgoing.len();
             encode::row(&mut self.wire.outgoing, cells, *next, &rows.fields)?;
+            self.wire.charge(start)?;
             *next += 1;
             count += 1;
             // The error releases the rows. The connection ends, since it may be in the middle of a message.
@@ -249,9 +258,12 @@ impl Connection {
             let (number, size) = (types::number(column.kind), types::size(column.kind));
             FieldDescription::new(column.name.clone(), 0, 0, number, size, -1, format)
         });
-        self.wire.put(&PgWireBackendMessage::RowDescription(RowDescription::new(
-            described.collect(),
-        )))
+        let start = self.wire.outgoing.len();
+        self.wire
+            .put(&PgWireBackendMessage::RowDescription(RowDescription::new(
+                described.collect(),
+            )))?;
+        self.wire.charge(start)
     }
 
     pub(super) fn complete(&mut self, tag: &str) -> Result<(), Failure> {

@@ -35,8 +35,14 @@ pub(super) struct Field {
     pub(super) format: Format,
 }
 
-/// Appends one row as a `DataRow`.
+/// Appends one row as a `DataRow`. When that fails nothing is appended, since the error follows in a message of its
+/// own.
 pub(super) fn row(out: &mut BytesMut, cells: &Cells, at: usize, fields: &[Field]) -> Result<(), Failure> {
+    let start = out.len();
+    append_row(out, cells, at, fields).inspect_err(|_| out.truncate(start))
+}
+
+fn append_row(out: &mut BytesMut, cells: &Cells, at: usize, fields: &[Field]) -> Result<(), Failure> {
     let start = out.len();
     out.put_u8(b'D');
     out.put_u32(0);
@@ -345,6 +351,8 @@ fn from_hex(text: &str) -> Result<Vec<u8>, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     fn written(cell: Cell<'_>, simple: Simple) -> String {
@@ -384,6 +392,25 @@ mod tests {
             Cell::Text("".into()),
         ]);
         assert_eq!(written(list, Simple::Text), r#"{"a b",NULL,"null","q\"\\",""}"#);
+    }
+
+    #[test]
+    fn a_row_that_cannot_be_written_leaves_no_part_of_itself() {
+        let column: arrow::array::ArrayRef = Arc::new(arrow::array::StringArray::from(vec!["12", "no number"]));
+        let batch = arrow::record_batch::RecordBatch::try_from_iter([("a", column)]).unwrap();
+        let cells = Cells::new(&batch).unwrap();
+        let fields = [Field {
+            kind: Kind {
+                simple: Simple::Numeric,
+                is_list: false,
+            },
+            format: Format::Binary,
+        }];
+        let mut out = BytesMut::new();
+        row(&mut out, &cells, 0, &fields).unwrap();
+        let first = out.clone();
+        assert!(row(&mut out, &cells, 1, &fields).is_err());
+        assert_eq!(out, first);
     }
 
     #[test]

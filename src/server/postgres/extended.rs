@@ -1,7 +1,10 @@
 //! The extended protocol: statements that are parsed once, bound to parameters, and whose rows may be read in parts.
 //!
 //! In: `Parse`, `Bind`, `Describe`, `Execute`, `Close`. Out: PostgreSQL's answer to each. A statement is planned on
-//! `Parse`, to determine its types, and again when it runs, over the current tables.
+//! `Parse`, to determine its types, and again when it runs, over the current tables. Statements and portals hold
+//! memory of the port; a client that wants more than is left gets an error.
+
+use std::sync::Arc;
 
 use pgwire::messages::PgWireBackendMessage;
 use pgwire::messages::data::{NoData, ParameterDescription};
@@ -11,22 +14,33 @@ use pgwire::messages::extendedquery::{
 use pgwire::messages::response::EmptyQueryResponse;
 
 use crate::query::cells::{Kind, Simple};
+use crate::query::{Prepared, SqlValue};
 use crate::server::postgres::command::{Command, split};
 use crate::server::postgres::connection::{Connection, Protocol, show_columns};
 use crate::server::postgres::encode::{self, Field, Format};
 use crate::server::postgres::failure::Failure;
-use crate::server::postgres::portal::{Portal, Rows, Statement};
+use crate::server::postgres::memory::ENTRY_BYTES;
+use crate::server::postgres::portal::{Kept, Portal, Rows, Statement};
 use crate::server::postgres::types;
 
 /// Maximum number of prepared statements and of portals of a connection.
 const MOST: usize = 1000;
+/// Maximum number of parameters whose types a client gives; a statement cannot have more.
+const MAX_PARAMETERS: usize = 1000;
+/// Maximum size of the name of a statement or portal in bytes.
+const MAX_NAME: usize = 1 << 10;
 const STATEMENT: u8 = b'S';
 const PORTAL: u8 = b'P';
 
 impl Connection {
     pub(super) async fn parse(&mut self, parse: Parse) -> Result<(), Failure> {
         let name = parse.name.unwrap_or_default();
-        if !name.is_empty() && self.statements.contains_key(&name) {
+        check_name(&name)?;
+        if name.is_empty() {
+            // As in PostgreSQL, the statement without a name lasts until the next one.
+            self.statements.remove(&name);
+        }
+        if self.statements.contains_key(&name) {
             return Err(Failure::error(
                 "42P05",
                 format!("there is a prepared statement \"{name}\" already"),
@@ -38,16 +52,24 @@ impl Connection {
                 format!("a connection may have {MOST} prepared statements"),
             ));
         }
+        if parse.type_oids.len() > MAX_PARAMETERS {
+            return Err(Failure::error(
+                "54000",
+                format!("a statement may have {MAX_PARAMETERS} parameters"),
+            ));
+        }
         let texts = split(&parse.query)?;
-        let statement = match texts.as_slice() {
-            [] => Statement::Empty,
+        let (statement, bytes) = match texts.as_slice() {
+            [] => (Statement::Empty, 0),
             [text] => {
                 if let Some(command) = Command::read(text)? {
-                    Statement::Command(command)
+                    (Statement::Command(command), text.len())
                 } else {
                     let given: Vec<Option<Kind>> = parse.type_oids.iter().map(|number| types::kind(*number)).collect();
                     self.check_transaction(None)?;
-                    Statement::Query(Box::new(Box::pin(self.session.prepare(text, &given)).await?))
+                    let prepared = Box::pin(self.session.prepare(text, &given)).await?;
+                    let bytes = prepared.bytes();
+                    (Statement::Query(Arc::new(prepared)), bytes)
                 }
             }
             _ => {
@@ -57,16 +79,22 @@ impl Connection {
                 ));
             }
         };
-        self.statements.insert(name, statement);
+        let bytes = ENTRY_BYTES + name.len() + bytes;
+        let held = self.port.memory.take("the prepared statement", bytes)?;
+        self.statements.insert(name, Kept::new(statement, held));
         self.wire
             .put(&PgWireBackendMessage::ParseComplete(ParseComplete::new()))
     }
 
     pub(super) fn bind(&mut self, bind: &Bind) -> Result<(), Failure> {
         let name = bind.statement_name.as_deref().unwrap_or_default();
-        let statement = self.statement(name)?.clone();
+        let kept = self.statement(name)?.clone();
         let portal = bind.portal_name.clone().unwrap_or_default();
-        if !portal.is_empty() && self.portals.contains_key(&portal) {
+        check_name(&portal)?;
+        if portal.is_empty() {
+            self.portals.remove(&portal);
+        }
+        if self.portals.contains_key(&portal) {
             return Err(Failure::error(
                 "42P03",
                 format!("there is a portal \"{portal}\" already"),
@@ -75,10 +103,7 @@ impl Connection {
         if self.portals.len() >= MOST {
             return Err(Failure::error("54000", format!("a connection may have {MOST} portals")));
         }
-        let kinds: &[Option<Kind>] = match &statement {
-            Statement::Query(prepared) => &prepared.parameters,
-            _ => &[],
-        };
+        let kinds = parameters(&kept);
         if bind.parameters.len() != kinds.len() {
             return Err(Failure::error(
                 "08P01",
@@ -94,43 +119,40 @@ impl Connection {
             let format = format_of(&bind.parameter_format_codes, at, kinds.len())?;
             values.push(encode::parameter(bytes.as_deref(), *kind, format)?);
         }
-        let made = Portal {
-            statement,
-            values,
-            formats: bind.result_column_format_codes.clone(),
-            rows: None,
-            is_done: false,
-        };
+        let columns = kept.prepared().map_or(0, |prepared| prepared.columns.len());
+        let bytes = ENTRY_BYTES
+            + portal.len()
+            + values.iter().map(SqlValue::bytes).sum::<usize>()
+            + size_of_val(&*bind.result_column_format_codes)
+            + columns * size_of::<Field>();
+        let held = self.port.memory.take("the portal", bytes)?;
+        let made = Portal::new(kept, values, bind.result_column_format_codes.clone(), held);
         self.portals.insert(portal, made);
         self.wire.put(&PgWireBackendMessage::BindComplete(BindComplete::new()))
     }
 
     pub(super) fn describe(&mut self, describe: &Describe) -> Result<(), Failure> {
         let name = describe.name.as_deref().unwrap_or_default();
-        let (statement, formats) = match describe.target_type {
+        let (kept, formats) = match describe.target_type {
             STATEMENT => (self.statement(name)?.clone(), Vec::new()),
             PORTAL => match self.portals.get(name) {
-                Some(portal) => (portal.statement.clone(), portal.formats.clone()),
+                Some(portal) => (portal.kept.clone(), portal.formats.clone()),
                 None => return Err(no_portal(name)),
             },
             _ => return Err(Failure::protocol("a statement or a portal is described")),
         };
         if describe.target_type == STATEMENT {
-            let parameters: &[Option<Kind>] = match &statement {
-                Statement::Query(prepared) => &prepared.parameters,
-                _ => &[],
-            };
             let text = Kind {
                 simple: Simple::Text,
                 is_list: false,
             };
-            let numbers = parameters.iter().map(|kind| types::number(kind.unwrap_or(text)));
+            let numbers = parameters(&kept).iter().map(|kind| types::number(kind.unwrap_or(text)));
             self.wire
                 .put(&PgWireBackendMessage::ParameterDescription(ParameterDescription::new(
                     numbers.collect(),
                 )))?;
         }
-        match &statement {
+        match &kept.statement {
             Statement::Query(prepared) => self.row_description(&prepared.columns, &formats),
             Statement::Command(Command::Show(name)) => self.row_description(&show_columns(name.as_deref()), &[]),
             Statement::Command(_) | Statement::Empty => self.wire.put(&PgWireBackendMessage::NoData(NoData::new())),
@@ -143,7 +165,8 @@ impl Connection {
         let Some(mut portal) = self.portals.remove(&name) else {
             return Err(no_portal(&name));
         };
-        let prepared = match &portal.statement {
+        let kept = portal.kept.clone();
+        let prepared: &Arc<Prepared> = match &kept.statement {
             Statement::Empty => {
                 self.wire
                     .put(&PgWireBackendMessage::EmptyQueryResponse(EmptyQueryResponse::new()))?;
@@ -152,9 +175,9 @@ impl Connection {
             }
             Statement::Command(command) => {
                 self.check_transaction(Some(command))?;
-                return self.command(&command.clone(), Protocol::Extended);
+                return self.command(command, Protocol::Extended);
             }
-            Statement::Query(prepared) => prepared.clone(),
+            Statement::Query(prepared) => prepared,
         };
         self.check_transaction(None)?;
         let most = usize::try_from(execute.max_rows).unwrap_or(0);
@@ -173,7 +196,7 @@ impl Connection {
                         format: format_of(&portal.formats, at, prepared.columns.len())?,
                     });
                 }
-                let result = self.run(&prepared, &portal.values).await?;
+                let result = self.run(prepared, &portal.values).await?;
                 let now = crate::query::SqlSession::columns(&result);
                 if now.len() != fields.len() || now.iter().zip(&fields).any(|(now, then)| now.kind != then.kind) {
                     return Err(Failure::error(
@@ -212,11 +235,30 @@ impl Connection {
             .put(&PgWireBackendMessage::CloseComplete(CloseComplete::new()))
     }
 
-    fn statement(&self, name: &str) -> Result<&Statement, Failure> {
+    fn statement(&self, name: &str) -> Result<&Arc<Kept>, Failure> {
         self.statements
             .get(name)
             .ok_or_else(|| Failure::error("26000", format!("there is no prepared statement \"{name}\"")))
     }
+}
+
+/// Kinds of the parameters of a statement.
+fn parameters(kept: &Kept) -> &[Option<Kind>] {
+    kept.prepared().map_or(&[], |prepared| &prepared.parameters)
+}
+
+/// Refuses a name of a statement or portal that is too long to keep.
+fn check_name(name: &str) -> Result<(), Failure> {
+    if name.len() > MAX_NAME {
+        return Err(Failure::error(
+            "42622",
+            format!(
+                "the name of a statement or portal has {} bytes, more than {MAX_NAME}",
+                name.len()
+            ),
+        ));
+    }
+    Ok(())
 }
 
 fn no_portal(name: &str) -> Failure {

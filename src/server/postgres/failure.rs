@@ -6,6 +6,9 @@ use pgwire::error::ErrorInfo;
 
 use crate::query::QueryError;
 
+/// Maximum size of a message that is sent, in bytes: messages repeat names and values of the client.
+const MAX_MESSAGE: usize = 8 << 10;
+
 /// An error with its SQLSTATE code.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message} ({code})")]
@@ -47,7 +50,9 @@ impl Failure {
 
     pub(super) fn info(&self) -> ErrorInfo {
         let severity = if self.is_fatal { "FATAL" } else { "ERROR" };
-        ErrorInfo::new(severity.to_owned(), self.code.to_owned(), self.message.clone())
+        let end = self.message.floor_char_boundary(MAX_MESSAGE);
+        let message = self.message.get(..end).unwrap_or_default();
+        ErrorInfo::new(severity.to_owned(), self.code.to_owned(), message.to_owned())
     }
 }
 

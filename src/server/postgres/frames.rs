@@ -81,6 +81,12 @@ pub(super) fn next(
         .map_err(|error| Failure::protocol(format!("a message cannot be read: {error}")))
 }
 
+/// The size of the message at the start of `incoming`, as its header says; `None` before that has arrived.
+pub(super) fn announced(incoming: &BytesMut, context: &DecodeContext) -> Option<usize> {
+    let at = usize::from(!context.awaiting_frontend_startup);
+    incoming.get(at..at + 4).map(|length| u32_of(length) as usize + at)
+}
+
 /// The password that a client has sent in the clear.
 pub(super) fn password(message: PasswordMessageFamily) -> Result<Password, Failure> {
     let malformed = || Failure::protocol("a password message is malformed");

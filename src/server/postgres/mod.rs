@@ -14,6 +14,7 @@ mod encode;
 mod extended;
 mod failure;
 mod frames;
+mod memory;
 mod messages;
 mod options;
 mod parameters;
@@ -33,11 +34,13 @@ use tokio::task::JoinSet;
 
 use crate::base::Shutdown;
 use crate::base::net::{ACCEPT_PAUSE, ACCEPT_WARNING, has_left, is_this_machine};
+use crate::base::pressure::MemoryPart;
 use crate::base::seldom::Seldom;
 use crate::query::QueryEngine;
 use crate::server::postgres::arrivals::Arrival;
 use crate::server::postgres::auth::Users;
 use crate::server::postgres::cancel::Cancels;
+use crate::server::postgres::memory::Memory;
 use crate::server::postgres::port::Port;
 use crate::server::postgres::wire::Wire;
 
@@ -67,6 +70,7 @@ impl PostgresServer {
         if lets_others_in && !is_this_machine(local.ip()) {
             return Err(PostgresError::NoUsers(local));
         }
+        let memory = Memory::new(options.memory_bytes);
         let slots = Arc::new(Semaphore::new(options.max_connections.max(1)));
         let port = Port {
             engine,
@@ -76,6 +80,7 @@ impl PostgresServer {
             cancels: Cancels::default(),
             slots,
             arrivals: Arc::default(),
+            memory,
         };
         Ok(Self {
             tcp,
@@ -87,6 +92,12 @@ impl PostgresServer {
     /// The bound address, with the actual port.
     pub fn local_addr(&self) -> SocketAddr {
         self.local
+    }
+
+    /// Tells what the connections hold, also while the port is served.
+    pub(crate) fn memory(&self) -> impl Fn() -> MemoryPart + Send + Sync + use<> {
+        let memory = self.port.memory.clone();
+        move || memory.part()
     }
 
     /// Serves until `shutdown`, then waits for running queries. Returns the number of connections that were cut off.
@@ -128,7 +139,7 @@ impl PostgresServer {
 
 async fn serve_one(port: Arc<Port>, stream: TcpStream, peer: SocketAddr, arrival: Arrival, shutdown: Shutdown) {
     let _ = stream.set_nodelay(true);
-    let start = startup::start(&port, Wire::new(stream), peer);
+    let start = startup::start(&port, Wire::new(stream, port.memory.clone()), peer);
     let started = tokio::select! {
         () = shutdown.cancelled() => return,
         () = arrival.gives_way() => {

@@ -54,6 +54,8 @@ pub struct PostgresOptions {
     /// Maximum number of authenticated connections; more are refused. Connections that are not authenticated do not
     /// count.
     pub max_connections: usize,
+    /// Memory that all connections together may hold between messages: prepared statements, portals, large messages.
+    pub memory_bytes: usize,
     /// Time after which an idle connection is closed.
     pub idle_timeout: Duration,
     /// Time to connect, to agree on TLS and to authenticate.
@@ -72,6 +74,7 @@ impl PostgresOptions {
             tls: None,
             multi_tenant: false,
             max_connections: 64,
+            memory_bytes: 64 << 20,
             idle_timeout: Duration::from_mins(10),
             startup_timeout: Duration::from_secs(20),
             grace: Duration::from_secs(2),

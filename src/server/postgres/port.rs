@@ -8,6 +8,7 @@ use crate::query::QueryEngine;
 use crate::server::postgres::arrivals::Arrivals;
 use crate::server::postgres::auth::Users;
 use crate::server::postgres::cancel::Cancels;
+use crate::server::postgres::memory::Memory;
 use crate::server::postgres::options::PostgresOptions;
 use crate::server::postgres::tls::Tls;
 
@@ -20,4 +21,5 @@ pub(super) struct Port {
     pub(super) cancels: Cancels,
     pub(super) slots: Arc<Semaphore>,
     pub(super) arrivals: Arc<Arrivals>,
+    pub(super) memory: Memory,
 }

@@ -1,34 +1,72 @@
 //! State that a connection keeps between messages: prepared statements, portals, and rows that are being sent.
+//!
+//! Each has the memory that is charged for it. Portals share their statement with its charge, so that neither is
+//! released before the last portal of the statement is gone.
+
+use std::sync::Arc;
 
 use tokio::time::Instant;
 
+use crate::base::bytes::HeldBytes;
 use crate::query::cells::Cells;
 use crate::query::{Prepared, SqlResult, SqlValue};
 use crate::server::postgres::command::Command;
 use crate::server::postgres::encode::Field;
 
 /// A prepared statement, parsed and planned.
-#[derive(Clone)]
 pub(super) enum Statement {
     /// A text of only blanks and comments.
     Empty,
     /// Executed by the connection itself.
     Command(Command),
     /// A query that the engine has planned.
-    Query(Box<Prepared>),
+    Query(Arc<Prepared>),
+}
+
+/// A prepared statement with the memory charged for it.
+pub(super) struct Kept {
+    pub(super) statement: Statement,
+    _held: HeldBytes,
+}
+
+impl Kept {
+    pub(super) fn new(statement: Statement, held: HeldBytes) -> Arc<Self> {
+        Arc::new(Self { statement, _held: held })
+    }
+
+    /// What is known of a query; `None` for other statements.
+    pub(super) fn prepared(&self) -> Option<&Arc<Prepared>> {
+        match &self.statement {
+            Statement::Query(prepared) => Some(prepared),
+            Statement::Empty | Statement::Command(_) => None,
+        }
+    }
 }
 
 /// A statement with its parameters, and its rows if it was started.
 pub(super) struct Portal {
-    pub(super) statement: Statement,
-    pub(super) values: Vec<SqlValue>,
+    pub(super) kept: Arc<Kept>,
+    pub(super) values: Arc<[SqlValue]>,
     /// Column formats that the client requested.
     pub(super) formats: Vec<i16>,
     pub(super) rows: Option<Rows>,
     pub(super) is_done: bool,
+    _held: HeldBytes,
 }
 
 impl Portal {
+    /// A portal that has not run; `held` is the memory charged for its name, its values and its formats.
+    pub(super) fn new(kept: Arc<Kept>, values: Vec<SqlValue>, formats: Vec<i16>, held: HeldBytes) -> Self {
+        Self {
+            kept,
+            values: values.into(),
+            formats,
+            rows: None,
+            is_done: false,
+            _held: held,
+        }
+    }
+
     /// The rows of a portal that was read in part.
     pub(super) fn rows(&mut self) -> Option<&mut Rows> {
         self.rows.as_mut()
@@ -39,8 +77,8 @@ impl Portal {
 pub(super) struct Rows {
     pub(super) result: SqlResult,
     pub(super) fields: Vec<Field>,
-    /// The batch that is being sent, and its next row.
-    pub(super) batch: Option<(Cells, usize)>,
+    /// The batch that is being sent, its next row, and the memory charged for it.
+    pub(super) batch: Option<(Cells, usize, Option<HeldBytes>)>,
     pub(super) is_done: bool,
     /// True when the rows were released.
     is_ended: bool,

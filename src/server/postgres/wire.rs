@@ -1,7 +1,8 @@
 //! Messages over a stream: reads them with a limit on their size, writes them through one buffer.
 //!
 //! In: a TCP or TLS stream. Out: messages of `pgwire`. While a query runs, [`Wire::gone`] detects a disconnect; bytes
-//! that the client sends meanwhile are kept for later.
+//! that the client sends meanwhile are kept for later. Buffers of large messages hold memory of the port, and are
+//! released when the message was handled or sent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +12,10 @@ use pgwire::messages::{DecodeContext, PgWireBackendMessage, PgWireFrontendMessag
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use crate::base::bytes::HeldBytes;
 use crate::server::postgres::failure::Failure;
 use crate::server::postgres::frames;
+use crate::server::postgres::memory::Memory;
 use crate::server::tls::Current;
 
 /// Maximum message size of an authenticated client: a query may have 256 KiB, its parameters a little more.
@@ -21,6 +24,14 @@ const MAX_MESSAGE: usize = 1 << 20;
 const MAX_FIRST_MESSAGE: usize = 10_000;
 /// Buffered output is sent when it reaches this size.
 const SEND_FROM: usize = 64 << 10;
+/// Maximum size of buffered input that holds no memory of the port.
+const FREE_INPUT: usize = 64 << 10;
+/// Maximum size of buffered output that holds no memory of the port: a full buffer, and a row of as many bytes.
+const FREE_OUTPUT: usize = 2 * SEND_FROM;
+/// A larger buffer is not kept for the next messages.
+const MAX_KEPT: usize = 2 * FREE_OUTPUT;
+/// Room for more input at each read.
+const READ_BYTES: usize = 8 << 10;
 /// Time limit for sending, after which the connection is dropped.
 const SEND_TIMEOUT: Duration = Duration::from_mins(1);
 
@@ -36,6 +47,11 @@ pub(super) struct Wire {
     pub(super) outgoing: BytesMut,
     context: DecodeContext,
     longest: usize,
+    memory: Memory,
+    /// The memory charged for `incoming` while it may be large.
+    arriving: Option<HeldBytes>,
+    /// The memory charged for `outgoing` while it is large.
+    leaving: Option<HeldBytes>,
     /// True when the stream is TLS.
     pub(super) is_secure: bool,
     /// The certificate file of the handshake, to which an authentication may be bound.
@@ -46,13 +62,16 @@ pub(super) struct Wire {
 
 impl Wire {
     /// A new connection that expects a TLS request or startup message.
-    pub(super) fn new(stream: TcpStream) -> Self {
+    pub(super) fn new(stream: TcpStream, memory: Memory) -> Self {
         Self {
             stream: Box::new(stream),
             incoming: BytesMut::new(),
             outgoing: BytesMut::new(),
             context: DecodeContext::new(ProtocolVersion::PROTOCOL3_0),
             longest: MAX_FIRST_MESSAGE,
+            memory,
+            arriving: None,
+            leaving: None,
             is_secure: false,
             own_certificate: None,
             client_certificate: None,
@@ -99,10 +118,13 @@ impl Wire {
 
     /// The next message; `None` when the peer has closed the connection.
     pub(super) async fn message(&mut self) -> Result<Option<PgWireFrontendMessage>, Failure> {
+        self.release_input();
         loop {
             if let Some(message) = frames::next(&mut self.incoming, &self.context, self.longest)? {
                 return Ok(Some(message));
             }
+            let announced = frames::announced(&self.incoming, &self.context).unwrap_or_default();
+            self.charge_input(announced.max(self.incoming.len()))?;
             if !self.fill().await {
                 return Ok(None);
             }
@@ -112,7 +134,9 @@ impl Wire {
     /// Returns when the peer has disconnected. It may be dropped at any time without losing data.
     pub(super) async fn gone(&mut self) {
         loop {
-            if self.incoming.len() > self.longest {
+            // Beyond this the client waits, and a disconnect is noticed at the next message.
+            let length = self.incoming.len();
+            if length > self.longest || length > FREE_INPUT && self.charge_input(self.longest + READ_BYTES).is_err() {
                 std::future::pending::<()>().await;
             }
             if !self.fill().await {
@@ -128,6 +152,27 @@ impl Wire {
             .map_err(|error| Failure::fatal("08P01", format!("a message cannot be written: {error}")))
     }
 
+    /// Charges the memory of the port for output that is large since a message was appended at `start`. Removes the
+    /// message when there is no memory.
+    pub(super) fn charge(&mut self, start: usize) -> Result<(), Failure> {
+        let length = self.outgoing.len();
+        if length <= FREE_OUTPUT {
+            return Ok(());
+        }
+        self.leaving = None;
+        // At most half of the memory, since a larger row could never be sent otherwise.
+        let charged = length.min(self.memory.total() / 2);
+        match self.memory.take("a row that the client has not read yet", charged) {
+            Ok(held) => self.leaving = Some(held),
+            Err(failure) => {
+                // A copy, so that the large buffer does not wait for the client to read the error.
+                self.outgoing = BytesMut::from(self.outgoing.get(..start).unwrap_or_default());
+                return Err(failure);
+            }
+        }
+        Ok(())
+    }
+
     /// Sends the buffer if it is large enough.
     pub(super) async fn send_some(&mut self) -> Result<(), Failure> {
         if self.outgoing.len() < SEND_FROM {
@@ -138,12 +183,19 @@ impl Wire {
 
     /// Sends the whole buffer.
     pub(super) async fn send(&mut self) -> Result<(), Failure> {
+        let capacity = self.outgoing.capacity();
         let sending = async {
             self.stream.write_all_buf(&mut self.outgoing).await?;
             self.stream.flush().await
         };
         match tokio::time::timeout(SEND_TIMEOUT, sending).await {
-            Ok(Ok(())) => Ok(()),
+            Ok(Ok(())) => {
+                if capacity > MAX_KEPT {
+                    self.outgoing = BytesMut::new();
+                }
+                self.leaving = None;
+                Ok(())
+            }
             Ok(Err(error)) => Err(Failure::fatal("08006", format!("the connection broke: {error}"))),
             Err(_) => Err(Failure::fatal("08006", "the peer takes nothing any more")),
         }
@@ -157,8 +209,30 @@ impl Wire {
         }
     }
 
+    /// Charges the memory of the port for input of this size.
+    fn charge_input(&mut self, bytes: usize) -> Result<(), Failure> {
+        let held = self.arriving.as_ref().map_or(FREE_INPUT, HeldBytes::bytes);
+        if bytes <= held {
+            return Ok(());
+        }
+        let failed = |failure: Failure| Failure {
+            is_fatal: true,
+            ..failure
+        };
+        self.arriving = Some(self.memory.take("a message", bytes).map_err(failed)?);
+        Ok(())
+    }
+
+    /// Releases the buffer of messages that were handled, if it may be large.
+    fn release_input(&mut self) {
+        if self.arriving.is_some() && self.incoming.len() <= FREE_INPUT {
+            self.incoming = BytesMut::from(&self.incoming[..]);
+            self.arriving = None;
+        }
+    }
+
     async fn fill(&mut self) -> bool {
-        self.incoming.reserve(8 << 10);
+        self.incoming.reserve(READ_BYTES);
         matches!(self.stream.read_buf(&mut self.incoming).await, Ok(length) if length > 0)
     }
 }

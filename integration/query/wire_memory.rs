@@ -1,0 +1,349 @@
+//! What clients of the PostgreSQL port make it keep: statements, portals, names, values, half a message.
+//!
+//! Scenario: clients that prepare and bind as much as they can and never sync, at a port with little memory and at the
+//! real program. Guarantee: what is too much is refused with a code, the memory of the process stays within its limit,
+//! and everybody else works as before.
+
+use std::iter;
+use std::time::Duration;
+
+use alluvium::base::Shutdown;
+use alluvium::query::QueryLimits;
+use alluvium::server::postgres::{PostgresOptions, PostgresServer};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::{engine_with, two_services};
+use crate::harness::client;
+use crate::program::{Address, PATIENCE, Program};
+
+const MIB: usize = 1 << 20;
+
+/// A port whose connections may hold 2 MiB.
+async fn open() -> (String, Shutdown) {
+    let mut options = PostgresOptions::new("127.0.0.1:0");
+    options.memory_bytes = 2 * MIB;
+    options.multi_tenant = true;
+    let engine = engine_with(two_services(), QueryLimits::default());
+    let server = PostgresServer::bind(options, engine).await.unwrap();
+    let address = server.local_addr().to_string();
+    let shutdown = Shutdown::new();
+    tokio::spawn(server.serve(shutdown.clone()));
+    (address, shutdown)
+}
+
+fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(body.len() + 4).unwrap();
+    [&[kind], &length.to_be_bytes()[..], body].concat()
+}
+
+fn parse(name: &str, query: &str) -> Vec<u8> {
+    message(b'P', &[name.as_bytes(), b"\0", query.as_bytes(), b"\0\0\0"].concat())
+}
+
+/// Binds a portal to a statement, with a parameter or none.
+fn bind(portal: &str, statement: &str, value: Option<&[u8]>) -> Vec<u8> {
+    let mut body = [portal.as_bytes(), b"\0", statement.as_bytes(), b"\0\0\0"].concat();
+    body.extend(u16::from(value.is_some()).to_be_bytes());
+    if let Some(value) = value {
+        body.extend(u32::try_from(value.len()).unwrap().to_be_bytes());
+        body.extend(value);
+    }
+    body.extend([0, 0]);
+    message(b'B', &body)
+}
+
+/// Asks for so many rows of a portal; 0 for all.
+fn execute(portal: &str, rows: u32) -> Vec<u8> {
+    message(b'E', &[portal.as_bytes(), b"\0", &rows.to_be_bytes()].concat())
+}
+
+/// Makes the server send what it has answered.
+fn flush() -> Vec<u8> {
+    message(b'H', b"")
+}
+
+fn sync() -> Vec<u8> {
+    message(b'S', b"")
+}
+
+struct Client(TcpStream);
+
+impl Client {
+    async fn connect(address: &str) -> Self {
+        let stream = TcpStream::connect(address).await.unwrap();
+        let mut client = Self(stream);
+        let body = b"\0\x03\0\0user\0tester\0database\0one\0\0";
+        let length = u32::try_from(body.len() + 4).unwrap();
+        let begin = [&length.to_be_bytes()[..], body].concat();
+        client.0.write_all(&begin).await.unwrap();
+        client.until(b'Z').await;
+        client
+    }
+
+    /// The next message; `None` when the server has closed the connection.
+    async fn next(&mut self) -> Option<(u8, Vec<u8>)> {
+        let read = async {
+            let kind = self.0.read_u8().await.ok()?;
+            let length = self.0.read_u32().await.ok()? as usize;
+            let mut body = vec![0; length - 4];
+            self.0.read_exact(&mut body).await.ok()?;
+            Some((kind, body))
+        };
+        tokio::time::timeout(PATIENCE, read).await.expect("no answer")
+    }
+
+    /// The kinds of all messages up to one of this kind, and the code of the last error among them.
+    async fn until(&mut self, kind: u8) -> (Vec<u8>, Option<String>) {
+        let (mut kinds, mut code) = (Vec::new(), None);
+        while let Some((next, body)) = self.next().await {
+            kinds.push(next);
+            if next == b'E' {
+                let mut fields = body.split(|byte| *byte == 0);
+                let field = fields.find(|field| field.first() == Some(&b'C'));
+                code = field.map(|field| String::from_utf8_lossy(&field[1..]).into_owned());
+            }
+            if next == kind {
+                break;
+            }
+        }
+        (kinds, code)
+    }
+
+    /// Sends a message and the wish for its answer: `None` when it went well, or the code of the error.
+    async fn ask(&mut self, bytes: &[u8], good: u8) -> Option<String> {
+        // The server may have closed the connection before it has read everything.
+        let _ = self.0.write_all(&[bytes, &flush()].concat()).await;
+        loop {
+            match self.next().await {
+                Some((kind, _)) if kind == good => return None,
+                Some((b'E', body)) => {
+                    let mut fields = body.split(|byte| *byte == 0);
+                    let field = fields.find(|field| field.first() == Some(&b'C')).unwrap();
+                    return Some(String::from_utf8_lossy(&field[1..]).into_owned());
+                }
+                Some(_) => {}
+                None => return Some("closed".to_owned()),
+            }
+        }
+    }
+
+    /// Sends messages until one is refused; their number before that and the code.
+    async fn many(&mut self, good: u8, messages: impl Iterator<Item = Vec<u8>>) -> (usize, Option<String>) {
+        for (number, message) in messages.enumerate() {
+            if let Some(code) = self.ask(&message, good).await {
+                // A message for which there is no memory ends the connection.
+                let _ = self.0.write_all(&sync()).await;
+                self.until(b'Z').await;
+                return (number, Some(code));
+            }
+        }
+        (usize::MAX, None)
+    }
+}
+
+/// A session that prepares a hundred statements, and runs each.
+async fn honest(address: &str) {
+    let mut client = Client::connect(address).await;
+    for number in 0..100 {
+        let name = format!("statement {number}");
+        let text = format!("SELECT count(*) FROM samples WHERE value > $1::bigint + {number}");
+        assert_eq!(client.ask(&parse(&name, &text), b'1').await, None, "{name}");
+    }
+    for number in 0..100 {
+        let name = format!("statement {number}");
+        let run = [bind("", &name, Some(b"1")), execute("", 0), sync()].concat();
+        client.0.write_all(&run).await.unwrap();
+        let (kinds, code) = client.until(b'Z').await;
+        assert_eq!((kinds, code), (b"2DCZ".to_vec(), None), "{name}");
+    }
+}
+
+/// As many columns as there may be, with long names.
+fn wide() -> String {
+    let columns: Vec<String> = (0..1664).map(|column| format!("1 \"{column:0>148}\"")).collect();
+    format!("SELECT {}", columns.join(","))
+}
+
+/// A connection in a transaction, in which portals last until its end.
+async fn in_transaction(address: &str) -> Client {
+    let mut client = Client::connect(address).await;
+    client.0.write_all(&message(b'Q', b"BEGIN\0")).await.unwrap();
+    client.until(b'Z').await;
+    client
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_of_a_statement_or_portal_has_a_limit() {
+    let (address, _open) = open().await;
+    let mut client = Client::connect(&address).await;
+    let name = "n".repeat(1025);
+    let refused = Some("42622".to_owned());
+    assert_eq!(
+        client.many(b'1', iter::once(parse(&name, ""))).await,
+        (0, refused.clone())
+    );
+    assert_eq!(client.ask(&parse("s", "SELECT 1"), b'1').await, None);
+    assert_eq!(
+        client.many(b'2', iter::once(bind(&name, "s", None))).await,
+        (0, refused)
+    );
+    assert_eq!(client.ask(&parse(&name[1..], ""), b'1').await, None);
+    // An error that repeats what the client has sent does not repeat all of it.
+    let unknown = message(b'D', format!("S{}\0", "n".repeat(60_000)).as_bytes());
+    client.0.write_all(&[unknown, flush()].concat()).await.unwrap();
+    let (kind, body) = client.next().await.unwrap();
+    assert!(kind == b'E' && body.len() < 10_000, "{}", body.len());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_connection_keeps_is_refused_when_the_port_has_no_memory_left() {
+    let (address, _open) = open().await;
+    let refused = Some("53200".to_owned());
+    // Values.
+    let mut values = in_transaction(&address).await;
+    assert_eq!(values.ask(&parse("v", "SELECT $1::text"), b'1').await, None);
+    let portals = (0..1000).map(|number| bind(&format!("p{number}"), "v", Some(&[b'v'; 50_000])));
+    let (count, code) = values.many(b'2', portals).await;
+    assert!((20..42).contains(&count) && code == refused, "{count} {code:?}");
+    // A part of a large message, while nothing is left for it.
+    let mut half = Client::connect(&address).await;
+    half.0
+        .write_all(&parse("half", &"x".repeat(MIB - 100))[..100])
+        .await
+        .unwrap();
+    assert_eq!(half.until(b'E').await.1, refused);
+    drop(values);
+
+    // Statements with long texts and names of columns.
+    let mut statements = again(&address).await;
+    let parses = (0..1000).map(|number| parse(&format!("s{number}"), &wide()));
+    let (count, code) = statements.many(b'1', parses).await;
+    assert!((1..4).contains(&count) && code == refused, "{count} {code:?}");
+    drop(statements);
+
+    // Portals share the columns of their statement.
+    let mut portals = again(&address).await;
+    assert_eq!(portals.ask(&parse("w", &wide()), b'1').await, None);
+    let binds = (0..1000).map(|number| bind(&format!("p{number}"), "w", None));
+    let (count, code) = portals.many(b'2', binds).await;
+    assert!((150..300).contains(&count) && code == refused, "{count} {code:?}");
+    drop(portals);
+
+    // A statement that was replaced lasts as long as its portals.
+    let mut replaced = again(&address).await;
+    let both = (0..1000).map(|number| [parse("", &wide()), bind(&format!("p{number}"), "", None)].concat());
+    let (count, code) = replaced.many(b'2', both).await;
+    assert!((1..4).contains(&count) && code == refused, "{count} {code:?}");
+    drop(replaced);
+
+    // Rows that were read in part, after the query has ended.
+    let mut rows = again(&address).await;
+    let text = "SELECT repeat('x', 60000) FROM samples a, samples b LIMIT 20";
+    assert_eq!(rows.ask(&parse("r", text), b'1').await, None);
+    let begun = (0..15).map(|number| {
+        let name = format!("p{number}");
+        [bind(&name, "r", None), execute(&name, 1)].concat()
+    });
+    let (count, code) = rows.many(b's', begun).await;
+    assert!((2..5).contains(&count) && code == refused, "{count} {code:?}");
+    drop(rows);
+
+    drop(again(&address).await);
+    honest(&address).await;
+}
+
+/// A transaction, once the memory of those who have gone is free.
+async fn again(address: &str) -> Client {
+    let connected = async {
+        loop {
+            let mut client = in_transaction(address).await;
+            let parses = (0..3).map(|number| parse(&format!("s{number}"), &wide()));
+            if client.many(b'1', parses).await.1.is_none() {
+                let end = [sync(), message(b'Q', b"DISCARD ALL\0")].concat();
+                client.0.write_all(&end).await.unwrap();
+                client.until(b'Z').await;
+                client.until(b'Z').await;
+                return client;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, connected)
+        .await
+        .expect("the memory of those who have gone is free")
+}
+
+/// Memory of a process without pages of files, in bytes.
+fn own_memory(process: u32) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok());
+    kib.unwrap_or(0) << 10
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_with_little_memory_stays_within_it_whatever_its_sql_clients_keep() {
+    let folder = tempfile::tempdir().unwrap();
+    let (address, sessions) = (Address::keep(), Address::keep());
+    let data = folder.path().join("data");
+    let arguments = [
+        "serve",
+        "--listen",
+        &address,
+        "--postgres.listen",
+        &sessions,
+        "--data",
+        &data.to_string_lossy(),
+        "--memory-limit",
+        "128MiB",
+    ];
+    let mut server = Program::alluvium(&arguments, &folder.path().join("log"));
+    server.ready(&client(), &format!("http://{address}/ready")).await;
+
+    let mut held = Vec::new();
+    let name = |at: usize| format!("{at:0>20}");
+    for number in 0..8 {
+        let mut attacker = in_transaction(&sessions).await;
+        let (_, code) = match number % 4 {
+            0 => {
+                let portals = (0..1000).map(|at| bind(&name(at), "s", None));
+                let first = [parse("s", &wide()), bind("first", "s", None)].concat();
+                attacker.many(b'2', iter::once(first).chain(portals)).await
+            }
+            1 => {
+                let long = "n".repeat(1_000_000);
+                attacker
+                    .many(b'1', (0..1000).map(|at| parse(&format!("{at}{long}"), "")))
+                    .await
+            }
+            2 => {
+                let ones = format!("SELECT 1 WHERE 1 IN (1{})", ",1".repeat(20_000));
+                attacker.many(b'1', (0..40).map(|at| parse(&name(at), &ones))).await
+            }
+            _ => {
+                let value = vec![b'v'; 900_000];
+                let first = [parse("s", "SELECT $1::text"), bind("first", "s", Some(b"v"))].concat();
+                let portals = (0..1000).map(|at| bind(&name(at), "s", Some(&value)));
+                attacker.many(b'2', iter::once(first).chain(portals)).await
+            }
+        };
+        assert!(
+            matches!(code.as_deref(), None | Some("53200" | "42622" | "54000" | "closed")),
+            "{number}: {code:?}"
+        );
+        held.push(attacker);
+        let memory = own_memory(server.id());
+        println!("{number}: {} MiB, {code:?}", memory >> 20);
+        assert!(memory < 128 * MIB, "{number}: {} MiB", memory >> 20);
+    }
+    let metrics = client().get(format!("http://{address}/metrics")).send().await.unwrap();
+    let metrics = metrics.text().await.unwrap();
+    let limit = "alluvium_memory_limit_bytes{part=\"postgres\"} 2621440";
+    assert!(metrics.contains(limit), "{metrics}");
+    drop(held);
+    drop(again(&sessions).await);
+    honest(&sessions).await;
+    server.check();
+    assert!(server.terminate().success());
+}
