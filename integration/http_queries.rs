@@ -5,7 +5,7 @@
 
 use alluvium::profile::pprof::{self, Builder, Profile, SampleLabel, ValueType};
 use alluvium::profile::{Labels, RawProfile};
-use alluvium::server::ServerOptions;
+use alluvium::server::{ServerLimits, ServerOptions};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -434,5 +434,46 @@ async fn a_pprof_answer_has_as_many_nodes_as_asked_for_and_the_same_total() {
         assert_eq!((all.1, all.2), (few.1, false), "{call}");
         assert!(few.0 < all.0 && few.2, "{call}: {all:?} {few:?}");
         assert_eq!(ask(500_000).await, all, "{call}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_that_wait_to_be_written_are_bounded() {
+    let options = ServerOptions {
+        limits: ServerLimits {
+            answers_bytes: 512 << 10,
+            ..ServerLimits::default()
+        },
+        ..ServerOptions::default()
+    };
+    let site = Site::new(options).await;
+    // Long as a message, short when it is compressed.
+    let stacks: String = (0..4000)
+        .map(|number| format!("main;function_{number:0>80} 1\n"))
+        .collect();
+    let push = site.server.post("/ingest?name=wide").body(stacks);
+    assert_eq!(push.send().await.unwrap().status(), 200);
+    let question = json!({
+        "profileTypeID": CPU, "labelSelector": "{}", "start": now_ms() - 600_000, "end": now_ms() + 600_000
+    });
+    let ask = async || {
+        let call = site.server.post("/querier.v1.QuerierService/SelectMergeStacktraces");
+        let call = call
+            .header("content-type", "application/json")
+            .header("accept-encoding", "gzip");
+        let answer = call.body(question.to_string()).send().await.unwrap();
+        let status = answer.status().as_u16();
+        (status, pprof::gzip(&answer.bytes().await.unwrap()).len())
+    };
+    let (status, length) = ask().await;
+    assert!(
+        status == 200 && (1000..60_000).contains(&length),
+        "{status}: {length} bytes"
+    );
+    let all = futures::future::join_all((0..200).map(|_| ask())).await;
+    let of = |wanted: u16| all.iter().filter(|(status, _)| *status == wanted).count();
+    assert!(of(200) > 0 && of(503) > 0 && of(200) + of(503) == 200, "{all:?}");
+    for _ in 0..3 {
+        assert_eq!(ask().await.0, 200);
     }
 }

@@ -86,8 +86,9 @@ where
             .map_err(|_| ConnectError::too_large("the answer is longer than 4 GiB, which gRPC cannot carry"))?,
     };
     let time = state.engine.limits().timeout;
-    let body = sending(&state.answers, time, &prefix.to_bytes(), written.bytes)?;
-    Ok(admin::grpc::success(body, written.is_compressed.then_some("gzip")))
+    let encoding = written.is_compressed.then_some("gzip");
+    let body = sending(&state.answers, time, &prefix.to_bytes(), written)?;
+    Ok(admin::grpc::success(body, encoding))
 }
 
 /// The answer to a call that failed: no message, the status in the headers.

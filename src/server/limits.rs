@@ -18,7 +18,8 @@ pub struct ServerLimits {
     /// How long a request waits for memory at the last stage; twice as long at the one before it, three times at the
     /// first.
     pub memory_wait: Duration,
-    /// Total size of answers that clients have not read yet, in bytes; beyond it requests get 503.
+    /// Total size of answers that are being written or that clients have not read yet, in bytes; beyond it requests get
+    /// 503.
     pub answers_bytes: usize,
     /// Time limit for receiving a body; 408 after it.
     pub body_timeout: Duration,

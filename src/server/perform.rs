@@ -90,7 +90,7 @@ where
         Answer::Message(message) => message.encoded_len(),
         Answer::Encoded(bytes) => bytes.len(),
     };
-    let written = state.workers.run(size, move || {
+    let written = state.write(size, move || {
         let body = match (answer, headers.codec) {
             (Answer::Encoded(bytes), Codec::Proto) => bytes,
             (Answer::Message(message), codec) => encode(codec, &message),

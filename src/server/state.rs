@@ -16,7 +16,7 @@ use crate::server::page::{page, page_with_collector};
 use crate::server::prometheus::Prometheus;
 use crate::server::ready::Readiness;
 use crate::server::senders::Senders;
-use crate::server::sending::Answers;
+use crate::server::sending::{Answers, Written};
 use crate::server::settings::Settings;
 use crate::server::token::AdminToken;
 use crate::server::workers::Workers;
@@ -191,6 +191,18 @@ impl ServerState {
     /// What requests and answers hold, which have limits.
     pub(crate) fn memory(&self) -> [MemoryPart; 2] {
         [self.intake.memory(), self.answers.memory()]
+    }
+
+    /// Writes an answer, made of a message of about `bytes` bytes, on a thread for such work. Both count as an answer
+    /// from now on; without memory for them the request is refused.
+    pub(crate) async fn write(
+        &self,
+        bytes: usize,
+        write: impl FnOnce() -> Result<Written, ConnectError> + Send + 'static,
+    ) -> Result<Written, ConnectError> {
+        let held = self.answers.begin(bytes)?;
+        let written = self.workers.run(bytes, move || Ok(write()?.held(held)));
+        written.await
     }
 
     /// Passes profiles to the store. Their memory is charged until the store has them, even if the caller disconnects.

@@ -121,8 +121,9 @@ async fn written(state: &ServerState, headers: &HeaderMap, drawn: Drawn) -> Resu
     } else {
         Written::plain
     };
+    let length = drawn.graph.len();
     let write = move || Ok(pack(drawn.json().into()));
-    let written = state.workers.run(LARGE_WORK, write).await?;
+    let written = state.write(length, write).await?;
     respond(
         &state.answers,
         state.engine.limits().timeout,

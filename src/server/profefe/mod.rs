@@ -151,7 +151,7 @@ async fn json_of(
             .map_err(|error| ConnectError::new(Code::Internal, format!("cannot write the answer as JSON: {error}")))?;
         Ok(pack(json.into()))
     };
-    let written = state.workers.run(items.saturating_mul(ITEM_BYTES), write).await?;
+    let written = state.write(items.saturating_mul(ITEM_BYTES), write).await?;
     let time = state.engine.limits().timeout;
     Ok(respond(&state.answers, time, "application/json", written)?)
 }

@@ -39,7 +39,7 @@ pub(in crate::server) async fn query_range(
         } else {
             Written::plain
         };
-        let written = state.workers.run(body.len(), move || Ok(pack(body))).await?;
+        let written = state.write(body.len(), move || Ok(pack(body))).await?;
         respond(&state.answers, TIMEOUT, "application/json", written)
     };
     answer.await.unwrap_or_else(IntoResponse::into_response)

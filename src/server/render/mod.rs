@@ -27,9 +27,6 @@ use crate::wire::connect::{Code, ConnectError, accepts};
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 const PPROF: &str = "application/x-pprof";
-/// Bytes of work that are more than the thread of a request should do.
-const LARGE_WORK: usize = 1 << 20;
-
 /// Approximate size of the text of a box or an arrow besides its name, in bytes.
 const DRAWN_BYTES: usize = 128;
 
@@ -58,8 +55,9 @@ async fn render(State(state): State<ServerState>, headers: HeaderMap, RawQuery(q
             }
             RenderFormat::Pprof => {
                 let profile = answers::merged(&state, &tenants, question).await?;
+                let length = profile.len();
                 let pack = move || Ok(Written::plain(gzip(&profile).into()));
-                let written = state.workers.run(LARGE_WORK, pack).await?;
+                let written = state.write(length, pack).await?;
                 respond(&state.answers, state.engine.limits().timeout, PPROF, written)
             }
             RenderFormat::Dot => {
@@ -123,6 +121,6 @@ async fn written(
     } else {
         Written::plain
     };
-    let written = state.workers.run(bytes, move || Ok(pack(write()?.into()))).await?;
+    let written = state.write(bytes, move || Ok(pack(write()?.into()))).await?;
     respond(&state.answers, state.engine.limits().timeout, content_type, written)
 }
