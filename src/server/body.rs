@@ -225,7 +225,7 @@ impl Intake {
         max_bytes: usize,
     ) -> Result<(), ConnectError> {
         let stage = &self.budget.arriving;
-        let mut pace = Pace::begin(self.slow_body_time);
+        let mut pace = Pace::begin(self.slow_body_time, body.room);
         while let Some(chunk) = pace.next(stream, stage.share(body.room)).await? {
             let length = body.bytes.len() + chunk.len();
             if length > max_bytes {
@@ -237,7 +237,7 @@ impl Intake {
                 body.held = stage.take(room).await?;
                 body.room = room;
                 body.bytes.reserve_exact(room - body.bytes.len());
-                pace = Pace::begin(self.slow_body_time);
+                pace = Pace::begin(self.slow_body_time, body.room);
             }
             body.bytes.extend_from_slice(&chunk);
         }

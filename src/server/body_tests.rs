@@ -179,6 +179,37 @@ async fn a_slow_body_gives_way_to_those_who_wait_for_its_memory() {
     }
 }
 
+/// A client that is just fast enough for the smallest body holds a large one no longer than others can wait.
+#[tokio::test]
+async fn a_large_body_that_drips_faster_gives_way_too() {
+    let limits = ServerLimits {
+        memory_wait: Duration::from_secs(1),
+        slow_body_time: Duration::from_millis(20),
+        ..limits()
+    };
+    let intake = Intake::new(&limits, MemoryPressure::default(), Workers::new());
+    let of = |bytes: usize| HeaderMap::from_iter([(CONTENT_LENGTH, bytes.to_string().parse().unwrap())]);
+    let (large, honest) = (of(4 * MIB), of(200 * KIB));
+    // Each alone takes some seconds, and one of them is always the next.
+    let slow = (0..8).map(|_| {
+        let drops = stream::iter(0..4 * MIB / (17 * KIB)).then(|_| async {
+            tokio::time::sleep(Duration::from_millis(8)).await;
+            Ok::<_, io::Error>(vec![1; 17 * KIB])
+        });
+        Box::pin(intake.read(&large, Body::from_stream(drops), limit(4 * MIB)))
+    });
+    let mut slow: Vec<_> = slow.collect();
+    for body in &mut slow {
+        assert!(futures::poll!(body).is_pending());
+    }
+    let mut slow = futures::future::join_all(slow);
+    let body = tokio::select! {
+        body = intake.read(&honest, vec![2; 200 * KIB].into(), limit(4 * MIB)) => body.unwrap(),
+        _ = &mut slow => panic!("those before it are served to their end first"),
+    };
+    assert_eq!(body.bytes.len(), 200 * KIB);
+}
+
 /// A client of a slow network, while nobody waits.
 #[tokio::test]
 async fn a_slow_body_is_read_to_its_end_when_nobody_waits_for_its_memory() {

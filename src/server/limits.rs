@@ -23,7 +23,8 @@ pub struct ServerLimits {
     pub answers_bytes: usize,
     /// Time limit for receiving a body; 408 after it.
     pub body_timeout: Duration,
-    /// A body of which fewer than 16 KiB arrived in this time gives way to requests that wait for its memory.
+    /// A body gives way to requests that wait for its memory when fewer than 16 KiB arrived in this time, or less than
+    /// an eighth of the memory that it holds.
     pub slow_body_time: Duration,
     /// Default number of nodes of a flame graph. Pyroscope: 8192.
     pub flamegraph_nodes: i64,

@@ -2,7 +2,7 @@
 //!
 //! In: the stream of a body, and the share of the budget that it holds. Out: its chunks, or 503 for a slow body whose
 //! share is wanted. Without this a few clients that announce a body and do not send it would hold a share of the budget
-//! until the time limit for bodies, and all others would wait.
+//! until the time limit for bodies, and all others would wait. How fast is slow depends on how much memory is held.
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
@@ -18,19 +18,26 @@ use crate::wire::connect::{Code, ConnectError};
 /// A body of which fewer bytes arrived within [`Pace::time`] is slow.
 const SLOW_BYTES: usize = 16 << 10;
 
+/// So many times [`Pace::time`] a body may take to fill its room while others wait for it. That is less than others
+/// wait.
+const MOST_TIMES: usize = 8;
+
 /// How fast a body arrives.
 pub(super) struct Pace {
     time: Duration,
+    /// Bytes that must arrive in each time.
+    least: usize,
     /// When the bytes were counted from.
     since: Instant,
     bytes: usize,
 }
 
 impl Pace {
-    /// Of a body that begins to arrive now, counted over `time`.
-    pub(super) fn begin(time: Duration) -> Self {
+    /// Of a body that begins to arrive now, counted over `time`, and for which memory for `room` bytes is held.
+    pub(super) fn begin(time: Duration, room: usize) -> Self {
         Self {
             time,
+            least: SLOW_BYTES.max(room / MOST_TIMES),
             since: Instant::now(),
             bytes: 0,
         }
@@ -48,11 +55,11 @@ impl Pace {
                 self.bytes += chunk.as_ref().map_or(0, Bytes::len);
                 return Ok(chunk);
             }
-            if self.bytes < SLOW_BYTES && share.is_wanted() {
+            if self.bytes < self.least && share.is_wanted() {
                 let message = "the body came slowly, and other requests waited for its memory, try again";
                 return Err(ConnectError::new(Code::Unavailable, message));
             }
-            *self = Self::begin(self.time);
+            (self.since, self.bytes) = (Instant::now(), 0);
         }
     }
 }
