@@ -111,6 +111,14 @@ impl Program {
         }
     }
 
+    /// The memory that the process has now without pages of files, in bytes.
+    pub(crate) fn own_memory(&self) -> usize {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok());
+        kib.unwrap_or(0) << 10
+    }
+
     /// The most memory that the process ever had, in bytes.
     pub(crate) fn peak_memory(&self) -> usize {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();

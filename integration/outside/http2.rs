@@ -2,11 +2,11 @@
 
 use tokio::task::JoinSet;
 
-use super::House;
 use super::frames::{
     CONTINUATION, DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, HEADERS, Heard, INITIAL_WINDOW, PING, SETTINGS,
     Talk, WINDOW_UPDATE, fields, frame, get, literal, post, reset, say_without_reading, setting,
 };
+use super::{House, SMALL, check_small};
 
 /// Connections that flood at one time.
 const AT_ONCE: usize = 4;
@@ -197,6 +197,29 @@ async fn answers_that_nobody_reads_take_bounded_memory() {
         }
     }
     honest.is_served(5).await;
+    house.check();
+    drop(held);
+    honest.end().await;
+    house.check();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn small_answers_that_nobody_reads_stay_within_a_small_limit() {
+    let mut house = House::start_in(tempfile::tempdir().unwrap(), &["--memory-limit", SMALL]).await;
+    let honest = house.honest();
+    let mut held = Vec::new();
+    // No window for any answer, or one that lets an answer begin.
+    for window in [0, 1] {
+        for _ in 0..40 {
+            let mut connection = house.connect().await;
+            let mut begin = setting(INITIAL_WINDOW, window);
+            begin.extend((0..100).flat_map(|number| get(stream(number), "/metrics")));
+            say_without_reading(&mut connection, &begin, 1).await;
+            held.push(connection);
+        }
+        honest.is_served(3).await;
+        check_small(&house);
+    }
     house.check();
     drop(held);
     honest.end().await;

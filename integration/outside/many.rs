@@ -6,7 +6,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
-use super::House;
+use super::{House, SMALL, check_small};
 
 /// Silent connections at most: more than a port takes.
 const MOST: u64 = 5_000;
@@ -52,6 +52,27 @@ async fn thousands_of_silent_connections_keep_nobody_out_and_take_bounded_memory
     house.check();
     println!("{} silent connections", silent.len());
     drop(silent);
+    honest.end().await;
+    house.check();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unfinished_headers_of_many_connections_stay_within_a_small_limit() {
+    let mut house = House::start_in(tempfile::tempdir().unwrap(), &["--memory-limit", SMALL]).await;
+    let honest = house.honest();
+    let begin = format!("GET /ready HTTP/1.1\r\nHost: x\r\nX-Slow: {}", "a".repeat(60 << 10));
+    let mut slow = Vec::new();
+    for _ in 0..affordable().min(2500) {
+        let Ok(mut stream) = TcpStream::connect(&*house.address).await else {
+            continue;
+        };
+        let _ = stream.write_all(begin.as_bytes()).await;
+        slow.push(stream);
+    }
+    honest.is_served(3).await;
+    check_small(&house);
+    house.check();
+    drop(slow);
     honest.end().await;
     house.check();
 }

@@ -109,6 +109,16 @@ impl House {
     }
 }
 
+/// The limit of a small server.
+const SMALL: &str = "128MiB";
+
+/// A small server has less memory of its own than its limit.
+fn check_small(house: &House) {
+    let memory = house.program.own_memory();
+    println!("{} MiB", memory >> 20);
+    assert!(memory < 128 << 20, "{} MiB\n{}", memory >> 20, house.program.tail());
+}
+
 /// A client that does nothing wrong.
 struct Honest {
     stop: Shutdown,

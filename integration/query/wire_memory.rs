@@ -274,14 +274,6 @@ async fn again(address: &str) -> Client {
         .expect("the memory of those who have gone is free")
 }
 
-/// Memory of a process without pages of files, in bytes.
-fn own_memory(process: u32) -> usize {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
-    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok());
-    kib.unwrap_or(0) << 10
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_with_little_memory_stays_within_it_whatever_its_sql_clients_keep() {
     let folder = tempfile::tempdir().unwrap();
@@ -333,7 +325,7 @@ async fn a_server_with_little_memory_stays_within_it_whatever_its_sql_clients_ke
             "{number}: {code:?}"
         );
         held.push(attacker);
-        let memory = own_memory(server.id());
+        let memory = server.own_memory();
         println!("{number}: {} MiB, {code:?}", memory >> 20);
         assert!(memory < 128 * MIB, "{number}: {} MiB", memory >> 20);
     }

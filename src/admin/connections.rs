@@ -1,9 +1,12 @@
-//! The connections of a port: how many there may be, and which one gives way when there are too many.
+//! The connections of a port: how many there may be, how much they may leave unread, and which one gives way.
 //!
 //! In: connections, and what their requests are at. Out: a [`Place`] for each once there is room, which says when its
 //! connection must be closed. To a new connection gives way the one that has waited for a request longest; without such
 //! a one, the one that has been sending an answer longest, whose client is slow to read. A connection with a request in
 //! work stays: that ends by limits of its own. So silent and slow clients keep nobody out.
+//!
+//! Answers count against a budget until they are handed to the socket: a client of HTTP/2 may ask for many and open no
+//! window for them. Without room for one more its request is refused, and the slowest reader gives way.
 
 use std::collections::{BTreeMap, HashMap};
 use std::pin::Pin;
@@ -16,10 +19,20 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::base::Shutdown;
+use crate::base::bytes::{ByteBudget, HeldBytes};
+
+/// Answers of up to this many bytes are never refused: a request that has done its work gets its answer.
+const FREE_BYTES: u64 = 1 << 10;
+/// The most bytes that count of an answer: the pages, which are a part of the program, have larger files.
+const MOST_BYTES: u64 = 256 << 10;
+/// Bytes that count of an answer that is made in pieces: one that is on its way, and the next.
+const PIECE_BYTES: u64 = 128 << 10;
 
 /// All connections of a port.
 pub(super) struct Connections {
     most: usize,
+    /// What clients may leave unread; `None` for any amount.
+    unread: Option<ByteBudget>,
     table: Mutex<Table>,
     /// At the limit: a connection has ended, or may give way now.
     changed: Notify,
@@ -75,17 +88,41 @@ pub(super) struct Request {
     is_answered: bool,
 }
 
-/// The body of an answer; until it is dropped its connection is sending.
+/// The body of an answer; until it is dropped and all of its bytes were sent its connection is sending.
 pub(super) struct Sending {
     body: axum::body::Body,
-    _request: Option<Request>,
+    unsent: Option<Arc<Unsent>>,
 }
 
+/// An answer until it was sent, with the memory that counts for it.
+struct Unsent {
+    _request: Request,
+    _held: Option<HeldBytes>,
+}
+
+/// Bytes of an answer that are on their way to the socket.
+struct Piece {
+    bytes: Bytes,
+    _unsent: Arc<Unsent>,
+}
+
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Clients have not read as much as they may leave unread.
+#[derive(Debug)]
+pub(super) struct Unread;
+
 impl Connections {
-    /// A table for at most `most` connections, and at least one.
-    pub(super) fn new(most: usize) -> Arc<Self> {
+    /// A table for at most `most` connections, and at least one. Their clients may leave as much unread as `unread`
+    /// has.
+    pub(super) fn new(most: usize, unread: Option<ByteBudget>) -> Arc<Self> {
         Arc::new(Self {
             most: most.max(1),
+            unread,
             table: Mutex::default(),
             changed: Notify::new(),
         })
@@ -178,6 +215,19 @@ impl Table {
             return;
         }
         let oldest = self.waiting.pop_first().or_else(|| self.sending.pop_first());
+        self.end(oldest);
+    }
+
+    /// Tells the slowest reader to close, unless a connection is about to.
+    fn reader_gives_way(&mut self) {
+        if self.leaving > 0 {
+            return;
+        }
+        let oldest = self.sending.pop_first();
+        self.end(oldest);
+    }
+
+    fn end(&mut self, oldest: Option<(u64, u64)>) {
         let Some(connection) = oldest.and_then(|(_, number)| self.all.get_mut(&number)) else {
             return;
         };
@@ -227,19 +277,37 @@ impl Requests {
 }
 
 impl Request {
-    /// The request is answered with this body.
-    pub(super) fn answer(mut self, body: axum::body::Body) -> Sending {
+    /// Takes the memory of an answer with this body, or has the slowest reader give way.
+    pub(super) fn hold(&self, body: &axum::body::Body) -> Result<Option<HeldBytes>, Unread> {
+        let all = &self.requests.all;
+        let bytes = body.size_hint().exact().unwrap_or(PIECE_BYTES);
+        let Some(unread) = all.unread.as_ref().filter(|_| bytes > FREE_BYTES) else {
+            return Ok(None);
+        };
+        let held = unread.try_take(bytes.min(MOST_BYTES) as usize);
+        if held.is_none() {
+            all.table.lock().reader_gives_way();
+        }
+        held.map(Some).ok_or(Unread)
+    }
+
+    /// The request is answered with this body, for which `held` counts.
+    pub(super) fn answer(mut self, body: axum::body::Body, held: Option<HeldBytes>) -> Sending {
         if body.is_end_stream() {
-            return Sending { body, _request: None };
+            return Sending { body, unsent: None };
         }
         self.is_answered = true;
         self.requests.all.change(self.requests.number, |connection| {
             connection.working -= 1;
             connection.sending += 1;
         });
+        let unsent = Unsent {
+            _request: self,
+            _held: held,
+        };
         Sending {
             body,
-            _request: Some(self),
+            unsent: Some(Arc::new(unsent)),
         }
     }
 }
@@ -266,7 +334,16 @@ impl Body for Sending {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        let Some(unsent) = &self.unsent else { return polled };
+        let counted = |bytes: Bytes| {
+            let piece = Piece {
+                bytes,
+                _unsent: unsent.clone(),
+            };
+            Bytes::from_owner(piece)
+        };
+        polled.map_ok(|frame| frame.map_data(counted))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -288,9 +365,38 @@ mod tests {
         place.gives_way.is_cancelled()
     }
 
+    fn is_refused(place: &Place, bytes: usize) -> bool {
+        place.requests().begin().hold(&vec![0; bytes].into()).is_err()
+    }
+
+    #[tokio::test]
+    async fn what_clients_leave_unread_is_bounded_and_the_slowest_reader_gives_way() {
+        let unread = ByteBudget::new(560 << 10);
+        let all = Connections::new(10, Some(unread.clone()));
+        let (slow, idle, honest) = (all.place().await, all.place().await, all.place().await);
+        let mut answers = Vec::new();
+        for _ in 0..2 {
+            let (request, body) = (slow.requests().begin(), axum::body::Body::from(vec![0; 1 << 20]));
+            let held = request.hold(&body).unwrap();
+            answers.push(request.answer(body, held));
+        }
+        // What is on its way counts, whether its body is still there or not.
+        let mut sent = answers.pop().unwrap();
+        let frame = std::future::poll_fn(|context| Pin::new(&mut sent).poll_frame(context)).await;
+        let bytes = frame.unwrap().unwrap().into_data().unwrap();
+        drop(sent);
+        assert_eq!((bytes.len(), unread.used()), (1 << 20, 512 << 10));
+        assert!(!is_refused(&honest, 10 << 10) && !is_told(&slow));
+        assert!(is_refused(&honest, 60 << 10) && !is_refused(&honest, 1 << 10));
+        assert_eq!([&slow, &idle, &honest].map(is_told), [true, false, false]);
+        drop((bytes, answers));
+        assert_eq!(unread.used(), 0);
+        assert!(!is_refused(&honest, 60 << 10));
+    }
+
     #[tokio::test]
     async fn the_one_that_has_waited_longest_gives_way_and_one_with_a_request_in_work_stays() {
-        let all = Connections::new(3);
+        let all = Connections::new(3, None);
         let places = [all.place().await, all.place().await, all.place().await];
         let first = places[0].requests().begin();
         // Now it is the last that has begun to wait.
@@ -310,15 +416,15 @@ mod tests {
 
     #[tokio::test]
     async fn without_one_that_waits_the_slowest_reader_gives_way() {
-        let all = Connections::new(2);
+        let all = Connections::new(2, None);
         let (one, other) = (all.place().await, all.place().await);
         let working = other.requests().begin();
         let request = one.requests().begin();
         let mut next = pin!(all.place());
         assert!(futures::poll!(next.as_mut()).is_pending());
         assert!(!is_told(&one) && !is_told(&other));
-        let empty = other.requests().begin().answer(axum::body::Body::empty());
-        let sending = request.answer("an answer".into());
+        let empty = other.requests().begin().answer(axum::body::Body::empty(), None);
+        let sending = request.answer("an answer".into(), None);
         assert!(futures::poll!(next.as_mut()).is_pending());
         assert!(is_told(&one) && !is_told(&other));
         drop((one, empty));

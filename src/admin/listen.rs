@@ -10,6 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::response::{IntoResponse as _, Response};
+use http::StatusCode;
+use http::header::RETRY_AFTER;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -24,8 +27,9 @@ use tokio_util::either::Either;
 use tower::ServiceExt as _;
 
 use crate::admin::browser::{self, AllowedHosts, ArrivedAt};
-use crate::admin::connections::{Connections, Place};
+use crate::admin::connections::{self, Connections, Place, Sending};
 use crate::admin::peer::Peer;
+use crate::base::bytes::ByteBudget;
 use crate::base::net::{ACCEPT_PAUSE, ACCEPT_WARNING, has_left, listen_reason};
 use crate::base::seldom::Seldom;
 use crate::base::{Shutdown, descriptors};
@@ -35,10 +39,6 @@ const HTTP2_PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Read buffer of an HTTP/1.1 connection in bytes; the headers must fit into it.
 const HTTP1_BUFFER_BYTES: usize = 64 << 10;
-
-/// Receive window of an HTTP/2 connection in bytes, for all its requests. It is small because bodies wait for their
-/// share of the memory budget.
-const HTTP2_WINDOW_BYTES: u32 = 128 << 10;
 
 /// Pause between two checks of a connection that has sent part of the preface.
 const PREFACE_PAUSE: Duration = Duration::from_millis(10);
@@ -60,6 +60,9 @@ pub struct ListenOptions {
     pub max_connections: usize,
     /// Maximum number of concurrent requests on one HTTP/2 connection.
     pub max_streams: u32,
+    /// Receive window of an HTTP/2 connection in bytes, for all its requests; at least 64 KiB, which is HTTP's own. It
+    /// is small because bodies wait for their share of the memory budget.
+    pub window_bytes: u32,
     /// Time limit for request headers; also the idle timeout of an HTTP/1.1 connection.
     pub header_timeout: Duration,
     /// Interval of keep-alive pings on an idle HTTP/2 connection.
@@ -82,6 +85,7 @@ impl Default for ListenOptions {
         Self {
             max_connections: 4096,
             max_streams: 256,
+            window_bytes: 128 << 10,
             header_timeout: Duration::from_mins(1),
             keep_alive: Duration::from_secs(30),
             handshake_timeout: Duration::from_secs(10),
@@ -97,6 +101,7 @@ pub struct Listener {
     local: SocketAddr,
     options: ListenOptions,
     tls: Tls,
+    unread: Option<ByteBudget>,
 }
 
 impl std::fmt::Debug for Listener {
@@ -141,6 +146,7 @@ impl Listener {
             local,
             options,
             tls: Arc::new(|| None),
+            unread: None,
         })
     }
 
@@ -152,6 +158,7 @@ impl Listener {
             tcp,
             options,
             tls: Arc::new(|| None),
+            unread: None,
         })
     }
 
@@ -159,6 +166,15 @@ impl Listener {
     #[must_use]
     pub fn with_tls(self, tls: Tls) -> Self {
         Self { tls, ..self }
+    }
+
+    /// Lets clients leave no more of their answers unread than this budget has.
+    #[must_use]
+    pub(crate) fn with_unread(self, unread: ByteBudget) -> Self {
+        Self {
+            unread: Some(unread),
+            ..self
+        }
     }
 
     /// The bound address, with the actual port.
@@ -170,7 +186,7 @@ impl Listener {
     /// off.
     pub async fn serve(self, router: Router, shutdown: Shutdown) -> usize {
         let graceful = GracefulShutdown::new();
-        let places = Connections::new(descriptors::for_connections(self.options.max_connections));
+        let places = Connections::new(descriptors::for_connections(self.options.max_connections), self.unread);
         let mut warning = Seldom::new(ACCEPT_WARNING);
         let mut connections = JoinSet::new();
         let (builder, grace) = (builder(&self.options), self.options.grace);
@@ -265,7 +281,7 @@ impl Port {
             request.extensions_mut().insert(arrived);
             request.extensions_mut().insert(peer.clone());
             let (begun, answer) = (requests.begin(), router.clone().oneshot(request));
-            async move { answer.await.map(|response| response.map(|body| begun.answer(body))) }
+            async move { answer.await.map(|response| answered(begun, response)) }
         });
         let connection = builder.serve_connection(TokioIo::new(connection), service).into_owned();
         tokio::select! {
@@ -294,6 +310,16 @@ impl Port {
         let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
         Ok((Either::Right(Box::new(stream)), is_http2))
     }
+}
+
+/// The answer to a request; 503 when clients have not read as much as they may leave unread.
+fn answered(begun: connections::Request, response: Response) -> http::Response<Sending> {
+    let (parts, body) = response.into_parts();
+    if let Ok(held) = begun.hold(&body) {
+        return http::Response::from_parts(parts, begun.answer(body, held));
+    }
+    let refused = (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "1")]).into_response();
+    refused.map(|body| begun.answer(body, None))
 }
 
 /// What requests of the connection are told of its other end.
@@ -327,8 +353,8 @@ fn builder(options: &ListenOptions) -> auto::Builder<TokioExecutor> {
         .timer(TokioTimer::new())
         .max_concurrent_streams(options.max_streams)
         .max_header_list_size(64 << 10)
-        .initial_stream_window_size(HTTP2_WINDOW_BYTES)
-        .initial_connection_window_size(HTTP2_WINDOW_BYTES)
+        .initial_stream_window_size(options.window_bytes)
+        .initial_connection_window_size(options.window_bytes)
         .keep_alive_interval(options.keep_alive)
         .keep_alive_timeout(options.keep_alive);
     builder

@@ -13,6 +13,7 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 
+use crate::admin::listen::ListenOptions;
 use crate::app::size;
 use crate::base::Shutdown;
 use crate::base::pressure::{MemoryPart, MemoryPressure};
@@ -34,6 +35,15 @@ const QUERY_BYTES: u64 = 16 << 20;
 const SESSION_BYTES: usize = 128 << 10;
 /// Number of connections of PostgreSQL clients that every server accepts.
 const LEAST_SESSIONS: usize = 8;
+
+/// Memory of a connection of the HTTP port that has sent nothing.
+const CONNECTION_BASE_BYTES: usize = 16 << 10;
+/// The smallest receive window of an HTTP/2 connection: each has it from the start (RFC 9113, 6.9.2).
+const LEAST_WINDOW_BYTES: u32 = 64 << 10;
+/// Memory of a connection with as much as it may send before a request is looked at.
+const CONNECTION_BYTES: usize = CONNECTION_BASE_BYTES + LEAST_WINDOW_BYTES as usize;
+/// The smallest number of requests at a time on an HTTP/2 connection.
+const LEAST_STREAMS: u32 = 32;
 
 /// How often memory is looked at: when less than half of it is used, and else.
 const CALM: Duration = Duration::from_secs(1);
@@ -60,6 +70,19 @@ pub(crate) struct Shares {
     pub postgres_connections: usize,
     pub http: ServerLimits,
     pub query: QueryLimits,
+    pub connections: ConnectionShares,
+}
+
+/// What a limit leaves to the connections of the HTTP port. The least that a connection may take is 80 KiB: its
+/// unfinished headers, or what it may send ahead. So these are within an eighth of the limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ConnectionShares {
+    /// See [`ListenOptions::max_connections`].
+    pub count: usize,
+    /// See [`ListenOptions::max_streams`].
+    pub streams: u32,
+    /// See [`ListenOptions::window_bytes`].
+    pub window_bytes: u32,
 }
 
 impl MemoryLimit {
@@ -128,6 +151,22 @@ impl MemoryLimit {
                 footer_cache_bytes: capped(query.footer_cache_bytes, 1),
                 ..query
             },
+            connections: self.connections(),
+        }
+    }
+
+    /// Connections take memory whatever they send, and are not a part of the division: a server that has many of them
+    /// keeps less between queries.
+    fn connections(self) -> ConnectionShares {
+        let defaults = ListenOptions::default();
+        let all = usize::try_from(self.0 / 8).unwrap_or(usize::MAX);
+        let count = (all / CONNECTION_BYTES).min(defaults.max_connections);
+        let window = u32::try_from((all / count.max(1)).saturating_sub(CONNECTION_BASE_BYTES)).unwrap_or(u32::MAX);
+        let streams = u32::try_from(count / 16).unwrap_or(u32::MAX);
+        ConnectionShares {
+            count,
+            streams: streams.clamp(LEAST_STREAMS, defaults.max_streams),
+            window_bytes: window.clamp(LEAST_WINDOW_BYTES, defaults.window_bytes),
         }
     }
 }
@@ -278,11 +317,33 @@ mod tests {
     fn much_memory_changes_no_default() {
         let shares = MemoryLimit(64 << 30).shares();
         let postgres = PostgresOptions::new("");
+        let listen = ListenOptions::default();
+        let connections = ConnectionShares {
+            count: listen.max_connections,
+            streams: listen.max_streams,
+            window_bytes: listen.window_bytes,
+        };
+        assert_eq!(shares.connections, connections);
         assert_eq!(shares.postgres_bytes, postgres.memory_bytes);
         assert_eq!(shares.postgres_connections, postgres.max_connections);
         assert_eq!(shares.flush_bytes, StoreConfig::new("").flush_bytes);
         assert_eq!(format!("{:?}", shares.http), format!("{:?}", ServerLimits::default()));
         assert_eq!(format!("{:?}", shares.query), format!("{:?}", QueryLimits::default()));
+    }
+
+    #[test]
+    fn connections_with_all_that_they_may_send_ahead_are_within_an_eighth_of_the_limit() {
+        for mib in [96, 128, 1024, 2048, 3072, 4096, 16 << 10] {
+            let limit = MemoryLimit::parse("x", &format!("{mib}MiB")).unwrap();
+            let ConnectionShares {
+                count,
+                streams,
+                window_bytes,
+            } = limit.connections();
+            let each = CONNECTION_BASE_BYTES as u64 + u64::from(window_bytes);
+            assert!(count as u64 * each <= limit.bytes() / 8, "{mib} MiB");
+            assert!(count >= 150 && streams >= 32 && window_bytes >= 64 << 10, "{mib} MiB");
+        }
     }
 
     #[test]

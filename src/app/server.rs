@@ -48,7 +48,11 @@ impl RunningServer {
     /// Opens the port and the store. Requests are served once [`RunningServer::run`] is called.
     pub(crate) async fn start(mut options: ServeOptions, metrics: &Scope, shutdown: &Shutdown) -> anyhow::Result<Self> {
         options.http.settings = Arc::new(settings(&options));
+        let shares = options.memory.shares();
         let listen = ListenOptions {
+            max_connections: shares.connections.count,
+            max_streams: shares.connections.streams,
+            window_bytes: shares.connections.window_bytes,
             grace: REQUEST_GRACE,
             allowed_hosts: options.allowed_hosts,
             ..ListenOptions::default()
@@ -66,7 +70,6 @@ impl RunningServer {
             let overrides = Overrides::read(file, options.limits.clone(), metrics)?;
             tokio::spawn(overrides.follow(shutdown.clone()));
         }
-        let shares = options.memory.shares();
         let config = StoreConfig {
             flush_bytes: shares.flush_bytes,
             head_limit_bytes: shares.head_limit_bytes,
@@ -113,6 +116,7 @@ impl RunningServer {
             readiness.clone(),
             ServerMetrics::new(metrics),
         );
+        let listener = listener.with_unread(state.unread());
         let parts = {
             let (state, store, engine) = (state.clone(), store.clone(), watched.clone());
             let sessions = postgres.as_ref().map(PostgresServer::memory);

@@ -2,8 +2,7 @@
 //! query.
 //!
 //! In: the size of a message before it is written, then its bytes. Out: a body, or 503 when too many bytes of answers
-//! wait to be written or are unread. Small answers are not counted, since a connection has buffers of that size in any
-//! case.
+//! wait to be written or are unread. Of answers in one piece the port counts what is unread (`admin::connections`).
 
 use std::time::Duration;
 
@@ -30,6 +29,11 @@ impl Answers {
     /// A budget with this size in bytes.
     pub(crate) fn new(bytes: usize) -> Self {
         Self(ByteBudget::new(bytes))
+    }
+
+    /// The budget itself, for what clients leave unread of small answers.
+    pub(super) fn budget(&self) -> ByteBudget {
+        self.0.clone()
     }
 
     /// What all answers together hold.

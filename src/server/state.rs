@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use crate::base::BoxFuture;
+use crate::base::bytes::ByteBudget;
 use crate::base::pressure::{MemoryPart, MemoryPressure};
 use crate::profile::sink::Receiver;
 use crate::profile::{DecodedProfile, RawProfile, RefusedProfile, SinkError, SinkErrorKind, TenantId};
@@ -186,6 +187,11 @@ impl ServerState {
     /// Why nothing should be sent here at the moment; `None` when the server is ready.
     pub(crate) fn not_ready(&self) -> Option<String> {
         self.readiness.reason().or_else(|| self.store.unavailable())
+    }
+
+    /// The budget of answers that clients have not read, for the port.
+    pub(crate) fn unread(&self) -> ByteBudget {
+        self.answers.budget()
     }
 
     /// What requests and answers hold, which have limits.
