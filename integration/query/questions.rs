@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use alluvium::profile::flamegraph::Tree;
 use alluvium::profile::pprof;
 use alluvium::profile::selector::parse;
-use alluvium::query::{Aggregation, Detail, ExemplarKind, GoPgo, QueryError, SeriesQuery, TimeRange};
+use alluvium::query::{Aggregation, Detail, ExemplarKind, GoPgo, QueryError, QueryLimits, SeriesQuery, TimeRange};
 use alluvium::store::stats::Bounds;
 
 use super::fixture::{CPU, HEAP, NOON, OwnedFrame, TestFrame, TestStore, profile};
-use super::{Keep, engine, fill_with, minute, stacks_of, two_services};
+use super::{Keep, engine, engine_with, fill_with, minute, stacks_of, two_services};
 use crate::harness::{tenant, tenants};
 
 /// `root;...;leaf` to value.
@@ -288,6 +288,32 @@ async fn time_lines_have_points_at_the_right_edge_of_their_step() {
         .await
         .unwrap();
     assert_eq!(wide[0].points, [(NOON + 15_000, 280.0), (NOON + 45_000, 280.0)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn points_of_time_lines_are_charged_to_the_query() {
+    let store = TestStore::new();
+    let labels = [("service_name", "shop")];
+    let frames: &[TestFrame] = &[("work", "work.go", 1)];
+    for number in 0..70_000 {
+        store.add(profile("one", &labels, CPU, NOON + number, &[(frames, 1)]));
+    }
+    store.to_files();
+    let limits = QueryLimits {
+        max_query_memory_bytes: 8 << 20,
+        ..QueryLimits::default()
+    };
+    let engine = engine_with(store, limits);
+    let question = |step: f64| SeriesQuery {
+        range: TimeRange::new(NOON, NOON + 70_000),
+        ..lines_of(step, &[])
+    };
+    let lines = engine.select_series(&tenants("one"), question(1.0)).await.unwrap();
+    let total: f64 = lines[0].points.iter().map(|(_, value)| value).sum();
+    assert_eq!((lines.len(), total as i64), (1, 70_000));
+    let refused = engine.select_series(&tenants("one"), question(0.001)).await;
+    let is_memory = matches!(&refused, Err(QueryError::Limit(reason)) if reason.contains("sql.max_query_memory"));
+    assert!(is_memory, "{:?}", refused.map(|lines| lines.len()));
 }
 
 #[tokio::test(flavor = "multi_thread")]

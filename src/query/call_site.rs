@@ -12,6 +12,7 @@ use hashbrown::HashMap;
 
 use crate::base::BoxFuture;
 use crate::profile::{SeriesId, StackId, TimeSpan};
+use crate::query::blocking;
 use crate::query::context::Context;
 use crate::query::moments::Moment;
 use crate::query::stack_table::StackTable;
@@ -54,9 +55,13 @@ pub(crate) fn stacks_below(
         let found = sums.await?;
         let ids: Vec<StackId> = found.values.iter().map(|(stack, _)| *stack).collect();
         let loaded = context.frames(time, ids.clone()).await?;
-        let table = loaded.table.read();
-        let below = ids.into_iter().filter(|id| begins_with(&table, *id, &call_site));
-        Ok(Arc::new(below.collect()))
+        let below = blocking::run(move |cancellation| {
+            cancellation.check()?;
+            let table = loaded.table.read();
+            let below = ids.into_iter().filter(|id| begins_with(&table, *id, &call_site));
+            Ok(Arc::new(below.collect()))
+        });
+        below.await
     })
 }
 
@@ -75,7 +80,13 @@ pub(crate) fn values(
         };
         let all = make();
         let found = stream::fold(streams?, make, ValuesBelow::add).await?;
-        found.into_iter().try_fold(all, ValuesBelow::with)
+        let merged = blocking::run(move |cancellation| {
+            found.into_iter().try_fold(all, |all, more| {
+                cancellation.check()?;
+                all.with(more)
+            })
+        });
+        merged.await
     })
 }
 

@@ -3,7 +3,6 @@
 //! In: a [`SnapshotSource`] and [`QueryLimits`]. Out: answers as plain values. Each kind of query is implemented in the
 //! module of its name; SQL is in `sql`. Every future may be dropped at any time, which stops its scans.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
@@ -14,7 +13,7 @@ use crate::base::pressure::MemoryPart;
 use crate::profile::flamegraph::{CallGraph, DiffGraph, FlameGraph, Tree};
 use crate::profile::pprof::Profile;
 use crate::profile::selector::Matcher;
-use crate::profile::{Labels, ProfileType, ProfileTypeId, TenantId, Tenants};
+use crate::profile::{Labels, ProfileType, TenantId, Tenants};
 use crate::query::answer::{Deadline, SqlResult};
 use crate::query::cache::LOOK_INTERVAL;
 use crate::query::context::{Context, Contexts, Purpose};
@@ -29,9 +28,6 @@ use crate::query::{
 };
 use crate::store::snapshot::SnapshotSource;
 use crate::store::stats::Bounds;
-
-/// Memory of a value of a label in a set, in an answer and in its bytes, beside its text.
-const VALUE_BYTES: usize = 64;
 
 /// Answers queries over a source. Clones share caches and limits.
 #[derive(Clone)]
@@ -130,18 +126,8 @@ impl QueryEngine {
         if let Some(range) = range {
             range.check(self.limits().max_query_length)?;
         }
-        let context = self.context(tenants);
         let time = range.map(TimeRange::micros);
-        let active = series::active(context, time);
-        let active = self.limited(active).await?;
-        // The ids are sorted.
-        let mut ids: Vec<&ProfileTypeId> = Vec::new();
-        for pair in &active.values {
-            if ids.last() != Some(&&pair.profile_type) {
-                ids.push(&pair.profile_type);
-            }
-        }
-        Ok(ids.iter().filter_map(|id| id.parts().ok()).collect())
+        self.limited(series::types(self.context(tenants), time)).await
     }
 
     /// Names of the labels of the series that the matchers select, sorted.
@@ -151,24 +137,17 @@ impl QueryEngine {
         matchers: &[Vec<Matcher>],
         range: TimeRange,
     ) -> Result<Vec<String>, QueryError> {
-        let sets = if matchers.iter().all(Vec::is_empty) {
-            // Without matchers the combinations of type and series are not needed: one series with each type has all
-            // names that types add. A type without a period adds fewer.
-            let (mut own, types) = self.occurring(tenants, range).await?;
-            if let Some(first) = own.values.first().cloned() {
-                own.values
-                    .extend(types.iter().map(|of_type| series::Synthetic::of(of_type).with(&first)));
-            }
-            own
-        } else {
-            self.label_sets(tenants, matchers, range).await?
-        };
-        let names: BTreeSet<&str> = sets
-            .values
-            .iter()
-            .flat_map(|labels| labels.iter().map(|(name, _)| name))
-            .collect();
-        Ok(names.into_iter().map(str::to_owned).collect())
+        if !matchers.iter().all(Vec::is_empty) {
+            let sets = self.label_sets(tenants, matchers, range).await?;
+            return self.limited(series::names(sets, Vec::new())).await;
+        }
+        // Without matchers the combinations of type and series are not needed: one series with each type has all names
+        // that types add. A type without a period adds fewer.
+        let (own, types) = self.occurring(tenants, range).await?;
+        let first = own.first().cloned();
+        let with = |of_type| Some(series::Synthetic::of(of_type).with(first.as_ref()?));
+        let more = types.iter().filter_map(with).collect();
+        self.limited(series::names(own, more)).await
     }
 
     /// Values of one label over the series that the matchers select, sorted.
@@ -187,14 +166,7 @@ impl QueryEngine {
         } else {
             self.label_sets(tenants, matchers, range).await?
         };
-        let mut values: BTreeSet<&str> = BTreeSet::new();
-        for value in sets.values.iter().filter_map(|labels| labels.get(name)) {
-            if values.insert(value) {
-                // In the set, in the answer, and in its bytes.
-                sets.also(VALUE_BYTES + 2 * value.len())?;
-            }
-        }
-        Ok(values.into_iter().map(str::to_owned).collect())
+        self.limited(series::values(sets, name.to_owned())).await
     }
 
     /// Distinct label sets of the series that the matchers select, reduced to `label_names` unless that is empty,
@@ -205,9 +177,9 @@ impl QueryEngine {
         matchers: &[Vec<Matcher>],
         label_names: &[String],
         range: TimeRange,
-    ) -> Result<Vec<Labels>, QueryError> {
+    ) -> Result<Charged<Labels>, QueryError> {
         let sets = self.label_sets(tenants, matchers, range).await?;
-        Ok(series::narrowed(sets, label_names)?.values)
+        self.limited(series::narrowed(sets, label_names.to_vec())).await
     }
 
     /// Time lines of the totals of profiles.

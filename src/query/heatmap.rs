@@ -17,7 +17,9 @@ use crate::query::exemplars::{self, Candidate, prefer};
 use crate::query::spans::{self, SpanSums};
 use crate::query::steps::{Groups, Steps};
 use crate::query::totals::Chosen;
-use crate::query::{ExemplarKind, HeatmapCell, HeatmapLine, HeatmapOf, HeatmapQuery, HeatmapSlot, QueryError, series};
+use crate::query::{
+    Exemplar, ExemplarKind, HeatmapCell, HeatmapLine, HeatmapOf, HeatmapQuery, HeatmapSlot, QueryError, series,
+};
 use crate::store::snapshot::ScanFilter;
 use crate::store::stats::{Bounds, extend};
 
@@ -58,48 +60,27 @@ pub(crate) fn select(
             series: series::select(labels.clone(), query.profile_type.clone(), query.matchers.clone()).await?,
             ..ScanFilter::default()
         };
-        let groups = Groups::new(&labels, &query.group_by, &query.profile_type);
         let values = match query.of {
             HeatmapOf::Spans => Values::Spans(spans::sums(&context, &filter).await?),
             HeatmapOf::Profiles => Values::Profiles(context.totals(filter.clone()).await?),
         };
         let memory = context.runtime.reservation("cells of a heatmap");
-        let limit = query.limit;
+        let of_groups = context.runtime.reservation("lines of series");
+        let (known, limit, kind) = (labels.clone(), query.limit, query.exemplars);
         let counted = blocking::run(move |cancellation| {
+            let groups = Groups::new(&known, &query.group_by, &query.profile_type, of_groups, cancellation)?;
             let counting = Counting { groups, steps, memory };
             counting.run(&values, limit, cancellation)
         });
         let counted = counted.await?;
-        let exemplars = match query.exemplars {
+        let exemplars = match kind {
             ExemplarKind::None => Vec::new(),
             ExemplarKind::Profile | ExemplarKind::Span => {
                 let candidates = counted.cells.values().filter_map(|cell| cell.best).collect();
                 exemplars::of(&context, &filter, labels, candidates).await?
             }
         };
-        let mut exemplars = exemplars.into_iter();
-        let mut lines: BTreeMap<u32, HeatmapLine> = BTreeMap::new();
-        for ((group, step, row), cell) in counted.cells {
-            let line = lines.entry(group).or_insert_with(|| HeatmapLine {
-                labels: counted.labels.get(&group).cloned().unwrap_or_default(),
-                slots: Vec::new(),
-            });
-            let end_ms = steps.edge_ms(step);
-            if line.slots.last().is_none_or(|slot| slot.end_ms != end_ms) {
-                let cells = Vec::new();
-                line.slots.push(HeatmapSlot { end_ms, cells });
-            }
-            if let Some(slot) = line.slots.last_mut() {
-                slot.cells.push(HeatmapCell {
-                    least: counted.scale.least_of(row),
-                    count: cell.count,
-                    exemplar: exemplars.next(),
-                });
-            }
-        }
-        let mut lines: Vec<HeatmapLine> = lines.into_values().collect();
-        lines.sort_by(|left, right| left.labels.cmp(&right.labels));
-        Ok(lines)
+        blocking::run(move |cancellation| counted.lines(steps, exemplars, cancellation)).await
     })
 }
 
@@ -109,6 +90,41 @@ struct Counted {
     labels: HashMap<u32, Labels>,
     scale: Scale,
     _memory: MemoryReservation,
+}
+
+impl Counted {
+    /// The lines in the order of their labels. `exemplars` are those of the cells in their order, or none.
+    fn lines(
+        self,
+        steps: Steps,
+        exemplars: Vec<Exemplar>,
+        cancellation: &Cancellation,
+    ) -> Result<Vec<HeatmapLine>, QueryError> {
+        let mut exemplars = exemplars.into_iter();
+        let mut lines: BTreeMap<u32, HeatmapLine> = BTreeMap::new();
+        for ((group, step, row), cell) in self.cells {
+            cancellation.check()?;
+            let line = lines.entry(group).or_insert_with(|| HeatmapLine {
+                labels: self.labels.get(&group).cloned().unwrap_or_default(),
+                slots: Vec::new(),
+            });
+            let end_ms = steps.edge_ms(step);
+            if line.slots.last().is_none_or(|slot| slot.end_ms != end_ms) {
+                let cells = Vec::new();
+                line.slots.push(HeatmapSlot { end_ms, cells });
+            }
+            if let Some(slot) = line.slots.last_mut() {
+                slot.cells.push(HeatmapCell {
+                    least: self.scale.least_of(row),
+                    count: cell.count,
+                    exemplar: exemplars.next(),
+                });
+            }
+        }
+        let mut lines: Vec<HeatmapLine> = lines.into_values().collect();
+        lines.sort_by(|left, right| left.labels.cmp(&right.labels));
+        Ok(lines)
+    }
 }
 
 struct Counting {

@@ -69,6 +69,7 @@ pub use engine::QueryEngine;
 pub use error::QueryError;
 pub(crate) use holdings::Holding;
 pub(crate) use impact::{Impact, Reading};
+pub use series::Charged;
 pub(crate) use session::{Prepared, SqlSession, SqlValue};
 pub use types::{
     Aggregation, Detail, ExemplarKind, GoPgo, HeatmapOf, HeatmapQuery, QueryLimits, SeriesQuery, StackQuery, TimeRange,

@@ -4,6 +4,7 @@
 //! ...) are added here.
 
 use std::collections::{BTreeSet, HashSet};
+use std::ops::Deref;
 use std::sync::Arc;
 
 use datafusion::execution::memory_pool::MemoryReservation;
@@ -16,6 +17,7 @@ use crate::profile::{Labels, ProfileType, ProfileTypeId, SeriesId, TimeSpan};
 use crate::query::blocking::{self, Cancellation};
 use crate::query::context::Context;
 use crate::query::labels::SeriesLabels;
+use crate::query::totals::Chosen;
 use crate::query::{QueryError, TimeRange};
 use crate::store::snapshot::ScanFilter;
 
@@ -25,7 +27,9 @@ pub(crate) const PROFILE_TYPE: &str = "__profile_type__";
 /// Memory of an entry of a set of series with its share of the empty slots, in bytes.
 const ID_BYTES: usize = 18;
 /// Series that are looked at between two charges to the query.
-const CHARGED_AT_ONCE: usize = 4096;
+pub(crate) const CHARGED_AT_ONCE: usize = 4096;
+/// Memory of a value of a label in a set, in an answer and in its bytes, beside its text.
+const VALUE_BYTES: usize = 64;
 
 /// A series that occurs with a profile type.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,15 +39,16 @@ pub(crate) struct Active {
 }
 
 /// Values of an answer, charged to the query while they are held.
-pub(crate) struct Charged<T> {
-    pub(crate) values: Vec<T>,
+pub struct Charged<T> {
+    values: Vec<T>,
     memory: MemoryReservation,
 }
 
-impl<T> Charged<T> {
-    /// Charges `bytes` more: those of an answer that is made of the values.
-    pub(crate) fn also(&self, bytes: usize) -> Result<(), QueryError> {
-        Ok(self.memory.try_grow(bytes)?)
+impl<T> Deref for Charged<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &Self::Target {
+        &self.values
     }
 }
 
@@ -60,39 +65,68 @@ pub(crate) fn active(
             ..ScanFilter::default()
         };
         let chosen = context.totals(filter).await?;
-        // The runs of a file are grouped by type, and there are few types.
-        let mut found: Vec<(ProfileTypeId, FastSet<SeriesId>)> = Vec::new();
-        let mut last = 0;
-        let (mut series_of_types, mut charged) = (0, 0);
-        for run in chosen.runs().filter(|run| run.occurs(time)) {
-            let is_its = |(profile_type, _): &(ProfileTypeId, FastSet<SeriesId>)| *profile_type == run.profile_type;
-            if !found.get(last).is_some_and(is_its) {
-                last = found.iter().position(is_its).unwrap_or(found.len());
-            }
-            if let Some((_, series)) = found.get_mut(last) {
-                series_of_types += usize::from(series.insert(run.series));
-            } else {
-                found.push((run.profile_type.clone(), FastSet::from_iter([run.series])));
-                series_of_types += 1;
-            }
-            if series_of_types >= charged + CHARGED_AT_ONCE {
-                charged = series_of_types;
-                memory.try_resize(charged * (ID_BYTES + size_of::<Active>()))?;
-            }
+        blocking::run(move |cancellation| by_type(&chosen, time, memory, cancellation)).await
+    })
+}
+
+fn by_type(
+    chosen: &Chosen,
+    time: Option<TimeSpan>,
+    memory: MemoryReservation,
+    cancellation: &Cancellation,
+) -> Result<Charged<Active>, QueryError> {
+    // The runs of a file are grouped by type, and there are few types.
+    let mut found: Vec<(ProfileTypeId, FastSet<SeriesId>)> = Vec::new();
+    let mut last = 0;
+    let (mut series_of_types, mut charged) = (0, 0);
+    for run in chosen.runs().filter(|run| run.occurs(time)) {
+        let is_its = |(profile_type, _): &(ProfileTypeId, FastSet<SeriesId>)| *profile_type == run.profile_type;
+        if !found.get(last).is_some_and(is_its) {
+            last = found.iter().position(is_its).unwrap_or(found.len());
         }
-        memory.try_resize(series_of_types * (ID_BYTES + size_of::<Active>()))?;
-        found.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
-        let mut all: Vec<Active> = Vec::with_capacity(series_of_types);
-        for (profile_type, series) in found {
-            let first = all.len();
-            all.extend(series.into_iter().map(|series| Active {
-                series,
-                profile_type: profile_type.clone(),
-            }));
-            all[first..].sort_unstable_by_key(|active| active.series);
+        if let Some((_, series)) = found.get_mut(last) {
+            series_of_types += usize::from(series.insert(run.series));
+        } else {
+            found.push((run.profile_type.clone(), FastSet::from_iter([run.series])));
+            series_of_types += 1;
         }
-        memory.shrink(series_of_types * ID_BYTES);
-        Ok(Charged { values: all, memory })
+        cancellation.check()?;
+        if series_of_types >= charged + CHARGED_AT_ONCE {
+            charged = series_of_types;
+            memory.try_resize(charged * (ID_BYTES + size_of::<Active>()))?;
+        }
+    }
+    memory.try_resize(series_of_types * (ID_BYTES + size_of::<Active>()))?;
+    found.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
+    let mut all: Vec<Active> = Vec::with_capacity(series_of_types);
+    for (profile_type, series) in found {
+        cancellation.check()?;
+        let first = all.len();
+        all.extend(series.into_iter().map(|series| Active {
+            series,
+            profile_type: profile_type.clone(),
+        }));
+        all[first..].sort_unstable_by_key(|active| active.series);
+    }
+    memory.shrink(series_of_types * ID_BYTES);
+    Ok(Charged { values: all, memory })
+}
+
+/// The types that occur in `time`, ascending.
+pub(crate) fn types(
+    context: Arc<Context>,
+    time: Option<TimeSpan>,
+) -> BoxFuture<'static, Result<Vec<ProfileType>, QueryError>> {
+    Box::pin(async move {
+        let active = active(context, time).await?;
+        blocking::run(move |_| {
+            let runs = active
+                .values
+                .chunk_by(|left, right| left.profile_type == right.profile_type);
+            let first = runs.filter_map(|run| run.first());
+            Ok(first.filter_map(|pair| pair.profile_type.parts().ok()).collect())
+        })
+        .await
     })
 }
 
@@ -164,24 +198,34 @@ pub(crate) fn occurring(context: Arc<Context>, range: TimeRange) -> BoxFuture<'s
         let labels = context.labels(time).await?;
         let memory = context.runtime.reservation("labels of series");
         let active = active(context, Some(time)).await?;
-        let mut types: Vec<&ProfileTypeId> = Vec::new();
-        let (mut seen, mut own) = (FastSet::new(), Vec::new());
-        for pair in &active.values {
-            if types.last() != Some(&&pair.profile_type) {
-                types.push(&pair.profile_type);
-            }
-            if seen.insert(pair.series) {
-                own.extend(labels.get(&pair.series).cloned());
-            }
-            if seen.len().is_multiple_of(CHARGED_AT_ONCE) {
-                memory.try_resize(seen.len() * (ID_BYTES + size_of::<Labels>() * 2))?;
-            }
-        }
-        let types = types.into_iter().filter_map(|id| id.parts().ok()).collect();
-        // The labels themselves stay charged: they may live longer than those of the cache.
-        memory.try_resize(own.len() * size_of::<Labels>() + labels.charged())?;
-        Ok((Charged { values: own, memory }, types))
+        blocking::run(move |cancellation| own_labels(&labels, &active, memory, cancellation)).await
     })
+}
+
+fn own_labels(
+    labels: &SeriesLabels,
+    active: &Charged<Active>,
+    memory: MemoryReservation,
+    cancellation: &Cancellation,
+) -> Result<Occurring, QueryError> {
+    let mut types: Vec<&ProfileTypeId> = Vec::new();
+    let (mut seen, mut own) = (FastSet::new(), Vec::new());
+    for pair in &active.values {
+        if types.last() != Some(&&pair.profile_type) {
+            types.push(&pair.profile_type);
+        }
+        if seen.insert(pair.series) {
+            own.extend(labels.get(&pair.series).cloned());
+        }
+        if seen.len().is_multiple_of(CHARGED_AT_ONCE) {
+            cancellation.check()?;
+            memory.try_resize(seen.len() * (ID_BYTES + size_of::<Labels>() * 2))?;
+        }
+    }
+    let types = types.into_iter().filter_map(|id| id.parts().ok()).collect();
+    // The labels themselves stay charged: they may live longer than those of the cache.
+    memory.try_resize(own.len() * size_of::<Labels>() + labels.charged())?;
+    Ok((Charged { values: own, memory }, types))
 }
 
 /// All label sets, synthetic labels included, of series that occur in the range and match at least one group of
@@ -229,30 +273,62 @@ fn sets_of(
     Ok(Charged { values: sets, memory })
 }
 
+/// Names of the labels of all sets, and of `more`, sorted.
+pub(crate) fn names(sets: Charged<Labels>, more: Vec<Labels>) -> BoxFuture<'static, Result<Vec<String>, QueryError>> {
+    blocking::run(move |cancellation| {
+        let mut names: BTreeSet<&str> = BTreeSet::new();
+        for labels in sets.values.iter().chain(&more) {
+            cancellation.check()?;
+            names.extend(labels.iter().map(|(name, _)| name));
+        }
+        Ok(names.into_iter().map(str::to_owned).collect())
+    })
+}
+
+/// Values of one label in all sets, sorted.
+pub(crate) fn values(sets: Charged<Labels>, name: String) -> BoxFuture<'static, Result<Vec<String>, QueryError>> {
+    blocking::run(move |cancellation| {
+        let mut values: BTreeSet<&str> = BTreeSet::new();
+        for labels in &sets.values {
+            cancellation.check()?;
+            let Some(value) = labels.get(&name) else { continue };
+            if values.insert(value) {
+                // In the set, in the answer, and in its bytes.
+                sets.memory.try_grow(VALUE_BYTES + 2 * value.len())?;
+            }
+        }
+        Ok(values.into_iter().map(str::to_owned).collect())
+    })
+}
+
 /// Distinct label sets reduced to `names` (empty: all), sorted. Fails when they with their texts exceed the memory of a
 /// query. Each set counts with its own texts: an answer repeats texts that we store once.
-pub(crate) fn narrowed(sets: Charged<Labels>, names: &[String]) -> Result<Charged<Labels>, QueryError> {
+pub(crate) fn narrowed(
+    sets: Charged<Labels>,
+    names: Vec<String>,
+) -> BoxFuture<'static, Result<Charged<Labels>, QueryError>> {
     let texts = |labels: &Labels| {
         let each = labels.iter().map(|(name, value)| name.len() + value.len());
         each.sum::<usize>()
     };
-    let Charged { values, memory } = sets;
-    let mut distinct: BTreeSet<Labels> = BTreeSet::new();
-    for labels in values {
-        let labels = if names.is_empty() {
-            labels
-        } else {
-            labels.filtered(|name| names.iter().any(|wanted| wanted == name))
-        };
-        if names.is_empty() || !labels.is_empty() {
-            let bytes = 2 * size_of::<Labels>() + texts(&labels);
-            if distinct.insert(labels) {
-                memory.try_grow(bytes)?;
+    blocking::run(move |cancellation| {
+        let Charged { values, memory } = sets;
+        let mut distinct: BTreeSet<Labels> = BTreeSet::new();
+        for labels in values {
+            cancellation.check()?;
+            let labels = if names.is_empty() {
+                labels
+            } else {
+                labels.filtered(|name| names.iter().any(|wanted| wanted == name))
+            };
+            if names.is_empty() || !labels.is_empty() {
+                let bytes = 2 * size_of::<Labels>() + texts(&labels);
+                if distinct.insert(labels) {
+                    memory.try_grow(bytes)?;
+                }
             }
         }
-    }
-    Ok(Charged {
-        values: distinct.into_iter().collect(),
-        memory,
+        let values = distinct.into_iter().collect();
+        Ok(Charged { values, memory })
     })
 }

@@ -11,6 +11,7 @@ use hashbrown::HashMap;
 
 use crate::base::BoxFuture;
 use crate::profile::SeriesId;
+use crate::query::blocking;
 use crate::query::context::Context;
 use crate::query::exemplars::{Candidate, Span};
 use crate::query::moments::Moment;
@@ -48,7 +49,13 @@ pub(crate) fn sums(context: &Arc<Context>, filter: &ScanFilter) -> BoxFuture<'st
         };
         let all = make();
         let found = stream::fold(streams?, make, SpanSums::add).await?;
-        found.into_iter().try_fold(all, SpanSums::with)
+        let merged = blocking::run(move |cancellation| {
+            found.into_iter().try_fold(all, |all, more| {
+                cancellation.check()?;
+                all.with(more)
+            })
+        });
+        merged.await
     })
 }
 

@@ -5,10 +5,12 @@
 //! that it includes the profiles of one step before the range, as in Pyroscope. Times count in whole milliseconds, as
 //! those of ranges do: a profile in the millisecond in which the range starts is in the first step.
 
+use datafusion::execution::memory_pool::MemoryReservation;
 use hashbrown::HashMap;
 
 use crate::profile::{Labels, ProfileType, SeriesId, TimeSpan};
-use crate::query::series::Synthetic;
+use crate::query::blocking::Cancellation;
+use crate::query::series::{CHARGED_AT_ONCE, Synthetic};
 use crate::query::{QueryError, TimeRange};
 
 /// Microseconds in a millisecond.
@@ -70,17 +72,30 @@ fn steps_after(start: i64, time: i64, step: i64) -> i64 {
 pub(crate) struct Groups {
     by_series: HashMap<SeriesId, u32>,
     labels: Vec<Labels>,
+    memory: MemoryReservation,
 }
 
+/// Memory of a line with its labels and its place in the index, in bytes.
+const GROUP_BYTES: usize = 256;
+/// Memory of a series with its share of the empty slots, in bytes.
+const SERIES_BYTES: usize = 32;
+
 impl Groups {
-    /// A line for each combination of the labels `group_by`.
-    pub(crate) fn new(labels: &HashMap<SeriesId, Labels>, group_by: &[String], profile_type: &ProfileType) -> Self {
+    /// A line for each combination of the labels `group_by`. They are charged to `memory` while they are held.
+    pub(crate) fn new(
+        labels: &HashMap<SeriesId, Labels>,
+        group_by: &[String],
+        profile_type: &ProfileType,
+        memory: MemoryReservation,
+        cancellation: &Cancellation,
+    ) -> Result<Self, QueryError> {
         let mut groups = Self {
             by_series: HashMap::new(),
             labels: vec![Labels::default()],
+            memory,
         };
         if group_by.is_empty() {
-            return groups;
+            return Ok(groups);
         }
         let synthetic = group_by.iter().any(|name| name.starts_with("__"));
         let synthetic = synthetic.then(|| Synthetic::of(profile_type));
@@ -96,8 +111,18 @@ impl Groups {
                 (groups.labels.len() - 1) as u32
             });
             groups.by_series.insert(*id, group);
+            if groups.by_series.len().is_multiple_of(CHARGED_AT_ONCE) {
+                cancellation.check()?;
+                groups.charge()?;
+            }
         }
-        groups
+        groups.charge()?;
+        Ok(groups)
+    }
+
+    fn charge(&self) -> Result<(), QueryError> {
+        let bytes = self.labels.len() * GROUP_BYTES + self.by_series.len() * SERIES_BYTES;
+        Ok(self.memory.try_resize(bytes)?)
     }
 
     /// The line of a series; 0 for one that is not known.

@@ -6,13 +6,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use datafusion::execution::memory_pool::MemoryReservation;
 use hashbrown::HashMap;
 
 use crate::base::BoxFuture;
+use crate::query::blocking::{self, Cancellation};
+use crate::query::call_site::ValuesBelow;
 use crate::query::context::Context;
 use crate::query::exemplars::{self, Candidate, prefer};
 use crate::query::labels::SeriesLabels;
+use crate::query::spans::SpanSums;
 use crate::query::steps::{Groups, Steps};
+use crate::query::totals::Chosen;
 use crate::query::{
     Aggregation, ExemplarKind, QueryError, SeriesPoints, SeriesQuery, call_site, checked, series, spans,
 };
@@ -20,6 +25,12 @@ use crate::store::snapshot::ScanFilter;
 
 /// Maximum number of points of an answer: a step of a millisecond over a month must not exhaust the memory.
 const MAX_POINTS: usize = 1_000_000;
+/// Memory of a point with its place in the map, and in the answer, in bytes.
+const POINT_BYTES: usize = 128;
+/// Memory of a line with its map, and in the answer, in bytes.
+const LINE_BYTES: usize = 320;
+/// Memory of what may stand for a point, with its share of the empty slots, in bytes.
+const BEST_BYTES: usize = 128;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Cell {
@@ -32,9 +43,6 @@ type Place = (u32, i64);
 
 /// What may stand for points.
 type Best = HashMap<Place, Option<Candidate>>;
-
-/// Memory of an entry, with its share of the empty slots.
-const BEST_BYTES: usize = 128;
 
 pub(crate) fn select(
     context: Arc<Context>,
@@ -57,7 +65,6 @@ pub(crate) fn select(
             series: series::select(labels.clone(), query.profile_type.clone(), query.matchers.clone()).await?,
             ..ScanFilter::default()
         };
-        let groups = Groups::new(&labels, &query.group_by, &query.profile_type);
         let mut samples = filter.clone();
         let mut below = None;
         if !query.call_site.is_empty() {
@@ -65,30 +72,74 @@ pub(crate) fn select(
             below = Some(call_site::values(&context, &samples).await?);
         }
         let chosen = context.totals(filter.clone()).await?;
-        let mut best = Best::new();
-        let best_memory = context.runtime.reservation("exemplars of points");
-        let mut lines: BTreeMap<u32, BTreeMap<i64, Cell>> = BTreeMap::new();
-        let mut points = 0;
+        let spans = match query.exemplars {
+            ExemplarKind::Span => Some(spans::sums(&context, &samples).await?),
+            ExemplarKind::None | ExemplarKind::Profile => None,
+        };
+        let of_groups = context.runtime.reservation("lines of series");
+        let memory = context.runtime.reservation("points of time lines");
+        let (known, kind) = (labels.clone(), query.exemplars);
+        let answered = blocking::run(move |cancellation| {
+            let groups = Groups::new(&known, &query.group_by, &query.profile_type, of_groups, cancellation)?;
+            let counting = Counting {
+                groups,
+                steps,
+                lines: BTreeMap::new(),
+                points: 0,
+                best: Best::new(),
+                memory,
+            };
+            counting.run(&chosen, below, spans.as_ref(), &query, cancellation)
+        });
+        let Answered {
+            mut lines,
+            best,
+            _memory,
+        } = answered.await?;
+        if kind != ExemplarKind::None {
+            add_exemplars(&context, &filter, labels, best, steps, &mut lines).await?;
+        }
+        Ok(lines.into_iter().map(|(_, line)| line).collect())
+    })
+}
+
+/// Lines in the order of their labels, each with its number.
+type Lines = Vec<(u32, SeriesPoints)>;
+
+/// Lines without exemplars, and what may stand for their points, charged to the query while they are held.
+struct Answered {
+    lines: Lines,
+    best: Best,
+    _memory: MemoryReservation,
+}
+
+struct Counting {
+    groups: Groups,
+    steps: Steps,
+    lines: BTreeMap<u32, BTreeMap<i64, Cell>>,
+    points: usize,
+    best: Best,
+    memory: MemoryReservation,
+}
+
+impl Counting {
+    fn run(
+        mut self,
+        chosen: &Chosen,
+        mut below: Option<ValuesBelow>,
+        spans: Option<&SpanSums>,
+        query: &SeriesQuery,
+        cancellation: &Cancellation,
+    ) -> Result<Answered, QueryError> {
         for run in chosen.runs() {
-            let group = groups.of(run.series);
+            cancellation.check()?;
+            let group = self.groups.of(run.series);
             // A profile in which nothing of the type was counted is no point, and lines without points are omitted.
             let counted = run.between(chosen.time()).filter(|(_, total)| *total != 0);
-            let mut profiles = counted.peekable();
-            if profiles.peek().is_none() {
-                continue;
-            }
-            let line = lines.entry(group).or_default();
-            let before = line.len();
-            for (time, total) in profiles {
+            for (time, total) in counted {
                 let total = below.as_mut().map_or(total, |below| below.take((run.series, time)));
-                let step = steps.of(time);
-                let cell = line.entry(step).or_default();
-                // A total that was cut when it was stored is the largest number.
-                checked::add(&mut cell.sum, total)?;
-                if total == i64::MAX {
-                    return Err(checked::too_large());
-                }
-                cell.count += 1;
+                let step = self.steps.of(time);
+                self.count(group, step, total, cancellation)?;
                 if query.exemplars == ExemplarKind::Profile {
                     let candidate = Candidate {
                         value: total,
@@ -96,51 +147,75 @@ pub(crate) fn select(
                         series: run.series,
                         span: None,
                     };
-                    prefer(best.entry((group, step)).or_default(), candidate);
+                    prefer(self.best.entry((group, step)).or_default(), candidate);
                 }
             }
-            best_memory.try_resize(best.capacity() * BEST_BYTES)?;
-            points += line.len() - before;
-            if points > MAX_POINTS {
+        }
+        for candidate in spans.into_iter().flat_map(SpanSums::candidates) {
+            let place = (self.groups.of(candidate.series), self.steps.of(candidate.time));
+            let before = self.best.capacity();
+            prefer(self.best.entry(place).or_default(), candidate);
+            if self.best.capacity() != before {
+                cancellation.check()?;
+                self.charge()?;
+            }
+        }
+        self.charge()?;
+        let mut lines = self.lines(query.aggregation);
+        if query.limit > 0 && lines.len() > query.limit {
+            let total = |line: &SeriesPoints| line.points.iter().map(|(_, value)| value).sum::<f64>();
+            lines.sort_by(|(_, left), (_, right)| total(right).total_cmp(&total(left)));
+            lines.truncate(query.limit);
+        }
+        lines.sort_by(|(_, left), (_, right)| left.labels.cmp(&right.labels));
+        Ok(Answered {
+            lines,
+            best: self.best,
+            _memory: self.memory,
+        })
+    }
+
+    /// Adds the total of a profile to a point.
+    fn count(&mut self, group: u32, step: i64, total: i64, cancellation: &Cancellation) -> Result<(), QueryError> {
+        let cell = self.lines.entry(group).or_default().entry(step).or_default();
+        // A total that was cut when it was stored is the largest number.
+        checked::add(&mut cell.sum, total)?;
+        if total == i64::MAX {
+            return Err(checked::too_large());
+        }
+        cell.count += 1;
+        if cell.count == 1 {
+            self.points += 1;
+            cancellation.check()?;
+            self.charge()?;
+            if self.points > MAX_POINTS {
                 return Err(QueryError::Limit(format!(
                     "the answer has more than {MAX_POINTS} points; take a longer step or fewer series"
                 )));
             }
         }
-        if query.exemplars == ExemplarKind::Span {
-            let found = spans::sums(&context, &samples).await?;
-            for candidate in found.candidates() {
-                let place = (groups.of(candidate.series), steps.of(candidate.time));
-                prefer(best.entry(place).or_default(), candidate);
-            }
-            best_memory.try_resize(best.capacity() * BEST_BYTES)?;
-        }
-        let mut answer: Vec<(u32, SeriesPoints)> = lines
-            .into_iter()
-            .map(|(group, cells)| {
-                let points = cells.into_iter();
-                let line = SeriesPoints {
-                    labels: groups.labels(group),
-                    points: points
-                        .map(|(step, cell)| (steps.edge_ms(step), value(cell, query.aggregation)))
-                        .collect(),
-                    exemplars: BTreeMap::new(),
-                };
-                (group, line)
-            })
-            .collect();
-        if query.limit > 0 && answer.len() > query.limit {
-            let total = |line: &SeriesPoints| line.points.iter().map(|(_, value)| value).sum::<f64>();
-            answer.sort_by(|(_, left), (_, right)| total(right).total_cmp(&total(left)));
-            answer.truncate(query.limit);
-        }
-        if query.exemplars != ExemplarKind::None {
-            add_exemplars(&context, &filter, labels, best, steps, &mut answer).await?;
-        }
-        let mut answer: Vec<SeriesPoints> = answer.into_iter().map(|(_, line)| line).collect();
-        answer.sort_by(|left, right| left.labels.cmp(&right.labels));
-        Ok(answer)
-    })
+        Ok(())
+    }
+
+    fn charge(&self) -> Result<(), QueryError> {
+        let bytes = self.points * POINT_BYTES + self.lines.len() * LINE_BYTES + self.best.capacity() * BEST_BYTES;
+        Ok(self.memory.try_resize(bytes)?)
+    }
+
+    fn lines(&mut self, aggregation: Aggregation) -> Lines {
+        let lines = std::mem::take(&mut self.lines).into_iter();
+        let line = lines.map(|(group, cells)| {
+            let points = cells.into_iter();
+            let points = points.map(|(step, cell)| (self.steps.edge_ms(step), value(cell, aggregation)));
+            let line = SeriesPoints {
+                labels: self.groups.labels(group),
+                points: points.collect(),
+                exemplars: BTreeMap::new(),
+            };
+            (group, line)
+        });
+        line.collect()
+    }
 }
 
 /// Gives the points of the lines their exemplars.
