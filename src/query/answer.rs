@@ -31,6 +31,8 @@ pub struct SqlResult {
     /// deadline the query releases its slot and its memory, even if its rows have not been read.
     pub stream: BatchStream,
     pub(crate) deadline: Deadline,
+    /// Maximum size of the rows in bytes: as columns in memory, and as text where the answer becomes one.
+    pub(crate) max_output_bytes: usize,
 }
 
 impl SqlResult {
@@ -157,7 +159,17 @@ pub(crate) fn guarded(
         schema,
         stream: until(deadline, stream::try_unfold(guarded, Guarded::next).boxed()),
         deadline,
+        max_output_bytes: limits.max_output_bytes,
     }
+}
+
+/// The error of an answer of more than `most` bytes.
+pub(crate) fn too_large(most: usize) -> QueryError {
+    QueryError::Limit(format!(
+        "the answer has more than {} MiB: ask for fewer columns or rows, or raise sql.max_output in the server's \
+            configuration",
+        most >> 20
+    ))
 }
 
 struct Guarded {
@@ -189,13 +201,8 @@ impl Guarded {
             ))
         })?;
         let batch = plain(&batch, &self.schema)?;
-        self.bytes_left = self.bytes_left.checked_sub(bytes_of(&batch)).ok_or_else(|| {
-            QueryError::Limit(format!(
-                "the answer has more than {} MiB: ask for fewer columns or rows, or raise sql.max_output in the \
-                    server's configuration",
-                self.max_bytes >> 20
-            ))
-        })?;
+        let left = self.bytes_left.checked_sub(bytes_of(&batch));
+        self.bytes_left = left.ok_or_else(|| too_large(self.max_bytes))?;
         Ok(Some((batch, self)))
     }
 }

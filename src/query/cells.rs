@@ -14,7 +14,7 @@ use arrow::datatypes::{
 use arrow::record_batch::RecordBatch;
 
 use crate::query::QueryError;
-use crate::query::format;
+use crate::query::text_values;
 
 /// Type of a simple value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -250,7 +250,7 @@ fn cell(kind: Kind, array: &ArrayRef, row: usize) -> Result<Cell<'_>, QueryError
         }
         Simple::Json => {
             let mut text = Vec::new();
-            format::Column::new(array)?.write(row, &mut text)?;
+            text_values::Column::new(array)?.write(row, &mut text)?;
             Cell::Text(Cow::Owned(String::from_utf8_lossy(&text).into_owned()))
         }
     })

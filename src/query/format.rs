@@ -9,12 +9,10 @@ use std::io::Write;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::{DataType, Float32Type, Float64Type, Int64Type, SchemaRef, UInt64Type};
-use arrow::error::ArrowError;
+use arrow::array::AsArray;
+use arrow::datatypes::{DataType, SchemaRef};
 use arrow::ipc::writer::StreamWriter;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use arrow::util::display::{ArrayFormatter, FormatOptions};
 use bytes::Bytes;
 // DataFusion's version of Parquet: an answer as a Parquet file is not a table of the store.
 use datafusion::parquet::arrow::ArrowWriter;
@@ -25,6 +23,8 @@ use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 
+use crate::query::stream::BatchStream;
+use crate::query::text_values::Column;
 use crate::query::{QueryError, SqlResult, answer, names};
 
 /// How an answer is encoded.
@@ -45,15 +45,12 @@ pub enum Format {
     Pprof,
 }
 
-/// Approximate size of a chunk in bytes, as columns in memory.
+/// Approximate size of a chunk in bytes: as columns in memory, and of JSON and CSV as text.
 const CHUNK_BYTES: usize = 4 << 20;
 /// Size of a piece of an answer in bytes.
 const PIECE_BYTES: usize = 64 << 10;
 /// Size of a row group of Parquet in bytes.
 const ROW_GROUP_BYTES: usize = 32 << 20;
-
-/// Largest integer up to which a double represents all integers exactly.
-const MAX_EXACT: u64 = 1 << 53;
 
 impl FromStr for Format {
     type Err = QueryError;
@@ -86,32 +83,61 @@ fn pieces(chunk: Bytes) -> impl Iterator<Item = Bytes> {
 }
 
 fn chunks(result: SqlResult, format: Format) -> BoxStream<'static, Result<Bytes, QueryError>> {
-    let SqlResult { schema, stream, .. } = result;
-    let state = match Encoder::new(format, schema) {
-        Ok(encoder) => Ok((stream, Some(encoder), VecDeque::new())),
-        Err(error) => Err(error),
+    let (rows, limit) = (result.stream, result.max_output_bytes);
+    let chunks = match Encoder::new(format, result.schema) {
+        Err(error) => return stream::once(async move { Err(error) }).boxed(),
+        Ok(encoder) => Chunks {
+            rows,
+            encoder,
+            parts: VecDeque::new(),
+            left: limit,
+            limit,
+        },
     };
-    match state {
-        Err(error) => stream::once(async move { Err(error) }).boxed(),
-        Ok(state) => stream::try_unfold(state, |(mut rows, encoder, mut parts)| async move {
-            let Some(mut encoder) = encoder else { return Ok(None) };
-            if parts.is_empty()
-                && let Some(batch) = rows.next().await.transpose()?
-            {
-                parts = split(&batch);
-            }
-            if let Some(part) = parts.pop_front() {
-                encoder.batch(&part)?;
-                let chunk = encoder.take();
-                Ok(Some((chunk, (rows, Some(encoder), parts))))
-            } else {
-                let chunk = encoder.finish()?;
-                Ok(Some((chunk, (rows, None, parts))))
-            }
-        })
-        // Some formats buffer and give no bytes for a batch.
-        .try_filter(|chunk| std::future::ready(!chunk.is_empty()))
-        .boxed(),
+    stream::try_unfold(Some(chunks), |chunks| async move {
+        match chunks {
+            Some(chunks) => chunks.next().await,
+            None => Ok(None),
+        }
+    })
+    // Some formats buffer and give no bytes for a batch.
+    .try_filter(|chunk| std::future::ready(!chunk.is_empty()))
+    .boxed()
+}
+
+/// An answer while it is encoded.
+struct Chunks {
+    rows: BatchStream,
+    encoder: Encoder,
+    parts: VecDeque<RecordBatch>,
+    /// Bytes that the answer may still have as text.
+    left: usize,
+    limit: usize,
+}
+
+impl Chunks {
+    /// The next chunk, and the rest of the answer if there is one.
+    async fn next(mut self) -> Result<Option<(Bytes, Option<Self>)>, QueryError> {
+        if self.parts.is_empty()
+            && let Some(batch) = self.rows.next().await.transpose()?
+        {
+            self.parts = split(&batch);
+        }
+        let Some(part) = self.parts.pop_front() else {
+            return Ok(Some((self.encoder.finish()?, None)));
+        };
+        let written = self.encoder.batch(&part)?;
+        if written < part.num_rows() {
+            self.parts.push_front(part.slice(written, part.num_rows() - written));
+        }
+        let chunk = self.encoder.take();
+        if self.encoder.is_text() {
+            self.left = self
+                .left
+                .checked_sub(chunk.len())
+                .ok_or_else(|| answer::too_large(self.limit))?;
+        }
+        Ok(Some((chunk, Some(self))))
     }
 }
 
@@ -144,7 +170,8 @@ fn with_names(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Qu
 enum Encoder {
     Json {
         out: Vec<u8>,
-        schema: SchemaRef,
+        /// Names of the columns as texts of JSON.
+        names: Vec<String>,
         rows: u64,
     },
     Csv {
@@ -184,7 +211,11 @@ impl Encoder {
         Ok(match format {
             Format::Json => Encoder::Json {
                 out: vec![b'['],
-                schema: names::distinct(&schema),
+                names: names::distinct(&schema)
+                    .fields()
+                    .iter()
+                    .map(|field| serde_json::Value::from(field.name().as_str()).to_string())
+                    .collect(),
                 rows: 0,
             },
             Format::Csv => {
@@ -221,16 +252,16 @@ impl Encoder {
         })
     }
 
-    fn batch(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
+    /// Writes rows of a batch, and returns how many. A text ends with the row that fills a chunk: names, quotes and
+    /// escapes can make it much longer than the columns are.
+    fn batch(&mut self, batch: &RecordBatch) -> Result<usize, QueryError> {
         match self {
-            Encoder::Json { out, schema, rows } => {
-                let names: Vec<String> = schema
-                    .fields()
-                    .iter()
-                    .map(|field| serde_json::Value::from(field.name().as_str()).to_string())
-                    .collect();
+            Encoder::Json { out, names, rows } => {
                 let columns: Vec<Column<'_>> = batch.columns().iter().map(Column::new).collect::<Result<_, _>>()?;
                 for row in 0..batch.num_rows() {
+                    if out.len() >= CHUNK_BYTES {
+                        return Ok(row);
+                    }
                     out.extend_from_slice(if *rows == 0 { b"\n{" } else { b",\n{" });
                     *rows += 1;
                     for (index, (name, column)) in names.iter().zip(&columns).enumerate() {
@@ -248,6 +279,9 @@ impl Encoder {
                 let columns: Vec<Column<'_>> = batch.columns().iter().map(Column::new).collect::<Result<_, _>>()?;
                 let mut text = Vec::new();
                 for row in 0..batch.num_rows() {
+                    if out.len() >= CHUNK_BYTES {
+                        return Ok(row);
+                    }
                     for (index, column) in columns.iter().enumerate() {
                         if index > 0 {
                             out.push(b',');
@@ -278,7 +312,11 @@ impl Encoder {
                 }
             }
         }
-        Ok(())
+        Ok(batch.num_rows())
+    }
+
+    fn is_text(&self) -> bool {
+        matches!(self, Encoder::Json { .. } | Encoder::Csv { .. })
     }
 
     fn take(&mut self) -> Bytes {
@@ -317,184 +355,48 @@ fn parquet_error(error: ParquetError) -> QueryError {
     QueryError::internal(format!("writing Parquet: {error}"))
 }
 
-/// A column prepared for writing value by value.
-pub(crate) enum Column<'a> {
-    Null,
-    Int(&'a arrow::array::Int64Array),
-    UInt(&'a arrow::array::UInt64Array),
-    Float(&'a arrow::array::Float64Array),
-    Float32(&'a arrow::array::Float32Array),
-    Bool(&'a arrow::array::BooleanArray),
-    List(&'a arrow::array::ListArray, Box<Column<'a>>),
-    Struct(&'a arrow::array::StructArray, Vec<(String, Column<'a>)>),
-    Map(&'a arrow::array::MapArray, Box<Column<'a>>, Box<Column<'a>>),
-    /// Numbers that are written without quotes.
-    Number(&'a dyn Array, ArrayFormatter<'a>),
-    Text(&'a dyn Array, ArrayFormatter<'a>),
-}
-
-const OPTIONS: FormatOptions<'static> = FormatOptions::new()
-    .with_timestamp_format(Some("%Y-%m-%dT%H:%M:%S%.6fZ"))
-    .with_timestamp_tz_format(Some("%Y-%m-%dT%H:%M:%S%.6fZ"));
-
-impl<'a> Column<'a> {
-    pub(crate) fn new(array: &'a Arc<dyn Array>) -> Result<Self, ArrowError> {
-        let array = array.as_ref();
-        Ok(match array.data_type() {
-            DataType::Null => Column::Null,
-            DataType::Int64 => Column::Int(array.as_primitive::<Int64Type>()),
-            DataType::UInt64 => Column::UInt(array.as_primitive::<UInt64Type>()),
-            DataType::Float64 => Column::Float(array.as_primitive::<Float64Type>()),
-            DataType::Float32 => Column::Float32(array.as_primitive::<Float32Type>()),
-            DataType::Boolean => Column::Bool(array.as_boolean()),
-            DataType::List(_) => {
-                let list = array.as_list::<i32>();
-                Column::List(list, Box::new(Column::new(list.values())?))
-            }
-            DataType::Struct(fields) => {
-                let structs = array.as_struct();
-                let columns = fields.iter().zip(structs.columns());
-                let columns = columns.map(|(field, column)| Ok((field.name().clone(), Column::new(column)?)));
-                Column::Struct(structs, columns.collect::<Result<_, ArrowError>>()?)
-            }
-            DataType::Map(..) => {
-                let map = array.as_map();
-                Column::Map(
-                    map,
-                    Box::new(Column::new(map.keys())?),
-                    Box::new(Column::new(map.values())?),
-                )
-            }
-            DataType::Int8
-            | DataType::Int16
-            | DataType::Int32
-            | DataType::UInt8
-            | DataType::UInt16
-            | DataType::UInt32 => Column::Number(array, ArrayFormatter::try_new(array, &OPTIONS)?),
-            _ => Column::Text(array, ArrayFormatter::try_new(array, &OPTIONS)?),
-        })
-    }
-
-    fn is_null(&self, row: usize) -> bool {
-        match self {
-            Column::Null => true,
-            Column::Int(array) => array.is_null(row),
-            Column::UInt(array) => array.is_null(row),
-            Column::Float(array) => array.is_null(row) || !array.value(row).is_finite(),
-            Column::Float32(array) => array.is_null(row) || !array.value(row).is_finite(),
-            Column::Bool(array) => array.is_null(row),
-            Column::List(array, _) => array.is_null(row),
-            Column::Struct(array, _) => array.is_null(row),
-            Column::Map(array, ..) => array.is_null(row),
-            Column::Number(array, _) | Column::Text(array, _) => array.is_null(row),
-        }
-    }
-
-    pub(crate) fn write(&self, row: usize, out: &mut Vec<u8>) -> Result<(), QueryError> {
-        if self.is_null(row) {
-            out.extend_from_slice(b"null");
-            return Ok(());
-        }
-        match self {
-            Column::Null => {}
-            Column::Int(array) => whole(array.value(row), array.value(row).unsigned_abs(), out),
-            Column::UInt(array) => whole(array.value(row), array.value(row), out),
-            Column::Float(array) => put(out, format_args!("{}", array.value(row))),
-            Column::Float32(array) => put(out, format_args!("{}", array.value(row))),
-            Column::Bool(array) => put(out, format_args!("{}", array.value(row))),
-            Column::List(array, values) => {
-                let offsets = array.value_offsets();
-                out.push(b'[');
-                for at in offsets[row] as usize..offsets[row + 1] as usize {
-                    if at > offsets[row] as usize {
-                        out.push(b',');
-                    }
-                    values.write(at, out)?;
-                }
-                out.push(b']');
-            }
-            Column::Struct(_, columns) => {
-                out.push(b'{');
-                for (index, (name, column)) in columns.iter().enumerate() {
-                    if index > 0 {
-                        out.push(b',');
-                    }
-                    put(out, format_args!("{}:", serde_json::Value::from(name.as_str())));
-                    column.write(row, out)?;
-                }
-                out.push(b'}');
-            }
-            Column::Map(array, keys, values) => {
-                let offsets = array.value_offsets();
-                out.push(b'{');
-                for at in offsets[row] as usize..offsets[row + 1] as usize {
-                    if at > offsets[row] as usize {
-                        out.push(b',');
-                    }
-                    let mut key = Vec::new();
-                    keys.write_plain(at, &mut key)?;
-                    put(
-                        out,
-                        format_args!("{}:", serde_json::Value::from(String::from_utf8_lossy(&key))),
-                    );
-                    values.write(at, out)?;
-                }
-                out.push(b'}');
-            }
-            Column::Number(_, formatter) => formatted(formatter, row, out)?,
-            Column::Text(_, formatter) => {
-                let mut text = Vec::new();
-                formatted(formatter, row, &mut text)?;
-                put(
-                    out,
-                    format_args!("{}", serde_json::Value::from(String::from_utf8_lossy(&text))),
-                );
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes the value as text, without quotes; nothing for null.
-    pub(crate) fn write_plain(&self, row: usize, out: &mut Vec<u8>) -> Result<(), QueryError> {
-        match self {
-            Column::Null => Ok(()),
-            _ if self.is_null(row) => Ok(()),
-            Column::Int(array) => {
-                put(out, format_args!("{}", array.value(row)));
-                Ok(())
-            }
-            Column::UInt(array) => {
-                put(out, format_args!("{}", array.value(row)));
-                Ok(())
-            }
-            Column::Text(_, formatter) => formatted(formatter, row, out),
-            _ => self.write(row, out),
-        }
-    }
-}
-
-fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
-    // Writing to a vector cannot fail.
-    let _ = out.write_fmt(text);
-}
-
-fn whole(value: impl std::fmt::Display, magnitude: u64, out: &mut Vec<u8>) {
-    if magnitude <= MAX_EXACT {
-        put(out, format_args!("{value}"));
-    } else {
-        put(out, format_args!("\"{value}\""));
-    }
-}
-
-fn formatted(formatter: &ArrayFormatter<'_>, row: usize, out: &mut Vec<u8>) -> Result<(), QueryError> {
-    out.write_fmt(format_args!("{}", formatter.value(row)))
-        .map_err(|error| QueryError::internal(format!("writing a value: {error}")))
-}
-
 fn csv_field(text: &str) -> String {
     if text.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {
         text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Array as _, ArrayRef, Int64Array, StringArray};
+    use arrow::datatypes::{Field, Schema};
+
+    use super::*;
+
+    fn written(name: &str, column: ArrayRef, format: Format) -> (Vec<usize>, usize) {
+        let schema = Arc::new(Schema::new(vec![Field::new(name, column.data_type().clone(), true)]));
+        let mut batch = RecordBatch::try_new(schema.clone(), vec![column]).unwrap();
+        let mut encoder = Encoder::new(format, schema).unwrap();
+        let (mut rows, mut largest) = (Vec::new(), 0);
+        while batch.num_rows() > 0 {
+            let count = encoder.batch(&batch).unwrap();
+            batch = batch.slice(count, batch.num_rows() - count);
+            largest = largest.max(encoder.take().len());
+            rows.push(count);
+        }
+        (rows, largest)
+    }
+
+    #[test]
+    fn a_chunk_of_text_ends_with_the_row_that_fills_it() {
+        let numbers = || -> ArrayRef { Arc::new(Int64Array::from_iter_values(0..1000)) };
+        let (rows, largest) = written("n", numbers(), Format::Json);
+        assert!(rows == [1000] && largest < 20_000, "{rows:?} {largest}");
+        let (rows, largest) = written(&"x".repeat(100_000), numbers(), Format::Json);
+        assert!(rows.len() > 20 && largest < CHUNK_BYTES + 110_000, "{rows:?} {largest}");
+        assert_eq!(rows.iter().sum::<usize>(), 1000);
+        let controls: ArrayRef = Arc::new(StringArray::from_iter_values(vec!["\u{1}".repeat(10_000); 400]));
+        let (rows, largest) = written("x", controls, Format::Json);
+        assert!(rows.len() > 4 && largest < CHUNK_BYTES + 70_000, "{rows:?} {largest}");
+        let quotes: ArrayRef = Arc::new(StringArray::from_iter_values(vec!["\"".repeat(10_000); 400]));
+        let (rows, largest) = written("x", quotes, Format::Csv);
+        assert!(rows.len() > 1 && largest < CHUNK_BYTES + 30_000, "{rows:?} {largest}");
     }
 }

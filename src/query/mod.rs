@@ -54,6 +54,7 @@ mod stacks;
 mod steps;
 mod stream;
 mod sums;
+mod text_values;
 mod threads;
 mod time;
 mod timeline;
