@@ -36,19 +36,32 @@ const MAX_REPEATS: u64 = 1 << 16;
 const MAX_ITEMS: usize = 1664;
 /// Maximum number of words (names and keywords) in a query.
 const MAX_WORDS: usize = 8192;
+/// Maximum length of a name in bytes. PostgreSQL cuts names at 63.
+const MAX_NAME_BYTES: usize = 1 << 10;
 /// Maximum number of comparisons of column names while a query is planned: seconds in a debug build, and enough for
 /// [`MAX_ITEMS`] columns handed through three subqueries.
 const MAX_COMPARISONS: u64 = 10_000_000;
 /// Maximum number of columns of a plan, over all of its operators. 90 joins of `series` have about as many.
 const MAX_PLAN_COLUMNS: usize = 50_000;
 
-/// Refuses texts that are too long or too deep to plan.
-pub(crate) fn check_size(text: &str) -> Result<(), QueryError> {
+/// Refuses texts that are too long or too deep to plan. Returns the number of tokens, blanks left out.
+pub(crate) fn check_size(text: &str) -> Result<usize, QueryError> {
     check_size_in(text, &GenericDialect {})
 }
 
+/// Refuses values of parameters that would make the text of a query too long, were they written in it.
+pub(crate) fn check_values(bytes: usize) -> Result<(), QueryError> {
+    if bytes > MAX_TEXT_BYTES {
+        return Err(QueryError::Limit(format!(
+            "the parameters of the query have {bytes} bytes, each counted as often as it is used, more than \
+                {MAX_TEXT_BYTES}"
+        )));
+    }
+    Ok(())
+}
+
 /// As [`check_size`], for another dialect.
-pub(crate) fn check_size_in(text: &str, dialect: &dyn Dialect) -> Result<(), QueryError> {
+pub(crate) fn check_size_in(text: &str, dialect: &dyn Dialect) -> Result<usize, QueryError> {
     if text.len() > MAX_TEXT_BYTES {
         return Err(QueryError::Limit(format!(
             "the query is longer than {MAX_TEXT_BYTES} bytes"
@@ -63,7 +76,20 @@ pub(crate) fn check_size_in(text: &str, dialect: &dyn Dialect) -> Result<(), Que
             "the query has {count} operators, more than {MAX_OPERATORS}; write long lists with IN"
         )));
     }
-    let words = tokens.iter().filter(|token| matches!(token, Token::Word(_))).count();
+    let words = tokens.iter().filter_map(|token| match token {
+        Token::Word(word) => Some(word),
+        _ => None,
+    });
+    if let Some(long) = words
+        .clone()
+        .map(|word| word.value.len())
+        .find(|length| *length > MAX_NAME_BYTES)
+    {
+        return Err(QueryError::Limit(format!(
+            "the query has a name of {long} bytes, more than {MAX_NAME_BYTES}"
+        )));
+    }
+    let words = words.count();
     if words > MAX_WORDS {
         return Err(QueryError::Limit(format!(
             "the query has {words} names and keywords, more than {MAX_WORDS}"
@@ -75,7 +101,10 @@ pub(crate) fn check_size_in(text: &str, dialect: &dyn Dialect) -> Result<(), Que
             "the query has a list of {items} columns or expressions, more than {MAX_ITEMS}"
         )));
     }
-    Ok(())
+    Ok(tokens
+        .iter()
+        .filter(|token| !matches!(token, Token::Whitespace(_)))
+        .count())
 }
 
 /// The number of items of the longest list that is not one of values.
@@ -151,15 +180,7 @@ fn grouped_columns(expr: &PlanExpr) -> usize {
 /// Refuses statements that are not queries.
 pub(crate) fn check_statement(statement: &Statement) -> Result<(), QueryError> {
     match statement {
-        Statement::Statement(inner) => match inner.as_ref() {
-            ast::Statement::Query(query) => check_shape(query),
-            ast::Statement::ExplainTable { .. } => Ok(()),
-            ast::Statement::Explain { statement, .. } => match statement.as_ref() {
-                ast::Statement::Query(query) => check_shape(query),
-                other => Err(refused(&format!("EXPLAIN {}", first_words(&other.to_string())))),
-            },
-            other => Err(refused(&first_words(&other.to_string()))),
-        },
+        Statement::Statement(inner) => check_sql(inner),
         Statement::Explain(explain) => match explain.statement.as_ref() {
             Statement::Explain(_) => Err(refused("EXPLAIN of EXPLAIN")),
             inner => check_statement(inner),
@@ -167,6 +188,19 @@ pub(crate) fn check_statement(statement: &Statement) -> Result<(), QueryError> {
         Statement::CreateExternalTable(_) => Err(refused("CREATE EXTERNAL TABLE")),
         Statement::CopyTo(_) => Err(refused("COPY")),
         Statement::Reset(_) => Err(refused("RESET")),
+    }
+}
+
+/// As [`check_statement`], for a statement in the syntax of SQL.
+pub(crate) fn check_sql(statement: &ast::Statement) -> Result<(), QueryError> {
+    match statement {
+        ast::Statement::Query(query) => check_shape(query),
+        ast::Statement::ExplainTable { .. } => Ok(()),
+        ast::Statement::Explain { statement, .. } => match statement.as_ref() {
+            ast::Statement::Query(query) => check_shape(query),
+            other => Err(refused(&format!("EXPLAIN {}", first_words(&other.to_string())))),
+        },
+        other => Err(refused(&first_words(&other.to_string()))),
     }
 }
 
@@ -244,13 +278,11 @@ fn check_shape(query: &Query) -> Result<(), QueryError> {
                 .to_owned(),
         ));
     }
-    let relations = shape.unfolded(query, 0)?;
+    let relations = shape.unfolded(&Relations::of(query)?, 0)?;
     if relations > MAX_RELATIONS {
-        return Err(QueryError::Limit(format!(
-            "the query reads {relations} tables once its WITH parts are written out, more than {MAX_RELATIONS}"
-        )));
+        return Err(too_many_tables(relations));
     }
-    let comparisons = widths::comparisons(query, &shape.parts);
+    let comparisons = widths::comparisons(query);
     if comparisons > MAX_COMPARISONS {
         return Err(QueryError::Limit(format!(
             "planning the query would compare column names {comparisons} times, more than {MAX_COMPARISONS}: name the \
@@ -260,10 +292,17 @@ fn check_shape(query: &Query) -> Result<(), QueryError> {
     Ok(())
 }
 
+fn too_many_tables(relations: u64) -> QueryError {
+    QueryError::Limit(format!(
+        "the query reads {relations} tables once its WITH parts are written out, more than {MAX_RELATIONS}"
+    ))
+}
+
 /// State of a walk over a query.
 struct Shape {
-    /// Bodies of the `WITH` parts, by lower-case name.
-    parts: HashMap<String, Query>,
+    /// Names of the tables that each `WITH` part reads, by its lower-case name. The bodies are not kept: a part inside
+    /// of 200 others would be copied 200 times.
+    parts: HashMap<String, Vec<String>>,
     /// Number of tables of each part after expansion.
     known: HashMap<String, u64>,
     repeats: u64,
@@ -280,27 +319,26 @@ impl Default for Shape {
 }
 
 impl Shape {
-    /// Upper bound of the tables that `query` reads with every part expanded. The definitions of parts are counted too.
-    fn unfolded(&mut self, query: &Query, depth: usize) -> Result<u64, QueryError> {
+    /// Upper bound of the tables that are read by a query of the tables `names` with every part expanded. The
+    /// definitions of parts are counted too.
+    fn unfolded(&mut self, names: &[String], depth: usize) -> Result<u64, QueryError> {
         if depth > self.parts.len() {
             return Err(QueryError::invalid(
                 "a WITH part refers to itself, which is not allowed",
             ));
         }
-        let mut names = Relations::default();
-        let _ = query.visit(&mut names);
         let mut total: u64 = 0;
-        for name in names.0 {
-            let Some(part) = self.parts.get(&name) else {
+        for name in names {
+            let Some(part) = self.parts.get(name) else {
                 total = total.saturating_add(1);
                 continue;
             };
-            let count = if let Some(count) = self.known.get(&name) {
+            let count = if let Some(count) = self.known.get(name) {
                 *count
             } else {
                 let part = part.clone();
                 let count = self.unfolded(&part, depth + 1)?;
-                self.known.insert(name, count);
+                self.known.insert(name.clone(), count);
                 count
             };
             total = total.saturating_add(count);
@@ -321,7 +359,11 @@ impl Visitor for Shape {
         }
         for part in &with.cte_tables {
             let name = part.alias.name.value.to_lowercase();
-            if self.parts.insert(name.clone(), part.query.as_ref().clone()).is_some() {
+            let tables = match Relations::of(&part.query) {
+                Ok(tables) => tables,
+                Err(error) => return ControlFlow::Break(error),
+            };
+            if self.parts.insert(name.clone(), tables).is_some() {
                 return ControlFlow::Break(QueryError::invalid(format!(
                     "the WITH name `{name}` is used twice in the query; give each part its own name"
                 )));
@@ -372,12 +414,26 @@ fn most_repeated(expr: &Expr) -> u64 {
 #[derive(Default)]
 struct Relations(Vec<String>);
 
-impl Visitor for Relations {
-    type Break = ();
+impl Relations {
+    /// Fails when there are more than [`MAX_RELATIONS`].
+    fn of(query: &Query) -> Result<Vec<String>, QueryError> {
+        let mut names = Self::default();
+        match query.visit(&mut names) {
+            ControlFlow::Continue(()) => Ok(names.0),
+            ControlFlow::Break(error) => Err(error),
+        }
+    }
+}
 
-    fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
+impl Visitor for Relations {
+    type Break = QueryError;
+
+    fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<QueryError> {
         let name = name.to_string().to_lowercase();
         self.0.push(name.trim_matches('"').to_owned());
+        if self.0.len() as u64 > MAX_RELATIONS {
+            return ControlFlow::Break(too_many_tables(self.0.len() as u64));
+        }
         ControlFlow::Continue(())
     }
 }
@@ -423,7 +479,7 @@ mod tests {
             format!("SELECT 1 WHERE 1 IN ({long}) AND 2 IN ({long})"),
             format!("SELECT [{long}]"),
         ] {
-            assert_eq!(check_size(&text), Ok(()));
+            assert!(check_size(&text).is_ok());
         }
         let words = vec!["a b"; 1600].join(",");
         let text = format!("SELECT {words} GROUP BY {words} ORDER BY {words}");
@@ -433,6 +489,15 @@ mod tests {
                 .to_string()
                 .contains("names and keywords")
         );
+    }
+
+    #[test]
+    fn names_may_not_be_longer_than_a_kilobyte_and_blanks_are_no_tokens() {
+        let named = |length: usize| format!("SELECT 1 AS \"{}\"", "x".repeat(length));
+        assert_eq!(check_size(&named(MAX_NAME_BYTES)), Ok(4));
+        let error = check_size(&named(MAX_NAME_BYTES + 1)).unwrap_err();
+        assert!(error.to_string().contains("a name of 1025 bytes"), "{error}");
+        assert_eq!(check_size("SELECT  1 /* one */ IN (1,\n2)"), Ok(8));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The cost of resolving the column names of a query, estimated before it is planned.
 //!
-//! In: a query, and the bodies of its `WITH` parts. Out: the number of comparisons. The planner compares each column
+//! In: a query. Out: the number of comparisons. The planner compares each column
 //! that an expression names with the columns of the tables that it may belong to, one by one: a thousand columns that
 //! are handed through twenty subqueries by `SELECT *` are ten million comparisons.
 
@@ -16,10 +16,10 @@ use datafusion::sql::sqlparser::ast::{
 const TABLE_COLUMNS: u64 = 40;
 
 /// Returns the number of comparisons that resolving all names of `query` takes, with each part counted once, as it is
-/// planned once. No part may refer to itself.
-pub(crate) fn comparisons(query: &Query, parts: &HashMap<String, Query>) -> u64 {
+/// planned once. A part sees the parts before it.
+pub(crate) fn comparisons(query: &Query) -> u64 {
     let mut widths = Widths {
-        parts,
+        parts: HashMap::new(),
         known: HashMap::new(),
         comparisons: 0,
     };
@@ -27,16 +27,22 @@ pub(crate) fn comparisons(query: &Query, parts: &HashMap<String, Query>) -> u64 
     widths.comparisons
 }
 
-struct Widths<'a> {
-    parts: &'a HashMap<String, Query>,
+struct Widths {
+    /// Number of columns of each `WITH` part so far, by its lower-case name.
+    parts: HashMap<String, u64>,
     /// Number of columns of each part and subquery, by its address. Without it every `*` would derive the width of all
     /// levels below again.
     known: HashMap<*const SetExpr, u64>,
     comparisons: u64,
 }
 
-impl Visitor for Widths<'_> {
+impl Visitor for Widths {
     type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        self.query(query);
+        ControlFlow::Continue(())
+    }
 
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
         let input = self.input(select);
@@ -55,7 +61,18 @@ impl Visitor for Widths<'_> {
     }
 }
 
-impl Widths<'_> {
+impl Widths {
+    /// Number of columns of a query, whose parts are known from then on.
+    fn query(&mut self, query: &Query) -> u64 {
+        if !self.known.contains_key(&std::ptr::from_ref(query.body.as_ref())) {
+            for part in query.with.iter().flat_map(|with| &with.cte_tables) {
+                let width = self.query(&part.query);
+                self.parts.insert(part.alias.name.value.to_lowercase(), width);
+            }
+        }
+        self.of(&query.body)
+    }
+
     fn of(&mut self, body: &SetExpr) -> u64 {
         if let Some(known) = self.known.get(&std::ptr::from_ref(body)) {
             return *known;
@@ -65,7 +82,7 @@ impl Widths<'_> {
                 let columns = select.projection.iter().map(|item| self.columns(item, select));
                 columns.fold(0, u64::saturating_add)
             }
-            SetExpr::Query(query) => self.of(&query.body),
+            SetExpr::Query(query) => self.query(query),
             SetExpr::SetOperation { left, .. } => self.of(left),
             SetExpr::Values(values) => values.rows.first().map_or(0, |row| row.len() as u64),
             _ => TABLE_COLUMNS,
@@ -99,7 +116,7 @@ impl Widths<'_> {
     fn factor(&mut self, factor: &TableFactor) -> u64 {
         match factor {
             TableFactor::Table { name, .. } => self.table(&name.to_string()),
-            TableFactor::Derived { subquery, .. } => self.of(&subquery.body),
+            TableFactor::Derived { subquery, .. } => self.query(subquery),
             TableFactor::NestedJoin { table_with_joins, .. } => factors(table_with_joins)
                 .map(|factor| self.factor(factor))
                 .fold(0, u64::saturating_add),
@@ -109,10 +126,8 @@ impl Widths<'_> {
 
     fn table(&mut self, name: &str) -> u64 {
         let name = name.to_lowercase();
-        match self.parts.get(name.trim_matches('"')) {
-            Some(part) => self.of(&part.body),
-            None => TABLE_COLUMNS,
-        }
+        let known = self.parts.get(name.trim_matches('"'));
+        known.copied().unwrap_or(TABLE_COLUMNS)
     }
 }
 
@@ -153,9 +168,7 @@ mod tests {
         let ast::Statement::Query(query) = statement else {
             panic!("{text} is no query");
         };
-        let parts = query.with.iter().flat_map(|with| &with.cte_tables);
-        let parts = parts.map(|part| (part.alias.name.value.to_lowercase(), part.query.as_ref().clone()));
-        comparisons(&query, &parts.collect())
+        comparisons(&query)
     }
 
     #[test]
