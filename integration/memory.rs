@@ -1,8 +1,10 @@
 //! A server with little memory, in the real program: more senders and askers than fit in it at once.
 //!
-//! Scenario: the fleet's profiles from eight clients as fast as they can, and flame graphs of everything meanwhile.
-//! Guarantee: the process' own memory stays within `--memory-limit`, and after retries every profile is stored once.
+//! Scenario: the fleet's profiles from eight clients as fast as they can, and flame graphs of everything meanwhile;
+//! then short statements whose rows, names and plans are large. Guarantee: the process' own memory stays within
+//! `--memory-limit`, and after retries every profile is stored once.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -44,6 +46,31 @@ fn own_memory(process: u32) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
     let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
     kib.unwrap_or(0) << 10
+}
+
+/// A server with little memory.
+fn serve(address: &str, folder: &Path) -> Program {
+    let (data, limit) = (folder.join("data"), LIMIT_BYTES.to_string());
+    let arguments = [
+        "serve",
+        "--listen",
+        address,
+        "--data",
+        &data.to_string_lossy(),
+        "--memory-limit",
+        &limit,
+    ];
+    Program::alluvium(&arguments, &folder.join("log"))
+}
+
+/// The most memory that a process has until it shall stop, in bytes.
+async fn peak(process: u32, stop: Shutdown) -> u64 {
+    let mut peak = 0;
+    while !stop.is_cancelled() {
+        peak = own_memory(process).max(peak);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    peak
 }
 
 /// Pushes profile after profile until none is left, each as often as the server asks for.
@@ -91,18 +118,7 @@ async fn a_server_with_little_memory_stays_within_it_and_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let (address, http) = (Address::keep(), client());
     let url = format!("http://{address}");
-    let data = folder.path().join("data");
-    let limit = LIMIT_BYTES.to_string();
-    let arguments = [
-        "serve",
-        "--listen",
-        &address,
-        "--data",
-        &data.to_string_lossy(),
-        "--memory-limit",
-        &limit,
-    ];
-    let mut server = Program::alluvium(&arguments, &folder.path().join("log"));
+    let mut server = serve(&address, folder.path());
     server.ready(&http, &format!("{url}/ready")).await;
 
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
@@ -113,17 +129,7 @@ async fn a_server_with_little_memory_stays_within_it_and_loses_nothing() {
         Arc::<AtomicU64>::default(),
         Shutdown::new(),
     );
-    let peak = {
-        let (process, stop) = (server.id(), stop.clone());
-        tokio::spawn(async move {
-            let mut peak = 0;
-            while !stop.is_cancelled() {
-                peak = own_memory(process).max(peak);
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-            peak
-        })
-    };
+    let peak = tokio::spawn(peak(server.id(), stop.clone()));
     let asked = tokio::spawn(ask(url.clone(), stop.clone()));
     let clients: Vec<_> = (0..CLIENTS)
         .map(|_| {
@@ -171,5 +177,65 @@ async fn a_server_with_little_memory_stays_within_it_and_loses_nothing() {
     )
     .await;
     assert_eq!(stored, [[wanted.to_string(), "1".to_owned()]]);
+    assert!(server.terminate().success());
+}
+
+/// Statements of at most 256 KiB that made gigabytes.
+fn large_statements() -> Vec<String> {
+    let numbers = "(SELECT unnest(range(0, 8192)) AS n) t";
+    let columns = |each: &dyn Fn(usize) -> String| (0..20).map(each).collect::<Vec<_>>().join(", ");
+    let constants = columns(&|column| format!("repeat('x', 60000) AS c{column}"));
+    let grown = columns(&|column| format!("repeat('x', 10000 + n) AS c{column}"));
+    let literal = "x".repeat(200_000);
+    vec![
+        format!("SELECT n, {constants} FROM {numbers}"),
+        format!("SELECT n, {grown} FROM {numbers}"),
+        format!("SELECT n, '{literal}' AS x FROM {numbers}"),
+        format!("SELECT count(DISTINCT x) FROM (SELECT n, '{literal}' || n AS x FROM {numbers}) y WHERE length(x) > 1"),
+        format!("SELECT a.*, t.n FROM (SELECT {constants}) a CROSS JOIN {numbers}"),
+        format!("SELECT unnest(range(0, 30000)) AS n, {constants}"),
+        format!("SELECT n AS \"{literal}\" FROM {numbers}"),
+        format!("SELECT n, '{literal}' FROM {numbers}"),
+        format!(
+            "SELECT concat(n, '{literal}') AS x, upper('{}' || n) AS y FROM {numbers}",
+            &literal[..50_000]
+        ),
+        format!(
+            "WITH t AS (SELECT 1 AS x WHERE 1 IN ({})) SELECT * FROM t",
+            vec!["1"; 131_000].join(",")
+        ),
+        format!(
+            "WITH t AS (SELECT {constants}) {}",
+            vec!["SELECT * FROM t"; 100].join(" UNION ALL ")
+        ),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn short_statements_with_large_rows_names_or_plans_stay_within_the_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let (address, http) = (Address::keep(), client());
+    let url = format!("http://{address}");
+    let mut server = serve(&address, folder.path());
+    server.ready(&http, &format!("{url}/ready")).await;
+    let (stop, process) = (Shutdown::new(), server.id());
+    let before = own_memory(process);
+    let peak = tokio::spawn(peak(process, stop.clone()));
+    for text in large_statements() {
+        let shown: String = text.chars().take(80).collect();
+        let asked = http.post(format!("{url}/api/v1/sql?format=json"));
+        let asked = asked.header("content-type", "text/plain").body(text).send();
+        let answer = asked.await.unwrap();
+        let status = answer.status();
+        // An answer that meets a limit after it has begun is broken off.
+        let rest = answer.bytes().await.map(|bytes| bytes.len());
+        println!("{shown}: {status}, {rest:?}, {} MiB", own_memory(process) >> 20);
+        server.check();
+    }
+    stop.cancel();
+    let peak = peak.await.unwrap();
+    println!("peak {} MiB, {} MiB before", peak >> 20, before >> 20);
+    assert!(peak > 0 && peak <= LIMIT_BYTES, "{peak} bytes\n{}", server.tail());
+    assert_eq!(sql(&http, &url, "SELECT 1 AS one").await, [["1"]]);
     assert!(server.terminate().success());
 }

@@ -12,10 +12,10 @@ use super::expected::Expected::{self, Harmless, Refused, Stopped};
 use super::{attacks_extreme, engine_with, two_services};
 use crate::harness::tenants;
 
-/// Memory that the process may grow by over the whole table, in bytes: the limit of a query, results of single calls,
-/// and slack.
+/// Memory that the process may grow by over the whole table, in bytes: twice the limit of all queries, and slack for
+/// planning and for the tests beside this one.
 #[cfg(target_os = "linux")]
-const MEMORY: u64 = 1200 << 20;
+const MEMORY: u64 = 400 << 20;
 
 /// Limits under which the table is run.
 pub(super) fn limits() -> QueryLimits {

@@ -8,6 +8,7 @@ mod expected;
 mod fixture;
 mod questions;
 mod refusals;
+mod sizes;
 mod sql;
 mod wire;
 mod wire_frames;

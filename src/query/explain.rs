@@ -19,7 +19,6 @@ use datafusion::physical_plan::metrics::MetricValue;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::{StreamExt, stream};
 
-use crate::base::BoxFuture;
 use crate::query::QueryError;
 use crate::query::context::Context;
 use crate::query::stream::BatchStream;
@@ -34,41 +33,39 @@ pub(crate) struct Explain {
     pub(crate) verbose: bool,
 }
 
-/// The rows of the explanation of `plan`.
+/// The rows of the explanation of a plan.
 pub(crate) fn explain(
     state: SessionState,
     context: Arc<Context>,
-    plan: LogicalPlan,
+    logical: &LogicalPlan,
+    physical: Arc<dyn ExecutionPlan>,
     explain: Explain,
-) -> BoxFuture<'static, Result<(SchemaRef, BatchStream), QueryError>> {
-    Box::pin(async move {
-        let logical = state.optimize(&plan)?;
-        let physical = state.create_physical_plan(&plan).await?;
-        let schema = Arc::new(Schema::new(vec![
-            Field::new("plan_type", DataType::Utf8, false),
-            Field::new("plan", DataType::Utf8, false),
-        ]));
-        let columns = schema.clone();
-        let rows = stream::once(async move {
-            let root = context.snapshot.root.clone();
-            let rows = if explain.analyze {
-                analyzed(&state, &context, physical, explain).await?
-            } else {
-                let physical_text = DisplayableExecutionPlan::new(physical.as_ref())
-                    .indent(explain.verbose)
-                    .to_string();
-                vec![
-                    ("logical_plan", logical.display_indent().to_string()),
-                    ("physical_plan", physical_text),
-                    ("scan", scanned(&context, &physical)),
-                ]
-            };
-            let kinds = StringArray::from_iter_values(rows.iter().map(|row| row.0));
-            let texts = StringArray::from_iter_values(rows.iter().map(|row| without_root(&row.1, &root)));
-            Ok(RecordBatch::try_new(columns, vec![Arc::new(kinds), Arc::new(texts)])?)
-        });
-        Ok((schema as SchemaRef, rows.boxed() as BatchStream))
-    })
+) -> (SchemaRef, BatchStream) {
+    let schema: SchemaRef = Arc::new(Schema::new(vec![
+        Field::new("plan_type", DataType::Utf8, false),
+        Field::new("plan", DataType::Utf8, false),
+    ]));
+    let columns = schema.clone();
+    let logical = logical.display_indent().to_string();
+    let rows = stream::once(async move {
+        let root = context.snapshot.root.clone();
+        let rows = if explain.analyze {
+            analyzed(&state, &context, physical, explain).await?
+        } else {
+            let physical_text = DisplayableExecutionPlan::new(physical.as_ref())
+                .indent(explain.verbose)
+                .to_string();
+            vec![
+                ("logical_plan", logical),
+                ("physical_plan", physical_text),
+                ("scan", scanned(&context, &physical)),
+            ]
+        };
+        let kinds = StringArray::from_iter_values(rows.iter().map(|row| row.0));
+        let texts = StringArray::from_iter_values(rows.iter().map(|row| without_root(&row.1, &root)));
+        Ok(RecordBatch::try_new(columns, vec![Arc::new(kinds), Arc::new(texts)])?)
+    });
+    (schema, rows.boxed())
 }
 
 async fn analyzed(

@@ -4,6 +4,7 @@
 //! pprof bytes and record batches. No other layer runs DataFusion. Every query has tenants, a time limit and a memory
 //! limit, and stops when its future is dropped. This layer does not depend on HTTP and writes nothing to disk.
 
+mod allowance;
 mod answer;
 mod block_cache;
 mod blocking;
@@ -43,10 +44,12 @@ mod names;
 mod pgo;
 mod pprof_nodes;
 mod provider;
+mod row_bytes;
 mod runtime;
 mod scan;
 mod series;
 mod session;
+mod slices;
 mod spans;
 mod sql;
 mod stack_table;

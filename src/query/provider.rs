@@ -212,6 +212,11 @@ pub(crate) trait RowMap: fmt::Debug + Send + Sync + 'static {
         false
     }
 
+    /// True when the rows of each partition stay the same, and their order: the node then promises what its input does.
+    fn keeps_rows(&self) -> bool {
+        false
+    }
+
     /// Maps input rows to output rows, with the columns of the node.
     fn apply(&self, input: BatchStream) -> BatchStream;
 }
@@ -227,18 +232,18 @@ pub(crate) struct Mapped {
 impl Mapped {
     /// A node over `input` whose rows have the columns of `schema`.
     pub(crate) fn new(input: Arc<dyn ExecutionPlan>, schema: SchemaRef, map: Arc<dyn RowMap>) -> Self {
-        let partitions = input.output_partitioning().partition_count();
-        let properties = PlanProperties::new(
-            EquivalenceProperties::new(schema),
-            datafusion::physical_plan::Partitioning::UnknownPartitioning(partitions),
-            EmissionType::Incremental,
-            Boundedness::Bounded,
-        );
-        Self {
-            input,
-            map,
-            properties: Arc::new(properties),
-        }
+        let properties = if map.keeps_rows() {
+            input.properties().clone()
+        } else {
+            let partitions = input.output_partitioning().partition_count();
+            Arc::new(PlanProperties::new(
+                EquivalenceProperties::new(schema),
+                datafusion::physical_plan::Partitioning::UnknownPartitioning(partitions),
+                EmissionType::Incremental,
+                Boundedness::Bounded,
+            ))
+        };
+        Self { input, map, properties }
     }
 }
 
@@ -267,6 +272,10 @@ impl ExecutionPlan for Mapped {
         } else {
             Distribution::UnspecifiedDistribution
         }])
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![self.map.keeps_rows()]
     }
 
     // More partitions would not reduce the work, and would duplicate computed rows.

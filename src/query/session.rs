@@ -26,6 +26,7 @@ use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
 
 use crate::base::BoxFuture;
 use crate::profile::{TenantId, Tenants};
+use crate::query::allowance::Allowance;
 use crate::query::answer::{Deadline, SqlResult};
 use crate::query::cells::{self, ColumnKind, Kind, Simple};
 use crate::query::context::{Context, Contexts, Purpose};
@@ -77,6 +78,8 @@ pub(crate) struct SqlSession {
 #[derive(Debug)]
 pub(crate) struct Prepared {
     text: String,
+    /// Number of tokens of the statement.
+    tokens: usize,
     /// Kinds of `$1`, `$2` and so on; `None` where the kind is unknown.
     pub parameters: Vec<Option<Kind>>,
     /// Columns of the answer; empty for a statement that is run without preparation.
@@ -152,14 +155,20 @@ impl SqlSession {
 
     /// Checks and plans a statement. `given` are the kinds of parameters that the client specified.
     pub(crate) async fn prepare(&self, text: &str, given: &[Option<Kind>]) -> Result<Prepared, QueryError> {
-        guard::check_size_in(text, &PostgreSqlDialect {})?;
+        let tokens = guard::check_size_in(text, &PostgreSqlDialect {})?;
         let context = self.context(Purpose::Describe);
         let state = self.bound(&context)?;
         let (parser, text, given) = (self.shared.parser.clone(), text.to_owned(), given.to_vec());
         let limits = self.limits();
         let _slot = self.shared.template.slot(limits).await?;
         let work = move |watch: Watch| -> BoxFuture<'static, Result<Prepared, QueryError>> {
-            Box::pin(async move { prepare(&watch.over(&state, &context), &parser, &text, given).await })
+            Box::pin(async move {
+                let allowance = Allowance::begin(&context.runtime, tokens)?;
+                let mut state = watch.over(&state, &context);
+                allowance.put_into(&mut state);
+                let statement = read(&parser, &text)?;
+                prepare(&state, statement, (text, tokens), given).await
+            })
         };
         let threads = self.shared.template.threads();
         threads.plan(Deadline::after(limits.timeout), work).await
@@ -180,30 +189,32 @@ impl SqlSession {
             )));
         }
         let parser = self.shared.parser.clone();
+        let tokens = prepared.tokens;
         let (prepared, values) = (prepared.clone(), values.clone());
         let filled = move || {
             let mut statement = read(&parser, &prepared.text)?;
             put_values(&mut statement, &prepared.parameters, &values)?;
             Ok(statement)
         };
-        self.answer(timeout, filled).await
+        self.answer(timeout, tokens, filled).await
     }
 
     /// Runs a statement without parameters.
     pub(crate) async fn query(&self, text: &str, timeout: Option<Duration>) -> Result<SqlResult, QueryError> {
-        guard::check_size_in(text, &PostgreSqlDialect {})?;
+        let tokens = guard::check_size_in(text, &PostgreSqlDialect {})?;
         let (parser, text) = (self.shared.parser.clone(), text.to_owned());
         let parsed = move || {
             let mut statement = read(&parser, &text)?;
             put_values(&mut statement, &[], &[])?;
             Ok(statement)
         };
-        self.answer(timeout, parsed).await
+        self.answer(timeout, tokens, parsed).await
     }
 
     async fn answer(
         &self,
         timeout: Option<Duration>,
+        tokens: usize,
         statement: impl FnOnce() -> Result<ast::Statement, QueryError> + Send + 'static,
     ) -> Result<SqlResult, QueryError> {
         let mut limits = self.limits().clone();
@@ -217,7 +228,7 @@ impl SqlSession {
             let statement = Statement::Statement(Box::new(statement()?));
             Ok((watch.over(&state, context), statement))
         };
-        sql::answer(self.shared.template.threads(), context, &limits, slot, prepare).await
+        sql::answer(self.shared.template.threads(), context, &limits, slot, tokens, prepare).await
     }
 
     /// Columns of an answer as kinds.
@@ -260,18 +271,17 @@ fn read(parser: &PostgresCompatibilityParser, text: &str) -> Result<ast::Stateme
     let (Some(statement), true) = (statements.pop(), statements.is_empty()) else {
         return Err(QueryError::invalid("one statement at a time"));
     };
-    guard::check_statement(&Statement::Statement(Box::new(statement.clone())))?;
+    guard::check_sql(&statement)?;
     Ok(statement)
 }
 
-fn prepare<'a>(
-    state: &'a SessionState,
-    parser: &'a PostgresCompatibilityParser,
-    text: &'a str,
+fn prepare(
+    state: &SessionState,
+    statement: ast::Statement,
+    (text, tokens): (String, usize),
     given: Vec<Option<Kind>>,
-) -> BoxFuture<'a, Result<Prepared, QueryError>> {
+) -> BoxFuture<'_, Result<Prepared, QueryError>> {
     Box::pin(async move {
-        let statement = read(parser, text)?;
         let whole = Statement::Statement(Box::new(statement.clone()));
         let (inner, explained) = sql::split_explain(whole);
         let (plan, of_answer) = names::plan(state, inner).await?;
@@ -310,7 +320,8 @@ fn prepare<'a>(
             None => cells::kinds(&of_answer.of(&Arc::new(plan.schema().as_arrow().clone()))),
         };
         Ok(Prepared {
-            text: text.to_owned(),
+            text,
+            tokens,
             parameters,
             columns,
         })
@@ -336,12 +347,19 @@ fn count_parameters(statement: &ast::Statement) -> usize {
 }
 
 /// Replaces the parameters with literals. The syntax tree is changed and not the text, so that no value can be parsed
-/// as SQL.
+/// as SQL. Fails when the text with the values would be longer than a text may be.
 fn put_values(statement: &mut ast::Statement, kinds: &[Option<Kind>], values: &[SqlValue]) -> Result<(), QueryError> {
     let mut literals: HashMap<usize, Expr> = HashMap::new();
     for (at, value) in values.iter().enumerate() {
         literals.insert(at + 1, literal(value, kinds.get(at).copied().flatten())?);
     }
+    let mut written: usize = 0;
+    let _ = ast::visit_expressions(statement, |expr| {
+        let value = placeholder(expr).and_then(|number| values.get(number.checked_sub(1)?));
+        written = written.saturating_add(value.map_or(0, length));
+        ControlFlow::<()>::Continue(())
+    });
+    guard::check_values(written)?;
     let left = ast::visit_expressions_mut(statement, |expr| {
         if let Some(number) = placeholder(expr) {
             match literals.get(&number) {
@@ -354,6 +372,15 @@ fn put_values(statement: &mut ast::Statement, kinds: &[Option<Kind>], values: &[
     match left {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(number) => Err(QueryError::invalid(format!("parameter ${number} has no value"))),
+    }
+}
+
+/// Length of a value in a text, in bytes; 0 for short ones.
+fn length(value: &SqlValue) -> usize {
+    match value {
+        SqlValue::Text(text) => text.len(),
+        SqlValue::Bytes(bytes) => 2 * bytes.len(),
+        _ => 0,
     }
 }
 
@@ -419,4 +446,33 @@ fn literal(value: &SqlValue, kind: Option<Kind>) -> Result<Expr, QueryError> {
             }
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::sql::sqlparser::parser::Parser;
+
+    use super::*;
+
+    #[test]
+    fn a_value_counts_as_often_as_its_parameter_is_used() {
+        let filled = |uses: usize, value: SqlValue| {
+            let text = format!("SELECT 1 WHERE 'a' IN ({})", vec!["$1"; uses].join(", "));
+            let mut statement = Parser::parse_sql(&PostgreSqlDialect {}, &text).unwrap().remove(0);
+            put_values(&mut statement, &[], &[value]).map(|()| statement.to_string().len())
+        };
+        let text = |length: usize| SqlValue::Text("x".repeat(length));
+        let bytes = |length: usize| SqlValue::Bytes(vec![0; length]);
+        assert!(filled(300, text(800)).unwrap() > 240_000);
+        assert!(filled(1, text(200_000)).unwrap() > 200_000);
+        for (uses, value) in [
+            (390, text(1_000_000)),
+            (390, text(700)),
+            (390, bytes(400)),
+            (1, text(300_000)),
+        ] {
+            let refused = filled(uses, value);
+            assert!(matches!(refused, Err(QueryError::Limit(_))), "{refused:?}");
+        }
+    }
 }

@@ -18,10 +18,13 @@ use futures::StreamExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::base::BoxFuture;
+use crate::query::allowance::Allowance;
 use crate::query::answer::{Deadline, SqlResult, guarded};
 use crate::query::context::Context;
 use crate::query::explain::{Explain, explain};
+use crate::query::row_bytes::RowBytes;
 use crate::query::runtime::Runtime;
+use crate::query::slices::SmallBatches;
 use crate::query::stream::BatchStream;
 use crate::query::threads::Threads;
 use crate::query::watch::Watch;
@@ -58,6 +61,7 @@ impl Template {
             .with_higher_order_functions(SessionStateDefaults::default_higher_order_functions())
             .with_aggregate_functions(aggregates)
             .with_window_functions(SessionStateDefaults::default_window_functions())
+            .with_physical_optimizer_rule(Arc::new(SmallBatches))
             .build();
         Self {
             state,
@@ -107,7 +111,7 @@ pub(crate) fn run(
     let (slot, threads) = (template.slot(limits), template.threads());
     let limits = limits.clone();
     Box::pin(async move {
-        checked?;
+        let tokens = checked?;
         let slot = slot.await?;
         let catalog = catalog::catalog(&context)?;
         let prepare = move |context: &Arc<Context>, watch: &Watch| {
@@ -120,18 +124,19 @@ pub(crate) fn run(
             }
             Ok((state, statement))
         };
-        answer(threads, context, &limits, slot, prepare).await
+        answer(threads, context, &limits, slot, tokens, prepare).await
     })
 }
 
-/// Runs the statement that `prepare` makes and adds the limits to the answer. Everything that recurses over the
-/// statement or its plan happens on the threads with large stacks. The slot is released when the returned future or the
-/// answer is dropped.
+/// Runs the statement of `tokens` tokens that `prepare` makes and adds the limits to the answer. Everything that
+/// recurses over the statement or its plan happens on the threads with large stacks. The slot is released when the
+/// returned future or the answer is dropped.
 pub(crate) fn answer(
     threads: Arc<Threads>,
     context: Arc<Context>,
     limits: &QueryLimits,
     slot: Arc<OwnedSemaphorePermit>,
+    tokens: usize,
     prepare: impl FnOnce(&Arc<Context>, &Watch) -> Result<(SessionState, Statement), QueryError> + Send + 'static,
 ) -> BoxFuture<'static, Result<SqlResult, QueryError>> {
     let deadline = Deadline::after(limits.timeout);
@@ -140,9 +145,11 @@ pub(crate) fn answer(
         let (claim, kept) = (Arc::downgrade(&slot), threads.clone());
         let work = move |watch: Watch| -> BoxFuture<'static, Result<SqlResult, QueryError>> {
             Box::pin(async move {
+                let allowance = Allowance::begin(&context.runtime, tokens)?;
                 let (mut state, statement) = prepare(&context, &watch)?;
+                allowance.put_into(&mut state);
                 state.mark_start_execution();
-                let (schema, rows) = start(state, statement, context, watch).await?;
+                let (schema, rows) = start(state, statement, context, watch, allowance).await?;
                 let slot = claim.upgrade().ok_or(QueryError::Cancelled)?;
                 Ok(guarded(&schema, rows, deadline, &limits, Box::new((slot, kept))))
             })
@@ -153,10 +160,11 @@ pub(crate) fn answer(
 
 /// Plans a statement and starts its streams.
 fn start(
-    state: SessionState,
+    mut state: SessionState,
     statement: Statement,
     context: Arc<Context>,
     watch: Watch,
+    allowance: Allowance,
 ) -> BoxFuture<'static, Result<(SchemaRef, BatchStream), QueryError>> {
     Box::pin(async move {
         let (statement, explained) = split_explain(statement);
@@ -168,10 +176,14 @@ fn start(
             .verify_plan(&plan)?;
         guard::check_plan(&plan)?;
         watch.check()?;
+        let plan = state.optimize(&plan)?;
+        let rows = RowBytes::of(&plan);
+        let batch_rows = allowance.planned(rows.bytes, rows.calls)?;
+        *state.config_mut() = state.config().clone().with_batch_size(batch_rows);
+        let physical = state.query_planner().create_physical_plan(&plan, &state).await?;
         if let Some(wanted) = explained {
-            return explain(state, context, plan, wanted).await;
+            return Ok(explain(state, context, &plan, physical, wanted));
         }
-        let physical = state.create_physical_plan(&plan).await?;
         let schema = names.of(&physical.schema());
         let rows = execute_stream(physical, Arc::new(TaskContext::from(&state)))?;
         Ok((schema, rows.map(|batch| batch.map_err(QueryError::from)).boxed()))

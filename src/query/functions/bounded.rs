@@ -11,18 +11,20 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::compute::kernels::length::length;
 use arrow::datatypes::{DataType, FieldRef, Int64Type};
-use datafusion::common::Result;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{
-    ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
 
 use crate::query::QueryError;
+use crate::query::allowance::{Allowance, CallLimits};
 use crate::query::functions::patterns;
 
-/// Maximum size of the result of one call (one batch of rows) in bytes.
-pub(crate) const MAX_CALL_BYTES: usize = 128 << 20;
-/// Maximum size of a single text made by `repeat`, `lpad` and `rpad`, in bytes.
-const MAX_VALUE_BYTES: i64 = 64 << 10;
+/// Name of the function of the operator `||`.
+pub(crate) const JOIN: &str = "text_join";
+/// Estimated size of a value of a function whose results are about as long as its arguments, in bytes.
+const MODEST_BYTES: u64 = 1 << 10;
 
 /// Functions that are not available in SQL: types that double with each call have no bound on their size, and distances
 /// of long texts block a thread for hours.
@@ -124,30 +126,59 @@ fn named(function: &ScalarUDF, name: &str) -> bool {
     function.name() == name || function.aliases().iter().any(|alias| alias == name)
 }
 
-/// Refuses a result that is larger than the limit of a call.
-pub(crate) fn check_result(name: &str, value: &ColumnarValue) -> Result<()> {
+/// The estimated size of a value that a call makes beyond its arguments in bytes; `None` for functions whose results
+/// cannot grow.
+pub(crate) fn grown(name: &str, args: &[Expr]) -> Option<u64> {
+    if name == JOIN {
+        return Some(MODEST_BYTES);
+    }
+    let (_, growth) = GROWING.iter().find(|(growing, _)| *growing == name)?;
+    let literal = |at: usize| match args.get(at) {
+        Some(Expr::Literal(value, _)) => Some(value),
+        _ => None,
+    };
+    let count = || match literal(1)? {
+        ScalarValue::Int64(Some(count)) => u64::try_from(*count).ok(),
+        _ => None,
+    };
+    let is_short = |at: usize| literal(at).is_some_and(|value| value.size() <= size_of::<ScalarValue>() + 16);
+    let most = CallLimits::MOST.value as u64;
+    match growth {
+        Growth::Modest if name.starts_with("regexp_") && name != "regexp_match" => None,
+        Growth::Modest => Some(MODEST_BYTES),
+        Growth::Pad => Some(count().map_or(most, |count| count.saturating_mul(4).min(most))),
+        Growth::Replace | Growth::RegexReplace if is_short(2) => Some(MODEST_BYTES),
+        Growth::Pattern if literal(1).is_some() => Some(MODEST_BYTES),
+        _ => Some(most),
+    }
+}
+
+/// Refuses a result that is larger than the limit of a call, and charges one that is made while a query is planned.
+pub(crate) fn check_result(name: &str, value: &ColumnarValue, options: &ConfigOptions) -> Result<()> {
     let bytes = match value {
         ColumnarValue::Array(array) => array.get_array_memory_size(),
         ColumnarValue::Scalar(scalar) => scalar.size(),
     };
-    check_call(name, bytes)
+    check_call(name, bytes, Allowance::limits(options).result)?;
+    Ok(Allowance::charge(options, bytes)?)
 }
 
-/// Refuses a call whose result would have this many bytes, if that exceeds the limit.
-pub(crate) fn check_call(name: &str, bytes: usize) -> Result<()> {
-    check_bytes(name, i64::try_from(bytes).unwrap_or(i64::MAX))
-}
-
-fn check_bytes(name: &str, bytes: i64) -> Result<()> {
-    if bytes > MAX_CALL_BYTES as i64 {
+/// Refuses a call whose result would have this many bytes, if that exceeds the limit `most`.
+pub(crate) fn check_call(name: &str, bytes: usize, most: usize) -> Result<()> {
+    if bytes > most {
         return Err(QueryError::Limit(format!(
-            "{name} would make {} MiB at once, more than {} MiB: make shorter texts and lists",
-            bytes >> 20,
-            MAX_CALL_BYTES >> 20
+            "{name} would make {} KiB at once, more than {} KiB: make shorter texts and lists, or raise \
+                sql.max_query_memory in the server's configuration",
+            bytes >> 10,
+            most >> 10
         ))
         .into());
     }
     Ok(())
+}
+
+fn check_bytes(name: &str, bytes: i64, most: usize) -> Result<()> {
+    check_call(name, usize::try_from(bytes).unwrap_or_default(), most)
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -194,20 +225,23 @@ impl ScalarUDFImpl for Bounded {
         {
             patterns::check(&name, pattern)?;
         }
-        check_bytes(&name, self.growth.bytes(&name, &args.args)?)?;
+        let options = args.config_options.clone();
+        let limits = Allowance::limits(&options);
+        let bytes = self.growth.bytes(&name, &args.args, limits.value)?;
+        check_bytes(&name, bytes, limits.result)?;
         let value = self.inner.invoke_with_args(args)?;
-        check_result(&name, &value)?;
+        check_result(&name, &value, &options)?;
         Ok(value)
     }
 }
 
 impl Growth {
-    /// An upper bound of the result of a call in bytes.
-    fn bytes(self, name: &str, args: &[ColumnarValue]) -> Result<i64> {
+    /// An upper bound of the result of a call in bytes. No text may be longer than `longest`.
+    fn bytes(self, name: &str, args: &[ColumnarValue], longest: usize) -> Result<i64> {
         let one_value = |bytes: i64| -> Result<i64> {
-            if bytes > MAX_VALUE_BYTES {
+            if bytes > longest as i64 {
                 Err(QueryError::Limit(format!(
-                    "{name} would make a text of {bytes} bytes, more than {MAX_VALUE_BYTES}"
+                    "{name} would make a text of {bytes} bytes, more than {longest}"
                 ))
                 .into())
             } else {
@@ -329,8 +363,6 @@ fn lengths(args: &[ColumnarValue], index: usize) -> Result<Vec<i64>> {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::common::ScalarValue;
-
     use super::*;
 
     fn text(length: usize) -> ColumnarValue {
@@ -343,7 +375,7 @@ mod tests {
 
     #[test]
     fn what_a_call_may_give_is_known_before_it_runs() {
-        let bytes = |growth: Growth, args: &[ColumnarValue]| growth.bytes("f", args).ok();
+        let bytes = |growth: Growth, args: &[ColumnarValue]| growth.bytes("f", args, CallLimits::MOST.value).ok();
         assert_eq!(bytes(Growth::Repeat, &[text(10), number(100)]), Some(1000));
         assert_eq!(bytes(Growth::Repeat, &[text(1), number(1_000_000_000)]), None);
         assert_eq!(bytes(Growth::Repeat, &[text(1), number(-5)]), Some(0));

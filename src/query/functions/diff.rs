@@ -18,7 +18,7 @@ use crate::query::functions::arguments::{Arguments, Usage};
 use crate::query::functions::bounded::check_call;
 use crate::query::functions::computed::Computed;
 use crate::query::provider::Called;
-use crate::query::{QueryError, StackQuery, flame};
+use crate::query::{QueryError, StackQuery, allowance, flame};
 
 const USAGE: &str = "diff('TYPE{selector}', from, until, 'TYPE{selector}', from, until [, n])";
 /// The first side takes no number, the second may.
@@ -70,10 +70,10 @@ pub(crate) fn function(context: Arc<Context>) -> Called {
                 schema,
                 compute: Arc::new(move || -> BoxFuture<'static, Result<RecordBatch, QueryError>> {
                     let [before, after] = queries.clone().map(|query| flame::merge(context.clone(), query));
-                    let fields = fields.clone();
+                    let (fields, most) = (fields.clone(), allowance::table_bytes(&context.runtime));
                     Box::pin(async move {
                         let held = [flame::tree(before.await?).await?, flame::tree(after.await?).await?];
-                        batch(&fields, held.map(|held| TopTable::from_tree(&held.tree)), count)
+                        batch(&fields, held.map(|held| TopTable::from_tree(&held.tree)), count, most)
                     })
                 }),
             }))
@@ -81,7 +81,7 @@ pub(crate) fn function(context: Arc<Context>) -> Called {
     }
 }
 
-fn batch(schema: &Arc<Schema>, tops: [TopTable; 2], count: usize) -> Result<RecordBatch, QueryError> {
+fn batch(schema: &Arc<Schema>, tops: [TopTable; 2], count: usize, most: usize) -> Result<RecordBatch, QueryError> {
     // By function and file: own value before and after, total before and after.
     let mut rows: BTreeMap<(String, String), [i64; 4]> = BTreeMap::new();
     for (side, top) in tops.into_iter().enumerate() {
@@ -95,7 +95,7 @@ fn batch(schema: &Arc<Schema>, tops: [TopTable; 2], count: usize) -> Result<Reco
     rows.sort_by_key(|(_, [before, after, ..])| std::cmp::Reverse(after.abs_diff(*before)));
     rows.truncate(count);
     let texts = rows.iter().map(|((name, file), _)| name.len() + file.len());
-    check_call("diff", texts.sum())?;
+    check_call("diff", texts.sum(), most)?;
     let number = |of: fn(&[i64; 4]) -> i64| -> ArrayRef {
         Arc::new(Int64Array::from_iter_values(rows.iter().map(|(_, values)| of(values))))
     };

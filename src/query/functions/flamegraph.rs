@@ -15,7 +15,7 @@ use crate::query::functions::arguments::{Arguments, Usage};
 use crate::query::functions::bounded::check_call;
 use crate::query::functions::computed::Computed;
 use crate::query::provider::Called;
-use crate::query::{Detail, QueryError, StackQuery, flame};
+use crate::query::{Detail, QueryError, StackQuery, allowance, flame};
 
 const USAGE: Usage = Usage {
     text: "flamegraph('TYPE{selector}', from, until [, max_nodes])",
@@ -52,14 +52,14 @@ pub(crate) fn function(context: Arc<Context>) -> Called {
                 schema,
                 compute: Arc::new(move || -> BoxFuture<'static, Result<RecordBatch, QueryError>> {
                     let merged = flame::merge(context.clone(), query.clone());
-                    let fields = fields.clone();
+                    let (fields, most) = (fields.clone(), allowance::table_bytes(&context.runtime));
                     Box::pin(async move {
                         let graph = flame::graph(merged.await?, nodes, Detail::Files).await?;
                         let boxes: Vec<_> = (0..graph.levels.len())
                             .flat_map(|level| graph.blocks(level).map(move |block| (level as i64, block)))
                             .collect();
                         let texts = boxes.iter().map(|(_, block)| block.name.len() + block.file.len());
-                        check_call("flamegraph", texts.sum())?;
+                        check_call("flamegraph", texts.sum(), most)?;
                         let number = |value: fn(&(i64, crate::profile::flamegraph::Block<'_>)) -> i64| -> ArrayRef {
                             Arc::new(Int64Array::from_iter_values(boxes.iter().map(value)))
                         };

@@ -19,7 +19,8 @@ use datafusion::logical_expr::{
 use datafusion::prelude::lit;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
-use crate::query::functions::bounded::{check_call, check_result};
+use crate::query::allowance::Allowance;
+use crate::query::functions::bounded::{JOIN, check_call, check_result};
 
 /// Replaces operators with functions.
 #[derive(Debug)]
@@ -81,7 +82,7 @@ struct Joined(Signature);
 
 impl ScalarUDFImpl for Joined {
     fn name(&self) -> &str {
-        "text_join"
+        JOIN
     }
 
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
@@ -103,12 +104,22 @@ impl ScalarUDFImpl for Joined {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let all_scalar = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
+        let options = &args.config_options;
+        let most = Allowance::limits(options).result;
+        if !all_scalar {
+            // A scalar becomes a column before it is joined.
+            let of = |arg: &ColumnarValue| match arg {
+                ColumnarValue::Scalar(scalar) => scalar.size().saturating_mul(args.number_rows),
+                ColumnarValue::Array(_) => 0,
+            };
+            check_call("||", args.args.iter().map(of).fold(0, usize::saturating_add), most)?;
+        }
         let columns = ColumnarValue::values_to_arrays(&args.args)?;
         let bytes: usize = columns
             .iter()
             .map(|column| column.as_string::<i32>().values().len())
             .sum();
-        check_call("||", bytes)?;
+        check_call("||", bytes, most)?;
         let columns: Vec<&StringArray> = columns.iter().map(AsArray::as_string::<i32>).collect();
         let joined = match columns.as_slice() {
             [left, right] => concat_elements_utf8(left, right)?,
@@ -119,7 +130,7 @@ impl ScalarUDFImpl for Joined {
         } else {
             ColumnarValue::Array(Arc::new(joined))
         };
-        check_result("||", &value)?;
+        check_result("||", &value, options)?;
         Ok(value)
     }
 }

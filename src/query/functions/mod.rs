@@ -30,7 +30,7 @@ use crate::query::context::Context;
 use crate::query::provider::Called;
 
 pub(crate) use arithmetic::ArithmeticPlanner;
-pub(crate) use bounded::{bound, bounded};
+pub(crate) use bounded::{bound, bounded, grown};
 pub(crate) use joined::OperatorPlanner;
 
 /// The scalar functions of this module.

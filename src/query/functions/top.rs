@@ -15,7 +15,7 @@ use crate::query::functions::arguments::{Arguments, Usage};
 use crate::query::functions::bounded::check_call;
 use crate::query::functions::computed::Computed;
 use crate::query::provider::Called;
-use crate::query::{QueryError, StackQuery, flame};
+use crate::query::{QueryError, StackQuery, allowance, flame};
 
 const USAGE: Usage = Usage {
     text: "top('TYPE{selector}', from, until [, n])",
@@ -43,12 +43,13 @@ pub(crate) fn function(context: Arc<Context>) -> Called {
                 schema,
                 compute: Arc::new(move || -> BoxFuture<'static, Result<RecordBatch, QueryError>> {
                     let merged = flame::merge(context.clone(), query.clone());
-                    let fields = fields.clone();
+                    let (fields, most) = (fields.clone(), allowance::table_bytes(&context.runtime));
                     Box::pin(async move {
                         let held = flame::tree(merged.await?).await?;
                         let mut rows = TopTable::from_tree(&held.tree).rows;
                         rows.truncate(count);
-                        check_call("top", rows.iter().map(|row| row.name.len() + row.file.len()).sum())?;
+                        let texts = rows.iter().map(|row| row.name.len() + row.file.len());
+                        check_call("top", texts.sum(), most)?;
                         let columns: Vec<ArrayRef> = vec![
                             Arc::new(StringArray::from_iter_values(rows.iter().map(|row| &row.name))),
                             Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.flat))),
