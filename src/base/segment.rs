@@ -3,7 +3,9 @@
 //!
 //! A record is `length u32 LE | crc32 (IEEE) of payload u32 LE | payload`. A file opens with the 8 bytes [`MAGIC`], or
 //! with a [`Key`]: [`KEYED_MAGIC`] and three copies of the key, with which each CRC begins. Payloads hold bytes that
-//! strangers chose. Without the key they cannot hold a record, which a search after damage would find. A torn tail (a record that is shorter than it says) ends the file and is reported, never an error. A record of full
+//! strangers chose. Without the key they cannot hold a record, which a search after damage would find.
+//!
+//! A torn tail (a record that is shorter than it says) ends the file and is reported, never an error. A record of full
 //! length with a wrong checksum is damage, at the end too, and so is everything before a valid record. The caller
 //! decides when to sync, and whether the file may end in a torn tail at all.
 
@@ -76,7 +78,7 @@ impl Key {
         }
     }
 
-    /// Checksum of a payload.
+    /// The checksum of a record with this payload.
     pub(crate) fn checksum(self, payload: &[u8]) -> u32 {
         let mut hasher = crc32fast::Hasher::new_with_initial(self.0);
         hasher.update(payload);
@@ -228,8 +230,8 @@ fn is_whole_record(tail: &[u8], key: Key) -> bool {
 }
 
 /// End offset of the valid record that starts at `start`, if there is one. Zero-length records do not exist: a run of
-/// zero bytes (a hole that the file system left) must not read as records. Of a payload that is longer than `left`, from
-/// which its bytes are taken, none is known to be valid.
+/// zero bytes (a hole that the file system left) must not read as records. The payload's length is taken from `left`;
+/// a longer one is not looked at.
 fn record_at(data: &[u8], start: usize, key: Key, left: &mut u64) -> Option<usize> {
     let header = data.get(start..start + RECORD_HEADER_BYTES)?;
     let length = u32::from_le_bytes(header[..4].try_into().ok()?) as usize;

@@ -258,8 +258,8 @@ impl Outbox {
         refused
     }
 
-    /// Writes to all queues; an error when the disk does not answer. Profiles that it takes later are sent all the same:
-    /// when they come again with the same ids, servers know them.
+    /// Writes to all queues; an error when the disk does not answer. Profiles that it takes later are sent all the
+    /// same: when they come again with the same ids, servers know them.
     async fn write(&self, endpoints: Vec<Endpoint>, profiles: Vec<RawProfile>) -> Option<SinkError> {
         let senders = endpoints.clone();
         let count = profiles.len() as u64;

@@ -274,8 +274,8 @@ impl Queue {
         self.arrived.notified().await;
     }
 
-    /// Number, bytes and age of what waits now; while the disk does not answer, of what waited before. Does not wait for
-    /// the disk.
+    /// Number, bytes and age of what waits now; while the disk does not answer, of what waited before. Does not wait
+    /// for the disk.
     pub(super) fn waiting(&self) -> Waiting {
         let Some(state) = self.state.try_lock_for(LOOK_PATIENCE) else {
             return *self.seen.lock();
