@@ -161,7 +161,7 @@ async fn a_disk_that_fails_refuses_pushes_and_answers_questions_and_recovers_by_
         let expected = if places(Place::FileWrite(Table::Samples)) {
             503
         } else {
-            200
+            204
         };
         assert_eq!(client.flush().await, expected, "{name}");
         // What was acknowledged is there to be read, and no more.
