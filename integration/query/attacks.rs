@@ -12,10 +12,10 @@ use super::expected::Expected::{self, Harmless, Refused, Stopped};
 use super::{attacks_extreme, engine_with, two_services};
 use crate::harness::tenants;
 
-/// Memory that the process may grow by over the whole table, in bytes: twice the limit of all queries, and slack for
-/// planning and for the tests beside this one.
+/// Memory that the process may grow by over the whole table, in bytes: twice the limit of all queries, and much slack
+/// for the tests beside this one. `memory` measures a process of its own.
 #[cfg(target_os = "linux")]
-const MEMORY: u64 = 400 << 20;
+const MEMORY: u64 = 1200 << 20;
 
 /// Limits under which the table is run.
 pub(super) fn limits() -> QueryLimits {
