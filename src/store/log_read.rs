@@ -40,10 +40,7 @@ impl Ending {
 pub(crate) fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<Ending, StoreError> {
     let failed = |error| StoreError::io("read", path)(error);
     let file = File::open(path).map_err(failed)?;
-    let mut length = file.metadata().map_err(failed)?.len();
-    if let Some(durable) = cut::read(path).map_err(failed)? {
-        length = length.min(durable);
-    }
+    let length = durable_length(&file, path).map_err(failed)?;
     let mut first = Vec::new();
     let most = length.min(segment::KEYED_HEADER_BYTES as u64);
     (&file).take(most).read_to_end(&mut first).map_err(failed)?;
@@ -94,10 +91,7 @@ pub(crate) fn renew(path: &Path, faults: &Faults) -> Result<(), StoreError> {
 }
 
 fn write_again(file: &File, path: &Path) -> io::Result<()> {
-    let mut length = file.metadata()?.len();
-    if let Some(durable) = cut::read(path)? {
-        length = length.min(durable);
-    }
+    let length = durable_length(file, path)?;
     let mut buffer = vec![0; 1 << 20];
     let mut at = 0;
     while at < length {
@@ -117,6 +111,12 @@ pub(crate) fn cut(path: &Path, bytes: u64) -> Result<(), StoreError> {
         file.sync_all()
     };
     cut().map_err(StoreError::io("cut", path))
+}
+
+/// Length of a segment without bytes that were refused and could not be cut off.
+fn durable_length(file: &File, path: &Path) -> io::Result<u64> {
+    let length = file.metadata()?.len();
+    Ok(cut::read(path)?.map_or(length, |durable| length.min(durable)))
 }
 
 /// The record at the reader's position; `None` when the `left` bytes hold no valid one.

@@ -1,10 +1,10 @@
 //! Tests of the write-ahead log: group commit, rotation, and what a failing disk does.
 
-use crate::base::segment;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 
 use super::*;
+use crate::base::segment;
 use crate::store::fault::{FaultHook, Place};
 use crate::telemetry::metrics::Scope;
 

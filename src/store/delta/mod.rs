@@ -73,11 +73,6 @@ impl DeltaTable {
                 for name in [&log, &folder] {
                     file::sync_parent(name).map_err(StoreError::io("sync the folder of", name))?;
                 }
-                // A process that was killed may have left an entry whose name is not durable. What is found here is
-                // taken for committed: segments are deleted for it, deletions are done by it.
-                faults
-                    .run(Place::EntryFolderSync(table), || file::sync_parent(&log.join("_")))
-                    .map_err(StoreError::io("sync", &log))?;
                 log_files::has_begun(&log).map_err(StoreError::io("read", &log))?
             }
             Root::Bucket(_) => root.has_log(table)?,
@@ -93,6 +88,9 @@ impl DeltaTable {
             }
         }
         let mut opened = Self::open(root, table)?.with_faults(faults);
+        // A process that was killed may have left an entry whose name is not durable. What was read is taken for
+        // committed: segments are deleted for it, deletions are done by it.
+        opened.make_durable()?;
         let added = opened.add_new_columns();
         added.map_err(StoreError::table("add columns to", table))?;
         Ok(opened)
