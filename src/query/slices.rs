@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
+use arrow::array::{Array, ArrayRef, AsArray, GenericListArray, OffsetSizeTrait, UInt32Array};
 use arrow::compute::take_record_batch;
 use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
@@ -169,26 +169,21 @@ fn check(batch: &RecordBatch, lists: &[usize], most: usize) -> Result<(), QueryE
 /// Number of elements of a column of lists, those of lists in lists included.
 fn elements(array: &ArrayRef) -> usize {
     match array.data_type() {
-        DataType::List(_) => {
-            let list = array.as_list::<i32>();
-            let offsets = list.value_offsets();
-            let (start, end) = (offsets.first().copied(), offsets.last().copied());
-            let (start, end) = (start.unwrap_or(0) as usize, end.unwrap_or(0) as usize);
-            elements(&list.values().slice(start, end - start)).max(end - start)
-        }
-        DataType::LargeList(_) => {
-            let list = array.as_list::<i64>();
-            let offsets = list.value_offsets();
-            let (start, end) = (offsets.first().copied(), offsets.last().copied());
-            let (start, end) = (start.unwrap_or(0) as usize, end.unwrap_or(0) as usize);
-            elements(&list.values().slice(start, end - start)).max(end - start)
-        }
+        DataType::List(_) => elements_of(array.as_list::<i32>()),
+        DataType::LargeList(_) => elements_of(array.as_list::<i64>()),
         DataType::FixedSizeList(_, length) => {
             let list = array.as_fixed_size_list();
             elements(list.values()).max(array.len() * usize::try_from(*length).unwrap_or(0))
         }
         _ => array.len(),
     }
+}
+
+fn elements_of<Offset: OffsetSizeTrait>(list: &GenericListArray<Offset>) -> usize {
+    let offsets = list.value_offsets();
+    let at = |offset: Option<&Offset>| offset.map_or(0, |offset| offset.as_usize());
+    let (start, end) = (at(offsets.first()), at(offsets.last()));
+    elements(&list.values().slice(start, end - start)).max(end - start)
 }
 
 #[cfg(test)]
