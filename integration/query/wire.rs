@@ -18,6 +18,7 @@ use tokio::net::TcpStream;
 
 use super::attacks;
 use super::expected::Expected;
+use super::wire_frames::serve;
 use super::{engine_with, two_services};
 use crate::program::other;
 
@@ -38,10 +39,7 @@ impl Port {
         let mut options = PostgresOptions::new("127.0.0.1:0");
         options.multi_tenant = true;
         change(&mut options);
-        let server = PostgresServer::bind(options, engine).await.unwrap();
-        let address = server.local_addr().to_string();
-        let shutdown = Shutdown::new();
-        tokio::spawn(server.serve(shutdown.clone()));
+        let (address, shutdown) = serve(options, engine).await;
         Self { address, shutdown }
     }
 

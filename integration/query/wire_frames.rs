@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use alluvium::base::Shutdown;
-use alluvium::query::QueryLimits;
+use alluvium::query::{QueryEngine, QueryLimits};
 use alluvium::server::postgres::{PostgresOptions, PostgresServer, PostgresUser};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -16,7 +16,11 @@ use super::{engine_with, two_services};
 async fn open(users: Vec<PostgresUser>) -> (String, Shutdown) {
     let mut options = PostgresOptions::new("127.0.0.1:0");
     options.users = users;
-    let engine = engine_with(two_services(), QueryLimits::default());
+    serve(options, engine_with(two_services(), QueryLimits::default())).await
+}
+
+/// A port for PostgreSQL clients, which is open until the shutdown.
+pub(super) async fn serve(options: PostgresOptions, engine: QueryEngine) -> (String, Shutdown) {
     let server = PostgresServer::bind(options, engine).await.unwrap();
     let address = server.local_addr().to_string();
     let shutdown = Shutdown::new();
@@ -24,7 +28,8 @@ async fn open(users: Vec<PostgresUser>) -> (String, Shutdown) {
     (address, shutdown)
 }
 
-fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+/// A message of a client with its kind and length.
+pub(super) fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len() + 4).unwrap();
     [&[kind], &length.to_be_bytes()[..], body].concat()
 }

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use alluvium::base::Shutdown;
 use alluvium::query::QueryLimits;
-use alluvium::server::postgres::{PostgresOptions, PostgresServer};
+use alluvium::server::postgres::PostgresOptions;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use super::wire_frames::{message, serve};
 use super::{engine_with, two_services};
 use crate::harness::client;
 use crate::program::{Address, PATIENCE, Program};
@@ -24,17 +25,7 @@ async fn open() -> (String, Shutdown) {
     let mut options = PostgresOptions::new("127.0.0.1:0");
     options.memory_bytes = 2 * MIB;
     options.multi_tenant = true;
-    let engine = engine_with(two_services(), QueryLimits::default());
-    let server = PostgresServer::bind(options, engine).await.unwrap();
-    let address = server.local_addr().to_string();
-    let shutdown = Shutdown::new();
-    tokio::spawn(server.serve(shutdown.clone()));
-    (address, shutdown)
-}
-
-fn message(kind: u8, body: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(body.len() + 4).unwrap();
-    [&[kind], &length.to_be_bytes()[..], body].concat()
+    serve(options, engine_with(two_services(), QueryLimits::default())).await
 }
 
 fn parse(name: &str, query: &str) -> Vec<u8> {
