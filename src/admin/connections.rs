@@ -11,6 +11,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -34,6 +35,8 @@ pub(super) struct Connections {
     /// What clients may leave unread; `None` for any amount.
     unread: Option<ByteBudget>,
     table: Mutex<Table>,
+    /// A connection waits for a place.
+    is_wanted: AtomicBool,
     /// At the limit: a connection has ended, or may give way now.
     changed: Notify,
 }
@@ -124,12 +127,14 @@ impl Connections {
             most: most.max(1),
             unread,
             table: Mutex::default(),
+            is_wanted: AtomicBool::new(false),
             changed: Notify::new(),
         })
     }
 
     /// Waits for a place, which another connection may have to give up. Only one caller may wait at one time.
     pub(super) async fn place(self: &Arc<Self>) -> Place {
+        let mut waiting = None;
         loop {
             {
                 let mut table = self.table.lock();
@@ -143,8 +148,14 @@ impl Connections {
                 }
                 table.give_way();
             }
+            waiting.get_or_insert_with(|| Waiting::begin(&self.is_wanted));
             self.changed.notified().await;
         }
+    }
+
+    /// True while a connection waits for a place.
+    pub(super) fn are_wanted(&self) -> bool {
+        self.is_wanted.load(Ordering::Relaxed)
     }
 
     /// Has a connection closed where there is one that may be: something else than places has run out.
@@ -161,6 +172,22 @@ impl Connections {
         if is_full {
             self.changed.notify_one();
         }
+    }
+}
+
+/// A connection that waits for a place, also when its port closes meanwhile.
+struct Waiting<'a>(&'a AtomicBool);
+
+impl<'a> Waiting<'a> {
+    fn begin(is_wanted: &'a AtomicBool) -> Self {
+        is_wanted.store(true, Ordering::Relaxed);
+        Self(is_wanted)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
     }
 }
 
@@ -266,6 +293,11 @@ impl Drop for Place {
 }
 
 impl Requests {
+    /// All connections of the port.
+    pub(super) fn places(&self) -> Arc<Connections> {
+        self.all.clone()
+    }
+
     /// Counts a request as in work until what this returns is dropped.
     pub(super) fn begin(&self) -> Request {
         self.all.change(self.number, |connection| connection.working += 1);

@@ -26,6 +26,7 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 use tower::ServiceExt as _;
 
+use crate::admin::arriving::Arriving;
 use crate::admin::browser::{self, AllowedHosts, ArrivedAt};
 use crate::admin::connections::{self, Connections, Place, Sending};
 use crate::admin::peer::Peer;
@@ -280,7 +281,9 @@ impl Port {
         let service = service_fn(move |mut request: http::Request<Incoming>| {
             request.extensions_mut().insert(arrived);
             request.extensions_mut().insert(peer.clone());
-            let (begun, answer) = (requests.begin(), router.clone().oneshot(request));
+            let begun = requests.begin();
+            let request = request.map(|body| Arriving::new(body, requests.places()));
+            let answer = router.clone().oneshot(request);
             async move { answer.await.map(|response| answered(begun, response)) }
         });
         let connection = builder.serve_connection(TokioIo::new(connection), service).into_owned();

@@ -5,6 +5,7 @@
 //! another; a route without its closure does not exist. Paths, status codes and texts are those that Alloy's users and
 //! probes expect. The API that only the collector has is in [`web`]. This module does not log requests or authenticate.
 
+mod arriving;
 pub(crate) mod browser;
 pub(crate) mod collector_page;
 mod connections;

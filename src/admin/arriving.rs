@@ -1,0 +1,158 @@
+//! Bodies of requests: one that arrives slowly is given up when all places of the port are taken and another connection
+//! waits for one.
+//!
+//! In: the body of a request, and the places of the port. Out: its bytes, or an error for a slow body. Without this a
+//! few hundred clients that announce a body and send a byte now and then would keep everybody out until the time limit
+//! for bodies. How a slow body gives way to those who wait for its memory is in the server's `pace`.
+
+use std::error::Error;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, SizeHint};
+use tokio::time::{Instant, Sleep};
+
+use crate::admin::connections::Connections;
+
+/// A body of which fewer bytes arrive in [`SLOW_TIME`] is slow.
+const SLOW_BYTES: usize = 16 << 10;
+const SLOW_TIME: Duration = Duration::from_secs(1);
+
+/// The body of a request while it arrives.
+pub(super) struct Arriving<B> {
+    body: B,
+    places: Arc<Connections>,
+    /// Bytes that have arrived since the time was set.
+    bytes: usize,
+    /// When it is decided whether the body is slow; nothing before the reader had to wait.
+    decides: Option<Pin<Box<Sleep>>>,
+    /// Since when the reader is at work on what it got.
+    away_since: Option<Instant>,
+    /// How long it was before it is decided.
+    away: Duration,
+}
+
+impl<B> Arriving<B> {
+    /// A body that arrives by a connection with one of these places.
+    pub(super) fn new(body: B, places: Arc<Connections>) -> Self {
+        Self {
+            body,
+            places,
+            bytes: 0,
+            decides: None,
+            away_since: None,
+            away: Duration::ZERO,
+        }
+    }
+
+    /// Waits for the time at which the body is slow and its place wanted. Time in which nobody reads does not count.
+    fn poll_slow(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let decides = self
+            .decides
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(SLOW_TIME)));
+        loop {
+            ready!(decides.as_mut().poll(context));
+            let away = std::mem::take(&mut self.away);
+            if away > Duration::ZERO {
+                let later = decides.deadline() + away;
+                decides.as_mut().reset(later);
+                continue;
+            }
+            if self.bytes < SLOW_BYTES && self.places.are_wanted() {
+                return Poll::Ready(());
+            }
+            self.bytes = 0;
+            decides.as_mut().reset(Instant::now() + SLOW_TIME);
+        }
+    }
+}
+
+impl<B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Unpin> Body for Arriving<B> {
+    type Data = Bytes;
+    type Error = Box<dyn Error + Send + Sync>;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        if let Some(since) = self.away_since.take() {
+            self.away += since.elapsed();
+        }
+        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
+            if let Some(Ok(frame)) = &frame {
+                self.bytes += frame.data_ref().map_or(0, Bytes::len);
+            }
+            self.away_since = Some(Instant::now());
+            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
+        }
+        ready!(self.poll_slow(context));
+        let message = "it came slowly, and other connections waited for a place, try again";
+        Poll::Ready(Some(Err(io::Error::new(io::ErrorKind::TimedOut, message).into())))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use futures::StreamExt as _;
+    use http_body_util::{BodyExt as _, StreamBody};
+
+    use super::*;
+
+    /// A body of two seconds: this many bytes ten times a second.
+    fn body(bytes: usize) -> impl Body<Data = Bytes, Error = Infallible> + Unpin {
+        let chunks = futures::stream::iter(0..20).then(move |_| async move {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            Ok(Frame::data(Bytes::from(vec![0; bytes])))
+        });
+        StreamBody::new(Box::pin(chunks))
+    }
+
+    async fn received(bytes: usize, places: &Arc<Connections>) -> Result<usize, String> {
+        let collected = Arriving::new(body(bytes), places.clone()).collect().await;
+        collected
+            .map(|whole| whole.to_bytes().len())
+            .map_err(|error| error.to_string())
+    }
+
+    #[tokio::test]
+    async fn a_slow_body_gives_way_to_a_connection_that_waits_for_a_place_and_a_fast_one_does_not() {
+        let places = Connections::new(1, None);
+        let only = places.place().await;
+        let _request = only.requests().begin();
+        assert_eq!(received(10, &places).await, Ok(200));
+        let mut next = std::pin::pin!(places.place());
+        assert!(futures::poll!(next.as_mut()).is_pending());
+        assert_eq!(received(SLOW_BYTES, &places).await, Ok(20 * SLOW_BYTES));
+        let error = received(10, &places).await.unwrap_err();
+        assert!(error.contains("other connections waited"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_body_whose_reader_came_late_is_not_slow() {
+        let places = Connections::new(1, None);
+        let only = places.place().await;
+        let _request = only.requests().begin();
+        let mut next = std::pin::pin!(places.place());
+        assert!(futures::poll!(next.as_mut()).is_pending());
+        let mut arriving = Arriving::new(body(10), places.clone());
+        for _ in 0..3 {
+            assert!(arriving.frame().await.unwrap().is_ok());
+            tokio::time::sleep(SLOW_TIME).await;
+        }
+        assert!(arriving.collect().await.is_err());
+    }
+}
