@@ -2,7 +2,8 @@
 //! one.
 //!
 //! The log is read before the tables: a segment that is flushed in between is then seen in the tables and left out of
-//! the heads. A generation that is committed to some tables only is read from the log for the others.
+//! the heads. A generation that is committed to some tables only is read from the log for the others. Of a flush that
+//! began later, or of another server, the samples are left out if the profiles are not committed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::store::head::{Head, HeadView};
 use crate::store::root::At;
 use crate::store::schema::Table;
 use crate::store::snapshot::{HeadScan, Receive, ScanFilter, Snapshot, SnapshotSource};
-use crate::store::{StoreError, folder, log_read, wal};
+use crate::store::{StoreError, folder, log_read, sync, wal};
 
 /// One snapshot of a data folder.
 pub struct ReadOnlyStore {
@@ -43,14 +44,25 @@ impl ReadOnlyStore {
                 }
             }
         }
+        let last_read = segments.iter().map(|(number, _)| *number).max().unwrap_or(0);
         let (mut files, mut committed, mut processes) = (Vec::new(), Vec::new(), Vec::new());
-        for table in Table::ALL {
+        let mut profiles = None;
+        for table in sync::ORDER {
             let mut version = 0;
             if root.has_log(table)? {
                 let opened = DeltaTable::open(&root, table)?;
                 version = opened.committed(&writer)?.map_or(0, |version| version.max(0) as u64);
                 processes.extend(opened.process(&writer)?.map(|process| (table, process)));
-                files.extend(opened.files()?);
+                let mut listed = opened.files()?;
+                if let (Table::Samples, Some(profiles)) = (table, &profiles) {
+                    sync::leave_out_partial(&mut listed, profiles, |_, name| {
+                        name.writer == writer && name.segment <= last_read
+                    })?;
+                }
+                files.extend(listed);
+                if table == Table::Profiles {
+                    profiles = Some(opened);
+                }
             }
             committed.push((table, version));
         }

@@ -3,7 +3,7 @@
 //! In: the tables, read again. Out: the list of files that queries see. A flush of another server reaches the tables
 //! one after the other; its samples are published once its profiles are committed, so that no query sees a part of it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use crate::store::StoreError;
@@ -16,7 +16,7 @@ use crate::store::schema::Table;
 use crate::store::snapshot::FileEntry;
 
 /// The order in which tables are read: referring tables before the names, the reverse of a flush.
-const ORDER: [Table; 4] = [Table::Profiles, Table::Samples, Table::Series, Table::Stacks];
+pub(crate) const ORDER: [Table; 4] = [Table::Profiles, Table::Samples, Table::Series, Table::Stacks];
 
 /// When to poll next, and what the last poll found.
 pub(crate) struct Sync {
@@ -113,25 +113,26 @@ fn whole_flushes(
     let profiles = tables.tables.iter().find(|table| table.table() == Table::Profiles);
     let mut is_partial = false;
     if let (Some(profiles), Some(samples)) = (profiles, lists.get_mut(&Table::Samples)) {
-        is_partial = leave_out_partial(samples, known, &tables.writer, profiles)?;
+        let known: HashSet<&str> = known.iter().map(|file| file.path.as_str()).collect();
+        is_partial = leave_out_partial(samples, profiles, |file, name| {
+            name.writer == tables.writer || known.contains(file.path.as_str())
+        })?;
     }
     Ok((lists, is_partial))
 }
 
-/// Removes samples of other writers' flushes whose profiles are not committed. Returns whether there were any.
-fn leave_out_partial(
+/// Removes samples of flushes whose profiles are not committed, but for those that `is_kept` chooses. Returns whether
+/// there were any.
+pub(crate) fn leave_out_partial(
     samples: &mut Vec<FileEntry>,
-    known: &[FileEntry],
-    own: &str,
     profiles: &DeltaTable,
+    is_kept: impl Fn(&FileEntry, &FileName) -> bool,
 ) -> Result<bool, StoreError> {
-    let known: std::collections::HashSet<&str> = known.iter().map(|file| file.path.as_str()).collect();
     let mut committed: HashMap<String, u64> = HashMap::new();
     let before = samples.len();
     let mut kept = Vec::with_capacity(before);
     for file in samples.drain(..) {
-        let flushed =
-            FileName::parse(&file.path).filter(|name| name.writer != own && !known.contains(file.path.as_str()));
+        let flushed = FileName::parse(&file.path).filter(|name| !is_kept(&file, name));
         let Some(flushed) = flushed else {
             kept.push(file);
             continue;

@@ -269,15 +269,23 @@ pub(super) fn numbered(number: i64, service: &str) -> RawProfile {
     }
 }
 
+pub(super) fn bucket_options(bucket: &Faulty) -> BucketOptions {
+    let given = GivenStore {
+        name: "tests".to_owned(),
+        store: Arc::new(bucket.clone()),
+    };
+    BucketOptions {
+        cache_bytes: 0,
+        sync_interval: Duration::from_hours(1),
+        ..BucketOptions::new(Provider::Given(given))
+    }
+}
+
 pub(super) fn open(dir: &std::path::Path, bucket: &Faulty) -> Arc<Store> {
     open_on(dir, bucket, Faults::default())
 }
 
 pub(super) fn open_on(dir: &std::path::Path, bucket: &Faulty, faults: Faults) -> Arc<Store> {
-    let given = GivenStore {
-        name: "tests".to_owned(),
-        store: Arc::new(bucket.clone()),
-    };
     let config = StoreConfig {
         limits: Limits {
             reject_older_than: Duration::ZERO,
@@ -289,11 +297,7 @@ pub(super) fn open_on(dir: &std::path::Path, bucket: &Faulty, faults: Faults) ->
             interval: Duration::from_hours(1),
             ..MaintenanceConfig::default()
         },
-        bucket: Some(BucketOptions {
-            cache_bytes: 0,
-            sync_interval: Duration::from_hours(1),
-            ..BucketOptions::new(Provider::Given(given))
-        }),
+        bucket: Some(bucket_options(bucket)),
         checkpoint_interval: 5,
         faults,
         ..StoreConfig::new(dir)

@@ -5,13 +5,16 @@ use std::sync::mpsc::sync_channel;
 
 use parking_lot::Mutex;
 
-use super::fault_tests::{Fault, Faulty, Waits, found, numbered, once, open, open_on, push};
+use super::fault_tests::{Fault, Faulty, Waits, bucket_options, found, numbered, once, open, open_on, push};
 use crate::profile::TimeSpan;
 use crate::profile::tenant::tenant_id;
+use crate::store::Store;
 use crate::store::fault::{Faults, Place};
 use crate::store::maintenance::Work;
 use crate::store::maintenance::deletion::Deletion;
+use crate::store::root::At;
 use crate::store::schema::Table;
+use crate::store::snapshot::{FileEntry, SnapshotSource as _};
 use crate::store::tests::scratch;
 
 fn deletion(service: &str) -> Work {
@@ -60,6 +63,14 @@ async fn a_server_that_starts_within_a_flush_of_another_shows_and_merges_all_of_
     started.flush().await.unwrap();
     started.maintain(Work::Compact).await.unwrap();
     assert_eq!(found(&started, &bucket).await, once([2]));
+    let options = bucket_options(&bucket);
+    let at = At {
+        dir: three.path(),
+        bucket: Some(&options),
+    };
+    let read = tokio::task::block_in_place(|| Store::open_read_only(at)).unwrap();
+    let samples = |file: &&FileEntry| file.table == Table::Samples;
+    assert_eq!(read.snapshot().files.iter().filter(samples).count(), 1);
     go_on.send(()).unwrap();
     flush.await.unwrap().unwrap();
     // A deletion begins with a look at the tables.
