@@ -53,10 +53,10 @@ impl Committer for SyncedCommitter {
             }
             Err(error) => return Err(KernelError::IOError(error)),
         }
-        faults
-            .run(Place::EntryFolderSync(table), || sync_parent(&path))
-            .map_err(KernelError::IOError)?;
+        let synced = faults.run(Place::EntryFolderSync(table), || sync_parent(&path));
+        // Also without the sync: the entry has its name, and is read from now on.
         write_sums(&path, table, faults);
+        synced.map_err(KernelError::IOError)?;
         let file_meta = FileMeta::new(url, commit_metadata.in_commit_timestamp(), size);
         Ok(CommitResponse::Committed { file_meta })
     }

@@ -379,10 +379,9 @@ impl DeltaTable {
             });
         let size = written?;
         if let Some((_, path)) = &staged {
-            faults
-                .run(Place::CheckpointFolderSync(table), || file::sync_parent(path))
-                .map_err(KernelError::IOError)?;
+            let synced = faults.run(Place::CheckpointFolderSync(table), || file::sync_parent(path));
             commit::write_sums(path, table, faults);
+            synced.map_err(KernelError::IOError)?;
         }
         let state =
             Arc::into_inner(state).ok_or_else(|| KernelError::generic("the checkpoint's data is still read"))?;

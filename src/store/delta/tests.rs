@@ -1,10 +1,13 @@
 //! Tests of the tables: what is appended is listed with its statistics, once, also through a checkpoint and beside
 //! another writer.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::*;
 use crate::base::file::temporary_name;
 use crate::profile::tenant::tenant_id;
 use crate::profile::{SeriesId, StackId};
+use crate::store::fault::{FaultHook, Place};
 use crate::store::snapshot::{Checksum, Tail};
 use crate::store::stats::{Bounds, FileStats};
 
@@ -99,6 +102,28 @@ fn checkpoints_keep_files_and_transactions() {
     opens();
     assert_eq!(sums(), before);
     assert!(before > 0);
+}
+
+#[test]
+fn an_entry_whose_folder_cannot_be_synced_has_checksums() {
+    #[derive(Default)]
+    struct Fails(AtomicBool);
+    impl FaultHook for Fails {
+        fn check(&self, place: Place) -> std::io::Result<()> {
+            match place {
+                Place::EntryFolderSync(_) if self.0.load(Ordering::Relaxed) => Err(std::io::Error::other("it fails")),
+                _ => Ok(()),
+            }
+        }
+    }
+    let root = tempfile::tempdir().unwrap();
+    let at = Root::from(root.path());
+    let fails = Arc::new(Fails::default());
+    let mut table = DeltaTable::open_or_create(&at, Table::Series, Faults::new(fails.clone())).unwrap();
+    fails.0.store(true, Ordering::Relaxed);
+    table.append(("w", 1), None, &[file("one")]).unwrap_err();
+    let entry = root.path().join("series/_delta_log/00000000000000000001.json");
+    assert!(entry.exists() && sums::sums_path(&entry).exists());
 }
 
 #[test]
