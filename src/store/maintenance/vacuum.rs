@@ -32,6 +32,9 @@ pub(crate) struct Dead {
     /// When it left the table; `None` for a file that the log does not know.
     pub(crate) removed: Option<SystemTime>,
     pub(crate) modified: SystemTime,
+    /// How much older it is than what was written last to the table, by the clock of the bucket; no limit in a folder,
+    /// whose clock is our own.
+    pub(crate) older_by: Duration,
 }
 
 impl Dead {
@@ -40,7 +43,8 @@ impl Dead {
         let age = |since: SystemTime| now.duration_since(since).unwrap_or(Duration::ZERO);
         match self.removed {
             Some(removed) => age(removed) >= grace,
-            None => age(self.modified) >= ORPHAN_AGE.max(grace),
+            // By both clocks: a server whose clock is ahead must not take what another one is about to commit.
+            None => age(self.modified).min(self.older_by) >= ORPHAN_AGE.max(grace),
         }
     }
 }
@@ -65,7 +69,15 @@ pub(crate) fn dead_files(
     if found.is_empty() {
         return Ok(Vec::new());
     }
-    removals.read_on(root, table)?;
+    let log = root.log_files(table)?;
+    let newest = found.iter().chain(&log).map(|file| file.modified).max();
+    let older_by = |file: &Found| match root {
+        Root::Folder(_) => Duration::MAX,
+        Root::Bucket(_) => newest
+            .and_then(|newest| newest.duration_since(file.modified).ok())
+            .unwrap_or_default(),
+    };
+    removals.read_on(root, table, log)?;
     let there: HashSet<&str> = found.iter().map(|file| file.path.as_str()).collect();
     // Another server may have removed files meanwhile that are in `live`.
     (removals.left).retain(|path, _| there.contains(path.as_str()) || live.contains(path.as_str()));
@@ -73,6 +85,7 @@ pub(crate) fn dead_files(
         .into_iter()
         .map(|file| Dead {
             removed: removals.left.get(&file.path).copied(),
+            older_by: older_by(&file),
             path: file.path,
             size: file.size,
             modified: file.modified,
@@ -134,10 +147,9 @@ pub(crate) fn trim_log(
 }
 
 impl Removals {
-    /// Takes in the entries that were not read yet.
-    fn read_on(&mut self, root: &Root, table: Table) -> Result<(), StoreError> {
-        let mut entries: Vec<(u64, Found)> = root
-            .log_files(table)?
+    /// Takes in the entries of the log that were not read yet.
+    fn read_on(&mut self, root: &Root, table: Table, log: Vec<Found>) -> Result<(), StoreError> {
+        let mut entries: Vec<(u64, Found)> = log
             .into_iter()
             .filter_map(|file| {
                 let name = name_of(&file.path);
@@ -192,6 +204,24 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn a_file_in_no_log_is_due_a_day_later_by_our_clock_and_by_that_of_the_bucket() {
+        let (now, hours) = (SystemTime::now(), Duration::from_hours);
+        let is_due = |ours: u64, buckets: Duration| {
+            let file = Dead {
+                path: "samples/a.parquet".to_owned(),
+                size: 1,
+                removed: None,
+                modified: now - hours(ours),
+                older_by: buckets,
+            };
+            file.is_due(now, Duration::ZERO)
+        };
+        assert!(is_due(25, hours(25)) && is_due(25, Duration::MAX));
+        // Our clock is ahead, or the bucket's.
+        assert!(!is_due(25, hours(1)) && !is_due(1, hours(25)));
+    }
 
     #[test]
     fn an_entry_of_the_log_is_read_once_and_what_it_says_holds_until_the_file_is_gone() {
