@@ -131,7 +131,8 @@ pub(crate) fn compactions(files: &[FileEntry], now_us: i64, policy: &Policy) -> 
     jobs
 }
 
-/// The coarsest resolution of all inputs, in seconds.
+/// The resolution of a merge of these inputs, in seconds: that of the finest, since the rows of the others are kept as
+/// they are, and what is not downsampled yet will be.
 pub(crate) fn resolution_of(inputs: &[&FileEntry]) -> u32 {
     let resolutions = inputs.iter().map(|file| MergedName::of(&file.path).resolution);
     resolutions.min().unwrap_or(0)
