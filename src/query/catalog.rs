@@ -22,6 +22,7 @@ use crate::base::BoxFuture;
 use crate::query::context::Context;
 use crate::query::flat::Flat;
 use crate::query::provider::{Mapped, Provided, Relation, RowMap};
+use crate::query::runtime::Runtime;
 use crate::query::stream::BatchStream;
 use crate::query::{QueryError, bounds, scan};
 use crate::store::schema::Table;
@@ -127,14 +128,33 @@ fn plan(
         Some(&columns),
     )?;
     let output = Arc::new(schema.project(&columns[..wanted])?);
-    Ok(Arc::new(Mapped::new(input, output, Arc::new(FirstOfId { at, wanted }))))
+    let first = FirstOfId {
+        at,
+        wanted,
+        runtime: context.runtime.clone(),
+    };
+    Ok(Arc::new(Mapped::new(input, output, Arc::new(first))))
 }
 
 /// Keeps the first row of each id and the first `wanted` columns.
-#[derive(Debug)]
 struct FirstOfId {
     at: usize,
     wanted: usize,
+    /// Has the memory that the ids are charged to.
+    runtime: Arc<Runtime>,
+}
+
+impl std::fmt::Debug for FirstOfId {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+/// Memory of a set of `count` ids while it grows, in bytes: an eighth of its places stays free, each has a byte of its
+/// own, and a set half as large is there until all of its ids are in the new one.
+fn set_bytes(count: usize) -> usize {
+    let places = (count.saturating_mul(8) / 7).saturating_add(1).next_power_of_two();
+    places.saturating_mul(size_of::<i64>() + 1).saturating_mul(3) / 2
 }
 
 impl RowMap for FirstOfId {
@@ -148,14 +168,54 @@ impl RowMap for FirstOfId {
 
     fn apply(&self, input: BatchStream) -> BatchStream {
         let (at, wanted) = (self.at, self.wanted);
+        let memory = self.runtime.reservation("ids");
         let mut seen = HashSet::new();
         let rows = input.map(move |batch| {
             let batch = batch?;
+            memory.try_resize(set_bytes(seen.len() + batch.num_rows()))?;
             let ids = batch.column(at).as_primitive::<Int64Type>().values();
             let mask: BooleanArray = ids.iter().map(|id| Some(seen.insert(*id))).collect();
             let narrow = batch.project(&(0..wanted).collect::<Vec<_>>())?;
             Ok(filter_record_batch(&narrow, &mask)?)
         });
         rows.boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+
+    use super::*;
+    use crate::query::QueryLimits;
+
+    /// Rows that `FirstOfId` keeps of this many ids, each of which comes twice.
+    async fn kept(ids: i64, memory: usize) -> Result<usize, QueryError> {
+        let runtime = Runtime::new(&QueryLimits::default(), None)?.for_one_query(memory);
+        let batch = |first: i64| {
+            let column: ArrayRef = Arc::new(Int64Array::from_iter_values(first..first + 1000));
+            Ok(RecordBatch::try_from_iter([("series", column)])?)
+        };
+        let once: Vec<_> = (0..ids / 1000).map(|part| part * 1000).collect();
+        let twice = once.clone().into_iter().chain(once).map(batch);
+        let first = FirstOfId {
+            at: 0,
+            wanted: 1,
+            runtime,
+        };
+        let mut rows = first.apply(futures::stream::iter(twice.collect::<Vec<_>>()).boxed());
+        let mut count = 0;
+        while let Some(batch) = rows.next().await {
+            count += batch?.num_rows();
+        }
+        Ok(count)
+    }
+
+    #[tokio::test]
+    async fn ids_that_a_statement_has_seen_are_charged_to_it() {
+        assert_eq!(kept(50_000, 1 << 20).await.unwrap(), 50_000);
+        let error = kept(200_000, 1 << 20).await.unwrap_err().to_string();
+        assert!(error.contains("sql.max_query_memory"), "{error}");
+        assert_eq!(kept(200_000, 8 << 20).await.unwrap(), 200_000);
     }
 }
