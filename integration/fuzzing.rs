@@ -3,7 +3,7 @@
 //!
 //! In: the cases of `integration/lang`, the shipped configurations, `fuzz/found/TARGET/`, the pprof fixtures, a shell.
 //! Out: the input that breaks a promise, by name and number of its change. The changes are the same every time. Minutes
-//! of real fuzzing are `make fuzz-smoke`.
+//! of real fuzzing are `make fuzz-smoke`; `ALLUVIUM_SEEDS=fuzz/corpus` writes the seeds of each target there.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -116,6 +116,13 @@ fn keep(target: &str, seeds: Vec<(String, Vec<u8>)>, promise: impl Fn(&[u8])) {
     let mut inputs = Vec::new();
     files(&root().join("fuzz/found").join(target), &mut inputs);
     inputs.extend(seeds);
+    if let Some(folder) = std::env::var_os("ALLUVIUM_SEEDS") {
+        let folder = Path::new(&folder).join(target);
+        std::fs::create_dir_all(&folder).unwrap();
+        for (number, (_, seed)) in inputs.iter().enumerate() {
+            std::fs::write(folder.join(format!("seed-{number}")), seed).unwrap();
+        }
+    }
     let mut numbers = Numbers(1);
     let mut broken = Vec::new();
     let mut kept = |name: &str, number: u64, bytes: &[u8]| {
