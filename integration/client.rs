@@ -5,8 +5,10 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use alluvium::cli::readers::{flamegraph, top};
+use alluvium::cli::sending::upload;
 use alluvium::cli::sql::{Format, SqlClient, SqlServer};
-use alluvium::cli::{Cli, Command, flamegraph, top, upload};
+use alluvium::cli::{Cli, Command};
 use alluvium::profile::RawProfile;
 use alluvium::profile::flamegraph::{FrameRef, Tree};
 use alluvium::profile::pprof;

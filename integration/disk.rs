@@ -13,8 +13,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use alluvium::admin::listen::ListenOptions;
 use alluvium::server::ServerOptions;
-use alluvium::store::fault::{FaultHook, Faults, Place};
-use alluvium::store::schema::Table;
+use alluvium::store::common::fault::{FaultHook, Faults, Place};
+use alluvium::store::common::schema::Table;
 use alluvium::store::{Store, StoreConfig};
 use alluvium::telemetry::metrics::Scope;
 use alluvium::wire::call::{CallError, Caller};

@@ -12,7 +12,7 @@ use alluvium::query::{QueryEngine, QueryLimits};
 use alluvium::server::access::{Access, AccessMetrics, AccessOptions, guard};
 use alluvium::server::tls::{PortTls, Protocols, TlsFiles};
 use alluvium::server::{ProfileStore, Readiness, ServerMetrics, ServerOptions, ServerState, router};
-use alluvium::store::snapshot::{Snapshot, SnapshotSource};
+use alluvium::store::tables::snapshot::{Snapshot, SnapshotSource};
 use alluvium::telemetry::metrics::Scope;
 use alluvium::wire::call::Caller;
 use alluvium::wire::push::PushClient;

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use alluvium::base::Shutdown;
 use alluvium::profile::pprof::{self, Function, Line, Location, Profile, ValueType};
 use alluvium::profile::{Labels, RawProfile};
-use alluvium::store::inspect;
+use alluvium::store::tools::inspect;
 use alluvium::wire::call::Caller;
 use alluvium::wire::push::PushClient;
 

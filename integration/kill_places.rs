@@ -17,7 +17,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use alluvium::store::fault::{FaultHook, Faults, Place};
+use alluvium::store::common::fault::{FaultHook, Faults, Place};
 use alluvium::store::maintenance::Work;
 use alluvium::store::{Store, StoreConfig};
 use alluvium::telemetry::metrics::Scope;

@@ -12,10 +12,10 @@ use std::time::Duration;
 use alluvium::profile::synthetic::{Names, Shape, cpu_profile};
 use alluvium::profile::{Labels, RawProfile, pprof};
 use alluvium::query::{QueryEngine, QueryLimits, StackQuery, TimeRange};
-use alluvium::store::inspect;
+use alluvium::store::common::schema::{LAYOUT_VERSION, Table};
 use alluvium::store::maintenance::Work;
-use alluvium::store::schema::{LAYOUT_VERSION, Table};
-use alluvium::store::snapshot::{Snapshot, SnapshotSource};
+use alluvium::store::tables::snapshot::{Snapshot, SnapshotSource};
+use alluvium::store::tools::inspect;
 use alluvium::store::{Limits, Store, StoreConfig};
 use alluvium::telemetry::metrics::Scope;
 

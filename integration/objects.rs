@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 
 use alluvium::base::Shutdown;
 use alluvium::profile::SinkErrorKind;
-use alluvium::store::bucket::options::S3Options;
-use alluvium::store::bucket::{BucketOptions, Provider, Secret};
-use alluvium::store::snapshot::SnapshotSource;
+use alluvium::store::tables::bucket::options::S3Options;
+use alluvium::store::tables::bucket::{BucketOptions, Provider, Secret};
+use alluvium::store::tables::snapshot::SnapshotSource;
 use alluvium::store::{Store, StoreConfig};
 use alluvium::telemetry::metrics::Scope;
 use alluvium::wire::call::Caller;
@@ -410,7 +410,7 @@ async fn without_its_bucket_a_store_takes_profiles_up_to_its_bound_and_goes_on_a
         .snapshot()
         .files
         .iter()
-        .filter(|file| file.table == alluvium::store::schema::Table::Profiles)
+        .filter(|file| file.table == alluvium::store::common::schema::Table::Profiles)
         .map(|file| file.rows)
         .sum();
     assert_eq!(rows, taken);

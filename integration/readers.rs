@@ -10,8 +10,8 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use alluvium::profile::{Labels, RawProfile};
-use alluvium::store::schema::Table;
-use alluvium::store::snapshot::SnapshotSource;
+use alluvium::store::common::schema::Table;
+use alluvium::store::tables::snapshot::SnapshotSource;
 
 use crate::harness::{client, tenant};
 use crate::program::{Address, Program, other, sql};

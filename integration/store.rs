@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use alluvium::profile::synthetic::{Names, Shape, cpu_profile};
 use alluvium::profile::{Labels, RawProfile, pprof};
-use alluvium::store::schema::Table;
-use alluvium::store::snapshot::{ScanFilter, SnapshotSource};
+use alluvium::store::common::schema::Table;
+use alluvium::store::tables::snapshot::{ScanFilter, SnapshotSource};
 use alluvium::store::{Limits, Store, StoreConfig};
 use alluvium::telemetry::metrics::Scope;
 use arrow::array::{AsArray, RecordBatch};

@@ -60,8 +60,8 @@ fn a_setting_or_a_function_that_the_model_counts_on_and_the_code_has_not_is_foun
     let output = output.unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     for expected in [
-        "src/store/delta/mod.rs does not say `CHECKPOINT_INTERVAL: u64 = 50`",
-        "src/store/flush.rs has no function try_commit",
+        "src/store/tables/delta/mod.rs does not say `CHECKPOINT_INTERVAL: u64 = 50`",
+        "src/store/flush/write.rs has no function try_commit",
     ] {
         assert!(said.contains(expected), "`{expected}` is not in `{said}`");
     }

@@ -6,6 +6,7 @@
 
 use std::time::{Duration, Instant};
 
+use alluvium::query::output::format::{Format, encode_all};
 use alluvium::query::{QueryEngine, QueryError, QueryLimits};
 
 use super::expected::Expected::{self, Harmless, Refused, Stopped};
@@ -440,7 +441,7 @@ pub(super) fn all() -> Vec<(&'static str, Expected, String)> {
 
 async fn answer(engine: &QueryEngine, sql: &str) -> Result<String, QueryError> {
     let result = engine.sql(&tenants("one"), sql).await?;
-    let bytes = alluvium::query::format::encode_all(result, alluvium::query::format::Format::Json).await?;
+    let bytes = encode_all(result, Format::Json).await?;
     Ok(String::from_utf8(bytes).unwrap())
 }
 

@@ -17,6 +17,7 @@ mod wire_memory;
 use std::sync::Arc;
 use std::time::Duration;
 
+use alluvium::query::output::format::{Format, encode_all};
 use alluvium::query::{QueryEngine, QueryLimits, StackQuery, TimeRange};
 
 use fixture::{CPU, HEAP, NOON, TestStore, profile};
@@ -115,7 +116,7 @@ async fn rows(engine: &QueryEngine, tenant: &str, sql: &str) -> serde_json::Valu
         .sql(&crate::harness::tenants(tenant), sql)
         .await
         .unwrap_or_else(|error| panic!("{sql}: {error}"));
-    let text = alluvium::query::format::encode_all(result, alluvium::query::format::Format::Json)
+    let text = encode_all(result, Format::Json)
         .await
         .unwrap_or_else(|error| panic!("{sql}: {error}"));
     serde_json::from_slice(&text).unwrap()

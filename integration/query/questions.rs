@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use alluvium::profile::flamegraph::Tree;
 use alluvium::profile::pprof;
 use alluvium::profile::selector::parse;
+use alluvium::query::output::format::{Format, encode_all};
 use alluvium::query::{Aggregation, Detail, ExemplarKind, GoPgo, QueryError, QueryLimits, SeriesQuery, TimeRange};
-use alluvium::store::stats::Bounds;
+use alluvium::store::tables::stats::Bounds;
 
 use super::fixture::{CPU, HEAP, NOON, OwnedFrame, TestFrame, TestStore, profile};
 use super::{Keep, engine, engine_with, fill_with, minute, stacks_of, two_services};
@@ -581,7 +582,7 @@ async fn the_lines_at_which_functions_start_are_given_back_whichever_profile_has
     );
     let aggregate = "SELECT pprof(profile_type, stack, frames, value) AS p FROM flat";
     let result = engine.sql(&tenants("one"), aggregate).await.unwrap();
-    let bytes = alluvium::query::format::encode_all(result, alluvium::query::format::Format::Pprof).await;
+    let bytes = encode_all(result, Format::Pprof).await;
     let found = starts(&bytes.unwrap());
     assert!(found.iter().all(|(_, line)| *line > 1), "{found:?}");
     // The frames of the table have no such field; they are taken, too.

@@ -3,7 +3,7 @@
 //! Scenario: an engine with little memory for a query. Guarantee: what does not fit is refused by a limit, and what a
 //! client may mean is answered, in smaller batches.
 
-use alluvium::query::format::{Format, encode_all};
+use alluvium::query::output::format::{Format, encode_all};
 use alluvium::query::{QueryEngine, QueryError, QueryLimits};
 use serde_json::{Value, json};
 

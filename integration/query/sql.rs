@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use alluvium::profile::pprof;
 use alluvium::profile::synthetic::{Names, Shape, cpu_profile};
-use alluvium::query::format::{Format, encode_all};
+use alluvium::query::output::format::{Format, encode_all};
 use alluvium::query::{QueryError, QueryLimits};
 
 use super::fixture::{CPU, HEAP, NOON, OwnedFrame, TestStore, profile};

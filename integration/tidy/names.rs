@@ -213,6 +213,8 @@ pub(super) fn paths(code: &str) -> Vec<(usize, Vec<String>)> {
             // Behind `<T as Trait>::` or `::`: what it is of is not known here.
             (Some(_), ..) => {}
             _ if before.ends_with('$') => {}
+            // `pub(in crate::store)` says who may see an item, and uses nothing.
+            _ if before.ends_with("pub(in ") => {}
             _ => paths.push((line, vec![word.to_owned()])),
         }
         end_of_last = Some(start + word.len());

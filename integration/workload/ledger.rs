@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 
-use alluvium::store::schema::Table;
-use alluvium::store::snapshot::{ScanFilter, SnapshotSource};
+use alluvium::store::common::schema::Table;
+use alluvium::store::tables::snapshot::{ScanFilter, SnapshotSource};
 use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{Date32Type, Int64Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;

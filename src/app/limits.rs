@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::base::duration;
 use crate::store::Limits;
-use crate::store::relabel_rules::{RelabelRules, RuleText, RulesText};
+use crate::store::rules::relabel_rules::{RelabelRules, RuleText, RulesText};
 
 const MIB: f64 = 1_048_576.0;
 

@@ -246,7 +246,10 @@ maintenance:
         );
         // Nothing said: nothing is deleted or made coarser.
         let config = of("").unwrap();
-        assert_eq!(config.aging, crate::store::maintenance::aging::Aging::default());
+        assert_eq!(
+            config.aging,
+            crate::store::maintenance::retention::aging::Aging::default()
+        );
         assert!(config.compaction);
         // The older name, a flag over it, and the newer name over the older.
         let older = "limits:\n  compactor_blocks_retention_period: 5d\n";

@@ -12,9 +12,9 @@ use crate::server::ServerOptions;
 use crate::server::access::AccessOptions;
 use crate::server::postgres::PostgresOptions;
 use crate::server::tls::TlsFiles;
-use crate::store::bucket::BucketOptions;
-use crate::store::clock::Clock;
+use crate::store::common::clock::Clock;
 use crate::store::maintenance::MaintenanceConfig;
+use crate::store::tables::bucket::BucketOptions;
 use crate::store::{TenantLimits, TenantRules};
 
 /// Default address of the server.

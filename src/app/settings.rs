@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::app::serve_options::{DEFAULT_DATA, DEFAULT_LISTEN, ServeOptions};
 use crate::base::duration;
 use crate::server::{Settings, limit_values};
-use crate::store::bucket::{BucketOptions, Provider};
+use crate::store::tables::bucket::{BucketOptions, Provider};
 
 /// What is shown of a server with these options.
 pub(crate) fn settings(options: &ServeOptions) -> Settings {

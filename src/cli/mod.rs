@@ -3,52 +3,14 @@
 //! Exit codes: 0 success; 1 the command failed (one clear line or the diagnostics on standard error); 2 the command
 //! line itself was wrong. Each command has a file; code that combines the layers below is in `app`.
 
-pub(crate) mod cluster;
-pub(crate) mod compare;
-pub(crate) mod completions;
-mod content;
-pub(crate) mod convert;
-pub(crate) mod diagnostics;
-mod diff;
-pub mod flamegraph;
-pub(crate) mod fmt;
-mod folder;
-mod go;
-pub(crate) mod labels;
-pub(crate) mod list;
-pub(crate) mod man;
-mod output;
-pub(crate) mod peek;
-pub(crate) mod pgo;
-mod plain;
-pub(crate) mod profile;
-pub(crate) mod record;
-pub(crate) mod remote;
-mod report;
-mod rights;
-pub(crate) mod run;
-pub(crate) mod series;
-mod source;
-mod source_files;
+mod common;
+mod configuration;
+pub mod readers;
+pub mod sending;
+mod services;
+mod shell;
 pub mod sql;
-#[cfg(feature = "server")]
-pub(crate) mod storage;
-#[cfg(feature = "server")]
-mod store;
-mod table;
-pub(crate) mod time;
-pub mod top;
-pub(crate) mod tree;
-pub(crate) mod tui;
-pub mod upload;
-pub(crate) mod validate;
-
-#[cfg(feature = "server")]
-pub(crate) mod demo;
-#[cfg(feature = "server")]
-pub(crate) mod serve;
-#[cfg(feature = "server")]
-pub(crate) mod token;
+mod stored;
 
 use std::process::ExitCode;
 
@@ -101,58 +63,58 @@ pub struct LogArgs {
 pub enum Command {
     /// Run server and collector in one process, profiling itself, and look at it in a browser.
     #[cfg(feature = "server")]
-    Demo(demo::DemoArgs),
+    Demo(services::demo::DemoArgs),
     /// Run the collector with a configuration file or folder.
-    Run(Box<run::RunArgs>),
+    Run(Box<services::run::RunArgs>),
     /// Run the server: takes, keeps and shows profiles.
     #[cfg(feature = "server")]
-    Serve(Box<serve::ServeArgs>),
+    Serve(Box<services::serve::ServeArgs>),
     /// Check, measure, repair and maintain a data folder.
     #[cfg(feature = "server")]
-    Store(store::StoreArgs),
+    Store(stored::store::StoreArgs),
     /// Make, list and revoke the tokens of a server.
     #[cfg(feature = "server")]
-    Token(token::TokenArgs),
+    Token(services::token::TokenArgs),
     /// Ask the store a question in SQL; without a statement, interactively.
     Sql(sql::SqlArgs),
     /// Print the functions that use most, as `go tool pprof -top` does.
-    Top(top::TopArgs),
+    Top(readers::top::TopArgs),
     /// Print each function between its callers and callees, as `go tool pprof -tree` does.
-    Tree(tree::TreeArgs),
+    Tree(readers::tree::TreeArgs),
     /// Print the callers and callees of some functions, as `go tool pprof -peek` does.
-    Peek(peek::PeekArgs),
+    Peek(readers::peek::PeekArgs),
     /// Print the source of some functions with the value of each line, as `go tool pprof -list` does.
-    List(list::ListArgs),
+    List(readers::list::ListArgs),
     /// Look at a flame graph and a table in the terminal: zoom, search, live refresh.
-    Tui(Box<tui::TuiArgs>),
+    Tui(Box<readers::tui::TuiArgs>),
     /// Compare two ranges of time, two selections or two files.
-    Diff(Box<compare::DiffArgs>),
+    Diff(Box<readers::compare::DiffArgs>),
     /// Write stored profiles, or files of any format, as one pprof.
-    Profile(profile::ProfileArgs),
+    Profile(readers::profile::ProfileArgs),
     /// List the label sets of stored profiles.
-    Series(series::SeriesArgs),
+    Series(stored::series::SeriesArgs),
     /// List the names of labels, or the values of one.
-    Labels(labels::LabelsArgs),
+    Labels(stored::labels::LabelsArgs),
     /// Merge CPU profiles for profile-guided optimization by Go's compiler.
-    Pgo(pgo::PgoArgs),
+    Pgo(readers::pgo::PgoArgs),
     /// Draw a flame graph of stored profiles, or of files, as an SVG file.
-    Flamegraph(flamegraph::FlamegraphArgs),
+    Flamegraph(readers::flamegraph::FlamegraphArgs),
     /// Profile a command, a process or the whole machine into a file.
-    Record(record::RecordArgs),
+    Record(sending::record::RecordArgs),
     /// Send files of profilers to a server, and folders of them.
     #[command(visible_alias = "import")]
-    Upload(upload::UploadArgs),
+    Upload(sending::upload::UploadArgs),
     /// Check configuration files without running them.
-    Validate(validate::ValidateArgs),
+    Validate(configuration::validate::ValidateArgs),
     /// Print a configuration file in the canonical form.
     #[command(alias = "format")]
-    Fmt(fmt::FmtArgs),
+    Fmt(configuration::fmt::FmtArgs),
     /// Convert a configuration from Alloy syntax to HCL or back.
-    Convert(convert::ConvertArgs),
+    Convert(configuration::convert::ConvertArgs),
     /// Print a completion script for a shell.
-    Completions(completions::CompletionsArgs),
+    Completions(shell::completions::CompletionsArgs),
     /// Write the manual pages to a folder.
-    Man(man::ManArgs),
+    Man(shell::man::ManArgs),
 }
 
 impl Command {
@@ -216,40 +178,40 @@ pub fn main() -> ExitCode {
 async fn dispatch(command: Command, logs: logs::LogHandle, flags: logs::Settings) -> anyhow::Result<ExitCode> {
     match command {
         #[cfg(feature = "server")]
-        Command::Demo(args) => demo::run(args, logs, flags).await?,
-        Command::Run(args) => run::run(*args, logs, flags).await?,
+        Command::Demo(args) => services::demo::run(args, logs, flags).await?,
+        Command::Run(args) => services::run::run(*args, logs, flags).await?,
         #[cfg(feature = "server")]
-        Command::Serve(args) => serve::run(*args).await?,
+        Command::Serve(args) => services::serve::run(*args).await?,
         #[cfg(feature = "server")]
-        Command::Store(args) => return store::run(args).await,
+        Command::Store(args) => return stored::store::run(args).await,
         #[cfg(feature = "server")]
-        Command::Token(args) => token::run(args)?,
+        Command::Token(args) => services::token::run(args)?,
         Command::Sql(args) => sql::run(args).await?,
-        Command::Top(args) => top::run(args).await?,
-        Command::Tree(args) => tree::run(args).await?,
-        Command::Peek(args) => peek::run(args).await?,
-        Command::List(args) => list::run(args).await?,
-        Command::Tui(args) => tui::run(*args, logs).await?,
-        Command::Diff(args) => compare::run(*args).await?,
-        Command::Profile(args) => profile::run(args).await?,
-        Command::Series(args) => series::run(args).await?,
-        Command::Labels(args) => labels::run(args).await?,
-        Command::Pgo(args) => pgo::run(args).await?,
-        Command::Flamegraph(args) => flamegraph::run(args).await?,
-        Command::Record(args) => record::run(args).await?,
-        Command::Upload(args) => upload::run(args).await?,
-        Command::Validate(args) => return validate::run(&args),
-        Command::Fmt(args) => return fmt::run(&args),
-        Command::Convert(args) => return convert::run(&args),
-        Command::Completions(args) => completions::run(args, &mut Cli::command())?,
-        Command::Man(args) => man::run(&args, Cli::command())?,
+        Command::Top(args) => readers::top::run(args).await?,
+        Command::Tree(args) => readers::tree::run(args).await?,
+        Command::Peek(args) => readers::peek::run(args).await?,
+        Command::List(args) => readers::list::run(args).await?,
+        Command::Tui(args) => readers::tui::run(*args, logs).await?,
+        Command::Diff(args) => readers::compare::run(*args).await?,
+        Command::Profile(args) => readers::profile::run(args).await?,
+        Command::Series(args) => stored::series::run(args).await?,
+        Command::Labels(args) => stored::labels::run(args).await?,
+        Command::Pgo(args) => readers::pgo::run(args).await?,
+        Command::Flamegraph(args) => readers::flamegraph::run(args).await?,
+        Command::Record(args) => sending::record::run(args).await?,
+        Command::Upload(args) => sending::upload::run(args).await?,
+        Command::Validate(args) => return configuration::validate::run(&args),
+        Command::Fmt(args) => return configuration::fmt::run(&args),
+        Command::Convert(args) => return configuration::convert::run(&args),
+        Command::Completions(args) => shell::completions::run(args, &mut Cli::command())?,
+        Command::Man(args) => shell::man::run(&args, Cli::command())?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 #[expect(clippy::print_stderr, reason = "the last word of a command line program")]
 fn fail(error: &anyhow::Error) -> ExitCode {
-    eprintln!("alluvium: error: {}", plain::lines(&joined(error)));
+    eprintln!("alluvium: error: {}", common::plain::lines(&joined(error)));
     ExitCode::FAILURE
 }
 

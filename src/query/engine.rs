@@ -14,20 +14,28 @@ use crate::profile::flamegraph::{CallGraph, DiffGraph, FlameGraph, Tree};
 use crate::profile::pprof::Profile;
 use crate::profile::selector::Matcher;
 use crate::profile::{Labels, ProfileType, TenantId, Tenants};
-use crate::query::answer::{Deadline, SqlResult};
-use crate::query::cache::LOOK_INTERVAL;
-use crate::query::context::{Context, Contexts, Purpose};
-use crate::query::flame::Merged;
-use crate::query::holdings::{Holdings, holdings};
-use crate::query::series::Charged;
-use crate::query::session::{Sessions, SqlSession};
-use crate::query::sql::{self, Template};
-use crate::query::{
-    Detail, HeatmapLine, HeatmapQuery, Impact, KeptProfile, ProfilesQuery, QueryError, QueryLimits, SeriesPoints,
-    SeriesQuery, StackQuery, TimeRange, export, flame, heatmap, impact, kept, series, timeline,
+use crate::query::common::answer::{Deadline, SqlResult};
+use crate::query::common::error::QueryError;
+use crate::query::common::types::{
+    Detail, HeatmapLine, HeatmapQuery, KeptProfile, ProfilesQuery, QueryLimits, SeriesPoints, SeriesQuery, StackQuery,
+    TimeRange,
 };
-use crate::store::snapshot::SnapshotSource;
-use crate::store::stats::Bounds;
+use crate::query::decoded::context::{Context, Contexts, Purpose};
+use crate::query::holdings::impact;
+use crate::query::holdings::impact::Impact;
+use crate::query::holdings::stored::{Holdings, holdings};
+use crate::query::pprof::export;
+use crate::query::resources::cache::LOOK_INTERVAL;
+use crate::query::series::selection::Charged;
+use crate::query::series::{kept, selection};
+use crate::query::sql::session::{Sessions, SqlSession};
+use crate::query::sql::statement;
+use crate::query::sql::statement::Template;
+use crate::query::stacks::flame;
+use crate::query::stacks::flame::Merged;
+use crate::query::timeline::{heatmap, lines};
+use crate::store::tables::snapshot::SnapshotSource;
+use crate::store::tables::stats::Bounds;
 
 /// Answers queries over a source. Clones share caches and limits.
 #[derive(Clone)]
@@ -127,7 +135,7 @@ impl QueryEngine {
             range.check(self.limits().max_query_length)?;
         }
         let time = range.map(TimeRange::micros);
-        self.limited(series::types(self.context(tenants), time)).await
+        self.limited(selection::types(self.context(tenants), time)).await
     }
 
     /// Names of the labels of the series that the matchers select, sorted.
@@ -139,15 +147,15 @@ impl QueryEngine {
     ) -> Result<Vec<String>, QueryError> {
         if !matchers.iter().all(Vec::is_empty) {
             let sets = self.label_sets(tenants, matchers, range).await?;
-            return self.limited(series::names(sets, Vec::new())).await;
+            return self.limited(selection::names(sets, Vec::new())).await;
         }
         // Without matchers the combinations of type and series are not needed: one series with each type has all names
         // that types add. A type without a period adds fewer.
         let (own, types) = self.occurring(tenants, range).await?;
         let first = own.first().cloned();
-        let with = |of_type| Some(series::Synthetic::of(of_type).with(first.as_ref()?));
+        let with = |of_type| Some(selection::Synthetic::of(of_type).with(first.as_ref()?));
         let more = types.iter().filter_map(with).collect();
-        self.limited(series::names(own, more)).await
+        self.limited(selection::names(own, more)).await
     }
 
     /// Values of one label over the series that the matchers select, sorted.
@@ -166,7 +174,7 @@ impl QueryEngine {
         } else {
             self.label_sets(tenants, matchers, range).await?
         };
-        self.limited(series::values(sets, name.to_owned())).await
+        self.limited(selection::values(sets, name.to_owned())).await
     }
 
     /// Distinct label sets of the series that the matchers select, reduced to `label_names` unless that is empty,
@@ -179,13 +187,13 @@ impl QueryEngine {
         range: TimeRange,
     ) -> Result<Charged<Labels>, QueryError> {
         let sets = self.label_sets(tenants, matchers, range).await?;
-        self.limited(series::narrowed(sets, label_names.to_vec())).await
+        self.limited(selection::narrowed(sets, label_names.to_vec())).await
     }
 
     /// Time lines of the totals of profiles.
     pub async fn select_series(&self, tenants: &Tenants, query: SeriesQuery) -> Result<Vec<SeriesPoints>, QueryError> {
         query.range.check(self.limits().max_query_length)?;
-        self.limited(timeline::select(self.context(tenants), query)).await
+        self.limited(lines::select(self.context(tenants), query)).await
     }
 
     /// How many profiles or spans have which values, step by step.
@@ -288,7 +296,7 @@ impl QueryEngine {
     /// its end.
     pub async fn sql(&self, tenants: &Tenants, text: &str) -> Result<SqlResult, QueryError> {
         let context = self.context(tenants);
-        sql::run(&self.shared.template, context, self.limits(), text).await
+        statement::run(&self.shared.template, context, self.limits(), text).await
     }
 
     /// A session in PostgreSQL's dialect over the tables of the tenant.
@@ -312,7 +320,7 @@ impl QueryEngine {
         range: TimeRange,
     ) -> Result<(Charged<Labels>, Vec<ProfileType>), QueryError> {
         range.check(self.limits().max_query_length)?;
-        self.limited(series::occurring(self.context(tenants), range)).await
+        self.limited(selection::occurring(self.context(tenants), range)).await
     }
 
     async fn label_sets(
@@ -323,7 +331,7 @@ impl QueryEngine {
     ) -> Result<Charged<Labels>, QueryError> {
         range.check(self.limits().max_query_length)?;
         let context = self.context(tenants);
-        let sets = series::label_sets(context, matchers.to_vec(), range);
+        let sets = selection::label_sets(context, matchers.to_vec(), range);
         self.limited(sets).await
     }
 

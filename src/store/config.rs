@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::store::bucket::BucketOptions;
-use crate::store::clock::Clock;
-use crate::store::delta::CHECKPOINT_INTERVAL;
-use crate::store::fault::Faults;
-use crate::store::log_segment::SyncMode;
+use crate::store::common::clock::Clock;
+use crate::store::common::fault::Faults;
+use crate::store::log::segment::SyncMode;
 use crate::store::maintenance::MaintenanceConfig;
 use crate::store::quota::TenantRules;
-use crate::store::tenant_limits::TenantLimits;
+use crate::store::rules::tenant_limits::TenantLimits;
+use crate::store::tables::bucket::BucketOptions;
+use crate::store::tables::delta::CHECKPOINT_INTERVAL;
 
 /// Configuration of a store.
 #[derive(Debug, Clone)]

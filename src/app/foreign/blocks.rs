@@ -5,8 +5,9 @@
 use serde_json::{Map, Value};
 
 use crate::app::foreign::findings::Findings;
-use crate::app::foreign::text::{Writer, expression, quote};
+use crate::app::foreign::text::{Writer, expression};
 use crate::app::foreign::yaml::{number, truth, whole};
+use crate::lang::literal::quote;
 use crate::lang::schema::{Attribute, Block, Kind, Schema};
 
 /// Keys whose attribute or block has another name: the enclosing block, the key, and its name in Alloy.

@@ -9,8 +9,9 @@ use crate::app::foreign::blocks;
 use crate::app::foreign::findings::Findings;
 use crate::app::foreign::format::Format;
 use crate::app::foreign::kinds::Kinds;
-use crate::app::foreign::text::{Writer, expression, identifier, quote};
+use crate::app::foreign::text::{Writer, expression, identifier};
 use crate::components;
+use crate::lang::literal::quote;
 use crate::lang::schema::Schema;
 
 /// Top-level keys of Prometheus' file that do not concern targets.

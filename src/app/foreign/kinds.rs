@@ -6,8 +6,9 @@ use serde_json::{Map, Value};
 
 use crate::app::foreign::findings::Findings;
 use crate::app::foreign::format::Format;
-use crate::app::foreign::text::{Writer, quote};
+use crate::app::foreign::text::Writer;
 use crate::app::foreign::yaml::{truth, whole};
+use crate::lang::literal::quote;
 
 /// Go's execution traces, which are no profiles.
 const TRACE: &str = "trace";

@@ -115,7 +115,7 @@ impl Conversion {
         }
         writer.open("pyroscope.write", Some("default"));
         writer.open("endpoint", None);
-        writer.attribute("url", &text::quote(&self.push_url));
+        writer.attribute("url", &crate::lang::literal::quote(&self.push_url));
         writer.close();
         writer.close();
         lang::fmt(&writer.finish()).map_err(|_| "the result is no valid configuration: please report it".to_owned())

@@ -3,8 +3,8 @@
 //! The files are ours, written by the programs' documentation.
 
 use super::*;
-use crate::app::foreign::text::quote;
 use crate::components;
+use crate::lang::literal::quote;
 use crate::lang::schema::{Kind, Schema};
 use crate::pipeline;
 use crate::pipeline::component::Stability;

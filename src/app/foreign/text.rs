@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::components::common::meta_labels::label_name;
+use crate::components::common::discovery::meta_labels::label_name;
 pub(super) use crate::lang::literal::quote;
 
 /// Builds a text from blocks and attributes.

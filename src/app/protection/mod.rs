@@ -24,7 +24,7 @@ use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
 use crate::admin::listen::Tls;
-use crate::components::common::server_tls;
+use crate::components::common::serving::server_tls;
 use crate::lang::argument_error::ArgumentError;
 use crate::pipeline::check::settings::http::HttpSettings;
 use crate::pipeline::component::own_http::Answer;

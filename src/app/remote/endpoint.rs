@@ -10,8 +10,8 @@ use url::Url;
 
 use crate::app::remote::seed;
 use crate::base::file::replace;
-use crate::components::common::http_client::HttpClientArguments;
-use crate::components::common::http_values::http_url;
+use crate::components::common::http::client::HttpClientArguments;
+use crate::components::common::http::values::http_url;
 use crate::lang::argument_error::ArgumentError;
 use crate::lang::body::FromBody as _;
 use crate::pipeline::check::settings::remote::RemoteSettings;

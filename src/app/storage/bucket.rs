@@ -7,8 +7,8 @@ use anyhow::{Context as _, bail, ensure};
 use super::{AzureSection, GcsSection, HttpSection, S3Section, StorageSection};
 use crate::app::size;
 use crate::base::duration;
-use crate::store::bucket::options::{AzureOptions, GcsOptions, HttpOptions, S3Encryption, S3Options};
-use crate::store::bucket::{BucketOptions, Provider, Secret};
+use crate::store::tables::bucket::options::{AzureOptions, GcsOptions, HttpOptions, S3Encryption, S3Options};
+use crate::store::tables::bucket::{BucketOptions, Provider, Secret};
 
 impl StorageSection {
     /// The bucket that the options name; `None` for local files.

@@ -13,7 +13,7 @@ use clap::Args;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::store::bucket::Secret;
+use crate::store::tables::bucket::Secret;
 
 /// Operations on options and sections of options.
 trait Options {

@@ -12,12 +12,12 @@ use bytes::Bytes;
 use futures::stream::{BoxStream, StreamExt, TryStreamExt};
 
 #[cfg(feature = "server")]
-use crate::cli::remote::Question;
-use crate::cli::remote::{ServerArgs, call_error};
-use crate::cli::sql::Format;
+use crate::cli::common::remote::Question;
+use crate::cli::common::remote::{ServerArgs, call_error};
 #[cfg(feature = "server")]
-use crate::cli::storage::StorageSource;
-use crate::cli::table;
+use crate::cli::common::storage::StorageSource;
+use crate::cli::common::table;
+use crate::cli::sql::Format;
 #[cfg(feature = "server")]
 use crate::profile::{TenantId, Tenants, pprof};
 #[cfg(feature = "server")]
@@ -140,10 +140,10 @@ impl DataFolder {
     /// Opens the folder at `path` for queries of tenants.
     pub fn open(
         path: &Path,
-        bucket: Option<&crate::store::bucket::BucketOptions>,
+        bucket: Option<&crate::store::tables::bucket::BucketOptions>,
         tenants: Tenants,
     ) -> anyhow::Result<Self> {
-        let store = crate::store::Store::open_read_only(crate::store::root::At { dir: path, bucket })?;
+        let store = crate::store::Store::open_read_only(crate::store::tables::root::At { dir: path, bucket })?;
         let engine = crate::query::QueryEngine::new(std::sync::Arc::new(store), crate::query::QueryLimits::default())?;
         Ok(Self {
             engine,
@@ -174,13 +174,13 @@ impl DataFolder {
     async fn send(&self, statement: &str, format: Format) -> anyhow::Result<Chunks> {
         let result = self.engine.sql(&self.tenants, statement).await?;
         let asked = match format {
-            Format::Table | Format::Json => crate::query::format::Format::Json,
-            Format::Csv => crate::query::format::Format::Csv,
-            Format::Arrow => crate::query::format::Format::Arrow,
-            Format::Parquet => crate::query::format::Format::Parquet,
-            Format::Pprof => crate::query::format::Format::Pprof,
+            Format::Table | Format::Json => crate::query::output::format::Format::Json,
+            Format::Csv => crate::query::output::format::Format::Csv,
+            Format::Arrow => crate::query::output::format::Format::Arrow,
+            Format::Parquet => crate::query::output::format::Format::Parquet,
+            Format::Pprof => crate::query::output::format::Format::Pprof,
         };
-        let chunks = crate::query::format::encode(result, asked);
+        let chunks = crate::query::output::format::encode(result, asked);
         Ok(chunks.map_err(anyhow::Error::from).boxed())
     }
 }

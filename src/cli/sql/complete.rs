@@ -189,7 +189,7 @@ mod tests {
     #[cfg(feature = "server")]
     #[test]
     fn tables_and_columns_are_those_of_the_store() {
-        for table in crate::store::schema::Table::ALL {
+        for table in crate::store::common::schema::Table::ALL {
             let schema = table.schema();
             let columns: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
             let row = TABLES.iter().find(|row| row.0 == table.name()).unwrap();

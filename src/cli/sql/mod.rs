@@ -14,8 +14,8 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::Args;
 
-use crate::cli::output;
-use crate::cli::remote::ServerArgs;
+use crate::cli::common::output;
+use crate::cli::common::remote::ServerArgs;
 
 #[cfg(feature = "server")]
 pub(crate) use client::DataFolder;
@@ -57,7 +57,7 @@ pub struct SqlArgs {
     /// The bucket of the folder's tables, as its server has it.
     #[cfg(feature = "server")]
     #[command(flatten)]
-    pub storage: crate::cli::storage::StorageSource,
+    pub storage: crate::cli::common::storage::StorageSource,
     #[command(flatten)]
     pub server: ServerArgs,
 }

@@ -12,9 +12,9 @@ use anyhow::bail;
 use clap::ValueEnum;
 use rustyline::history::FileHistory;
 
+use crate::cli::common::{output, plain};
 use crate::cli::sql::complete::{TABLES, Words};
 use crate::cli::sql::{Format, SqlClient};
-use crate::cli::{output, plain};
 
 /// Lines of history that are kept.
 const HISTORY_LINES: usize = 5_000;

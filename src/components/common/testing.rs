@@ -14,7 +14,7 @@ use url::Url;
 
 use crate::base::{BoxFuture, Shutdown};
 use crate::cluster::Cluster;
-use crate::components::common::targets::{Target, Targets};
+use crate::components::common::arguments::targets::{Target, Targets};
 use crate::lang::attribute::FromValue as _;
 use crate::lang::body::FromBody;
 use crate::lang::schema::{ArgumentBlock, Arguments, Block, RECEIVER, Schema};

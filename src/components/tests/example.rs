@@ -6,8 +6,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::components::common::polled::{self, Discovery};
-use crate::components::common::targets::Target;
+use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::polled;
+use crate::components::common::discovery::polled::Discovery;
 use crate::components::common::testing::{Body, Recorder, Running, eventually};
 use crate::lang::attribute::{Interval, NotEmpty};
 use crate::lang::body::arguments;

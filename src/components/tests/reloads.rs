@@ -19,7 +19,7 @@ use rand::{RngExt as _, SeedableRng as _};
 
 use crate::base::{BoxFuture, Shutdown};
 use crate::components::ALL;
-use crate::components::common::fanout::{Fanout, Receivers};
+use crate::components::common::passing::fanout::{Fanout, Receivers};
 use crate::lang::body::arguments;
 use crate::lang::schema::{Attribute, Kind, RECEIVER};
 use crate::lang::value::{Capsule, Value};

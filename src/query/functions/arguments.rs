@@ -10,8 +10,10 @@ use datafusion::logical_expr::Expr;
 use crate::profile::selector::{self, Matcher};
 use crate::profile::time::DAY_US;
 use crate::profile::{ProfileType, TimeSpan};
-use crate::query::context::Purpose;
-use crate::query::{QueryError, TimeRange, check_time_ms, time};
+use crate::query::common::error::QueryError;
+use crate::query::common::time;
+use crate::query::common::types::{TimeRange, check_time_ms};
+use crate::query::decoded::context::Purpose;
 
 /// Usage of a function, for errors and checks.
 #[derive(Clone, Copy)]

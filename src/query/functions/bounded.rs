@@ -17,9 +17,9 @@ use datafusion::logical_expr::{
     ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
 
-use crate::query::QueryError;
-use crate::query::allowance::{Allowance, CallLimits};
+use crate::query::common::error::QueryError;
 use crate::query::functions::patterns;
+use crate::query::resources::allowance::{Allowance, CallLimits};
 
 /// Name of the function of the operator `||`.
 pub(crate) const JOIN: &str = "text_join";

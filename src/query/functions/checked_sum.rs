@@ -17,7 +17,7 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, ReversedUDAF, SetMonotonicity, Signature,
 };
 
-use crate::query::QueryError;
+use crate::query::common::error::QueryError;
 
 /// `sum`, instead of DataFusion's.
 #[derive(Debug, PartialEq, Eq, Hash)]

@@ -13,9 +13,9 @@ use futures::StreamExt;
 use futures::stream;
 
 use crate::base::BoxFuture;
-use crate::query::QueryError;
-use crate::query::provider::{Mapped, Relation, RowMap};
-use crate::query::stream::BatchStream;
+use crate::query::common::error::QueryError;
+use crate::query::common::stream::BatchStream;
+use crate::query::scan::provider::{Mapped, Relation, RowMap};
 
 pub(crate) type Compute = dyn Fn() -> BoxFuture<'static, Result<RecordBatch, QueryError>> + Send + Sync;
 

@@ -13,12 +13,15 @@ use arrow::record_batch::RecordBatch;
 
 use crate::base::BoxFuture;
 use crate::profile::top::TopTable;
-use crate::query::context::Context;
+use crate::query::common::error::QueryError;
+use crate::query::common::types::StackQuery;
+use crate::query::decoded::context::Context;
 use crate::query::functions::arguments::{Arguments, Usage};
 use crate::query::functions::bounded::check_call;
 use crate::query::functions::computed::Computed;
-use crate::query::provider::Called;
-use crate::query::{QueryError, StackQuery, allowance, flame};
+use crate::query::resources::allowance;
+use crate::query::scan::provider::Called;
+use crate::query::stacks::flame;
 
 const USAGE: &str = "diff('TYPE{selector}', from, until, 'TYPE{selector}', from, until [, n])";
 /// The first side takes no number, the second may.

@@ -10,12 +10,15 @@ use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::RecordBatch;
 
 use crate::base::BoxFuture;
-use crate::query::context::Context;
+use crate::query::common::error::QueryError;
+use crate::query::common::types::{Detail, StackQuery};
+use crate::query::decoded::context::Context;
 use crate::query::functions::arguments::{Arguments, Usage};
 use crate::query::functions::bounded::check_call;
 use crate::query::functions::computed::Computed;
-use crate::query::provider::Called;
-use crate::query::{Detail, QueryError, StackQuery, allowance, flame};
+use crate::query::resources::allowance;
+use crate::query::scan::provider::Called;
+use crate::query::stacks::flame;
 
 const USAGE: Usage = Usage {
     text: "flamegraph('TYPE{selector}', from, until [, max_nodes])",

@@ -19,8 +19,8 @@ use datafusion::logical_expr::{
 use datafusion::prelude::lit;
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
-use crate::query::allowance::Allowance;
 use crate::query::functions::bounded::{JOIN, check_call, check_result};
+use crate::query::resources::allowance::Allowance;
 
 /// Replaces operators with functions.
 #[derive(Debug)]

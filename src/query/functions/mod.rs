@@ -26,8 +26,8 @@ use std::sync::Arc;
 use datafusion::catalog::TableFunctionImpl;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 
-use crate::query::context::Context;
-use crate::query::provider::Called;
+use crate::query::decoded::context::Context;
+use crate::query::scan::provider::Called;
 
 pub(crate) use arithmetic::ArithmeticPlanner;
 pub(crate) use bounded::{bound, bounded, grown};

@@ -14,7 +14,7 @@ use datafusion::common::Result;
 use datafusion::logical_expr::ColumnarValue;
 use regex::{Regex, RegexBuilder};
 
-use crate::query::QueryError;
+use crate::query::common::error::QueryError;
 
 /// Maximum size in bytes of a compiled expression, and of the automaton built from it at run time.
 const COMPILED_BYTES: usize = 1 << 20;

@@ -12,11 +12,13 @@ use arrow::record_batch::RecordBatch;
 
 use crate::base::BoxFuture;
 use crate::profile::pprof::encode;
-use crate::query::context::Context;
+use crate::query::common::error::QueryError;
+use crate::query::common::types::StackQuery;
+use crate::query::decoded::context::Context;
 use crate::query::functions::arguments::{Arguments, Usage};
 use crate::query::functions::computed::Computed;
-use crate::query::provider::Called;
-use crate::query::{QueryError, StackQuery, export};
+use crate::query::pprof::export;
+use crate::query::scan::provider::Called;
 
 const USAGE: Usage = Usage {
     text: "pprof('TYPE{selector}', from, until)",

@@ -18,11 +18,13 @@ use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Signature, Volatil
 
 use crate::profile::pprof::encode;
 use crate::profile::{ProfileType, StackId};
-use crate::query::export::{About, profile_of};
-use crate::query::stack_table::StackTable;
-use crate::query::{QueryError, checked, frame_columns};
-use crate::store::schema;
-use crate::store::schema::column::{FRAMES, STACK, VALUE};
+use crate::query::common::checked;
+use crate::query::common::error::QueryError;
+use crate::query::decoded::stack_table::StackTable;
+use crate::query::pprof::export::{About, profile_of};
+use crate::query::scan::frame_columns;
+use crate::store::common::schema;
+use crate::store::common::schema::column::{FRAMES, STACK, VALUE};
 
 const USAGE: &str = "pprof(profile_type, stack, frames, value)";
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::query::context::Context;
-use crate::query::flat::Flat;
+use crate::query::decoded::context::Context;
 use crate::query::functions::arguments::{Arguments, Usage};
-use crate::query::provider::Called;
+use crate::query::scan::provider::Called;
+use crate::query::tables::flat::Flat;
 
 const USAGE: Usage = Usage {
     text: "profiles('TYPE{selector}', from, until)",

@@ -7,7 +7,7 @@ use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
 
-use crate::query::QueryError;
+use crate::query::common::error::QueryError;
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct StackContains(Signature);

@@ -8,8 +8,8 @@ use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
 
 use crate::base::duration;
-use crate::query::QueryError;
-use crate::store::schema;
+use crate::query::common::error::QueryError;
+use crate::store::common::schema;
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TimeBucket(Signature);

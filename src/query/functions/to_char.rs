@@ -15,7 +15,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
 
-use crate::query::QueryError;
+use crate::query::common::error::QueryError;
 
 /// `to_char` over DataFusion's.
 #[derive(Debug, PartialEq, Eq, Hash)]

@@ -10,6 +10,7 @@ mod certificate;
 mod claims;
 mod credentials;
 mod decide;
+pub(in crate::server) mod deletion_token;
 mod guard;
 mod identity;
 mod jwks;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use url::Url;
 
+use crate::server::access::deletion_token::AdminToken;
 use crate::server::access::identity::{Rights, TenantScope};
-use crate::server::token::AdminToken;
 
 /// How callers prove who they are.
 #[derive(Debug, Clone, Default)]

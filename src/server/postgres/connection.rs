@@ -15,7 +15,7 @@ use pgwire::messages::startup::ParameterStatus;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::base::Shutdown;
-use crate::query::cells::{Cells, ColumnKind, Kind, Simple};
+use crate::query::output::cells::{Cells, ColumnKind, Kind, Simple};
 use crate::query::{Prepared, QueryError, SqlResult, SqlSession, SqlValue};
 use crate::server::postgres::cancel::CancelKey;
 use crate::server::postgres::command::Command;

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use bytes::{BufMut, BytesMut};
 
 use crate::query::SqlValue;
-use crate::query::cells::{Cell, Cells, Kind, Simple};
+use crate::query::output::cells::{Cell, Cells, Kind, Simple};
 use crate::server::postgres::failure::Failure;
 use crate::server::postgres::types;
 

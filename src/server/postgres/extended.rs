@@ -13,7 +13,7 @@ use pgwire::messages::extendedquery::{
 };
 use pgwire::messages::response::EmptyQueryResponse;
 
-use crate::query::cells::{Kind, Simple};
+use crate::query::output::cells::{Kind, Simple};
 use crate::query::{Prepared, SqlValue};
 use crate::server::postgres::command::{Command, split};
 use crate::server::postgres::connection::{Connection, Protocol, show_columns};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use crate::base::bytes::HeldBytes;
-use crate::query::cells::Cells;
+use crate::query::output::cells::Cells;
 use crate::query::{Prepared, SqlResult, SqlValue};
 use crate::server::postgres::command::Command;
 use crate::server::postgres::encode::Field;

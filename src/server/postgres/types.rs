@@ -2,7 +2,7 @@
 //!
 //! In: [`Kind`]. Out: its OID and the size of its values, and back. The OIDs are those of PostgreSQL's `pg_type.dat`.
 
-use crate::query::cells::{Kind, Simple};
+use crate::query::output::cells::{Kind, Simple};
 
 /// Kind, OID of the type, OID of its array type, bytes of a value (negative: variable size).
 const TYPES: [(Simple, u32, u32, i16); 15] = [

@@ -19,7 +19,7 @@ use crate::wire::connect::{Code, ConnectError};
 /// Maximum size of an answer in bytes.
 const MAX_ANSWER_BYTES: usize = 8 << 20;
 /// Time for an answer, that to read it included.
-pub(super) const TIMEOUT: Duration = Duration::from_secs(15);
+pub(in crate::server) const TIMEOUT: Duration = Duration::from_secs(15);
 /// Answers that are waited for at one time; others wait in turn for as long as an answer may take.
 const PLACES: usize = 4;
 /// Maximum number of characters of that server's error in ours.
@@ -81,7 +81,11 @@ impl Prometheus {
     }
 
     /// The answer to a question, within [`TIMEOUT`].
-    pub(super) async fn ask(&self, question: &Question, tenants: Option<&Tenants>) -> Result<Bytes, ConnectError> {
+    pub(in crate::server) async fn ask(
+        &self,
+        question: &Question,
+        tenants: Option<&Tenants>,
+    ) -> Result<Bytes, ConnectError> {
         let answer = async {
             let place = self.places.acquire().await;
             let _place = place.map_err(|error| unavailable(error.to_string()))?;

@@ -4,9 +4,7 @@
 //! nothing but a query, a range, a step and the tenant is passed on. Length of the query, number of points, size, time
 //! and number of answers at one time are limited.
 
-mod client;
-mod question;
-mod route;
+pub(in crate::server) mod client;
+pub(in crate::server) mod question;
 
 pub use client::{Prometheus, PrometheusError};
-pub(super) use route::{PATH, query_range};

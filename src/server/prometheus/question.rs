@@ -13,7 +13,7 @@ const MAX_STEPS: f64 = 11_000.0;
 
 /// What is asked of Prometheus.
 #[derive(Debug, PartialEq)]
-pub(super) struct Question {
+pub(in crate::server) struct Question {
     query: String,
     /// In Unix seconds, as `end`.
     start: f64,
@@ -24,7 +24,7 @@ pub(super) struct Question {
 
 impl Question {
     /// Reads the parameters `query`, `start`, `end` and `step`; all others are left out.
-    pub(super) fn parse(query: &str) -> Result<Self, ConnectError> {
+    pub(in crate::server) fn parse(query: &str) -> Result<Self, ConnectError> {
         let pairs: Vec<(String, String)> = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
         let get = |name: &str| {
             let found = pairs.iter().find(|(key, _)| key == name);
@@ -62,7 +62,7 @@ impl Question {
     }
 
     /// The address of the question on the server at `base`.
-    pub(super) fn url(&self, base: &Url) -> Url {
+    pub(in crate::server) fn url(&self, base: &Url) -> Url {
         let mut url = base.clone();
         url.set_path(&format!("{}/api/v1/query_range", base.path().trim_end_matches('/')));
         url.query_pairs_mut()

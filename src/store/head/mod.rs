@@ -6,12 +6,14 @@
 //! sample costs one lookup of its stack and no allocation beyond the growth of columns. Readers copy some rows at a
 //! time under the lock of a partition and build batches outside of it.
 
+pub(in crate::store) mod batch;
 mod frames;
 mod generation;
 mod identity;
 mod intern;
 mod known;
 mod partition;
+pub(in crate::store) mod repeats;
 pub(crate) mod rows;
 pub(crate) mod scan;
 pub(crate) mod sorted;

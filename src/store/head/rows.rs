@@ -15,10 +15,11 @@ use arrow::error::ArrowError;
 
 use crate::profile::labels::SERVICE_NAME;
 use crate::profile::{Labels, SeriesId, StackId, TenantId};
+use crate::store::common::schema;
+use crate::store::common::schema::{Table, column};
 use crate::store::head::frames::Frame;
 use crate::store::head::intern::{SharedTexts, TextId};
 use crate::store::head::partition::{Link, ProfileRow};
-use crate::store::schema::{self, Table, column};
 
 /// Most bytes of text in a batch, but for a single row that has more: Arrow's offsets end at 2 GiB, and a batch is in
 /// memory twice while it is written.

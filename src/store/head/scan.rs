@@ -12,6 +12,7 @@ use hashbrown::HashMap;
 use parking_lot::RwLock;
 
 use crate::profile::{Labels, SeriesId, StackId, TimeSpan};
+use crate::store::common::schema::Table;
 use crate::store::head::frames::Frame;
 use crate::store::head::generation::{HeadView, Key};
 use crate::store::head::identity::Identity;
@@ -19,8 +20,7 @@ use crate::store::head::intern::SharedTexts;
 use crate::store::head::partition::{Group, Link, Partition};
 use crate::store::head::rows::{self, ProfileOfType, ProfileRows, SampleRow, SampleRows, Shared, StackRows};
 use crate::store::head::walk::{Count, STEP, Walk};
-use crate::store::schema::Table;
-use crate::store::snapshot::{HeadScan, Receive, ScanFilter};
+use crate::store::tables::snapshot::{HeadScan, Receive, ScanFilter};
 
 const BATCH_ROWS: usize = 64 << 10;
 /// Frames in a batch of stacks: a few megabytes of names.

@@ -16,11 +16,12 @@ use crate::profile::pprof;
 use crate::profile::synthetic::{Names, Shape, cpu_profile};
 use crate::profile::tenant::tenant_id;
 use crate::profile::{Labels, RawProfile};
+use crate::store::common::schema;
+use crate::store::common::schema::{Table, column};
 use crate::store::head::{Head, HeadView};
 use crate::store::ingest::{self, Prepared};
-use crate::store::limits::Limits;
-use crate::store::schema::{self, Table, column};
-use crate::store::snapshot::{HeadScan, ScanFilter};
+use crate::store::rules::limits::Limits;
+use crate::store::tables::snapshot::{HeadScan, ScanFilter};
 
 const PROFILES: u64 = 60;
 /// Long enough for any machine; only a test that fails waits so long.

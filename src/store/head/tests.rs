@@ -14,10 +14,10 @@ use crate::profile::synthetic::{Names, Shape, cpu_profile};
 use crate::profile::tenant::tenant_id;
 use crate::profile::time::day_of;
 use crate::profile::{Labels, RawProfile, TimeSpan};
+use crate::store::common::schema::Table;
 use crate::store::ingest::{self, Prepared};
-use crate::store::limits::Limits;
-use crate::store::schema::Table;
-use crate::store::snapshot::{HeadScan, ScanFilter};
+use crate::store::rules::limits::Limits;
+use crate::store::tables::snapshot::{HeadScan, ScanFilter};
 
 const SHAPE: Shape = Shape {
     functions: 50,

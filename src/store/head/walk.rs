@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::store::head::intern::TextId;
 use crate::store::head::partition::{Group, Partition};
-use crate::store::snapshot::ScanFilter;
+use crate::store::tables::snapshot::ScanFilter;
 
 /// Number of rows, profiles and groups that a step visits: some tens of microseconds. Few in tests, so that scans of
 /// small heads have several steps.

@@ -9,7 +9,7 @@ use hashbrown::HashSet;
 
 use crate::profile::SinkErrorKind;
 use crate::profile::pprof::{Location, Profile};
-use crate::store::limits::{Rejection, start_of};
+use crate::store::rules::limits::{Rejection, start_of};
 
 /// Sample types of a profile. Go's heap profile has 4, a JFR recording about 10.
 const MAX_SAMPLE_TYPES: usize = 64;

@@ -22,17 +22,17 @@ use crate::profile::decoded::Columns;
 use crate::profile::labels::PROFILE_NAME;
 use crate::profile::pprof::{self, Code, GzipError, Profile};
 use crate::profile::{Labels, ProfileType, ProfileTypeId, RawProfile, SinkErrorKind, StackId};
+use crate::store::common::schema;
 use crate::store::ingest::defaults::{default_name, stored_labels};
 use crate::store::ingest::go_names::GoNames;
 use crate::store::ingest::reshape::{reshape, sanitized};
 use crate::store::ingest::texts::Spans;
-use crate::store::limits::{Limits, Rejection, exceeds};
-use crate::store::relabel_rules::DefaultRules;
-use crate::store::schema;
+use crate::store::rules::limits::{Limits, Rejection, exceeds};
+use crate::store::rules::relabel_rules::DefaultRules;
 
 use prepared::Function;
 pub(crate) use prepared::{Prepared, Span};
-pub(super) use prepared::{Samples, Symbols};
+pub(in crate::store) use prepared::{Samples, Symbols};
 
 /// Value of the metric's label `reason` for profiles that the tenant's relabel rules drop.
 pub(crate) const DROPPED: &str = "dropped_by_relabel_rules";
@@ -83,7 +83,7 @@ pub(crate) fn size_limit(limits: &Limits) -> usize {
 }
 
 /// Checks and normalises a profile that was received at `received_ms` (milliseconds since 1970).
-pub(super) fn prepare(raw: &RawProfile, received_ms: i64, limits: &Limits) -> Result<Prepared, Rejection> {
+pub(in crate::store) fn prepare(raw: &RawProfile, received_ms: i64, limits: &Limits) -> Result<Prepared, Rejection> {
     prepare_within(raw, received_ms, limits, usize::MAX).map_err(|refusal| match refusal {
         Refusal::Rejected(rejection) => rejection,
         Refusal::LargerThanAnnounced => too_large(raw, size_limit(limits)),

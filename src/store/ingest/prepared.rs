@@ -103,8 +103,8 @@ pub(crate) struct Symbols {
     pub mappings: Vec<(Span, Span)>,
     /// See [`crate::profile::pprof::Profile::locations`].
     pub locations: Vec<Location>,
-    /// By location, `line` of its frame when it has no function: see [`in_file`](crate::store::schema::in_file). Empty
-    /// when all are 0.
+    /// By location, `line` of its frame when it has no function: see
+    /// [`in_file`](crate::store::common::schema::in_file). Empty when all are 0.
     pub code_lines: Vec<i64>,
     /// See [`crate::profile::pprof::Profile::lines`].
     pub lines: Vec<Line>,

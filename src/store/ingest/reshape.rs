@@ -17,8 +17,8 @@ use crate::profile::{Labels, ProfileType, ProfileTypeId, SeriesId};
 use crate::store::ingest::bounds;
 use crate::store::ingest::defaults::{GODELTAPROF, default_name, stored_labels, with_service};
 use crate::store::ingest::prepared::{Samples, SeriesRows};
-use crate::store::limits::{Limits, Rejection, start_of};
-use crate::store::relabel_rules::{DefaultRules, RelabelRules, TYPE, UNIT};
+use crate::store::rules::limits::{Limits, Rejection, start_of};
+use crate::store::rules::relabel_rules::{DefaultRules, RelabelRules, TYPE, UNIT};
 
 /// Label that the default rules set to the name that they replace.
 const NAME_REPLACED: &str = "__name_replaced__";

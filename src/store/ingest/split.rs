@@ -12,7 +12,7 @@ use crate::profile::{Labels, SeriesId};
 use crate::store::ingest::bounds;
 use crate::store::ingest::prepared::{Link, Samples, SeriesRows};
 use crate::store::ingest::texts::Spans;
-use crate::store::limits::{Limits, Rejection};
+use crate::store::rules::limits::{Limits, Rejection};
 
 /// Labels of a sample, sorted.
 type Pairs<'a> = Vec<(&'a str, &'a str)>;

@@ -6,7 +6,7 @@ use super::*;
 use crate::profile::pprof::{Function, Line, Location, SampleLabel, ValueType};
 use crate::profile::synthetic::{Names, Shape, cpu_profile};
 use crate::store::ingest::go_names::without_go_shapes;
-use crate::store::relabel_rules::RelabelRules;
+use crate::store::rules::relabel_rules::RelabelRules;
 
 const NOW_MS: i64 = 1_800_000_000_000;
 

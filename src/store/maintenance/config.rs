@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::store::maintenance::aging::Aging;
 use crate::store::maintenance::plan::Policy;
-use crate::store::maintenance::space::SpaceLimits;
+use crate::store::maintenance::retention::aging::Aging;
+use crate::store::maintenance::retention::space::SpaceLimits;
 
 /// Settings of maintenance: what is done, when, and how fast.
 #[derive(Debug, Clone)]

@@ -7,17 +7,18 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::store::StoreError;
-use crate::store::delta::{DeltaTable, NewFile, Operation, Replaced};
-use crate::store::fault::Faults;
-use crate::store::files::FileName;
+use crate::store::common::error::StoreError;
+use crate::store::common::fault::Faults;
+use crate::store::common::schema::Table;
+use crate::store::flush::files::FileName;
+use crate::store::flush::published::Published;
+use crate::store::maintenance::merge::rewrite::{Change, Job, MergedName};
 use crate::store::maintenance::report::Vacuumed;
-use crate::store::maintenance::rewrite::{Change, Job, MergedName};
-use crate::store::maintenance::vacuum::{self, Removals};
-use crate::store::published::Published;
-use crate::store::root::Root;
-use crate::store::schema::Table;
-use crate::store::snapshot::FileEntry;
+use crate::store::maintenance::retention::vacuum;
+use crate::store::maintenance::retention::vacuum::Removals;
+use crate::store::tables::delta::{DeltaTable, NewFile, Operation, Replaced};
+use crate::store::tables::root::Root;
+use crate::store::tables::snapshot::FileEntry;
 
 /// Attempts to commit an exchange of files.
 const COMMIT_ATTEMPTS: usize = 3;
@@ -211,7 +212,7 @@ impl Exchanger {
 
 /// Removes merged files of `writer` that neither the live files nor the removals of the table's log name: leftovers of
 /// a crash. In a bucket they stay until the vacuum finds them old, since an entry that names them may still appear
-/// ([`remove_uncommitted`](crate::store::files::remove_uncommitted)).
+/// ([`remove_uncommitted`](crate::store::flush::files::remove_uncommitted)).
 pub(crate) fn remove_unnamed(
     root: &Root,
     table: Table,

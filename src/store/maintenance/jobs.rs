@@ -5,13 +5,13 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::time::{Duration, Instant};
 
-use crate::store::StoreError;
-use crate::store::maintenance::deletion::{folder_of, is_foreign};
+use crate::store::common::error::StoreError;
+use crate::store::maintenance::deletion::request::{folder_of, is_foreign};
+use crate::store::maintenance::merge::rewrite::Job;
 use crate::store::maintenance::plan::{self, Policy};
 use crate::store::maintenance::report::Report;
-use crate::store::maintenance::rewrite::Job;
 use crate::store::maintenance::worker::{Worker, worse};
-use crate::store::snapshot::FileEntry;
+use crate::store::tables::snapshot::FileEntry;
 
 /// How long an unreadable file is left out.
 pub(super) const UNREADABLE_WAIT: Duration = Duration::from_mins(10);

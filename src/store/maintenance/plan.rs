@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use crate::profile::time::HOUR_US;
 use crate::profile::{TenantId, TimeSpan};
-use crate::store::maintenance::rewrite::{Change, FULL_NAMES, Job, MergedName};
-use crate::store::schema::Table;
-use crate::store::snapshot::FileEntry;
+use crate::store::common::schema::Table;
+use crate::store::maintenance::merge::rewrite::{Change, FULL_NAMES, Job, MergedName};
+use crate::store::tables::snapshot::FileEntry;
 
 /// Factor by which merging shrinks flushed files, whose stacks and times repeat across files (docs/adr/0004).
 const FLUSHED_SHRINKS: u64 = 3;
@@ -282,7 +282,7 @@ mod tests {
     use super::*;
     use crate::profile::tenant::tenant_id;
     use crate::profile::time::DAY_US;
-    use crate::store::stats::Bounds;
+    use crate::store::tables::stats::Bounds;
 
     fn file(table: Table, name: &str, minutes: (i64, i64), size: u64) -> FileEntry {
         FileEntry {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 
-use crate::store::StoreError;
-use crate::store::maintenance::deletion::Deletion;
+use crate::store::common::error::StoreError;
+use crate::store::maintenance::deletion::request::Deletion;
 use crate::store::maintenance::report::Report;
 
 /// Work to do at once, without the bound on the CPU.

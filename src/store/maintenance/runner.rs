@@ -4,23 +4,23 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::store::StoreError;
+use crate::store::common::error::StoreError;
+use crate::store::common::lifecycle::Lifecycle;
+use crate::store::common::metrics::Metrics;
 use crate::store::config::StoreConfig;
-use crate::store::flushes::Flushes;
-use crate::store::lifecycle::Lifecycle;
-use crate::store::maintenance::aging;
-use crate::store::maintenance::deletion_job::Deletions;
+use crate::store::flush::flushes::Flushes;
+use crate::store::flush::published::Published;
+use crate::store::head::repeats::Repeats;
+use crate::store::maintenance::deletion::job::Deletions;
 use crate::store::maintenance::exchange::Exchanger;
 use crate::store::maintenance::jobs::Jobs;
 use crate::store::maintenance::report::Report;
 use crate::store::maintenance::requests::{Requests, Work};
-use crate::store::maintenance::room::Room;
-use crate::store::maintenance::vacuum_job::Vacuum;
-use crate::store::maintenance::watch::Watch;
+use crate::store::maintenance::retention::aging;
+use crate::store::maintenance::retention::room::Room;
+use crate::store::maintenance::retention::vacuum_job::Vacuum;
+use crate::store::maintenance::retention::watch::Watch;
 use crate::store::maintenance::worker::{Worker, worse};
-use crate::store::metrics::Metrics;
-use crate::store::published::Published;
-use crate::store::repeats::Repeats;
 
 /// Wait after a round that failed.
 const FAILURE_WAIT: Duration = Duration::from_secs(30);

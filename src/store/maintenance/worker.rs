@@ -5,20 +5,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::store::StoreError;
+use crate::store::common::error::StoreError;
+use crate::store::common::fault::Place;
+use crate::store::common::lifecycle::Lifecycle;
+use crate::store::common::metrics::{JobLabel, Metrics};
+use crate::store::common::schema::Table;
 use crate::store::config::StoreConfig;
-use crate::store::delta::{NewFile, Operation};
-use crate::store::fault::Place;
-use crate::store::files::{MERGED, SETTLED};
-use crate::store::lifecycle::Lifecycle;
+use crate::store::flush::files::{MERGED, SETTLED};
+use crate::store::flush::published::Published;
+use crate::store::head::repeats::Repeats;
 use crate::store::maintenance::exchange::{Exchange, Exchanger};
+use crate::store::maintenance::merge::rewrite;
+use crate::store::maintenance::merge::rewrite::{Environment, Job};
 use crate::store::maintenance::report::Report;
-use crate::store::maintenance::rewrite::{self, Environment, Job};
-use crate::store::metrics::{JobLabel, Metrics};
-use crate::store::published::Published;
-use crate::store::repeats::Repeats;
-use crate::store::schema::Table;
-use crate::store::snapshot::FileEntry;
+use crate::store::tables::delta::{NewFile, Operation};
+use crate::store::tables::snapshot::FileEntry;
 
 /// Length of a stretch of work between waits.
 const STRETCH: Duration = Duration::from_millis(20);

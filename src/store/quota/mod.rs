@@ -13,12 +13,12 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::profile::{SinkErrorKind, TenantId};
-use crate::store::clock::Clock;
+use crate::store::common::clock::Clock;
 use crate::store::ingest::Prepared;
-use crate::store::limits::{Limits, Rejection};
 use crate::store::quota::rate::Rate;
 use crate::store::quota::series::{ActiveSeries, IDLE};
 use crate::store::quota::tenants::Places;
+use crate::store::rules::limits::{Limits, Rejection};
 
 pub use tenants::TenantRules;
 
@@ -26,7 +26,7 @@ pub use tenants::TenantRules;
 const FEW_TENANTS: usize = 1_024;
 
 /// The usage of all tenants that have a limit on it.
-pub(super) struct Quotas {
+pub(in crate::store) struct Quotas {
     clock: Clock,
     rules: TenantRules,
     /// Finds the tenants of which anything is stored.
@@ -52,7 +52,7 @@ struct Usage {
 impl Quotas {
     /// Quotas that nobody has used, on the monotonic side of `clock`. `stored` finds the tenants of which anything is
     /// stored.
-    pub(super) fn new(
+    pub(in crate::store) fn new(
         clock: Clock,
         rules: TenantRules,
         stored: impl Fn() -> HashSet<TenantId> + Send + Sync + 'static,
@@ -66,7 +66,7 @@ impl Quotas {
     }
 
     /// Refuses what comes from a tenant that may not send at all. It is cheap and gives the tenant no place.
-    pub(super) fn check_tenant(&self, tenant: &TenantId) -> Result<(), Rejection> {
+    pub(in crate::store) fn check_tenant(&self, tenant: &TenantId) -> Result<(), Rejection> {
         self.rules.check_list(tenant)?;
         if !self.rules.counts() {
             return Ok(());
@@ -79,7 +79,7 @@ impl Quotas {
 
     /// Refuses what comes from a tenant that has used up its rate. It is cheap, and meant for profiles that are not
     /// decoded yet: a tenant of which nothing was taken costs no memory.
-    pub(super) fn check_rate(&self, tenant: &TenantId, limits: &Limits) -> Result<(), Rejection> {
+    pub(in crate::store) fn check_rate(&self, tenant: &TenantId, limits: &Limits) -> Result<(), Rejection> {
         if limits.ingestion_rate_bytes == 0 {
             return Ok(());
         }
@@ -94,7 +94,12 @@ impl Quotas {
     }
 
     /// Counts a profile, or refuses it and counts nothing.
-    pub(super) fn take(&self, tenant: &TenantId, limits: &Limits, profile: &Prepared) -> Result<(), Rejection> {
+    pub(in crate::store) fn take(
+        &self,
+        tenant: &TenantId,
+        limits: &Limits,
+        profile: &Prepared,
+    ) -> Result<(), Rejection> {
         let has_limits = limits.ingestion_rate_bytes > 0 || limits.max_active_series > 0;
         if !has_limits && !self.rules.counts() {
             return Ok(());

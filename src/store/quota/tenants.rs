@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use crate::profile::{SinkErrorKind, TenantId};
-use crate::store::limits::Rejection;
+use crate::store::rules::limits::Rejection;
 
 /// How often a full set is compared with what is stored, at most.
 const SEARCH_EVERY: Duration = Duration::from_secs(10);

@@ -12,7 +12,7 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use crate::base::encoding::{accepts, gzip};
+pub(crate) use crate::base::encoding::accepts;
 use crate::wire::error_detail::ErrorDetail;
 use crate::wire::json::{self, FromJson, ToJson};
 

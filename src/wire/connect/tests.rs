@@ -4,6 +4,7 @@ use http::{HeaderMap, HeaderValue};
 use proptest::prelude::*;
 
 use super::*;
+use crate::base::encoding::gzip;
 use crate::wire::proto::push::{PushRequest, RawProfileSeries, RawSample};
 use crate::wire::proto::querier::{FlameGraph, Level, SelectMergeStacktracesRequest};
 

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use url::Url;
 
-use crate::components::common::http_values::{HttpUrl, http_url};
+use crate::components::common::discovery::meta_labels::host_port;
+use crate::components::common::http::values::{HttpUrl, http_url};
 use crate::components::common::kubernetes::api::Api;
 use crate::components::common::kubernetes::arguments::KubernetesClient;
 use crate::components::common::kubernetes::kubeconfig;
-use crate::components::common::meta_labels::host_port;
 use crate::pipeline::component::ComponentError;
 use crate::wire::client::{ClientOptions, Credential, HttpClient, Pem, Secret, TlsOptions};
 

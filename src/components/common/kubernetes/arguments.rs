@@ -5,9 +5,9 @@
 
 use std::path::PathBuf;
 
-use crate::components::common::checks;
-use crate::components::common::http_client::HttpClientArguments;
-use crate::components::common::http_values::HttpUrl;
+use crate::components::common::arguments::checks;
+use crate::components::common::http::client::HttpClientArguments;
+use crate::components::common::http::values::HttpUrl;
 use crate::lang::argument_error::ArgumentError;
 use crate::lang::body::arguments;
 

@@ -16,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 
 use crate::base::BoxFuture;
-use crate::components::common::expiring::{Expiring, Lasting};
+use crate::components::common::clouds::expiring::{Expiring, Lasting};
 use crate::wire::client::TokenProvider;
 
 /// Longest time that the program may run.

@@ -11,9 +11,9 @@ use base64::Engine as _;
 use serde::Deserialize;
 use url::Url;
 
-use crate::components::common::detector::read_text;
-use crate::components::common::http_values::{http_url, proxy_url};
+use crate::components::common::http::values::{http_url, proxy_url};
 use crate::components::common::kubernetes::exec::{Exec, Program};
+use crate::components::common::sources::detector::read_text;
 use crate::wire::client::{ClientOptions, Credential, Pem, ProxyOptions, Secret, TlsOptions};
 
 #[derive(Deserialize)]

@@ -13,6 +13,7 @@ mod kubeconfig;
 mod lines;
 pub(crate) mod objects;
 pub(crate) mod pods;
+mod selectors;
 #[cfg(test)]
 pub(crate) mod testing;
 pub(crate) mod values;

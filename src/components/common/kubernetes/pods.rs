@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
 use crate::components::common::kubernetes::objects::{
     Condition, Container, ContainerPort, ContainerStatus, Metadata, Pod,
 };
-use crate::components::common::meta_labels::{MetaLabels, host_port};
-use crate::components::common::targets::Target;
 
 /// What the names of all labels begin with.
 pub(crate) const PREFIX: &str = "__meta_kubernetes_";

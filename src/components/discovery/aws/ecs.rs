@@ -9,11 +9,12 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::components::common::aws::client::{Aws, JsonService};
-use crate::components::common::aws::ec2::{self, Instance};
-use crate::components::common::meta_labels::{MetaLabels, host_port};
-use crate::components::common::paging::{Page, all_pages, each};
-use crate::components::common::targets::Target;
+use crate::components::common::arguments::targets::Target;
+use crate::components::common::clouds::aws::client::{Aws, JsonService};
+use crate::components::common::clouds::aws::ec2;
+use crate::components::common::clouds::aws::ec2::Instance;
+use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
+use crate::components::common::http::paging::{Page, all_pages, each};
 
 const SERVICE: JsonService = JsonService {
     name: "ecs",

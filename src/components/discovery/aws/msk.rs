@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::components::common::aws::client::Aws;
-use crate::components::common::meta_labels::{MetaLabels, host_port};
-use crate::components::common::paging::{Page, all_pages, each};
-use crate::components::common::targets::Target;
+use crate::components::common::arguments::targets::Target;
+use crate::components::common::clouds::aws::client::Aws;
+use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
+use crate::components::common::http::paging::{Page, all_pages, each};
 
 const SERVICE: &str = "kafka";
 /// Clusters and nodes of one page: the most that the API allows.

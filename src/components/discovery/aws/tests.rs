@@ -4,9 +4,9 @@
 use axum::http::StatusCode;
 
 use super::{AnyRole, DEFINITION};
-use crate::components::common::aws::testing::Amazon;
-use crate::components::common::environment::Environment;
-use crate::components::common::polled::Discovery as _;
+use crate::components::common::clouds::aws::testing::Amazon;
+use crate::components::common::clouds::environment::Environment;
+use crate::components::common::discovery::polled::Discovery as _;
 use crate::components::common::testing::{Body, Recorder, short};
 use crate::lang::value::Value;
 

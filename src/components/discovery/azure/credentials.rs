@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::components::common::azure_machine::AzureMachine;
-use crate::components::common::bearer;
-use crate::components::common::environment::Environment;
-use crate::components::common::expiring::{Expiring, Lasting};
-use crate::components::common::web_api::WebApi;
+use crate::components::common::clouds::azure_machine::AzureMachine;
+use crate::components::common::clouds::bearer;
+use crate::components::common::clouds::environment::Environment;
+use crate::components::common::clouds::expiring::{Expiring, Lasting};
+use crate::components::common::http::web_api::WebApi;
 use crate::components::discovery::azure::cloud::Cloud;
 use crate::lang::attribute::Secret;
 use crate::pipeline::component::ComponentError;

@@ -8,8 +8,8 @@ use url::Url;
 
 use super::cloud::Cloud;
 use super::{Azure, DEFINITION};
-use crate::components::common::environment::Environment;
-use crate::components::common::polled::Discovery as _;
+use crate::components::common::clouds::environment::Environment;
+use crate::components::common::discovery::polled::Discovery as _;
 use crate::components::common::testing::{Body, Recorder, Server, serve_api, short};
 use crate::lang::value::Value;
 

@@ -8,10 +8,10 @@ use http::HeaderMap;
 use serde::Deserialize;
 use url::Url;
 
-use crate::components::common::consul_catalog::{Catalog, Check, health};
-use crate::components::common::meta_labels::{MetaLabels, host_port};
-use crate::components::common::targets::Target;
-use crate::components::common::web_api::{Answer, WebApi};
+use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::consul_catalog::{Catalog, Check, health};
+use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
+use crate::components::common::http::web_api::{Answer, WebApi};
 use crate::components::discovery::consul::arguments::ConsulArguments;
 use crate::pipeline::component::ComponentError;
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::components::common::consul_catalog::Catalog;
-use crate::components::common::http_client::HttpClientArguments;
+use crate::components::common::discovery::consul_catalog::Catalog;
+use crate::components::common::http::client::HttpClientArguments;
 use crate::lang::argument_error::ArgumentError;
 use crate::lang::body::arguments;
 

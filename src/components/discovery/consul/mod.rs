@@ -5,8 +5,9 @@
 
 use std::time::Duration;
 
-use crate::components::common::polled::{self, Discovery};
-use crate::components::common::targets::Target;
+use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::polled;
+use crate::components::common::discovery::polled::Discovery;
 use crate::components::discovery::consul::api::Api;
 use crate::components::discovery::consul::arguments::ConsulArguments;
 use crate::components::discovery::consul::watches::Watches;

@@ -13,8 +13,8 @@ use futures::stream::{FuturesUnordered, StreamExt as _};
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::Instant;
 
-use crate::components::common::parts::Parts;
-use crate::components::common::targets::Target;
+use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::parts::Parts;
 use crate::components::discovery::consul::api::{Api, LONGEST_WAIT, Seen, Wait};
 
 /// Services that are queried concurrently. An agent refuses more than 200 connections from one address.

@@ -10,11 +10,12 @@ use futures::StreamExt as _;
 use hickory_resolver::proto::rr::{Name, RData, RecordType};
 
 use crate::base::dns::{Lookups, System};
-use crate::components::common::meta_labels::{MetaLabels, host_port};
-use crate::components::common::parts::Parts;
-use crate::components::common::polled::{self, Discovery};
-use crate::components::common::server::Port;
-use crate::components::common::targets::Target;
+use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
+use crate::components::common::discovery::parts::Parts;
+use crate::components::common::discovery::polled;
+use crate::components::common::discovery::polled::Discovery;
+use crate::components::common::serving::server::Port;
 use crate::lang::argument_error::ArgumentError;
 use crate::lang::attribute::{FromValue, Interval, choose};
 use crate::lang::body::arguments;

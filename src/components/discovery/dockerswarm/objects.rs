@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use crate::components::common::docker_daemon::ObjectLabels;
-use crate::components::common::meta_labels::MetaLabels;
+use crate::components::common::discovery::docker_daemon::ObjectLabels;
+use crate::components::common::discovery::meta_labels::MetaLabels;
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "PascalCase")]

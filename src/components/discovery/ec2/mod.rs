@@ -4,14 +4,16 @@
 
 use std::time::Duration;
 
-use crate::components::common::aws::account::Account;
-use crate::components::common::aws::client::Aws;
-use crate::components::common::aws::ec2::{self, Zones};
-use crate::components::common::discovery::Filter;
-use crate::components::common::environment::Environment;
-use crate::components::common::http_client::HttpClientArguments;
-use crate::components::common::polled::{self, Discovery};
-use crate::components::common::targets::Target;
+use crate::components::common::arguments::targets::Target;
+use crate::components::common::clouds::aws::account::Account;
+use crate::components::common::clouds::aws::client::Aws;
+use crate::components::common::clouds::aws::ec2;
+use crate::components::common::clouds::aws::ec2::Zones;
+use crate::components::common::clouds::environment::Environment;
+use crate::components::common::discovery::schema::Filter;
+use crate::components::common::discovery::polled;
+use crate::components::common::discovery::polled::Discovery;
+use crate::components::common::http::client::HttpClientArguments;
 use crate::lang::attribute::Interval;
 use crate::lang::body::arguments;
 use crate::pipeline::component::{ComponentError, Context, Definition};

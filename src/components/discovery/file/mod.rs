@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::folder_watcher::FolderWatcher;
-use crate::components::common::targets;
+use crate::components::common::arguments::targets;
+use crate::components::common::sources::folder_watcher::FolderWatcher;
 use crate::lang::argument_error::ArgumentError;
 use crate::lang::attribute::Interval;
 use crate::lang::body::arguments;

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::components::common::target_groups;
-use crate::components::common::targets::Target;
+use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::target_groups;
 use crate::lang::argument_error::ArgumentError;
 use crate::lang::attribute::{FromValue, wrong};
 use crate::lang::schema::Kind;

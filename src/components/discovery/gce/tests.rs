@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::{DEFINITION, Gce};
-use crate::components::common::environment::Environment;
-use crate::components::common::polled::Discovery as _;
+use crate::components::common::clouds::environment::Environment;
+use crate::components::common::discovery::polled::Discovery as _;
 use crate::components::common::testing::{Body, Recorder, Server, serve_api, short};
 
 const MACHINE_TOKEN: &str = "/computeMetadata/v1/instance/service-accounts/default/token\

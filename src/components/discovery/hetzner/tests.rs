@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 
 use super::{DEFINITION, Hetzner};
-use crate::components::common::polled::Discovery as _;
+use crate::components::common::discovery::polled::Discovery as _;
 use crate::components::common::testing::{Body, Recorder, serve_api, short};
 use crate::lang::value::Value;
 

@@ -6,14 +6,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::components::common::http_client::HttpClientArguments;
-use crate::components::common::http_values::HttpUrl;
+use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::polled;
+use crate::components::common::discovery::polled::Discovery;
+use crate::components::common::http::client::HttpClientArguments;
+use crate::components::common::http::values::HttpUrl;
+use crate::components::common::http::web_api::WebApi;
 use crate::components::common::kubernetes::api::Page;
 use crate::components::common::kubernetes::objects::Pod;
 use crate::components::common::kubernetes::pods;
-use crate::components::common::polled::{self, Discovery};
-use crate::components::common::targets::Target;
-use crate::components::common::web_api::WebApi;
 use crate::lang::attribute::Interval;
 use crate::lang::body::arguments;
 use crate::pipeline::component::{ComponentError, Context, Definition};

@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 
 use super::DEFINITION;
-use crate::components::common::aws::testing::Amazon;
+use crate::components::common::clouds::aws::testing::Amazon;
 use crate::components::common::testing::{Body, Recorder, Running, eventually};
 use crate::lang::value::Value;
 

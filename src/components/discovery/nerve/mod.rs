@@ -4,10 +4,11 @@
 
 use serde::Deserialize;
 
-use crate::components::common::meta_labels::{MetaLabels, host_port};
-use crate::components::common::polled;
-use crate::components::common::targets::Target;
-use crate::components::common::zookeeper_tree::{self, Members, ZooKeeperArguments};
+use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
+use crate::components::common::discovery::polled;
+use crate::components::common::discovery::zookeeper_tree;
+use crate::components::common::discovery::zookeeper_tree::{Members, ZooKeeperArguments};
 use crate::pipeline::component::Definition;
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::components::common::http_client::TlsArguments;
-use crate::components::common::http_values::HttpUrl;
+use crate::components::common::http::client::TlsArguments;
+use crate::components::common::http::values::HttpUrl;
 use crate::lang::attribute::{Interval, NotEmpty, Secret, choices};
 use crate::lang::body::arguments;
 

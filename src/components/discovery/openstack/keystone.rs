@@ -11,11 +11,11 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::components::common::environment::Environment;
-use crate::components::common::expiring::{Expiring, Lasting};
-use crate::components::common::http_values::http_url;
-use crate::components::common::json_values::{list, text};
-use crate::components::common::web_api::WebApi;
+use crate::components::common::clouds::environment::Environment;
+use crate::components::common::clouds::expiring::{Expiring, Lasting};
+use crate::components::common::http::json_values::{list, text};
+use crate::components::common::http::values::http_url;
+use crate::components::common::http::web_api::WebApi;
 use crate::components::discovery::openstack::arguments::OpenStackArguments;
 
 /// Header of an answer with a new token.

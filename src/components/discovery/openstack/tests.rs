@@ -9,8 +9,8 @@ use axum::http::Request;
 use parking_lot::Mutex;
 
 use super::{DEFINITION, OpenStack};
-use crate::components::common::environment::Environment;
-use crate::components::common::polled::Discovery as _;
+use crate::components::common::clouds::environment::Environment;
+use crate::components::common::discovery::polled::Discovery as _;
 use crate::components::common::testing::{Body, Recorder, Server, serve, short};
 use crate::lang::value::Value;
 

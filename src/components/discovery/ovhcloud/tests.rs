@@ -6,7 +6,7 @@ use chrono::Utc;
 use url::Url;
 
 use super::{DEFINITION, Ovhcloud};
-use crate::components::common::polled::Discovery as _;
+use crate::components::common::discovery::polled::Discovery as _;
 use crate::components::common::testing::{Body, Recorder, Server, serve_api, short};
 use crate::lang::value::Value;
 

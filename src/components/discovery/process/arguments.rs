@@ -1,6 +1,6 @@
 //! Arguments of `discovery.process`.
 
-use crate::components::common::targets::Targets;
+use crate::components::common::arguments::targets::Targets;
 use crate::lang::attribute::Interval;
 use crate::lang::body::arguments;
 

@@ -14,8 +14,9 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::discovery;
-use crate::components::common::targets::{self, Target};
+use crate::components::common::arguments::targets;
+use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::schema;
 use crate::ebpf::proc::pids;
 use crate::lang::value::{Number, Value};
 use crate::pipeline::component::live::LiveHandle;
@@ -33,7 +34,7 @@ const LOOK: Duration = Duration::from_secs(2);
 pub(crate) const DEFINITION: Definition<ProcessArguments> = Definition {
     name: "discovery.process",
     stability: Stability::GenerallyAvailable,
-    exports: discovery::EXPORTS,
+    exports: schema::EXPORTS,
     metrics: no_metrics,
     build: Some(build),
     doc: "`discovery.process` finds the processes of this machine and the containers that they run in.",

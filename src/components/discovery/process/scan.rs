@@ -5,8 +5,8 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::components::common::identity::{CONTAINER_ID, PID, container_id};
-use crate::components::common::targets::Target;
+use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::identity::{CONTAINER_ID, PID, container_id};
 use crate::components::discovery::process::arguments::Wanted;
 use crate::ebpf::proc::container_id_of;
 

@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
+use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::meta_labels::label_name;
 use crate::components::common::kubernetes::followed::wanted::Chosen;
 use crate::components::common::kubernetes::pods::PREFIX;
-use crate::components::common::meta_labels::label_name;
-use crate::components::common::targets::Target;
 use crate::components::discovery::profiles::requests::{Place, Request, Requests};
 use crate::profile::labels::SERVICE_NAME;
 

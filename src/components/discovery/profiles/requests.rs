@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
+use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::meta_labels::host_port;
 use crate::components::common::kubernetes::followed::wanted::Chosen;
 use crate::components::common::kubernetes::pods::PREFIX;
-use crate::components::common::meta_labels::host_port;
-use crate::components::common::targets::Target;
 use crate::profile::labels::SERVICE_NAME;
 
 /// A request of a pod for profiles from one place.

@@ -37,7 +37,7 @@ fn chosen(pod: &Value) -> Chosen {
 /// The targets of a pod in short form, without meta labels, one a line; what is wrong comes last.
 fn targets(annotations: &[(&str, &str)]) -> Vec<String> {
     let Chosen { targets, complaint } = chosen(&annotated(annotations));
-    let line = |mut target: crate::components::common::targets::Target| {
+    let line = |mut target: crate::components::common::arguments::targets::Target| {
         target.retain(|name, _| !name.starts_with("__meta_") && !matches!(&**name, "namespace" | "pod" | "node"));
         let labels: Vec<String> = target.iter().map(|(name, value)| format!("{name}={value}")).collect();
         labels.join(" ")

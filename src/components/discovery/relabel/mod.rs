@@ -9,8 +9,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::relabel::{RULES, Rules};
-use crate::components::common::targets::{self, Targets};
+use crate::components::common::arguments::targets;
+use crate::components::common::arguments::targets::Targets;
+use crate::components::common::passing::relabel::RULES;
 use crate::lang::body::arguments;
 use crate::lang::schema::{Attribute, Kind, TARGETS};
 use crate::lang::value::{Number, Value};
@@ -18,6 +19,7 @@ use crate::pipeline::component::live::{LiveHandle, Relabeled};
 use crate::pipeline::component::{
     Component, ComponentError, Context, Definition, ExportsSender, HealthSender, HealthState, Stability, no_metrics,
 };
+use crate::profile::relabel::Rules;
 
 arguments! {
     /// Arguments of `discovery.relabel`.

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::components::common::checks;
-use crate::components::common::http_client::{TlsArguments, Transport};
-use crate::components::common::http_values::HttpUrl;
+use crate::components::common::arguments::checks;
+use crate::components::common::http::client::{TlsArguments, Transport};
+use crate::components::common::http::values::HttpUrl;
 use crate::lang::argument_error::ArgumentError;
 use crate::lang::attribute::{Interval, NotEmpty, Secret, choices};
 use crate::lang::body::arguments;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::components::common::json_values::{list, text, texts};
-use crate::components::common::meta_labels::{MetaLabels, host_port};
-use crate::components::common::targets::Target;
+use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
+use crate::components::common::http::json_values::{list, text, texts};
 use crate::components::discovery::scaleway::arguments::ScalewayArguments;
 use crate::components::discovery::scaleway::lists::Lists;
 

@@ -4,9 +4,9 @@ use http::HeaderMap;
 use serde_json::Value;
 use url::Url;
 
-use crate::components::common::json_values::take_list;
-use crate::components::common::paging::numbered_pages;
-use crate::components::common::web_api::WebApi;
+use crate::components::common::http::json_values::take_list;
+use crate::components::common::http::paging::numbered_pages;
+use crate::components::common::http::web_api::WebApi;
 
 /// Items of one page: the most that the API allows.
 const PAGE: usize = 100;

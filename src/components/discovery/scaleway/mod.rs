@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::components::common::http_client::HttpClientArguments;
-use crate::components::common::polled::{self, Discovery};
-use crate::components::common::targets::Target;
-use crate::components::common::web_api::WebApi;
+use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::polled;
+use crate::components::common::discovery::polled::Discovery;
+use crate::components::common::http::client::HttpClientArguments;
+use crate::components::common::http::web_api::WebApi;
 use crate::components::discovery::scaleway::arguments::{Role, ScalewayArguments};
 use crate::components::discovery::scaleway::lists::Lists;
 use crate::pipeline::component::{ComponentError, Context, Definition};

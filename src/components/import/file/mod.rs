@@ -6,8 +6,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::components::common::detector::{self, Detector};
-use crate::components::common::source::{self, Exports, Fetch};
+use crate::components::common::sources::detector;
+use crate::components::common::sources::detector::Detector;
+use crate::components::common::sources::source;
+use crate::components::common::sources::source::{Exports, Fetch};
 use crate::lang::body::arguments;
 use crate::lang::value::Value;
 use crate::pipeline::component::{Definition, Stability, no_metrics};

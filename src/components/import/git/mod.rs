@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::components::common::checks::at_most_one_of;
-use crate::components::common::source::{self, Exports, Fetch};
+use crate::components::common::arguments::checks::at_most_one_of;
+use crate::components::common::sources::source;
+use crate::components::common::sources::source::{Exports, Fetch};
 use crate::lang::argument_error::ArgumentError;
 use crate::lang::attribute::{FromValue, Secret, wrong};
 use crate::lang::body::arguments;

@@ -5,8 +5,10 @@
 
 use std::time::Duration;
 
-use crate::components::common::http_fetch::{self, Request, RequestArguments};
-use crate::components::common::source::{self, Exports, Fetch};
+use crate::components::common::http::fetch;
+use crate::components::common::http::fetch::{Request, RequestArguments};
+use crate::components::common::sources::source;
+use crate::components::common::sources::source::{Exports, Fetch};
 use crate::lang::value::Value;
 use crate::pipeline::component::{Definition, Stability, no_metrics};
 
@@ -35,7 +37,7 @@ struct Remote {
 impl Fetch for Remote {
     fn fetch(&self) -> Result<Exports, String> {
         let text = Value::string(self.request.ask()?);
-        let folder = http_fetch::folder(&self.request.url);
+        let folder = fetch::folder(&self.request.url);
         Ok(source::module([(self.name.clone(), text)], Some(folder)))
     }
 

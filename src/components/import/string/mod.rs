@@ -4,7 +4,8 @@
 
 use std::time::Duration;
 
-use crate::components::common::source::{self, Exports, Fetch};
+use crate::components::common::sources::source;
+use crate::components::common::sources::source::{Exports, Fetch};
 use crate::lang::attribute::OptionalSecret;
 use crate::lang::body::arguments;
 use crate::lang::value::Value;

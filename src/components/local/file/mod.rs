@@ -10,8 +10,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use prometheus_client::metrics::gauge::Gauge;
 
-use crate::components::common::detector::{self, Detector};
-use crate::components::common::source::{self, Exports, Fetch};
+use crate::components::common::sources::detector;
+use crate::components::common::sources::detector::Detector;
+use crate::components::common::sources::source;
+use crate::components::common::sources::source::{Exports, Fetch};
 use crate::lang::body::arguments;
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, Stability};
 use crate::telemetry::metrics::Scope;

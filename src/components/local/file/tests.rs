@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::components::common::detector::MAX_FILE;
+use crate::components::common::sources::detector::MAX_FILE;
 use crate::components::common::testing::{Body, Recorder, Running, eventually};
 use crate::components::local::file::{DEFINITION, FileArguments};
 use crate::lang::value::Value;

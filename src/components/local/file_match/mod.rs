@@ -6,8 +6,9 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::components::common::polled::{self, Discovery};
-use crate::components::common::targets::{Target, Targets};
+use crate::components::common::arguments::targets::{Target, Targets};
+use crate::components::common::discovery::polled;
+use crate::components::common::discovery::polled::Discovery;
 use crate::lang::attribute::Interval;
 use crate::lang::body::arguments;
 use crate::pipeline::component::{ComponentError, Context, Definition};

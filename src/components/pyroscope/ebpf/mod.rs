@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::fanout::{Fanout, LaneMetrics};
+use crate::components::common::passing::fanout::{Fanout, LaneMetrics};
 use crate::lang::value::{Number, Value};
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
 use crate::profile::{RawProfile, RefusedProfile};

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::components::common::identity::{CONTAINER_ID, PID, container_id, service_name};
-use crate::components::common::targets::Target;
+use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::identity::{CONTAINER_ID, PID, container_id, service_name};
 use crate::components::pyroscope::ebpf::arguments::EbpfArguments;
 use crate::ebpf::ProcessInfo;
 use crate::profile::Labels;

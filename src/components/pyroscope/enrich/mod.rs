@@ -11,9 +11,10 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 
 use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::fanout::{Fanout, LaneMetrics, Receivers};
-use crate::components::common::receiver::{self, TakesProfiles};
-use crate::components::common::targets::{Target, Targets};
+use crate::components::common::arguments::targets::{Target, Targets};
+use crate::components::common::passing::fanout::{Fanout, LaneMetrics, Receivers};
+use crate::components::common::passing::receiver;
+use crate::components::common::passing::receiver::TakesProfiles;
 use crate::lang::attribute::NotEmpty;
 use crate::lang::body::arguments;
 use crate::lang::schema::{Attribute, Kind, RECEIVER};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::components::common::fanout::Receivers;
-use crate::components::common::targets::Targets;
+use crate::components::common::arguments::targets::Targets;
+use crate::components::common::passing::fanout::Receivers;
 use crate::lang::argument_error::ArgumentError;
 use crate::lang::attribute::{Interval, Positive};
 use crate::lang::body::arguments;

@@ -13,9 +13,9 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 
 use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::fanout::{Fanout, LaneMetrics};
-use crate::components::common::identity::PID;
-use crate::components::common::targets::Target;
+use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::identity::PID;
+use crate::components::common::passing::fanout::{Fanout, LaneMetrics};
 use crate::ebpf::proc::{self, ProcessKey};
 use crate::lang::value::{Number, Value};
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};

@@ -10,9 +10,9 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use crate::base::Shutdown;
-use crate::components::common::fanout::Fanout;
-use crate::components::common::identity::service_name;
-use crate::components::common::targets::Target;
+use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::identity::service_name;
+use crate::components::common::passing::fanout::Fanout;
 use crate::components::pyroscope::java::arguments::JavaArguments;
 use crate::components::pyroscope::java::jvm::Jvm;
 use crate::components::pyroscope::java::metrics::{JavaMetrics, Outcome};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::base::bytes::ByteBudget;
-use crate::components::common::fanout::Receivers;
-use crate::components::common::server::{GrpcServer, HttpServer};
+use crate::components::common::passing::fanout::Receivers;
+use crate::components::common::serving::server::{GrpcServer, HttpServer};
 use crate::lang::argument_error::ArgumentError;
 use crate::lang::attribute::ByteSize;
 use crate::lang::body::arguments;

@@ -10,10 +10,10 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::fanout::{Fanout, LaneMetrics};
-use crate::components::common::intake::Intake;
-use crate::components::common::listening::OpenPort;
-use crate::components::common::server::HttpServer;
+use crate::components::common::passing::fanout::{Fanout, LaneMetrics};
+use crate::components::common::serving::intake::Intake;
+use crate::components::common::serving::listening::OpenPort;
+use crate::components::common::serving::server::HttpServer;
 use crate::lang::value::Value;
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
 

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::components::common::intake::{Intake, TakenBody};
+use crate::components::common::serving::intake::{Intake, TakenBody};
 use crate::components::pyroscope::receive_http::ingest::with_service;
 use crate::profile::RawProfile;
 use crate::profile::upload::Upload;

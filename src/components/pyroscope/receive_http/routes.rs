@@ -13,9 +13,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use bytes::Bytes;
 
-use crate::components::common::fanout::Fanout;
-use crate::components::common::grpc;
-use crate::components::common::intake::{Intake, TakenBody};
+use crate::components::common::passing::fanout::Fanout;
+use crate::components::common::serving::grpc;
+use crate::components::common::serving::intake::{Intake, TakenBody};
 use crate::components::pyroscope::receive_http::ingest::IngestRequest;
 use crate::components::pyroscope::receive_http::metrics::ReceiveMetrics;
 use crate::components::pyroscope::receive_http::push;

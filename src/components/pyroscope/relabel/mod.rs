@@ -10,15 +10,17 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::fanout::{Fanout, LaneMetrics, Receivers};
-use crate::components::common::receiver::{self, TakesProfiles};
-use crate::components::common::relabel::{LabelMap, RULES, Rules};
+use crate::components::common::passing::fanout::{Fanout, LaneMetrics, Receivers};
+use crate::components::common::passing::receiver;
+use crate::components::common::passing::receiver::TakesProfiles;
+use crate::components::common::passing::relabel::RULES;
 use crate::lang::attribute::Positive;
 use crate::lang::body::arguments;
 use crate::lang::schema::{Attribute, Kind, RECEIVER};
 use crate::lang::value::{Number, Value};
 use crate::pipeline::component::live::Relabeled;
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
+use crate::profile::relabel::{LabelMap, Rules};
 use crate::profile::upload::Upload;
 use crate::profile::{Labels, RawProfile, RefusedProfile, SinkError, SinkErrorKind};
 

@@ -8,9 +8,9 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 
-use crate::components::common::relabel::{LabelMap, Rules};
-use crate::components::common::unpacked::unpack;
+use crate::components::common::passing::unpacked::unpack;
 use crate::profile::pprof::{self, Profile, SampleLabel};
+use crate::profile::relabel::{LabelMap, Rules};
 
 /// What the rules leave of a profile.
 #[derive(Debug, PartialEq, Eq)]

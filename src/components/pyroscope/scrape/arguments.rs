@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::components::common::fanout::Receivers;
-use crate::components::common::http_client::HttpClientArguments;
-use crate::components::common::targets::Targets;
+use crate::components::common::arguments::targets::Targets;
+use crate::components::common::http::client::HttpClientArguments;
+use crate::components::common::passing::fanout::Receivers;
 use crate::lang::argument_error::{ArgumentError, ArgumentErrors};
 use crate::lang::attribute::{ByteSize, Interval, Natural, choices};
 use crate::lang::body::{FromBody, Labelled, arguments};

@@ -14,8 +14,8 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::fanout::{Fanout, LaneMetrics};
-use crate::components::common::targets::Target;
+use crate::components::common::arguments::targets::Target;
+use crate::components::common::passing::fanout::{Fanout, LaneMetrics};
 use crate::lang::value::Value;
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
 use crate::wire::client::HttpClient;

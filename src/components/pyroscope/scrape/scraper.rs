@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use tokio::time::MissedTickBehavior;
 
 use crate::base::Shutdown;
-use crate::components::common::fanout::Fanout;
-use crate::components::common::unpacked::unpack;
+use crate::components::common::passing::fanout::Fanout;
+use crate::components::common::passing::unpacked::unpack;
 use crate::components::pyroscope::scrape::arguments::Settings;
 use crate::components::pyroscope::scrape::metrics::{Outcome, ScrapeMetrics};
 use crate::components::pyroscope::scrape::response::{self, ResponseError};

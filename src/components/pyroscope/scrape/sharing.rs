@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::cluster::{Cluster, Owner, View, ring};
-use crate::components::common::targets::Target;
+use crate::components::common::arguments::targets::Target;
 use crate::components::pyroscope::scrape::arguments::ScrapeArguments;
 use crate::lang::value::Value;
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use url::Url;
 
-use crate::components::common::identity::service_name;
-use crate::components::common::targets::Target;
+use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::identity::service_name;
 use crate::components::pyroscope::scrape::arguments::{ProfileKind, Settings};
 use crate::profile::Labels;
 use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::components::common::http_client::HttpClientArguments;
-use crate::components::common::http_values::{HttpUrl, PlainHeaders};
-use crate::components::common::outbox::{QueueArguments, Settings};
+use crate::components::common::http::client::HttpClientArguments;
+use crate::components::common::http::values::{HttpUrl, PlainHeaders};
+use crate::components::common::sending::outbox::{QueueArguments, Settings};
 use crate::components::pyroscope::write::labels::is_label_name;
 use crate::lang::argument_error::ArgumentError;
 use crate::lang::attribute::{FromValue, Interval, Natural, wrong};

@@ -10,7 +10,7 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue};
 
 use crate::base::BoxFuture;
-use crate::components::common::outbox::{Deliver, Failure, FailureKind, Outcome, Sending};
+use crate::components::common::sending::outbox::{Deliver, Failure, FailureKind, Outcome, Sending};
 use crate::components::pyroscope::write::arguments::EndpointArguments;
 use crate::components::pyroscope::write::parcel::{self, Content, Parcel};
 use crate::pipeline::component::live::{Entry, Outcome as LiveOutcome};

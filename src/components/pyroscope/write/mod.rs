@@ -10,8 +10,9 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 
 use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::outbox::{MetricNames, Outbox, Plan, register_metrics};
-use crate::components::common::receiver::{self, TakesProfiles};
+use crate::components::common::passing::receiver;
+use crate::components::common::passing::receiver::TakesProfiles;
+use crate::components::common::sending::outbox::{MetricNames, Outbox, Plan, register_metrics};
 use crate::lang::schema::{Attribute, Kind, RECEIVER};
 use crate::lang::value::Value;
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, Stability};

@@ -5,8 +5,9 @@
 
 use std::time::Duration;
 
-use crate::components::common::http_fetch::{Request, RequestArguments};
-use crate::components::common::source::{self, Exports, Fetch};
+use crate::components::common::http::fetch::{Request, RequestArguments};
+use crate::components::common::sources::source;
+use crate::components::common::sources::source::{Exports, Fetch};
 use crate::lang::body::arguments;
 use crate::pipeline::component::{Definition, Stability, no_metrics};
 

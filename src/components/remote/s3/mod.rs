@@ -11,11 +11,12 @@ use http::Method;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use url::Url;
 
-use crate::components::common::aws::account::Account;
-use crate::components::common::aws::client::Aws;
-use crate::components::common::environment::Environment;
-use crate::components::common::http_values::HttpUrl;
-use crate::components::common::source::{self, Exports, Fetch};
+use crate::components::common::clouds::aws::account::Account;
+use crate::components::common::clouds::aws::client::Aws;
+use crate::components::common::clouds::environment::Environment;
+use crate::components::common::http::values::HttpUrl;
+use crate::components::common::sources::source;
+use crate::components::common::sources::source::{Exports, Fetch};
 use crate::lang::argument_error::ArgumentError;
 use crate::lang::attribute::{FromValue, Interval, Secret, wrong};
 use crate::lang::body::arguments;

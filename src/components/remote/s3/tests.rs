@@ -6,8 +6,8 @@ use axum::http::StatusCode;
 use parking_lot::Mutex;
 
 use super::{DEFINITION, Object, S3Arguments};
-use crate::components::common::aws::testing::Amazon;
-use crate::components::common::environment::Environment;
+use crate::components::common::clouds::aws::testing::Amazon;
+use crate::components::common::clouds::environment::Environment;
 use crate::components::common::testing::{Body, Recorder, Running};
 use crate::lang::value::Value;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::components::common::checks;
-use crate::components::common::http_values::HttpUrl;
+use crate::components::common::arguments::checks;
+use crate::components::common::http::values::HttpUrl;
 use crate::lang::argument_error::ArgumentError;
 use crate::lang::attribute::{Interval, Natural, Secret, choices};
 use crate::lang::body::arguments;

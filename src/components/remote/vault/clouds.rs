@@ -17,13 +17,13 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::base::file::{create_folders, replace};
-use crate::components::common::aws::account::Account;
-use crate::components::common::aws::client::Aws;
-use crate::components::common::azure_machine::AzureMachine;
-use crate::components::common::bearer;
-use crate::components::common::environment::Environment;
-use crate::components::common::google::Google;
-use crate::components::common::web_api::WebApi;
+use crate::components::common::clouds::aws::account::Account;
+use crate::components::common::clouds::aws::client::Aws;
+use crate::components::common::clouds::azure_machine::AzureMachine;
+use crate::components::common::clouds::bearer;
+use crate::components::common::clouds::environment::Environment;
+use crate::components::common::clouds::google::Google;
+use crate::components::common::http::web_api::WebApi;
 use crate::components::remote::vault::arguments::{
     AwsIdentity, AwsLogin, AzureLogin, Ec2Signature, GcpIdentity, GcpLogin,
 };

@@ -4,8 +4,8 @@ use axum::http::StatusCode;
 use serde_json::Value as Json;
 
 use super::*;
-use crate::components::common::aws::testing::Amazon;
-use crate::components::common::grpc::testing::post_http1;
+use crate::components::common::clouds::aws::testing::Amazon;
+use crate::components::common::serving::grpc::testing::post_http1;
 use crate::components::common::testing::{Body, Recorder, serve_api};
 use crate::components::remote::vault::DEFINITION;
 use crate::components::remote::vault::client::Vault;

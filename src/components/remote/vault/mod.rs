@@ -12,8 +12,9 @@ use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use serde_json::{Value as Json, json};
 
-use crate::components::common::environment::Environment;
-use crate::components::common::source::{self, Exports, Fetch};
+use crate::components::common::clouds::environment::Environment;
+use crate::components::common::sources::source;
+use crate::components::common::sources::source::{Exports, Fetch};
 use crate::lang::schema::{Attribute, Kind};
 use crate::lang::value::Value;
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, Stability};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::components::common::kubernetes::arguments::KubernetesClient;
-use crate::components::common::selectors::{FieldSelector, LabelSelector};
+use crate::components::common::kubernetes::selectors::{FieldSelector, LabelSelector};
 use crate::lang::argument_error::ArgumentError;
 use crate::lang::attribute::choices;
 use crate::lang::body::arguments;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::components::common::arguments::targets::Target;
 use crate::components::common::kubernetes::followed::arguments::AttachMetadata;
 use crate::components::common::kubernetes::followed::store::{Described, Kept, Store};
 use crate::components::common::kubernetes::followed::texts::Texts;
@@ -10,7 +11,6 @@ use crate::components::common::kubernetes::objects::{
     EndpointSlice, Endpoints, Ingress, Key, Namespace, Node, Pod, Reference, Service,
 };
 use crate::components::common::kubernetes::watch::Event;
-use crate::components::common::targets::Target;
 
 /// A kind whose objects the cluster stores.
 pub(super) trait Stored: Described {

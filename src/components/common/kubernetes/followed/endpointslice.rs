@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
 use crate::components::common::kubernetes::followed::backing::{Backing, attach_service};
 use crate::components::common::kubernetes::followed::cluster::{Cluster, Discovered};
 use crate::components::common::kubernetes::followed::store::{Described, Kept};
@@ -9,8 +11,6 @@ use crate::components::common::kubernetes::objects::{
     EndpointPort, EndpointSlice, Key, Reference, Service, SliceEndpoint,
 };
 use crate::components::common::kubernetes::pods::{PREFIX, set_object};
-use crate::components::common::meta_labels::{MetaLabels, host_port};
-use crate::components::common::targets::Target;
 
 /// The label of a target with the name of the service that the slice belongs to.
 const SERVICE: &str = "__meta_kubernetes_endpointslice_label_kubernetes_io_service_name";

@@ -15,9 +15,10 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::base::{BoxFuture, Shutdown};
-use crate::components::common::discovery::{self, MAX_TARGETS};
+use crate::components::common::arguments::targets;
+use crate::components::common::discovery::schema;
+use crate::components::common::discovery::schema::MAX_TARGETS;
 use crate::components::common::kubernetes::watch::Pace;
-use crate::components::common::targets;
 use crate::lang::value::{Number, Value};
 use crate::pipeline::component::live::LiveHandle;
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
@@ -49,7 +50,7 @@ pub(crate) const fn definition<A: Follow>(name: &'static str, doc: &'static str)
     Definition {
         name,
         stability: Stability::GenerallyAvailable,
-        exports: discovery::EXPORTS,
+        exports: schema::EXPORTS,
         metrics: |scope| drop(KubernetesMetrics::new(scope)),
         build: Some(|context, arguments| build(context, arguments, Timing::default())),
         doc,

@@ -1,11 +1,11 @@
 //! The role `node`: a target for the kubelet of each node.
 
+use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::meta_labels::{MetaLabels, host_port, label_name};
 use crate::components::common::kubernetes::followed::cluster::{Cluster, Discovered};
 use crate::components::common::kubernetes::followed::store::{Described, Kept};
 use crate::components::common::kubernetes::objects::{Key, Namespace, Node};
 use crate::components::common::kubernetes::pods::{PREFIX, set_maps, set_object};
-use crate::components::common::meta_labels::{MetaLabels, host_port, label_name};
-use crate::components::common::targets::Target;
 
 /// Types of address by precedence: the first that a node has is its address.
 const ADDRESS_TYPES: [&str; 6] = [

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::components::common::arguments::targets;
 use crate::components::common::kubernetes::followed::arguments::Role;
 use crate::components::common::kubernetes::followed::cluster::{Cluster, Discovered};
 use crate::components::common::kubernetes::followed::wanted::Choose;
 use crate::components::common::kubernetes::objects::{EndpointSlice, Endpoints, Ingress, Key, Node, Pod, Service};
-use crate::components::common::targets;
 use crate::lang::value::Value;
 
 /// The targets of one role.

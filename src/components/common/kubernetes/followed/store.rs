@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::components::common::arguments::targets::Target;
 use crate::components::common::kubernetes::followed::texts::Texts;
 use crate::components::common::kubernetes::objects::{Key, Metadata, Resource};
 use crate::components::common::kubernetes::watch::Event;
-use crate::components::common::targets::Target;
 
 /// Most objects of a kind: some hundred megabytes.
 pub(super) const MAX_OBJECTS: usize = 200_000;

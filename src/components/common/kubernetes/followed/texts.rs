@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::components::common::targets::Target;
+use crate::components::common::arguments::targets::Target;
 
 /// Least number of texts at which unused ones are looked for.
 const FEW: usize = 4096;

@@ -2,8 +2,8 @@
 
 use std::fmt::Debug;
 
+use crate::components::common::arguments::targets::Target;
 use crate::components::common::kubernetes::followed::arguments::{ClusterArguments, Role};
-use crate::components::common::targets::Target;
 use crate::lang::body::FromBody;
 
 /// The arguments of a component that follows a cluster.

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use url::Url;
 
-use crate::components::common::http_values::PlainHeaders;
-use crate::components::common::otlp::{self, ClientTls, Compression, Delivery, RetryOnFailure};
-use crate::components::common::outbox::{MetricNames, Plan, QueueArguments, register_metrics};
+use crate::components::common::http::values::PlainHeaders;
+use crate::components::common::sending::otlp;
+use crate::components::common::sending::otlp::{ClientTls, Compression, Delivery, RetryOnFailure};
+use crate::components::common::sending::outbox::{MetricNames, Plan, QueueArguments, register_metrics};
 use crate::lang::argument_error::ArgumentError;
 use crate::lang::attribute::{FromValue, Interval, wrong};
 use crate::lang::body::arguments;

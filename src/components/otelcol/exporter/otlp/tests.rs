@@ -10,7 +10,7 @@ use axum::routing::post;
 use http::HeaderMap;
 
 use crate::admin::grpc;
-use crate::components::common::otlp::testing::{Endpoint, body, profiles_arrive_after_a_failure};
+use crate::components::common::sending::otlp::testing::{Endpoint, body, profiles_arrive_after_a_failure};
 use crate::components::common::testing::serve;
 use crate::components::otelcol::exporter::otlp::DEFINITION;
 use crate::wire::grpc::PREFIX_BYTES;

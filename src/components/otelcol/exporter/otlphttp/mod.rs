@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
-use crate::components::common::http_values::{HttpUrl, PlainHeaders};
-use crate::components::common::otlp::{self, ClientTls, Compression, Delivery, RetryOnFailure};
-use crate::components::common::outbox::{MetricNames, Plan, QueueArguments, register_metrics};
+use crate::components::common::http::values::{HttpUrl, PlainHeaders};
+use crate::components::common::sending::otlp;
+use crate::components::common::sending::otlp::{ClientTls, Compression, Delivery, RetryOnFailure};
+use crate::components::common::sending::outbox::{MetricNames, Plan, QueueArguments, register_metrics};
 use crate::lang::argument_error::ArgumentError;
 use crate::lang::attribute::{Interval, choices};
 use crate::lang::body::arguments;

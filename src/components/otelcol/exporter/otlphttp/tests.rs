@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use http::{HeaderMap, StatusCode};
 
-use crate::components::common::otlp::testing::{Endpoint, body, profiles_arrive_after_a_failure};
+use crate::components::common::sending::otlp::testing::{Endpoint, body, profiles_arrive_after_a_failure};
 use crate::components::common::testing::serve;
 use crate::components::otelcol::exporter::otlphttp::DEFINITION;
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::bytes::ByteBudget;
-use crate::components::common::checks;
-use crate::components::common::endpoint::HostPort;
-use crate::components::common::fanout::Receivers;
-use crate::components::common::listening::PortSettings;
+use crate::components::common::arguments::checks;
+use crate::components::common::arguments::endpoint::HostPort;
+use crate::components::common::passing::fanout::Receivers;
+use crate::components::common::serving::listening::PortSettings;
 use crate::lang::argument_error::ArgumentError;
 use crate::lang::attribute::{ByteSize, FromValue, Secret, choices, wrong};
 use crate::lang::body::arguments;

@@ -14,9 +14,9 @@ use axum::routing::post;
 use bytes::Bytes;
 
 use crate::admin;
-use crate::components::common::fanout::Fanout;
-use crate::components::common::grpc;
-use crate::components::common::intake::{Intake, TakenBody};
+use crate::components::common::passing::fanout::Fanout;
+use crate::components::common::serving::grpc;
+use crate::components::common::serving::intake::{Intake, TakenBody};
 use crate::components::otelcol::receiver::otlp::metrics::ReceiverMetrics;
 use crate::profile::{RawProfile, RefusedProfile, pprof};
 use crate::wire::connect::{self, CallHeaders, Code, Codec, ConnectError};

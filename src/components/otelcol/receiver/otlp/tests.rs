@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use prost::Message as _;
 
 use crate::base::BoxFuture;
-use crate::components::common::grpc::testing::{Answer, framed, post_http1, post_http2, send};
+use crate::components::common::serving::grpc::testing::{Answer, framed, post_http1, post_http2, send};
 use crate::components::common::testing::{Body, Collector, Recorder, Running, eventually, receivers};
 use crate::components::otelcol::receiver::otlp::DEFINITION;
 use crate::components::otelcol::receiver::otlp::arguments::ReceiverArguments;

@@ -11,8 +11,9 @@ use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Request, Response, StatusCode};
 
 use crate::base::{BoxFuture, Shutdown, net};
-use crate::components::common::discovery;
-use crate::components::common::targets::{self, Target};
+use crate::components::common::arguments::targets;
+use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::schema;
 use crate::lang::body::arguments;
 use crate::pipeline::component::live::LiveHandle;
 use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability, no_metrics};
@@ -33,7 +34,7 @@ arguments! {
 pub(crate) const DEFINITION: Definition<SelfArguments> = Definition {
     name: "prometheus.exporter.self",
     stability: Stability::GenerallyAvailable,
-    exports: discovery::EXPORTS,
+    exports: schema::EXPORTS,
     metrics: no_metrics,
     build: Some(build),
     doc: "`prometheus.exporter.self` gives the program's own metrics as a target.",

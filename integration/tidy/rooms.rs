@@ -1,0 +1,430 @@
+//! The rooms: folders inside the large layers, and what each may import.
+//!
+//! In: the sources of a layer, without their tests. Out: imports that point up or sideways, and folders without a row.
+//! Imports are read by their whole paths, so a room does not reach another through a re-export of the layer's `mod.rs`.
+
+use super::names::{imports, paths, without_tests};
+use super::{Findings, is_test, layer_of, rust_files};
+
+/// A room, the rooms of the same layer that it may import, and the layers below that it may import. Rows stand in the
+/// order of the data flow: a room imports only rooms above it. A room may also import the files in
+/// [`OF_A_WHOLE_LAYER`].
+const MAY_IMPORT: [Row; 54] = [
+    (
+        "pipeline::component",
+        &[],
+        &["base", "telemetry", "cluster", "lang", "profile"],
+    ),
+    ("pipeline::check", &["pipeline::component"], &["telemetry", "lang"]),
+    (
+        "pipeline::run",
+        &["pipeline::component", "pipeline::check"],
+        &["base", "telemetry", "cluster", "lang"],
+    ),
+    ("store::common", &[], &["base", "telemetry"]),
+    ("store::rules", &["store::common"], &["profile"]),
+    ("store::tables", &["store::common"], &["base", "telemetry", "profile"]),
+    ("store::log", &["store::common", "store::rules"], &["base", "profile"]),
+    (
+        "store::ingest",
+        &["store::common", "store::rules"],
+        &["base", "profile"],
+    ),
+    (
+        "store::quota",
+        &["store::common", "store::rules", "store::ingest"],
+        &["profile"],
+    ),
+    (
+        "store::head",
+        &[
+            "store::common",
+            "store::rules",
+            "store::tables",
+            "store::log",
+            "store::ingest",
+        ],
+        &["profile"],
+    ),
+    (
+        "store::flush",
+        &[
+            "store::common",
+            "store::rules",
+            "store::tables",
+            "store::log",
+            "store::head",
+        ],
+        &["base", "profile"],
+    ),
+    (
+        "store::intake",
+        &[
+            "store::common",
+            "store::rules",
+            "store::log",
+            "store::ingest",
+            "store::quota",
+            "store::head",
+            "store::flush",
+        ],
+        &["base", "profile"],
+    ),
+    (
+        "store::maintenance::merge",
+        &["store::common", "store::tables", "store::head", "store::flush"],
+        &["profile"],
+    ),
+    (
+        "store::maintenance",
+        &[
+            "store::common",
+            "store::tables",
+            "store::head",
+            "store::flush",
+            "store::maintenance::merge",
+        ],
+        &["base", "telemetry", "profile"],
+    ),
+    (
+        "store::open",
+        &[
+            "store::common",
+            "store::rules",
+            "store::tables",
+            "store::log",
+            "store::quota",
+            "store::head",
+            "store::flush",
+            "store::intake",
+            "store::maintenance",
+        ],
+        &["base", "telemetry", "profile"],
+    ),
+    (
+        "store::tools",
+        &[
+            "store::common",
+            "store::rules",
+            "store::tables",
+            "store::log",
+            "store::flush",
+            "store::maintenance::merge",
+            "store::maintenance",
+            "store::open",
+        ],
+        &["base"],
+    ),
+    ("components::common::arguments", &[], &["lang", "pipeline"]),
+    (
+        "components::common::http",
+        &["components::common::arguments"],
+        &["base", "lang", "pipeline", "wire"],
+    ),
+    (
+        "components::common::discovery",
+        &["components::common::arguments", "components::common::http"],
+        &["base", "telemetry", "lang", "profile", "pipeline", "wire"],
+    ),
+    ("components::common::sources", &[], &["base", "lang", "pipeline"]),
+    (
+        "components::common::clouds",
+        &[
+            "components::common::arguments",
+            "components::common::http",
+            "components::common::discovery",
+        ],
+        &["lang", "pipeline", "wire"],
+    ),
+    (
+        "components::common::kubernetes",
+        &[
+            "components::common::arguments",
+            "components::common::http",
+            "components::common::discovery",
+            "components::common::sources",
+            "components::common::clouds",
+        ],
+        &["base", "telemetry", "lang", "pipeline", "wire"],
+    ),
+    (
+        "components::common::passing",
+        &[],
+        &["base", "telemetry", "lang", "profile", "pipeline"],
+    ),
+    (
+        "components::common::sending",
+        &["components::common::arguments", "components::common::passing"],
+        &["base", "telemetry", "lang", "profile", "pipeline", "wire"],
+    ),
+    (
+        "components::common::serving",
+        &["components::common::arguments"],
+        &["base", "lang", "pipeline", "wire", "admin"],
+    ),
+    ("query::common", &[], &["base", "profile"]),
+    ("query::resources", &["query::common"], &["base", "store"]),
+    (
+        "query::scan",
+        &["query::common", "query::resources"],
+        &["base", "profile", "store"],
+    ),
+    (
+        "query::decoded",
+        &["query::common", "query::resources", "query::scan"],
+        &["base", "profile", "store"],
+    ),
+    (
+        "query::series",
+        &["query::common", "query::scan", "query::decoded"],
+        &["base", "profile", "store"],
+    ),
+    (
+        "query::stacks",
+        &[
+            "query::common",
+            "query::resources",
+            "query::scan",
+            "query::decoded",
+            "query::series",
+        ],
+        &["base", "profile", "store"],
+    ),
+    (
+        "query::timeline",
+        &[
+            "query::common",
+            "query::scan",
+            "query::decoded",
+            "query::series",
+            "query::stacks",
+        ],
+        &["base", "profile", "store"],
+    ),
+    (
+        "query::pprof",
+        &["query::common", "query::decoded", "query::stacks"],
+        &["base", "profile"],
+    ),
+    (
+        "query::holdings",
+        &["query::common", "query::scan", "query::decoded", "query::stacks"],
+        &["base", "profile", "store"],
+    ),
+    (
+        "query::tables",
+        &[
+            "query::common",
+            "query::resources",
+            "query::scan",
+            "query::decoded",
+            "query::series",
+            "query::stacks",
+        ],
+        &["base", "profile", "store"],
+    ),
+    (
+        "query::functions",
+        &[
+            "query::common",
+            "query::resources",
+            "query::scan",
+            "query::decoded",
+            "query::stacks",
+            "query::pprof",
+            "query::tables",
+        ],
+        &["base", "profile", "store"],
+    ),
+    ("query::output", &["query::common", "query::tables"], &["base"]),
+    (
+        "query::sql",
+        &[
+            "query::common",
+            "query::resources",
+            "query::scan",
+            "query::decoded",
+            "query::tables",
+            "query::functions",
+            "query::output",
+        ],
+        &["base", "profile", "store"],
+    ),
+    (
+        "server::access",
+        &[],
+        &["base", "telemetry", "profile", "wire", "admin"],
+    ),
+    ("server::bodies", &[], &["base", "wire", "admin", "query"]),
+    ("server::prometheus", &[], &["profile", "wire"]),
+    (
+        "server::state",
+        &["server::access", "server::bodies", "server::prometheus"],
+        &["base", "telemetry", "profile", "wire", "store", "admin", "query"],
+    ),
+    (
+        "server::calls",
+        &["server::bodies", "server::state"],
+        &["profile", "wire", "admin", "query"],
+    ),
+    (
+        "server::services",
+        &["server::bodies", "server::state"],
+        &["profile", "wire", "store", "admin", "query"],
+    ),
+    (
+        "server::routes",
+        &[
+            "server::access",
+            "server::bodies",
+            "server::prometheus",
+            "server::state",
+            "server::calls",
+            "server::services",
+        ],
+        &["base", "profile", "wire", "store", "query"],
+    ),
+    ("server::postgres", &["server::access"], &["base", "profile", "query"]),
+    ("cli::common", &[], &["base", "profile", "wire", "store", "app"]),
+    ("cli::sql", &["cli::common"], &["profile", "wire", "store", "query"]),
+    (
+        "cli::configuration",
+        &["cli::common"],
+        &["lang", "pipeline", "components", "app"],
+    ),
+    (
+        "cli::services",
+        &["cli::common"],
+        &[
+            "base",
+            "telemetry",
+            "cluster",
+            "profile",
+            "store",
+            "admin",
+            "query",
+            "server",
+            "app",
+        ],
+    ),
+    (
+        "cli::readers",
+        &["cli::common", "cli::sql"],
+        &["base", "telemetry", "profile", "wire", "query"],
+    ),
+    (
+        "cli::sending",
+        &["cli::common"],
+        &["base", "profile", "unwind", "symbols", "ebpf", "wire"],
+    ),
+    (
+        "cli::stored",
+        &["cli::common", "cli::readers", "cli::sending"],
+        &["base", "telemetry", "profile", "wire", "store"],
+    ),
+    ("cli::shell", &["cli::common"], &[]),
+];
+
+/// Files directly in a layer that rooms of the same layer may import, and why.
+const OF_A_WHOLE_LAYER: [(&str, &str); 3] = [
+    ("store::config", "the options of all rooms in one type"),
+    ("components::common::testing", "what the tests of all components share"),
+    ("server::tls", "certificates of every port, for the layers above, too"),
+];
+
+type Row = (&'static str, &'static [&'static str], &'static [&'static str]);
+
+/// Layers, and one folder of a layer, in which every folder is a room.
+const LAYERS_OF_ROOMS: [&str; 6] = ["store", "query", "server", "cli", "components::common", "pipeline"];
+
+#[test]
+fn no_room_imports_up_or_sideways() {
+    let mut found = Findings::default();
+    for file in rust_files().iter().filter(|file| !is_test(&file.path)) {
+        let Some((room, beside, below)) = room_of_file(&file.path) else {
+            continue;
+        };
+        let layer = layer_of(&file.path).unwrap_or_default();
+        let code = without_tests(&file.code).0;
+        let imported = imports(&code).into_iter().map(|import| (import.line, import.path));
+        for (line, path) in imported.chain(paths(&code)) {
+            let [first, outer, ..] = path.as_slice() else { continue };
+            if first != "crate" {
+                continue;
+            }
+            let target = if *outer == layer {
+                room_of(&path[1..])
+            } else {
+                outer.clone()
+            };
+            let allowed = target == *room
+                || beside.contains(&target.as_str())
+                || below.contains(&target.as_str())
+                || OF_A_WHOLE_LAYER.iter().any(|(name, _)| *name == target);
+            if !allowed {
+                let rule = format!("`{room}` may not import `{target}`");
+                found.add(&file.path, line, &rule, file.line(line));
+            }
+        }
+    }
+    found.none();
+}
+
+#[test]
+fn rooms_import_only_rooms_that_stand_above_them() {
+    for (at, (room, beside, _)) in MAY_IMPORT.iter().enumerate() {
+        for other in *beside {
+            let is_above = MAY_IMPORT[..at].iter().any(|(name, ..)| name == other);
+            assert!(
+                is_above,
+                "`{room}` imports `{other}`, which stands below it or has no row"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_folder_of_a_large_layer_is_a_room() {
+    let mut found = Findings::default();
+    for file in rust_files().iter().filter(|file| !is_test(&file.path)) {
+        let path = file.path.trim_start_matches("src/").replace('/', "::");
+        for layer in LAYERS_OF_ROOMS {
+            let rest = path.strip_prefix(layer).and_then(|rest| rest.strip_prefix("::"));
+            let Some((folder, _)) = rest.and_then(|rest| rest.split_once("::")) else {
+                continue;
+            };
+            if !is_room(&format!("{layer}::{folder}")) {
+                found.add(
+                    &file.path,
+                    1,
+                    "a new folder in this layer needs a row in MAY_IMPORT",
+                    folder,
+                );
+            }
+        }
+    }
+    found.none();
+}
+
+/// True for the path of a folder that has a row.
+pub(super) fn is_room(path: &str) -> bool {
+    MAY_IMPORT.iter().any(|(room, ..)| *room == path)
+}
+
+/// The row of the innermost room in which a file lies.
+fn room_of_file(path: &str) -> Option<&'static Row> {
+    let rooms = MAY_IMPORT
+        .iter()
+        .filter(|(room, ..)| path.starts_with(&format!("src/{}/", room.replace("::", "/"))));
+    rooms.max_by_key(|(room, ..)| room.len())
+}
+
+/// The innermost room that a path from the crate names; without one, its layer of rooms and the name behind it.
+fn room_of(path: &[String]) -> String {
+    let lengths = (1..=path.len()).rev().map(|length| path[..length].join("::"));
+    lengths.into_iter().find(|path| is_room(path)).unwrap_or_else(|| {
+        let is_layer = |length: &usize| LAYERS_OF_ROOMS.contains(&path[..*length].join("::").as_str());
+        let layer = (1..=path.len()).find(is_layer).unwrap_or(1);
+        path[..path.len().min(layer + 1)].join("::")
+    })
+}

@@ -1,0 +1,73 @@
+//! Files of folders, for commands that take both.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+
+/// Files that one command takes.
+const MAX_FILES: usize = 100_000;
+/// Folders within folders.
+const MAX_DEPTH: usize = 32;
+
+/// The files among `paths`, and those below the folders among them, in order of their names. Hidden ones and links to
+/// folders are left out.
+pub(in crate::cli) fn files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            add(path, 0, &mut found)?;
+        } else {
+            found.push(path.clone());
+        }
+    }
+    if found.is_empty() {
+        bail!("there are no files in the folders that were given");
+    }
+    Ok(found)
+}
+
+fn add(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    if depth > MAX_DEPTH {
+        bail!("{} is more than {MAX_DEPTH} folders deep", folder.display());
+    }
+    let in_folder = || format!("cannot list {}", folder.display());
+    let mut entries = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(in_folder)? {
+        let entry = entry.with_context(in_folder)?;
+        let kind = entry.file_type().with_context(in_folder)?;
+        if !entry.file_name().to_string_lossy().starts_with('.') {
+            entries.push((entry.path(), kind));
+        }
+        if found.len() + entries.len() > MAX_FILES {
+            bail!("there are more than {MAX_FILES} files");
+        }
+    }
+    entries.sort_by(|left, right| left.0.cmp(&right.0));
+    for (path, kind) in entries {
+        if kind.is_dir() {
+            add(&path, depth + 1, found)?;
+        } else if path.is_file() {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_searched_and_hidden_files_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(at("b/c")).unwrap();
+        std::fs::create_dir(at("empty")).unwrap();
+        for name in ["b/c/1", "b/0", ".hidden", "a"] {
+            std::fs::write(at(name), "x").unwrap();
+        }
+        let found = files(&[at("missing"), folder.path().to_owned()]).unwrap();
+        assert_eq!(found, [at("missing"), at("a"), at("b/0"), at("b/c/1")]);
+        assert!(files(&[at("empty")]).is_err());
+    }
+}

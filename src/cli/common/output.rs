@@ -1,0 +1,119 @@
+//! Standard output of commands, and the files that they write.
+//!
+//! A reader that closes the pipe early (`| head`) is not an error. A command that fails leaves no part of a file.
+
+use std::borrow::Cow;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::path::Path;
+
+use anyhow::Context;
+
+use crate::base::file::Staged;
+use crate::cli::common::plain;
+
+/// Writes all of `bytes` to standard output.
+pub(in crate::cli) fn write(bytes: &[u8]) -> anyhow::Result<()> {
+    let mut out = io::stdout();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("cannot write to standard output"),
+    }
+}
+
+/// Writes text with names of others to standard output; to a terminal without what would command it.
+pub(in crate::cli) fn write_text(text: &[u8]) -> anyhow::Result<()> {
+    write(&shown(text, io::stdout().is_terminal()))
+}
+
+fn shown(text: &[u8], is_terminal: bool) -> Cow<'_, [u8]> {
+    if is_terminal {
+        plain::lines(&String::from_utf8_lossy(text)).into_bytes().into()
+    } else {
+        text.into()
+    }
+}
+
+/// Writes a file as a whole.
+pub(in crate::cli) fn write_file(path: &Path, contents: &[u8]) -> anyhow::Result<()> {
+    let written = WholeFile::create(path).and_then(|mut whole| {
+        whole.file().write_all(contents)?;
+        whole.finish()
+    });
+    written.with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// A file that is there as a whole or not at all: until it is finished, one that was there before stays as it was.
+/// Links and permissions are kept.
+pub(in crate::cli) struct WholeFile {
+    file: File,
+    /// `None` of a pipe or a device, which has no contents that could be lost.
+    staged: Option<Staged>,
+}
+
+impl WholeFile {
+    pub(in crate::cli) fn create(path: &Path) -> io::Result<Self> {
+        let before = fs::metadata(path);
+        if before.as_ref().is_ok_and(|before| !before.is_file()) {
+            let file = File::options().write(true).open(path)?;
+            return Ok(Self { file, staged: None });
+        }
+        let staged = Staged::new(&path.canonicalize().unwrap_or_else(|_| path.to_owned()));
+        let file = File::options().write(true).create_new(true).open(staged.temporary())?;
+        if let Ok(before) = before {
+            file.set_permissions(before.permissions())?;
+        }
+        let staged = Some(staged);
+        Ok(Self { file, staged })
+    }
+
+    pub(in crate::cli) fn file(&mut self) -> &mut File {
+        &mut self.file
+    }
+
+    /// Puts the file into its place.
+    pub(in crate::cli) fn finish(self) -> io::Result<()> {
+        let Some(staged) = self.staged else { return Ok(()) };
+        self.file.sync_all()?;
+        staged.replace()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    #[test]
+    fn only_a_terminal_is_shown_another_text() {
+        let text = b"a \x1b[2J b\r\n\tc\xff\n";
+        assert_eq!(shown(text, false), &text[..]);
+        assert_eq!(
+            String::from_utf8_lossy(&shown(text, true)),
+            "a \u{fffd}[2J b\n\tc\u{fffd}\n"
+        );
+    }
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_and_keeps_links_and_permissions() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, link) = (folder.path().join("a"), folder.path().join("link"));
+        write_file(&path, b"old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        symlink(&path, &link).unwrap();
+        let mut whole = WholeFile::create(&link).unwrap();
+        whole.file().write_all(b"a part").unwrap();
+        drop(whole);
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        write_file(&link, b"new").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert!(link.is_symlink());
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+        assert!(write_file(folder.path(), b"new").is_err());
+        // A device is written to, and stays one.
+        write_file(Path::new("/dev/null"), b"new").unwrap();
+        assert!(!Path::new("/dev/null").is_file());
+    }
+}

@@ -1,0 +1,317 @@
+//! Flags and helpers that all client commands share: the server, the tenant, and the selection of profiles.
+//!
+//! In: flags. Out: a caller of the server and a validated query.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use url::Url;
+
+use crate::cli::common::time;
+use crate::cli::common::time::RangeArgs;
+use crate::profile::ProfileType;
+use crate::profile::selector::{self, Matcher};
+use crate::wire::call::{CallError, Caller};
+use crate::wire::client::{ClientOptions, Credential, HttpClient, Pem, Secret};
+use crate::wire::querier::Selection;
+
+/// Short names of the most common profile types, and those of Go's `net/http/pprof`, by which conprof and profefe call
+/// them.
+const SHORT_TYPES: [(&str, &str); 12] = [
+    ("cpu", "process_cpu:cpu:nanoseconds:cpu:nanoseconds"),
+    ("wall", "wall:wall:nanoseconds:wall:nanoseconds"),
+    ("inuse", "memory:inuse_space:bytes:space:bytes"),
+    ("alloc", "memory:alloc_space:bytes:space:bytes"),
+    ("goroutines", "goroutine:goroutine:count:goroutine:count"),
+    ("mutex", "mutex:delay:nanoseconds:contentions:count"),
+    ("block", "block:delay:nanoseconds:contentions:count"),
+    ("profile", "process_cpu:cpu:nanoseconds:cpu:nanoseconds"),
+    ("heap", "memory:inuse_space:bytes:space:bytes"),
+    ("allocs", "memory:alloc_space:bytes:space:bytes"),
+    ("goroutine", "goroutine:goroutine:count:goroutine:count"),
+    ("threadcreate", "threadcreate:threadcreate:count:threadcreate:count"),
+];
+
+/// The label by which older versions of conprof tell profile types: a path that ends in Go's name of the type.
+const PATH_LABEL: &str = "profile_path";
+
+/// The server that a command asks, and how.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Server")]
+pub struct ServerArgs {
+    /// Server to ask, with a path prefix if it has one.
+    #[arg(
+        long,
+        value_name = "URL",
+        default_value = "http://localhost:4040",
+        env = "ALLUVIUM_URL"
+    )]
+    pub url: String,
+    /// Tenant to speak for (`X-Scope-OrgID`); servers with one tenant need none.
+    #[arg(long, value_name = "ID", env = "ALLUVIUM_TENANT")]
+    pub tenant: Option<String>,
+    /// Bearer token of the server, or of a proxy in front of it.
+    #[arg(long, value_name = "TOKEN", env = "ALLUVIUM_TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
+    /// File with the bearer token unless --token is given; other users do not see it in the list of processes.
+    #[arg(long, value_name = "FILE", env = "ALLUVIUM_TOKEN_FILE")]
+    pub token_file: Option<PathBuf>,
+    /// PEM file of the authorities of the server's certificate, instead of the system's.
+    #[arg(long, value_name = "FILE", env = "ALLUVIUM_CA")]
+    pub ca: Option<PathBuf>,
+}
+
+impl ServerArgs {
+    pub fn base(&self) -> anyhow::Result<Url> {
+        // `localhost:4040` parses as a URL with the scheme `localhost`, so report the missing scheme.
+        match Url::parse(&self.url) {
+            Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(url),
+            _ => bail!("--url `{}` must start with http:// or https://", self.url),
+        }
+    }
+
+    /// An HTTP client with the credentials; proxies come from the environment.
+    pub fn http(&self) -> anyhow::Result<HttpClient> {
+        let mut options = ClientOptions::new(concat!("alluvium/", env!("CARGO_PKG_VERSION")).into());
+        options.proxy.from_environment = true;
+        options.tls.ca = self.ca.clone().map(Pem::File);
+        let text = self.token.as_deref().map(|token| Secret::Text(token.into()));
+        if let Some(credentials) = text.or_else(|| self.token_file.clone().map(Secret::File)) {
+            options.credential = Credential::Authorization {
+                scheme: "Bearer".into(),
+                credentials,
+            };
+        }
+        Ok(HttpClient::new(&options)?)
+    }
+
+    /// A caller of the server's services.
+    pub async fn caller(&self) -> anyhow::Result<Caller> {
+        let http = self.http()?;
+        let caller = Caller::new(http.client().clone(), self.base()?).with_headers(http.headers().await?);
+        Ok(match &self.tenant {
+            Some(tenant) => caller.with_tenant(tenant),
+            None => caller,
+        })
+    }
+}
+
+/// A failed call as an error of a command. The text already contains the causes, so they are not attached.
+pub(crate) fn call_error(error: CallError) -> anyhow::Error {
+    anyhow::anyhow!("{error}")
+}
+
+/// Flags of the question: which profiles, from when to when.
+#[derive(Debug, Clone, Args)]
+pub struct QueryArgs {
+    /// Profiles: `TYPE{label="value", ...}`, or `{...}` with --type. TYPE is a five-part id such as
+    /// process_cpu:cpu:nanoseconds:cpu:nanoseconds, or one of cpu, wall, inuse, alloc, goroutines, mutex, block, or
+    /// Go's name of one, such as heap. Without TYPE, a label profile_path="/debug/pprof/heap" says it.
+    #[arg(value_name = "SELECTOR")]
+    pub selector: Option<String>,
+    /// Profile type, for a SELECTOR without one.
+    #[arg(long = "type", value_name = "TYPE")]
+    pub profile_type: Option<String>,
+    #[command(flatten)]
+    pub range: RangeArgs,
+}
+
+/// A validated selection of profiles and a time range.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    pub profile_type: ProfileType,
+    /// Conditions on the labels.
+    pub matchers: Vec<Matcher>,
+    /// First millisecond of the range.
+    pub start_ms: i64,
+    /// First millisecond after the range.
+    pub end_ms: i64,
+}
+
+impl QueryArgs {
+    /// What stands before the conditions, and these.
+    fn parts(&self) -> anyhow::Result<(&str, Vec<Matcher>)> {
+        let text = self.selector.as_deref().unwrap_or_default().trim();
+        let open = text.find('{').unwrap_or(text.len());
+        let (in_selector, conditions) = text.split_at(open);
+        let matchers = match conditions {
+            "" => Vec::new(),
+            conditions => selector::parse(conditions).map_err(|mut error| {
+                error.position += open;
+                error
+            })?,
+        };
+        Ok((in_selector, matchers))
+    }
+
+    /// True when a profile type is named.
+    pub(crate) fn has_type(&self) -> anyhow::Result<bool> {
+        let (in_selector, mut matchers) = self.parts()?;
+        Ok(!in_selector.trim().is_empty() || self.profile_type.is_some() || take_path(&mut matchers).is_some())
+    }
+
+    pub fn question(&self, now_ms: i64) -> anyhow::Result<Question> {
+        let (start_ms, end_ms) = self.range.range(now_ms)?;
+        let (in_selector, mut matchers) = self.parts()?;
+        let by_path;
+        let id = match (in_selector.trim(), &self.profile_type) {
+            ("", Some(id)) => id.trim(),
+            ("", None) => {
+                by_path = take_path(&mut matchers);
+                by_path
+                    .as_deref()
+                    .context("which profile type? write TYPE{...} or add --type, for example --type cpu")?
+            }
+            (id, None) => id,
+            (id, Some(_)) => bail!("the profile type is given twice: `{id}` in the selector and --type"),
+        };
+        let short = SHORT_TYPES.iter().find(|(short, _)| *short == id);
+        let profile_type = short
+            .map_or(id, |(_, full)| full)
+            .parse()
+            .with_context(|| format!("`{id}` is no profile type and no short name"))?;
+        Ok(Question {
+            profile_type,
+            matchers,
+            start_ms,
+            end_ms,
+        })
+    }
+}
+
+/// Takes the condition on [`PATH_LABEL`] away; the end of its path.
+fn take_path(matchers: &mut Vec<Matcher>) -> Option<String> {
+    // Only a condition that its own text meets says which path it is.
+    let place = matchers
+        .iter()
+        .position(|matcher| matcher.name() == PATH_LABEL && matcher.matches_value(matcher.value()))?;
+    let path = matchers.remove(place);
+    path.value().rsplit('/').next().map(str::to_owned)
+}
+
+impl Question {
+    pub fn selection(&self) -> Selection {
+        Selection {
+            profile_type: self.profile_type.to_string(),
+            selector: selector::format(&self.matchers),
+            start_ms: self.start_ms,
+            end_ms: self.end_ms,
+        }
+    }
+
+    /// The error for an answer without samples.
+    pub(crate) fn nothing_found(&self) -> anyhow::Error {
+        anyhow::anyhow!(
+            "no samples of {}{} from {} until {}",
+            self.profile_type,
+            selector::format(&self.matchers),
+            time::format(self.start_ms),
+            time::format(self.end_ms)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(selector: &str, profile_type: Option<&str>) -> QueryArgs {
+        QueryArgs {
+            selector: Some(selector.to_owned()),
+            profile_type: profile_type.map(str::to_owned),
+            range: RangeArgs {
+                from: "now-1h".to_owned(),
+                until: "now".to_owned(),
+            },
+        }
+    }
+
+    fn question(selector: &str, profile_type: Option<&str>) -> anyhow::Result<Question> {
+        args(selector, profile_type).question(1_700_000_000_000)
+    }
+
+    #[test]
+    fn a_type_is_named_in_three_places() {
+        assert!(args("cpu{a=\"b\"}", None).has_type().unwrap());
+        assert!(args("{}", Some("cpu")).has_type().unwrap());
+        assert!(args("{profile_path=\"/debug/pprof/heap\"}", None).has_type().unwrap());
+        assert!(!args(" {a=\"b\"}", None).has_type().unwrap());
+        assert!(args("{a}", None).has_type().is_err());
+    }
+
+    #[test]
+    fn the_type_may_stand_in_the_selector_or_beside_it() {
+        let id = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
+        let expected = question(&format!(r#"{id}{{service_name="shop"}}"#), None).unwrap();
+        assert_eq!(expected.selection().selector, r#"{service_name="shop"}"#);
+        assert_eq!(expected.selection().profile_type, id);
+        assert_eq!(expected.end_ms - expected.start_ms, 3_600_000);
+        for (selector, profile_type) in [
+            (r#"cpu{service_name="shop"}"#, None),
+            (r#"{service_name="shop"}"#, Some("cpu")),
+            (r#" {service_name="shop"}"#, Some(id)),
+        ] {
+            assert_eq!(question(selector, profile_type).unwrap(), expected, "{selector}");
+        }
+        assert_eq!(question("cpu", None).unwrap().matchers, []);
+    }
+
+    #[test]
+    fn selectors_of_conprof_are_understood() {
+        let expected = question(r#"memory:inuse_space:bytes:space:bytes{job="x"}"#, None).unwrap();
+        for selector in [
+            r#"heap{job="x"}"#,
+            r#"{job="x", profile_path="/debug/pprof/heap"}"#,
+            r#"{profile_path="/app/debug/pprof/heap", job="x"}"#,
+        ] {
+            assert_eq!(question(selector, None).unwrap(), expected, "{selector}");
+        }
+        let cpu = question(r#"{profile_path="/debug/pprof/profile"}"#, None).unwrap();
+        assert_eq!(cpu, question("cpu", None).unwrap());
+        // With a type it is a label as any other.
+        let matchers = question(r#"cpu{profile_path="/debug/pprof/heap"}"#, None)
+            .unwrap()
+            .matchers;
+        assert_eq!(matchers.len(), 1);
+        for (selector, message) in [
+            (r#"{job="x", profile_path!="/debug/pprof/heap"}"#, "which profile type?"),
+            (r#"{profile_path="/debug/pprof/trace"}"#, "`trace` is no profile type"),
+        ] {
+            let error = format!("{:#}", question(selector, None).unwrap_err());
+            assert!(error.contains(message), "{error}");
+        }
+    }
+
+    #[test]
+    fn wrong_questions_say_what_is_wrong() {
+        for (selector, profile_type, message) in [
+            ("{}", None, "which profile type?"),
+            ("cpu{}", Some("cpu"), "given twice"),
+            ("cpus{}", None, "`cpus` is no profile type"),
+            ("cpu{a}", None, "selector is wrong at byte 5: expected one of"),
+        ] {
+            let error = format!("{:#}", question(selector, profile_type).unwrap_err());
+            assert!(error.contains(message), "{error}");
+        }
+        for (_, full) in SHORT_TYPES {
+            assert_eq!(full.parse::<ProfileType>().unwrap().to_string(), full);
+        }
+    }
+
+    #[test]
+    fn a_url_needs_its_scheme() {
+        let base = |url: &str| {
+            let args = ServerArgs {
+                url: url.to_owned(),
+                tenant: None,
+                token: None,
+                token_file: None,
+                ca: None,
+            };
+            args.base()
+        };
+        assert!(base("https://host/profile").is_ok());
+        assert!(base("localhost:4040").unwrap_err().to_string().contains("http://"));
+    }
+}

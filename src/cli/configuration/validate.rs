@@ -1,0 +1,79 @@
+//! `alluvium validate`: checks configurations without running them, and explains diagnostic codes.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use clap::Args;
+
+use crate::app::collector::parse_stability;
+use crate::app::sources;
+use crate::cli::common::output;
+use crate::cli::configuration::diagnostics::DiagnosticArgs;
+use crate::components;
+use crate::lang::{Diagnostics, catalogue, codes};
+use crate::pipeline;
+
+/// Arguments of `alluvium validate`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  alluvium validate config/alloy-like.river\n  alluvium validate --explain E0301\n\
+        \nExit code 1 when there is an error; every mistake is shown with its position."
+)]
+pub struct ValidateArgs {
+    /// Configuration files, or folders whose *.alloy, *.river and *.hcl files are read as one.
+    #[arg(required_unless_present = "explain")]
+    pub paths: Vec<PathBuf>,
+    /// Least stability that a component must have.
+    #[arg(
+        long = "stability.level", default_value = "generally-available",
+        value_parser = ["generally-available", "public-preview", "experimental"]
+    )]
+    pub stability: String,
+    /// Exit with 1 for warnings too, as Alloy does.
+    #[arg(long)]
+    pub strict: bool,
+    /// Print what a diagnostic code means, with an example, and do nothing else.
+    #[arg(long, value_name = "CODE", conflicts_with = "paths")]
+    pub explain: Option<String>,
+    /// How diagnostics are shown.
+    #[command(flatten)]
+    pub diagnostics: DiagnosticArgs,
+}
+
+/// Checks every path; the exit code is 1 when any has an error.
+pub(crate) fn run(args: &ValidateArgs) -> anyhow::Result<ExitCode> {
+    if let Some(id) = &args.explain {
+        return explain(id);
+    }
+    let minimum = parse_stability(&args.stability)?;
+    let mut all = Diagnostics::new();
+    for path in &args.paths {
+        match sources::read(path) {
+            Ok(texts) => all.extend(pipeline::validate(&texts, components::ALL, minimum)),
+            Err(error) => all.extend(error.downcast::<Diagnostics>()?),
+        }
+    }
+    if args.diagnostics.json() {
+        output::write(args.diagnostics.show(&all).as_bytes())?;
+    } else {
+        args.diagnostics.print(&all);
+    }
+    Ok(if all.has_errors() || (args.strict && !all.is_empty()) {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+fn explain(id: &str) -> anyhow::Result<ExitCode> {
+    let Some(code) = catalogue::find(id) else {
+        let near = crate::lang::diagnostic::nearest(&id.to_uppercase(), codes::ALL.iter().map(|code| code.id));
+        match near {
+            Some(near) => bail!("there is no diagnostic code `{id}`; did you mean `{near}`?"),
+            None => bail!("there is no diagnostic code `{id}`; codes look like `E0301`"),
+        }
+    };
+    output::write(code.explain().as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,82 @@
+//! `alluvium list`: prints the source of some functions with the value of each line, as `go tool pprof -list` does.
+
+use crate::base::re2::Expression;
+use anyhow::Context;
+use clap::Args;
+
+use crate::cli::common::output;
+use crate::cli::readers::source::SourceArgs;
+use crate::cli::readers::source_files;
+use crate::profile::report::{Focus, Listing, SourcePaths};
+
+/// Arguments of `alluvium list`.
+#[derive(Debug, Clone, Args)]
+#[command(
+    after_help = "Examples:\n  alluvium list 'cart\\.Add' 'cpu{service_name=\"shop\"}' --source-path ~/src/shop\n  \
+                        alluvium list main.work alloc_space --file heap.pb.gz --trim-path /build"
+)]
+pub struct ListArgs {
+    /// Functions to show: those whose name matches.
+    #[arg(value_name = "REGEX")]
+    pub functions: Expression,
+    #[command(flatten)]
+    pub source: SourceArgs,
+    /// Folders in which source files are looked for, and in those above them, with colons between; the current one by
+    /// default.
+    #[arg(
+        long,
+        alias = "source_path",
+        value_name = "FOLDERS",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub source_path: String,
+    /// Beginnings to take off the paths of source files, with colons between.
+    #[arg(
+        long,
+        alias = "trim_path",
+        value_name = "PATHS",
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub trim_path: String,
+    /// Only samples with a frame whose function, file or binary matches.
+    #[arg(long, value_name = "REGEX", help_heading = "Report")]
+    pub focus: Option<Expression>,
+    /// No samples with a frame that matches.
+    #[arg(long, value_name = "REGEX", help_heading = "Report")]
+    pub ignore: Option<Expression>,
+    /// Unit of all values, such as ms or MB, instead of one that suits each.
+    #[arg(long, help_heading = "Report")]
+    pub unit: Option<String>,
+}
+
+#[expect(clippy::print_stderr, reason = "standard output is the listing")]
+pub(crate) async fn run(args: ListArgs) -> anyhow::Result<()> {
+    let loaded = args.source.load().await?;
+    let given = SourcePaths {
+        search: args.source_path.clone(),
+        trim: args.trim_path.clone(),
+    };
+    let focus = Focus {
+        focus: args.focus.clone(),
+        ignore: args.ignore.clone(),
+    };
+    let profile = loaded.profile().clone();
+    let listing = Listing::new(profile, loaded.value(), &focus, args.unit.as_deref(), &given);
+    for flag in listing.unmatched() {
+        eprintln!("--{flag} matched no frame");
+    }
+    // The current folder does not change the names that are printed, as one that is given does.
+    let searched = if given.search.is_empty() {
+        let current = std::env::current_dir().context("cannot tell the current folder")?;
+        SourcePaths {
+            search: current.display().to_string(),
+            ..given
+        }
+    } else {
+        given
+    };
+    let text = listing.text(&args.functions, |path| source_files::read(path, &searched))?;
+    output::write_text(&text)
+}

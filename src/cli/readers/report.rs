@@ -1,0 +1,133 @@
+//! Flags of the reports that are printed as `go tool pprof` prints them, with its meaning.
+
+use crate::base::re2::Expression;
+use clap::{Args, ValueEnum};
+
+use crate::cli::readers::source::Loaded;
+use crate::profile::report::{Focus, Grouping, Options, Order, Report, Trim};
+
+/// Flags that say what a report shows.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Report")]
+pub struct ReportArgs {
+    /// Only samples with a frame whose function, file or binary matches.
+    #[arg(long, value_name = "REGEX")]
+    pub focus: Option<Expression>,
+    /// No samples with a frame that matches.
+    #[arg(long, value_name = "REGEX")]
+    pub ignore: Option<Expression>,
+    /// What a row stands for, in the words of pprof.
+    #[arg(long, value_enum, value_name = "GRANULARITY", conflicts_with = "by")]
+    pub granularity: Option<Granularity>,
+    /// What a row of the report stands for.
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub by: Option<By>,
+    /// Rows to print; 0 for all.
+    #[arg(short = 'n', long = "nodecount", visible_alias = "nodes", value_name = "COUNT")]
+    pub node_count: Option<usize>,
+    /// Leave out rows with less than this share of the total.
+    #[arg(long = "nodefraction", value_name = "SHARE", value_parser = parse_share)]
+    pub node_fraction: Option<f64>,
+    /// Leave out calls with less than this share of the total.
+    #[arg(long = "edgefraction", value_name = "SHARE", value_parser = parse_share)]
+    pub edge_fraction: Option<f64>,
+    /// Sort by the cumulative value.
+    #[arg(long)]
+    pub cum: bool,
+    /// Unit of all values, such as ms or MB, instead of one that suits the smallest.
+    #[arg(long)]
+    pub unit: Option<String>,
+}
+
+/// The granularities of pprof.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Granularity {
+    /// A function by its name.
+    Functions,
+    /// A function by its name and file.
+    Filefunctions,
+    /// A source file, as pprof tells them apart.
+    Files,
+    /// A line in the source of a function.
+    Lines,
+    /// An address in the code of a binary.
+    Addresses,
+}
+
+/// What a row of the report stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    /// A function by its name.
+    Function,
+    /// A source file, one row each.
+    File,
+    /// A package, module, crate or library.
+    Package,
+    /// A line in the source of a function.
+    Line,
+}
+
+fn parse_share(text: &str) -> Result<f64, String> {
+    let share: f64 = text
+        .parse()
+        .map_err(|_| "write it as a number from 0 to 1".to_owned())?;
+    if (0.0..=1.0).contains(&share) {
+        Ok(share)
+    } else {
+        Err("must be from 0 to 1".to_owned())
+    }
+}
+
+impl ReportArgs {
+    /// The flags over what is left out by default.
+    pub(in crate::cli) fn options(&self, default: Trim) -> Options {
+        let grouping = match (self.granularity, self.by) {
+            (Some(Granularity::Filefunctions), _) => Grouping::FileFunctions,
+            (Some(Granularity::Files), _) => Grouping::Files,
+            (Some(Granularity::Lines), _) | (None, Some(By::Line)) => Grouping::Lines,
+            (Some(Granularity::Addresses), _) => Grouping::Addresses,
+            (None, Some(By::File)) => Grouping::WholeFiles,
+            (None, Some(By::Package)) => Grouping::Packages,
+            _ => Grouping::Functions,
+        };
+        Options {
+            grouping,
+            order: if self.cum { Order::Cum } else { Order::Flat },
+            trim: Trim {
+                node_count: match self.node_count {
+                    None => default.node_count,
+                    Some(0) => None,
+                    given => given,
+                },
+                node_fraction: self.node_fraction.unwrap_or(default.node_fraction),
+                edge_fraction: self.edge_fraction.unwrap_or(default.edge_fraction),
+            },
+            focus: Focus {
+                focus: self.focus.clone(),
+                ignore: self.ignore.clone(),
+            },
+            unit: self.unit.clone(),
+        }
+    }
+
+    /// The report of a profile. A flag that matched nothing is said on standard error.
+    #[expect(clippy::print_stderr, reason = "standard output is the report")]
+    pub(in crate::cli) fn report<'a>(&self, loaded: &'a Loaded, default: Trim) -> Report<'a> {
+        let report = Report::new(loaded.profile().clone(), loaded.value(), &self.options(default));
+        for flag in report.unmatched() {
+            eprintln!("--{flag} matched no frame");
+        }
+        report
+    }
+
+    /// True when nothing is given but how many rows there are and how they are sorted.
+    pub(super) fn is_plain(&self) -> bool {
+        self.focus.is_none()
+            && self.ignore.is_none()
+            && self.granularity.is_none()
+            && self.by.is_none()
+            && self.node_fraction.is_none()
+            && self.edge_fraction.is_none()
+            && self.unit.is_none()
+    }
+}

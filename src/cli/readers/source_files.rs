@@ -1,0 +1,122 @@
+//! Source files by the paths that a profile has, found as `go tool pprof` finds them.
+//!
+//! In: a path, of another machine perhaps. Out: the content of the file, or what pprof says when there is none.
+
+use std::io::{ErrorKind, Read};
+
+use crate::profile::report::{SourcePaths, clean, folders};
+
+/// Bytes of a source file that are read.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// The file at `path`, which a profile names: as it stands when it is absolute, or else in the folders that are
+/// searched and in those above them.
+pub(in crate::cli) fn read(path: &str, paths: &SourcePaths) -> Result<Vec<u8>, String> {
+    let path = paths.trimmed(path);
+    if path.starts_with('/') {
+        return open(path).map_err(|error| format!("open {path}: {error}"));
+    }
+    for folder in folders(&paths.search) {
+        let mut folder = folder.to_owned();
+        loop {
+            let file = match folder.as_str() {
+                "" => clean(path).into_owned(),
+                folder => clean(&format!("{folder}/{path}")).into_owned(),
+            };
+            if let Ok(content) = open(&file) {
+                return Ok(content);
+            }
+            let above = above(&folder);
+            if above == folder {
+                break;
+            }
+            folder = above;
+        }
+    }
+    Err(format!("could not find file {path} on path {}", paths.search))
+}
+
+/// The folder that a path is in, as `filepath.Dir` of Go names it.
+fn above(path: &str) -> String {
+    let end = path.rfind('/').map_or(0, |slash| slash + 1);
+    clean(&path[..end]).into_owned()
+}
+
+/// The content of a file. A folder has none, and what is neither is not opened: reading it might not end.
+fn open(path: &str) -> Result<Vec<u8>, String> {
+    let kind = std::fs::metadata(path).map_err(said)?;
+    if kind.is_dir() {
+        return Ok(Vec::new());
+    }
+    if !kind.is_file() {
+        return Err("not a regular file".to_owned());
+    }
+    let mut content = Vec::new();
+    let file = std::fs::File::open(path).map_err(said)?;
+    file.take(MAX_BYTES).read_to_end(&mut content).map_err(said)?;
+    Ok(content)
+}
+
+/// An error in the words of Go.
+fn said(error: std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NotFound => "no such file or directory".to_owned(),
+        ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => {
+            let text = error.to_string().to_lowercase();
+            text.split(" (os error").next().unwrap_or_default().to_owned()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_found_in_the_folders_and_above_them_or_the_error_is_that_of_pprof() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path().to_str().unwrap();
+        std::fs::create_dir_all(format!("{root}/shop/cart")).unwrap();
+        std::fs::write(format!("{root}/shop/cart/a.go"), "a").unwrap();
+        let read = |path: &str, search: &str, trim: &str| {
+            let paths = SourcePaths {
+                search: search.replace('~', root),
+                trim: trim.to_owned(),
+            };
+            read(path, &paths)
+        };
+        let found = Ok(b"a".to_vec());
+        assert_eq!(read("cart/a.go", "/nowhere:~/shop", ""), found);
+        assert_eq!(read("cart/a.go", "~/shop/cart", ""), found);
+        assert_eq!(read("/build/shop/cart/a.go", "~/shop", ""), found);
+        assert_eq!(read("/build/cart/a.go", "~/shop", "/build"), found);
+        assert_eq!(read("cart", "~/shop", ""), Ok(Vec::new()));
+        assert_eq!(
+            read("/none/a.go", "/nowhere", ""),
+            Err("open /none/a.go: no such file or directory".to_owned())
+        );
+        assert_eq!(
+            read("b.go", "/nowhere", ""),
+            Err("could not find file b.go on path /nowhere".to_owned())
+        );
+        assert_eq!(
+            read("/dev/zero", "", ""),
+            Err("open /dev/zero: not a regular file".to_owned())
+        );
+    }
+
+    #[test]
+    fn the_folder_above_is_that_of_go() {
+        for (path, expected) in [
+            ("/a/b", "/a"),
+            ("/a", "/"),
+            ("/", "/"),
+            ("a", "."),
+            (".", "."),
+            ("", "."),
+        ] {
+            assert_eq!(above(path), expected, "{path}");
+        }
+    }
+}

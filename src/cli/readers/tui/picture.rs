@@ -1,0 +1,33 @@
+//! What is shown: the flame graph of a profile, and what it is of.
+
+use crate::cli::readers::source::Loaded;
+use crate::cli::readers::tui::graph::Graph;
+use crate::profile::flamegraph::Tree;
+
+/// A profile as it is shown.
+#[derive(Debug, Clone)]
+pub(super) struct Picture {
+    pub graph: Graph,
+    /// The profile type of a server, or the sample type of a file.
+    pub kind: String,
+    /// Unit of the values, as the profile names it.
+    pub unit: String,
+    /// From when to when; empty when unknown.
+    pub time: String,
+}
+
+impl Picture {
+    /// The picture of a profile: of the type `kind`, or the one that was loaded.
+    pub(super) fn of(loaded: &Loaded, kind: Option<String>, time: String) -> Self {
+        let (profile, value) = (loaded.profile(), loaded.value());
+        let sample_type = profile.sample_types.get(value).copied().unwrap_or_default();
+        let mut tree = Tree::by_file();
+        tree.insert_profile(profile, value);
+        Self {
+            graph: Graph::of(&tree.to_flamegraph(0)),
+            kind: kind.unwrap_or_else(|| sample_type.kind.to_owned()),
+            unit: sample_type.unit.to_owned(),
+            time,
+        }
+    }
+}

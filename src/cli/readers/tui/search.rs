@@ -1,0 +1,205 @@
+//! Search, as on the web page: text in any case, `/regular expression/` or `=a whole name`.
+//!
+//! In: what was typed. Out: the names that match, their share, which does not count a match inside a match twice, and
+//! the frames to step through, the largest first.
+
+use std::cmp::Reverse;
+
+use regex::{Regex, RegexBuilder};
+
+use crate::cli::readers::tui::graph::{Graph, ROOT};
+
+/// Bytes that a regular expression may take.
+const MAX_REGEX_BYTES: usize = 1 << 20;
+
+/// What a name must be to match.
+#[derive(Debug, Clone)]
+pub(super) enum Pattern {
+    /// Lower case text that is a part of the name.
+    Part(String),
+    /// All of the name, as it is written.
+    Whole(String),
+    Regex(Regex),
+}
+
+impl Pattern {
+    /// Reads what was typed; `None` when it asks for nothing.
+    pub(super) fn parse(text: &str) -> Result<Option<Self>, String> {
+        let text = text.trim();
+        if text.is_empty() || text == "/" {
+            return Ok(None);
+        }
+        if let Some((pattern, flags)) = expression(text) {
+            let has = |flag| flags.contains(flag);
+            let regex = RegexBuilder::new(pattern)
+                .case_insensitive(flags.is_empty() || has('i'))
+                .multi_line(has('m'))
+                .dot_matches_new_line(has('s'))
+                .size_limit(MAX_REGEX_BYTES)
+                .build();
+            return match regex {
+                Ok(regex) => Ok(Some(Self::Regex(regex))),
+                Err(regex::Error::CompiledTooBig(_)) => Err("the expression is too large".to_owned()),
+                Err(error) => Err(error.to_string().lines().last().unwrap_or_default().trim().to_owned()),
+            };
+        }
+        Ok(Some(match text.strip_prefix('=').map(str::trim) {
+            Some(name) if !name.is_empty() => Self::Whole(name.to_owned()),
+            _ => Self::Part(text.to_lowercase()),
+        }))
+    }
+
+    fn matches(&self, name: &str) -> bool {
+        match self {
+            Self::Part(part) => name.to_lowercase().contains(part),
+            Self::Whole(whole) => name.trim() == whole,
+            Self::Regex(regex) => regex.is_match(name),
+        }
+    }
+}
+
+/// The parts of `/expression/flags`.
+fn expression(text: &str) -> Option<(&str, &str)> {
+    let (pattern, flags) = text.strip_prefix('/')?.rsplit_once('/')?;
+    let is_flags = flags.chars().all(|flag| "imsu".contains(flag));
+    (is_flags && !pattern.is_empty()).then_some((pattern, flags))
+}
+
+/// The names and frames that match.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// For each name whether it matches.
+    names: Vec<bool>,
+    /// Frames that match and lie in none that does, the largest first.
+    pub frames: Vec<usize>,
+    /// Sum of the values of these frames.
+    pub sum: i64,
+}
+
+impl Found {
+    /// Searches the frames in `root`.
+    pub(super) fn of(graph: &Graph, root: usize, pattern: &Pattern) -> Self {
+        let mut names: Vec<bool> = graph.names.iter().map(|name| pattern.matches(&name.text)).collect();
+        // The root of all is no function.
+        if let Some(name) = names.get_mut(graph.frame(ROOT).name) {
+            *name = false;
+        }
+        // Callers come before those that they call.
+        let mut states = vec![State::Outside; graph.len()];
+        let (mut frames, mut sum) = (Vec::new(), 0i64);
+        for index in root..graph.len() {
+            let frame = graph.frame(index);
+            let caller = if index == root {
+                State::Inside
+            } else {
+                states[frame.parent]
+            };
+            states[index] = match caller {
+                State::Inside if names[frame.name] => {
+                    frames.push(index);
+                    sum = sum.saturating_add(frame.total);
+                    State::Covered
+                }
+                caller => caller,
+            };
+        }
+        frames.sort_by_key(|index| Reverse(graph.frame(*index).total));
+        Self { names, frames, sum }
+    }
+
+    /// True when the name with this index matches.
+    pub(super) fn has(&self, name: usize) -> bool {
+        self.names.get(name).copied().unwrap_or_default()
+    }
+
+    /// The frame after `from`, or before it, round and round; the first or the last when `from` is none of them.
+    pub(super) fn step(&self, from: usize, is_forward: bool) -> Option<usize> {
+        let count = self.frames.len();
+        let at = self.frames.iter().position(|frame| *frame == from);
+        let next = match (at, is_forward) {
+            (None, true) => 0,
+            (None, false) => count.checked_sub(1)?,
+            (Some(at), true) => (at + 1) % count,
+            (Some(at), false) => (at + count - 1) % count,
+        };
+        self.frames.get(next).copied()
+    }
+}
+
+/// Where a frame lies in a search.
+#[derive(Debug, Clone, Copy)]
+enum State {
+    Outside,
+    /// In the frame that is searched.
+    Inside,
+    /// In a frame that matches.
+    Covered,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::readers::tui::testing::{frame, graph};
+
+    fn pattern(text: &str) -> Pattern {
+        Pattern::parse(text).unwrap().unwrap()
+    }
+
+    #[test]
+    fn there_are_three_forms_of_a_search() {
+        for (text, name, expected) in [
+            ("WORK", "main.Work", true),
+            ("main.(*T)", "x/main.(*T).f", true),
+            ("/^main\\./", "Main.work", true),
+            ("/^main\\./s", "Main.work", false),
+            ("/^work/", "main.work", false),
+            ("=main.work", "main.work", true),
+            ("=main", "main.work", false),
+            ("=", "a=b", true),
+            ("/usr/bin/x", "/usr/bin/x", true),
+        ] {
+            assert_eq!(pattern(text).matches(name), expected, "{text} {name}");
+        }
+        for nothing in ["", "  ", "/"] {
+            assert!(Pattern::parse(nothing).unwrap().is_none(), "{nothing}");
+        }
+        assert!(Pattern::parse("/(/").unwrap_err().contains("unclosed group"));
+        assert!(Pattern::parse("/(\\w{1000}){1000}/").unwrap_err().contains("too large"));
+    }
+
+    #[test]
+    fn a_match_inside_a_match_is_not_counted_twice() {
+        let graph = graph(&[("main;work;work;leaf", 50), ("main;rest", 30), ("total;work", 20)]);
+        let found = Found::of(&graph, ROOT, &pattern("work"));
+        assert_eq!((found.sum, found.frames.len()), (70, 2));
+        let [first, second] = [found.frames[0], found.frames[1]];
+        assert_eq!(graph.frame(first).total, 50);
+        assert_eq!(
+            [
+                found.step(ROOT, true),
+                found.step(first, true),
+                found.step(second, true)
+            ],
+            [Some(first), Some(second), Some(first)]
+        );
+        assert_eq!(
+            [found.step(ROOT, false), found.step(first, false)],
+            [Some(second), Some(second)]
+        );
+        assert!(found.has(graph.frame(first).name) && !found.has(graph.frame(ROOT).name));
+        let nothing = Found::of(&graph, ROOT, &pattern("nobody"));
+        assert_eq!(
+            (nothing.step(ROOT, true), nothing.step(ROOT, false), nothing.sum),
+            (None, None, 0)
+        );
+    }
+
+    #[test]
+    fn only_the_zoomed_frame_is_searched() {
+        let graph = graph(&[("main;work;leaf", 50), ("rest;leaf", 30)]);
+        let found = Found::of(&graph, frame(&graph, "rest"), &pattern("leaf"));
+        assert_eq!((found.sum, found.frames.len()), (30, 1));
+        let itself = Found::of(&graph, frame(&graph, "rest"), &pattern("rest"));
+        assert_eq!((itself.sum, itself.frames), (30, vec![frame(&graph, "rest")]));
+    }
+}

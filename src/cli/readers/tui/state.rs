@@ -1,0 +1,407 @@
+//! What is on the screen and what keys do to it.
+//!
+//! In: keys, the size of the screen, pictures and messages. Out: a state that can be drawn, and [`Action`]s that are
+//! not a matter of the state. Nothing here waits.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::layout::{Rect, Size};
+
+use crate::cli::common::plain;
+use crate::cli::readers::tui::areas::areas;
+use crate::cli::readers::tui::graph::{Path, ROOT};
+use crate::cli::readers::tui::layout;
+use crate::cli::readers::tui::layout::{Step, scrolled};
+use crate::cli::readers::tui::picture::Picture;
+use crate::cli::readers::tui::rows;
+use crate::cli::readers::tui::rows::{Order, Row};
+use crate::cli::readers::tui::search::{Found, Pattern};
+
+/// Bytes of a search that are taken.
+const MAX_SEARCH_BYTES: usize = 1000;
+
+/// Zooms that are remembered.
+const MAX_ZOOMS: usize = 64;
+
+/// What is to be done for a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Action {
+    Nothing,
+    Quit,
+    /// Ask for the profile again.
+    Refresh,
+    /// Ask which profile types there are.
+    AskTypes,
+    /// Ask for the profile of this type.
+    Show(String),
+    /// Draw all of the screen again.
+    Redraw,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum View {
+    Flames,
+    Table,
+}
+
+/// What it is that keys go to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Mode {
+    Browse,
+    /// A search is typed; the one before it comes back when it is given up.
+    Search {
+        before: String,
+    },
+    /// A profile type is chosen.
+    Types {
+        all: Vec<String>,
+        at: usize,
+    },
+    Help,
+}
+
+/// What the last line says besides the search.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Message {
+    pub text: String,
+    pub is_error: bool,
+}
+
+/// Rows of the table, and which of them are shown.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Table {
+    pub rows: Vec<Row>,
+    pub at: usize,
+    pub first: usize,
+    pub order: Order,
+}
+
+/// All that is on the screen.
+pub(super) struct State {
+    /// Which profiles these are.
+    pub title: String,
+    pub picture: Picture,
+    pub view: View,
+    pub mode: Mode,
+    pub selected: usize,
+    /// The frames that were zoomed to, one in the other; the last has the whole width.
+    zooms: Vec<usize>,
+    /// First level that is shown.
+    pub first: usize,
+    pub table: Table,
+    /// What was typed for the search.
+    pub search: String,
+    /// Why what was typed is no search.
+    pub wrong: Option<String>,
+    pub found: Option<Found>,
+    pub message: Message,
+    body: Size,
+}
+
+impl State {
+    pub(super) fn new(title: String, picture: Picture) -> Self {
+        let mut state = Self {
+            title,
+            picture,
+            view: View::Flames,
+            mode: Mode::Browse,
+            selected: ROOT,
+            zooms: Vec::new(),
+            first: 0,
+            table: Table::default(),
+            search: String::new(),
+            wrong: None,
+            found: None,
+            message: Message::default(),
+            body: Size::default(),
+        };
+        state.refill();
+        state
+    }
+
+    /// The frame that has the whole width.
+    pub(super) fn root(&self) -> usize {
+        self.zooms.last().copied().unwrap_or(ROOT)
+    }
+
+    /// The row that is selected.
+    pub(super) fn row(&self) -> Option<&Row> {
+        self.table.rows.get(self.table.at)
+    }
+
+    /// Takes the size of the screen, and moves what is shown so that the selection is on it.
+    pub(super) fn fit(&mut self, screen: Rect) {
+        let Some(areas) = areas(screen) else { return };
+        self.body = areas.body.as_size();
+        let height = usize::from(self.body.height);
+        let graph = &self.picture.graph;
+        let level = graph
+            .frame(self.selected)
+            .level
+            .saturating_sub(graph.frame(self.root()).level);
+        self.first = scrolled(self.first, level, height, level + height);
+        self.table.first = scrolled(self.table.first, self.table.at, height, self.table.rows.len());
+    }
+
+    /// Shows another picture: zoom, selection and search stay where they are in it.
+    pub(super) fn show(&mut self, picture: Picture) {
+        let before = &self.picture.graph;
+        let selected = before.path(self.selected);
+        let zooms: Vec<Path> = self.zooms.iter().map(|frame| before.path(*frame)).collect();
+        let row = self.row().map(|row| before.names[row.name].text.clone());
+        self.picture = picture;
+        let graph = &self.picture.graph;
+        self.zooms = zooms
+            .iter()
+            .map(|path| graph.find(path))
+            .filter(|frame| *frame != ROOT)
+            .collect();
+        self.zooms.dedup();
+        self.selected = layout::within(graph, self.root(), graph.find(&selected));
+        self.refill();
+        if let Some(row) = row {
+            self.select_row(|name| name == row);
+        }
+    }
+
+    /// Says something in the last line.
+    pub(super) fn say(&mut self, text: impl Into<String>) {
+        self.message = Message {
+            text: text.into(),
+            is_error: false,
+        };
+    }
+
+    /// Says that something failed.
+    pub(super) fn fail(&mut self, text: &str) {
+        self.message = Message {
+            text: plain::line(&text.replace('\n', " ")),
+            is_error: true,
+        };
+    }
+
+    /// Lets the user choose among profile types.
+    pub(super) fn offer(&mut self, all: Vec<String>) {
+        let at = all.iter().position(|kind| *kind == self.picture.kind).unwrap_or(0);
+        if all.is_empty() {
+            self.fail("there are no profile types");
+        } else {
+            self.mode = Mode::Types { all, at };
+        }
+    }
+
+    pub(super) fn press(&mut self, key: KeyEvent) -> Action {
+        if key.kind == KeyEventKind::Release {
+            return Action::Nothing;
+        }
+        if key.modifiers.contains(KeyModifiers::CONTROL) {
+            return match key.code {
+                KeyCode::Char('c') => Action::Quit,
+                KeyCode::Char('l') => Action::Redraw,
+                KeyCode::Char('u') if matches!(self.mode, Mode::Search { .. }) => {
+                    self.search.clear();
+                    self.find();
+                    Action::Nothing
+                }
+                _ => Action::Nothing,
+            };
+        }
+        match &mut self.mode {
+            Mode::Browse => return self.browse(key.code),
+            Mode::Search { .. } => self.type_search(key.code),
+            Mode::Types { all, at } => match key.code {
+                KeyCode::Up | KeyCode::Char('k') => *at = at.saturating_sub(1),
+                KeyCode::Down | KeyCode::Char('j') => *at = (*at + 1).min(all.len().saturating_sub(1)),
+                KeyCode::Enter => {
+                    let chosen = all.get(*at).cloned();
+                    self.mode = Mode::Browse;
+                    return chosen.map_or(Action::Nothing, Action::Show);
+                }
+                KeyCode::Esc | KeyCode::Char('t' | 'q') => self.mode = Mode::Browse,
+                _ => {}
+            },
+            Mode::Help => self.mode = Mode::Browse,
+        }
+        Action::Nothing
+    }
+
+    fn browse(&mut self, key: KeyCode) -> Action {
+        match key {
+            KeyCode::Char('q') => return Action::Quit,
+            KeyCode::Char('r') => return Action::Refresh,
+            KeyCode::Char('t') => return Action::AskTypes,
+            KeyCode::Char('?') => self.mode = Mode::Help,
+            KeyCode::Char('/') => {
+                self.mode = Mode::Search {
+                    before: std::mem::take(&mut self.search),
+                };
+                self.find();
+            }
+            KeyCode::Char('n') => self.step_match(true),
+            KeyCode::Char('N') => self.step_match(false),
+            KeyCode::Tab | KeyCode::BackTab => self.switch(),
+            KeyCode::Esc | KeyCode::Backspace => self.back(),
+            key if self.view == View::Flames => self.move_frame(key),
+            key => self.move_row(key),
+        }
+        Action::Nothing
+    }
+
+    fn type_search(&mut self, key: KeyCode) {
+        match key {
+            KeyCode::Char(c) if self.search.len() < MAX_SEARCH_BYTES => self.search.push(c),
+            KeyCode::Backspace if !self.search.is_empty() => {
+                self.search.pop();
+            }
+            KeyCode::Esc | KeyCode::Backspace => {
+                if let Mode::Search { before } = std::mem::replace(&mut self.mode, Mode::Browse) {
+                    self.search = before;
+                }
+            }
+            KeyCode::Enter => {
+                self.mode = Mode::Browse;
+                self.step_match(true);
+                return;
+            }
+            _ => return,
+        }
+        self.find();
+    }
+
+    fn move_frame(&mut self, key: KeyCode) {
+        let page = usize::from(self.body.height.max(2) / 2);
+        let (way, times) = match key {
+            KeyCode::Left | KeyCode::Char('h') => (Step::Left, 1),
+            KeyCode::Right | KeyCode::Char('l') => (Step::Right, 1),
+            KeyCode::Up | KeyCode::Char('k') => (Step::Up, 1),
+            KeyCode::Down | KeyCode::Char('j') => (Step::Down, 1),
+            KeyCode::PageUp => (Step::Up, page),
+            KeyCode::PageDown => (Step::Down, page),
+            KeyCode::Home | KeyCode::Char('g') => {
+                self.selected = self.root();
+                return;
+            }
+            KeyCode::Enter => {
+                if self.selected != self.root() && self.zooms.len() < MAX_ZOOMS {
+                    self.zooms.push(self.selected);
+                    self.first = 0;
+                    self.refill();
+                }
+                return;
+            }
+            _ => return,
+        };
+        for _ in 0..times {
+            let graph = &self.picture.graph;
+            self.selected = layout::step(graph, self.root(), self.body.width, self.selected, way);
+        }
+    }
+
+    fn move_row(&mut self, key: KeyCode) {
+        let last = self.table.rows.len().saturating_sub(1);
+        let page = usize::from(self.body.height.max(2) - 1);
+        let at = self.table.at;
+        self.table.at = match key {
+            KeyCode::Up | KeyCode::Char('k') => at.saturating_sub(1),
+            KeyCode::Down | KeyCode::Char('j') => at + 1,
+            KeyCode::PageUp => at.saturating_sub(page),
+            KeyCode::PageDown => at + page,
+            KeyCode::Home | KeyCode::Char('g') => 0,
+            KeyCode::End | KeyCode::Char('G') => last,
+            KeyCode::Char('s') => {
+                self.sort();
+                return;
+            }
+            KeyCode::Enter => {
+                self.show_function();
+                return;
+            }
+            _ => at,
+        }
+        .min(last);
+    }
+
+    /// Sorts the table by the next column; the row stays selected.
+    fn sort(&mut self) {
+        let graph = &self.picture.graph;
+        let table = &mut self.table;
+        let chosen = table.rows.get(table.at).map(|row| row.name);
+        table.order = table.order.next();
+        rows::sort(&mut table.rows, graph, table.order);
+        let at = table.rows.iter().position(|row| Some(row.name) == chosen);
+        table.at = at.unwrap_or(0);
+    }
+
+    /// Goes from a row to the largest frame of its function.
+    fn show_function(&mut self) {
+        let Some(name) = self.row().map(|row| row.name) else {
+            return;
+        };
+        let graph = &self.picture.graph;
+        let root = self.root();
+        let is_of_function =
+            |frame: &usize| graph.function(graph.frame(*frame).name) == name && graph.is_within(root, *frame);
+        if let Some(frame) = layout::largest(graph, (root..graph.len()).filter(is_of_function)) {
+            self.selected = frame;
+            self.view = View::Flames;
+        }
+    }
+
+    /// Shows the other view, the table at the function of the selected frame.
+    fn switch(&mut self) {
+        self.view = match self.view {
+            View::Table => View::Flames,
+            View::Flames => {
+                let text = self.picture.graph.name(self.selected).text.clone();
+                self.select_row(|name| name == text);
+                View::Table
+            }
+        };
+    }
+
+    /// Undoes the last zoom, or else the search.
+    fn back(&mut self) {
+        if self.zooms.pop().is_none() {
+            self.search.clear();
+        }
+        self.first = 0;
+        self.refill();
+    }
+
+    fn step_match(&mut self, is_forward: bool) {
+        let Some(found) = &self.found else { return };
+        if self.view == View::Flames {
+            self.selected = found.step(self.selected, is_forward).unwrap_or(self.selected);
+            return;
+        }
+        let rows = self.table.rows.iter().enumerate();
+        let matches: Vec<usize> = rows.filter(|(_, row)| found.has(row.name)).map(|(at, _)| at).collect();
+        let next = if is_forward {
+            matches.iter().find(|at| **at > self.table.at).or(matches.first())
+        } else {
+            matches.iter().rfind(|at| **at < self.table.at).or(matches.last())
+        };
+        self.table.at = next.copied().unwrap_or(self.table.at);
+    }
+
+    /// Selects the first row whose name is wanted, if there is one.
+    fn select_row(&mut self, is_wanted: impl Fn(&str) -> bool) {
+        let names = &self.picture.graph.names;
+        let at = self.table.rows.iter().position(|row| is_wanted(&names[row.name].text));
+        self.table.at = at.unwrap_or(self.table.at);
+    }
+
+    /// Counts the table and the search again, for another picture or zoom.
+    fn refill(&mut self) {
+        self.table.rows = rows::rows(&self.picture.graph, self.root(), self.table.order);
+        self.table.at = self.table.at.min(self.table.rows.len().saturating_sub(1));
+        self.find();
+    }
+
+    fn find(&mut self) {
+        let pattern = Pattern::parse(&self.search);
+        self.wrong = pattern.as_ref().err().cloned();
+        let root = self.root();
+        let found = |pattern| Found::of(&self.picture.graph, root, &pattern);
+        self.found = pattern.ok().flatten().map(found);
+    }
+}

@@ -1,0 +1,26 @@
+//! Small graphs for tests.
+
+use crate::cli::readers::tui::graph::Graph;
+use crate::cli::readers::tui::picture::Picture;
+use crate::profile::flamegraph::testing::tree;
+
+/// The graph of stacks like `main;work`, the root first.
+pub(super) fn graph(stacks: &[(&str, i64)]) -> Graph {
+    Graph::of(&tree(stacks).to_flamegraph(0))
+}
+
+/// The first frame of this name.
+pub(super) fn frame(graph: &Graph, name: &str) -> usize {
+    let mut frames = 0..graph.len();
+    frames.find(|frame| graph.name(*frame).text == name).unwrap()
+}
+
+/// A picture of these stacks, in nanoseconds.
+pub(super) fn picture(stacks: &[(&str, i64)]) -> Picture {
+    Picture {
+        graph: graph(stacks),
+        kind: "process_cpu:cpu:nanoseconds:cpu:nanoseconds".to_owned(),
+        unit: "nanoseconds".to_owned(),
+        time: "2026-01-31T10:00:00Z to 2026-01-31T11:00:00Z".to_owned(),
+    }
+}

@@ -1,0 +1,78 @@
+//! Texts that are safe for a terminal, cut to the room that there is.
+
+use std::borrow::Cow;
+
+use ratatui::text::Span;
+
+/// Columns that a text takes.
+pub(super) fn width(text: &str) -> usize {
+    if text.is_ascii() {
+        text.len()
+    } else {
+        Span::raw(text).width()
+    }
+}
+
+/// The text in at most `room` columns. Of a name like a path the end is kept, which says more than the start.
+pub(super) fn clip(text: &str, room: usize) -> Cow<'_, str> {
+    if width(text) <= room {
+        return Cow::Borrowed(text);
+    }
+    let short = text.rsplit('/').next().filter(|end| !end.is_empty()).unwrap_or(text);
+    if width(short) <= room {
+        return Cow::Borrowed(short);
+    }
+    let dots = if room > 4 { ".." } else { "" };
+    let kept = start(short, room - dots.len());
+    Cow::Owned(format!("{kept}{dots}"))
+}
+
+/// The end of a text in at most `room` columns.
+pub(super) fn clip_start(text: &str, room: usize) -> Cow<'_, str> {
+    if width(text) <= room {
+        return Cow::Borrowed(text);
+    }
+    let mut kept = "";
+    for (at, _) in text.char_indices().rev() {
+        if width(&text[at..]) + 2 > room {
+            break;
+        }
+        kept = &text[at..];
+    }
+    Cow::Owned(format!("..{kept}"))
+}
+
+/// As much of the beginning of a text as has room.
+fn start(text: &str, room: usize) -> &str {
+    let ends = text.char_indices().map(|(at, c)| at + c.len_utf8());
+    let fits = |end: &usize| width(&text[..*end]) <= room;
+    let end = ends.take_while(fits).last().unwrap_or(0);
+    &text[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::cli::common::plain;
+
+    #[test]
+    fn of_a_long_name_the_last_part_is_kept() {
+        assert_eq!(clip("github.com/acme/shop.Add", 30), "github.com/acme/shop.Add");
+        assert_eq!(clip("github.com/acme/shop.Add", 10), "shop.Add");
+        assert_eq!(clip("github.com/acme/shop.Add", 6), "shop..");
+        assert_eq!(clip("github.com/acme/shop.Add", 3), "sho");
+        assert_eq!(clip("\u{6f22}\u{5b57}\u{6f22}\u{5b57}", 7), "\u{6f22}\u{5b57}..");
+        assert_eq!(clip_start("total > main > work", 12), "..ain > work");
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_never_takes_more_than_its_room(text in "\\PC{0,40}", room in 2usize..50) {
+            let text = plain::line(&text);
+            prop_assert!(width(&clip(&text, room)) <= room);
+            prop_assert!(width(&clip_start(&text, room)) <= room);
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! How frames and texts look, with many colours, few, or none.
+//!
+//! Without colour all is still told apart: the selected frame is reversed, matches are bold and underlined, and lines
+//! show how far a frame reaches.
+
+use clap::ValueEnum;
+use ratatui::style::{Color, Modifier, Style};
+
+use crate::cli::readers::tui::graph::Hue;
+
+/// Values of the flag `--color`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// Unless NO_COLOR is set or TERM is `dumb`.
+    #[default]
+    Auto,
+    /// Whatever the environment says.
+    Always,
+    /// Black and white, as with NO_COLOR.
+    Never,
+}
+
+/// Colours that there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Colours {
+    None,
+    /// The eight of every terminal.
+    Few,
+    /// The 256 of most terminals today.
+    Many,
+}
+
+/// What there is to say of a frame or row besides its name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub is_selected: bool,
+    pub is_match: bool,
+    /// True when others match and this does not.
+    pub is_passed_over: bool,
+}
+
+impl Colours {
+    /// The colours for the flag and the environment.
+    pub(super) fn of(when: When, variable: impl Fn(&str) -> Option<String>) -> Self {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let terminal = set("TERM").unwrap_or_default();
+        let is_off = match when {
+            When::Never => true,
+            When::Always => false,
+            When::Auto => set("NO_COLOR").is_some() || terminal == "dumb",
+        };
+        if is_off {
+            Self::None
+        } else if terminal.contains("256color") || set("COLORTERM").is_some() {
+            Self::Many
+        } else {
+            Self::Few
+        }
+    }
+
+    /// What fills a frame behind its name.
+    pub(super) fn filling(self) -> &'static str {
+        match self {
+            Self::None => "-",
+            Self::Few | Self::Many => " ",
+        }
+    }
+
+    /// The look of a frame of the flame graph.
+    pub(super) fn frame(self, hue: Option<Hue>, mark: Mark) -> Style {
+        let hue = hue.filter(|_| !mark.is_passed_over);
+        let style = match self {
+            Self::None => Style::new(),
+            Self::Few => {
+                let background = if mark.is_match { Color::Yellow } else { few(hue) };
+                Style::new().fg(Color::Black).bg(background)
+            }
+            Self::Many => {
+                let background = if mark.is_match { Color::Indexed(220) } else { many(hue) };
+                Style::new().fg(Color::Indexed(16)).bg(background)
+            }
+        };
+        style.add_modifier(modifiers(mark))
+    }
+
+    /// The look of the line that says that something failed.
+    pub(super) fn error(self) -> Style {
+        match self {
+            Self::None => Style::new().add_modifier(Modifier::BOLD),
+            Self::Few | Self::Many => Style::new().fg(Color::Red).add_modifier(Modifier::BOLD),
+        }
+    }
+}
+
+/// The look of the first line.
+pub(super) const TITLE: Style = Style::new().add_modifier(Modifier::REVERSED);
+
+/// The look of a row of a table or list.
+pub(super) fn row(mark: Mark) -> Style {
+    Style::new().add_modifier(modifiers(mark))
+}
+
+fn modifiers(mark: Mark) -> Modifier {
+    let mut modifiers = Modifier::empty();
+    modifiers.set(Modifier::REVERSED, mark.is_selected);
+    modifiers.set(Modifier::BOLD | Modifier::UNDERLINED, mark.is_match);
+    modifiers
+}
+
+fn few(hue: Option<Hue>) -> Color {
+    const COLOURS: [Color; 5] = [Color::Red, Color::Green, Color::Cyan, Color::Blue, Color::Magenta];
+    match hue {
+        Some(hue) if !hue.is_pale => COLOURS.get(hue.degrees as usize / 72).copied().unwrap_or(Color::Red),
+        _ => Color::Gray,
+    }
+}
+
+/// The colour of the cube that is next to a light one of this hue.
+fn many(hue: Option<Hue>) -> Color {
+    let Some(hue) = hue else {
+        return Color::Indexed(252);
+    };
+    let (saturation, lightness) = if hue.is_pale { (0.15, 0.82) } else { (0.65, 0.76) };
+    let chroma = (1.0 - (2.0 * lightness - 1.0_f64).abs()) * saturation;
+    // The part of a channel that is 120 degrees wide around its own hue and falls to nothing beside it.
+    let channel = |around: f64| {
+        let distance = (f64::from(hue.degrees) - around).rem_euclid(360.0);
+        let distance = distance.min(360.0 - distance);
+        let share = (2.0 - distance / 60.0).clamp(0.0, 1.0);
+        lightness - chroma / 2.0 + chroma * share
+    };
+    let step = |value: f64| (value * 5.0).round().clamp(0.0, 5.0) as u8;
+    let [red, green, blue] = [0.0, 120.0, 240.0].map(|around| step(channel(around)));
+    Color::Indexed(16 + 36 * red + 6 * green + blue)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hue(degrees: u32) -> Option<Hue> {
+        Some(Hue {
+            degrees,
+            is_pale: false,
+        })
+    }
+
+    #[test]
+    fn the_environment_says_which_colours_there_are() {
+        let of = |when, set: &[(&str, &str)]| {
+            Colours::of(when, |name| {
+                let found = set.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            })
+        };
+        let many = ("TERM", "xterm-256color");
+        assert_eq!(of(When::Auto, &[many]), Colours::Many);
+        assert_eq!(
+            of(When::Auto, &[("TERM", "xterm"), ("COLORTERM", "truecolor")]),
+            Colours::Many
+        );
+        assert_eq!(of(When::Auto, &[("TERM", "screen"), ("NO_COLOR", "")]), Colours::Few);
+        assert_eq!(of(When::Auto, &[many, ("NO_COLOR", "1")]), Colours::None);
+        assert_eq!(of(When::Auto, &[("TERM", "dumb")]), Colours::None);
+        assert_eq!(of(When::Always, &[many, ("NO_COLOR", "1")]), Colours::Many);
+        assert_eq!(of(When::Never, &[many]), Colours::None);
+    }
+
+    #[test]
+    fn without_colour_marks_are_seen_and_nothing_is_coloured() {
+        let mark = Mark {
+            is_selected: true,
+            is_match: true,
+            is_passed_over: false,
+        };
+        let style = Colours::None.frame(hue(10), mark);
+        assert_eq!((style.fg, style.bg), (None, None));
+        assert!(style.has_modifier(Modifier::REVERSED | Modifier::BOLD | Modifier::UNDERLINED));
+        assert_eq!(Colours::None.frame(hue(10), Mark::default()), Style::new());
+    }
+
+    #[test]
+    fn a_package_has_the_same_light_colour_in_every_frame() {
+        assert_eq!(many(hue(0)), Color::Indexed(16 + 36 * 5 + 6 * 3 + 3));
+        assert_eq!(many(hue(120)), Color::Indexed(16 + 36 * 3 + 6 * 5 + 3));
+        assert_eq!(many(None), Color::Indexed(252));
+        assert_eq!(
+            [few(hue(0)), few(hue(359)), few(None)],
+            [Color::Red, Color::Magenta, Color::Gray]
+        );
+    }
+}

@@ -1,0 +1,369 @@
+//! `alluvium record`: profiles a command, a process or the whole machine from the terminal, in the way of
+//! `perf record`.
+//!
+//! It needs no server and no configuration: the profiler of `pyroscope.ebpf` runs in this process, and one file is
+//! written atomically at the end.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, anyhow, bail};
+use clap::Args;
+
+use crate::base::duration;
+use crate::cli::common::{output, plain};
+use crate::ebpf::{
+    Budget, Choice, Engine, LeftOut, NameCache, Namer, Opener, ProcessInfo, Profiler, Refusal, Scope, Settings, Span,
+    Stacks, Style, Window,
+};
+use crate::profile::flamegraph::{SvgOptions, Tree, svg};
+use crate::profile::pprof;
+use crate::profile::top::TopTable;
+use crate::symbols::Demangle;
+use crate::unwind::Stop;
+
+/// Arguments of `alluvium record`.
+#[derive(Debug, Clone, Args)]
+#[command(
+    after_help = "Examples:\n  alluvium record -- make -j2\n  alluvium record --pid 1234 -d 30s -o busy.svg\n  \
+                        alluvium record --all -d 10s -o machine.pb.gz && go tool pprof -http : machine.pb.gz"
+)]
+pub struct RecordArgs {
+    /// Profile this process and those that it starts.
+    #[arg(short, long, conflicts_with_all = ["all", "command"])]
+    pub pid: Option<u32>,
+    /// Profile the whole machine.
+    #[arg(short, long, conflicts_with = "command")]
+    pub all: bool,
+    /// How long, as in `30s` or `1m30s`; until the command or process ends, or Ctrl-C, when it is not given.
+    #[arg(short, long, value_parser = duration::parse)]
+    pub duration: Option<Duration>,
+    /// File to write: `.pb.gz` (pprof), `.pb`, `.svg` (flame graph) or `.folded` (a stack a line); `-` writes `.folded`
+    /// to standard output.
+    #[arg(short, long, value_name = "FILE", default_value = "profile.pb.gz")]
+    pub output: PathBuf,
+    /// Ticks a second of busy time on each CPU.
+    #[arg(
+        short = 'F', long, value_name = "HERTZ", default_value_t = 99,
+        value_parser = clap::value_parser!(u32).range(1..=10000)
+    )]
+    pub frequency: u32,
+    /// Leave kernel stacks out.
+    #[arg(long)]
+    pub no_kernel: bool,
+    /// Form of C++ and Rust names: none, simplified, templates or full.
+    #[arg(long, default_value = "templates", value_parser = parse_demangle)]
+    pub demangle: Demangle,
+    /// CPU that profiling may take, in percent of one CPU; above it the rate is lowered, and each sample counts for
+    /// more.
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    pub cpu_budget: Option<f64>,
+    /// Memory that tables, names and buffers may take, in MiB.
+    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(8..))]
+    pub memory_budget: u32,
+    /// Take stacks by perf events alone, as it is done where the kernel refuses BPF programs.
+    #[arg(long)]
+    pub no_bpf: bool,
+    /// Rows of the table that is printed at the end; 0 for none.
+    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    pub top: usize,
+    /// The command to run and profile.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+fn parse_demangle(text: &str) -> Result<Demangle, String> {
+    Demangle::parse(text).ok_or_else(|| "must be none, simplified, templates or full".to_owned())
+}
+
+fn parse_percent(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|percent: &f64| percent.is_finite() && *percent > 0.0)
+        .ok_or_else(|| "must be a number greater than 0".to_owned())
+}
+
+/// Interval between checks of whether to stop.
+const POLL: Duration = Duration::from_millis(100);
+
+/// Records and writes the file. Returns the exit status of the command if it was not 0.
+#[expect(
+    clippy::print_stderr,
+    reason = "the summary is for people; standard output may be the file"
+)]
+pub(crate) async fn run(args: RecordArgs) -> anyhow::Result<()> {
+    if args.pid.is_none() && !args.all && args.command.is_empty() {
+        bail!("nothing to record: give a command after `--`, or --pid, or --all");
+    }
+    let form = Form::of(&args.output)?;
+    let stop = tokio_util::sync::CancellationToken::new();
+    let interrupt = tokio::spawn({
+        let stop = stop.clone();
+        async move {
+            // Without a handler Ctrl-C would lose what was recorded.
+            if tokio::signal::ctrl_c().await.is_ok() {
+                stop.cancel();
+            }
+        }
+    });
+    let (bytes, summary) = tokio::task::spawn_blocking(move || record(&args, form, &stop).map(|done| (done, args)))
+        .await
+        .context("the recording thread failed")?
+        .map(|((bytes, summary), args)| ((bytes, args.output), summary))?;
+    interrupt.abort();
+    let (bytes, path) = bytes;
+    if form == Form::FoldedToOutput {
+        output::write_text(&bytes)?;
+    } else {
+        output::write_file(&path, &bytes)?;
+    }
+    eprint!("{}", plain::lines(&summary.text));
+    if form != Form::FoldedToOutput {
+        eprintln!("wrote {}", path.display());
+    }
+    match summary.failed {
+        Some(status) => Err(anyhow!("the command ended with {status}")),
+        None => Ok(()),
+    }
+}
+
+/// Format of the output file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    PprofGzip,
+    Pprof,
+    Svg,
+    Folded,
+    FoldedToOutput,
+}
+
+impl Form {
+    fn of(path: &Path) -> anyhow::Result<Self> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        Ok(if path.as_os_str() == "-" {
+            Self::FoldedToOutput
+        } else if name.ends_with(".gz") {
+            Self::PprofGzip
+        } else if name.ends_with(".pb") || name.ends_with(".pprof") {
+            Self::Pprof
+        } else if name.ends_with(".svg") {
+            Self::Svg
+        } else if name.ends_with(".folded") || name.ends_with(".collapsed") {
+            Self::Folded
+        } else {
+            bail!("cannot tell the format of {name}: it must end with .pb.gz, .pb, .svg or .folded");
+        })
+    }
+}
+
+struct Summary {
+    text: String,
+    failed: Option<std::process::ExitStatus>,
+}
+
+fn record(
+    args: &RecordArgs,
+    form: Form,
+    stop: &tokio_util::sync::CancellationToken,
+) -> anyhow::Result<(Vec<u8>, Summary)> {
+    let scope = match args.pid {
+        Some(pid) => Scope::Process(pid),
+        None if args.all => Scope::All,
+        None => Scope::ChildrenOf(std::process::id()),
+    };
+    if let Some(pid) = args.pid
+        && !Path::new(&format!("/proc/{pid}")).exists()
+    {
+        bail!("there is no process {pid}");
+    }
+    let profiler = Profiler::start(Settings {
+        hertz: args.frequency,
+        kernel_stacks: !args.no_kernel,
+        scope,
+        budget: Budget::new((args.memory_budget as usize) << 20),
+        cpu_limit: args.cpu_budget.map(|percent| percent / 100.0),
+        engine: if args.no_bpf { Choice::Events } else { Choice::Best },
+        ..Settings::default()
+    })
+    .context("cannot start the profiler")?;
+    let engine = profiler.engine().clone();
+    let opener = profiler.opener().clone();
+    let started = (Instant::now(), SystemTime::now());
+    let mut child = start_command(&args.command)?;
+    let mut status = None;
+    loop {
+        std::thread::sleep(POLL);
+        if let Some(running) = &mut child
+            && let Some(ended) = running.try_wait().context("cannot wait for the command")?
+        {
+            status = Some(ended);
+            break;
+        }
+        let is_over = args.duration.is_some_and(|duration| started.0.elapsed() >= duration)
+            || args.pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists());
+        if is_over || stop.is_cancelled() {
+            break;
+        }
+    }
+    let elapsed = started.0.elapsed();
+    let window = profiler.finish()?;
+    let span = Span {
+        start_nanos: started
+            .1
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)),
+        duration_nanos: i64::try_from(elapsed.as_nanos()).unwrap_or(i64::MAX),
+        period_nanos: window.period_nanos(),
+    };
+    let bytes = name_all(&window, &opener, span, args);
+    let decoded = pprof::decode(&bytes).context("cannot read back the profile")?;
+    let mut tree = Tree::by_name();
+    tree.insert_profile(&decoded, 0);
+    let mut text = account_text(&window, args.frequency, elapsed);
+    text.push_str(&refused_text(&opener));
+    if let Engine::Events(why) = &engine {
+        text.push_str(&format!("by perf events without a BPF program: {why}\n"));
+    }
+    if args.top > 0 && tree.total() > 0 {
+        text.push_str(&TopTable::from_tree(&tree).render(args.top, "nanoseconds"));
+    }
+    let written = match form {
+        Form::PprofGzip => pprof::gzip(&bytes).clone(),
+        Form::Pprof => bytes,
+        Form::Svg => {
+            let options = SvgOptions {
+                title: &format!("CPU, {} Hz, {:.1} s", args.frequency, elapsed.as_secs_f64()),
+                unit: "nanoseconds",
+                width: 1600,
+            };
+            svg(&tree.to_flamegraph(16384), &options).into_bytes()
+        }
+        Form::Folded | Form::FoldedToOutput => folded(&tree).into_bytes(),
+    };
+    let failed = status.filter(|status| !status.success());
+    Ok((written, Summary { text, failed }))
+}
+
+fn start_command(command: &[String]) -> anyhow::Result<Option<Child>> {
+    let Some((program, arguments)) = command.split_first() else {
+        return Ok(None);
+    };
+    let child = Command::new(program)
+        .args(arguments)
+        .spawn()
+        .with_context(|| format!("cannot start {program}"))?;
+    Ok(Some(child))
+}
+
+fn name_all(window: &Window, opener: &Opener, span: Span, args: &RecordArgs) -> Vec<u8> {
+    let mut parts: Vec<(&ProcessInfo, &Stacks)> = window
+        .processes
+        .values()
+        .map(|(process, stacks)| (process.as_ref(), stacks))
+        .collect();
+    parts.sort_unstable_by_key(|(process, _)| (process.pid, process.start));
+    let style = Style {
+        demangle: args.demangle,
+        process_frame: args.pid.is_none(),
+        ..Style::default()
+    };
+    let mut names = NameCache::new(Budget::new((args.memory_budget as usize) << 20), opener.clone());
+    let mut namer = Namer::new(&mut names, style);
+    namer.learn_kernel(window);
+    namer.learn(parts.iter().map(|(_, stacks)| *stacks), &window.places);
+    namer.profile(&parts, &window.places, span)
+}
+
+/// A summary of how many ticks there were and how each of them was accounted for.
+fn account_text(window: &Window, wanted: u32, elapsed: Duration) -> String {
+    let after = &window.accounts;
+    let lost = after.ring_full + after.malformed;
+    let not_looked_at = after.ignored + after.filtered;
+    let incomplete: Vec<(&str, u64)> = Stop::ALL
+        .iter()
+        .zip(after.by_stop)
+        .filter(|(stop, count)| !matches!(stop, Stop::End | Stop::NoUser) && *count > 0)
+        .map(|(stop, count)| (stop.name(), count))
+        .collect();
+    let mut text = format!(
+        "{} samples of {} ticks in {:.1} s, {lost} lost, {} idle, {not_looked_at} of others, {} missed; {} with an \
+         incomplete stack",
+        window.ticks(),
+        after.expected,
+        elapsed.as_secs_f64(),
+        after.idle,
+        after.missed,
+        incomplete.iter().map(|(_, count)| count).sum::<u64>(),
+    );
+    if !incomplete.is_empty() {
+        let reasons: Vec<String> = incomplete
+            .iter()
+            .map(|(name, count)| format!("{name} {count}"))
+            .collect();
+        text.push_str(&format!(" ({})", reasons.join(", ")));
+    }
+    text.push('\n');
+    let cost = |nanos: u64| nanos as f64 / elapsed.as_nanos().max(1) as f64 * 100.0;
+    text.push_str(&format!(
+        "cost: {:.2} % of a CPU in the kernel, {:.2} % in this process",
+        cost(after.kernel_nanos),
+        cost(after.agent_nanos),
+    ));
+    if window.hertz < wanted {
+        text.push_str(&format!("; {} Hz at the end instead of {wanted}", window.hertz));
+    }
+    text.push('\n');
+    text
+}
+
+/// Lines about files of processes that could not be read and about what was left out of them; empty when there is
+/// nothing to say.
+fn refused_text(opener: &Opener) -> String {
+    let refused = Refusal::ALL.map(Refusal::name).into_iter().zip(opener.refused());
+    let excesses = LeftOut::ALL
+        .map(LeftOut::name)
+        .into_iter()
+        .zip(opener.bounds.excesses());
+    counted("files of processes that were not read", refused) + &counted("left out because of a bound", excesses)
+}
+
+/// A line with the counts that are not 0; empty without any.
+fn counted<'a>(what: &str, counts: impl Iterator<Item = (&'a str, u64)>) -> String {
+    let counts: Vec<String> = counts
+        .filter(|(_, count)| *count > 0)
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    if counts.is_empty() {
+        return String::new();
+    }
+    format!("{what}: {}\n", counts.join(", "))
+}
+
+/// The folded format: one stack a line, root first, then its value in nanoseconds. A name that has what ends a frame or
+/// a line has a colon there.
+fn folded(tree: &Tree) -> String {
+    use std::fmt::Write as _;
+    let mut text = String::new();
+    tree.for_each_stack(|frames, value| {
+        let names: Vec<String> = frames
+            .iter()
+            .map(|frame| frame.function.replace([';', '\n', '\r'], ":"))
+            .collect();
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{} {value}", names.join(";"));
+    });
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::flamegraph::testing::tree;
+
+    #[test]
+    fn a_name_with_a_line_end_is_one_line_of_folded_text() {
+        let tree = tree(&[("main;work\nmain 9", 5)]);
+        assert_eq!(folded(&tree), "main;work:main 9 5\n");
+    }
+}

@@ -1,0 +1,66 @@
+//! `alluvium demo`: server and collector in one process with one data folder, which profile this process and other
+//! targets.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::admin::browser::{AllowedHosts, host_name};
+use crate::app::demo::{self, DemoOptions};
+use crate::app::serve_options::{DEFAULT_DATA, DEFAULT_LISTEN};
+use crate::app::signals;
+use crate::cli::common::rights::RightsArgs;
+use crate::cli::services::serve::prometheus;
+use crate::telemetry::logs::{LogHandle, Settings};
+
+/// Arguments of `alluvium demo`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  alluvium demo --target localhost:9090")]
+pub struct DemoArgs {
+    /// Address and port of the server and its page.
+    #[arg(long, value_name = "ADDR", default_value = DEFAULT_LISTEN, env = "ALLUVIUM_LISTEN")]
+    pub listen: String,
+    /// A further name under which browsers may reach the port; may be given several times.
+    #[arg(long = "http.allowed-host", value_name = "HOST", value_parser = host_name)]
+    pub allowed_hosts: Vec<String>,
+    /// Folder of everything that is kept.
+    #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA, env = "ALLUVIUM_DATA")]
+    pub data: PathBuf,
+    /// A Go program (or any other that serves /debug/pprof) to profile too; may be given several times.
+    #[arg(long = "target", value_name = "HOST:PORT")]
+    pub targets: Vec<String>,
+    /// Address and port for PostgreSQL clients (psql, drivers); without it there is no such port.
+    #[arg(long = "postgres.listen", value_name = "ADDR", env = "ALLUVIUM_POSTGRES_LISTEN")]
+    pub postgres_listen: Option<String>,
+    /// A server of metrics (Prometheus, or one that answers as it does) to show beside profiles.
+    #[arg(
+        long = "prometheus-url",
+        value_name = "URL",
+        env = "ALLUVIUM_PROMETHEUS_URL",
+        hide_env_values = true
+    )]
+    pub prometheus_url: Option<String>,
+    /// `none`: nobody is asked who they are, on an address that other machines reach either.
+    #[arg(long, value_name = "none", value_parser = ["none"])]
+    pub auth: Option<String>,
+    /// Do not profile the other processes of this machine, which is done when the kernel permits it.
+    #[arg(long)]
+    pub only_self: bool,
+    #[command(flatten)]
+    pub rights: RightsArgs,
+}
+
+/// Runs until SIGINT or SIGTERM.
+pub(crate) async fn run(args: DemoArgs, logs: LogHandle, flags: Settings) -> anyhow::Result<()> {
+    let options = DemoOptions {
+        listen: args.listen,
+        allowed_hosts: AllowedHosts::new(args.allowed_hosts),
+        data: args.data,
+        targets: args.targets,
+        postgres: args.postgres_listen,
+        prometheus: prometheus(args.prometheus_url)?,
+        only_self: args.only_self,
+        is_open: args.auth.is_some(),
+    };
+    demo::run(options, logs, flags, signals::shutdown_signal()?).await
+}

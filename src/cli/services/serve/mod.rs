@@ -1,0 +1,18 @@
+//! `alluvium serve`: runs the server.
+
+mod args;
+mod options;
+#[cfg(test)]
+mod tests;
+
+use crate::app::server;
+use crate::app::signals;
+use options::options;
+
+pub(crate) use args::ServeArgs;
+pub(in crate::cli) use options::prometheus;
+
+/// Runs until SIGINT or SIGTERM.
+pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<()> {
+    server::run(options(args)?, signals::shutdown_signal()?).await
+}

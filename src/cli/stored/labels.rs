@@ -1,0 +1,77 @@
+//! `alluvium labels`: lists the names of labels, or the values of one, of stored profiles or of samples in files.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::common::output;
+use crate::cli::common::remote::call_error;
+use crate::cli::common::time::now_ms;
+use crate::cli::readers::source;
+use crate::cli::stored::series::{ListArgs, ListFormat, matchers};
+use crate::profile::pprof::SampleLabel;
+use crate::wire::querier::QuerierClient;
+
+/// Arguments of `alluvium labels`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "Examples:\n  alluvium labels\n  \
+                        alluvium labels service_name --match '{region=\"eu\"}' --from now-1d\n  \
+                        alluvium labels route --file cpu.pb.gz")]
+pub struct LabelsArgs {
+    /// Label whose values are listed; without it, the names of all labels.
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// Conditions on the labels of the series: `{label="value", ...}`.
+    #[arg(long = "match", value_name = "SELECTOR", conflicts_with = "files")]
+    pub selector: Option<String>,
+    /// List the labels of the samples in this file instead of asking a server; may be given many times.
+    #[arg(long = "file", value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub list: ListArgs,
+}
+
+pub(crate) async fn run(args: LabelsArgs) -> anyhow::Result<()> {
+    let all: Vec<String> = if args.files.is_empty() {
+        stored(&args).await?
+    } else {
+        of_samples(&args).await?
+    };
+    let text = match args.list.format {
+        ListFormat::Text => all.iter().map(|item| format!("{item}\n")).collect(),
+        ListFormat::Json => format!("{:#}\n", serde_json::json!(all)),
+    };
+    output::write_text(text.as_bytes())
+}
+
+async fn stored(args: &LabelsArgs) -> anyhow::Result<Vec<String>> {
+    let (start, end) = args.list.range.range(now_ms())?;
+    let client = QuerierClient::new(args.list.server.caller().await?);
+    let matchers = matchers(args.selector.as_deref())?;
+    let found = match &args.name {
+        Some(name) => client.label_values(name, matchers, start, end).await,
+        None => client.label_names(matchers, start, end).await,
+    };
+    found.map_err(call_error)
+}
+
+async fn of_samples(args: &LabelsArgs) -> anyhow::Result<Vec<String>> {
+    let mut found = BTreeSet::new();
+    for path in &args.files {
+        for profile in source::read_file(path).await? {
+            for label in &profile.columns.get().labels {
+                let (name, value) = match label {
+                    SampleLabel::Text(name, value) => (*name, (*value).to_owned()),
+                    SampleLabel::Number(name, value, "") => (*name, value.to_string()),
+                    SampleLabel::Number(name, value, unit) => (*name, format!("{value} {unit}")),
+                };
+                match args.name.as_deref() {
+                    None => found.insert(name.to_owned()),
+                    Some(wanted) => wanted == name && found.insert(value),
+                };
+            }
+        }
+    }
+    Ok(found.into_iter().collect())
+}

@@ -1,0 +1,6 @@
+//! Commands on stored data: `labels` and `series` of a server, and `store` for a data folder.
+
+pub(in crate::cli) mod labels;
+pub(in crate::cli) mod series;
+#[cfg(feature = "server")]
+pub(in crate::cli) mod store;

@@ -1,0 +1,5 @@
+//! Types and checks of arguments that several components share.
+
+pub(crate) mod checks;
+pub(crate) mod endpoint;
+pub(crate) mod targets;

@@ -1,0 +1,158 @@
+//! Client of the AWS metadata services of a machine or container: its region, and the credentials of its role.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use chrono::DateTime;
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use serde::Deserialize;
+use url::Url;
+
+use crate::components::common::clouds::environment::Environment;
+use crate::components::common::clouds::expiring::Lasting;
+use crate::components::common::http::web_api::{Answer, WebApi};
+use crate::pipeline::component::ComponentError;
+use crate::wire::client::ClientOptions;
+use crate::wire::sigv4::Credentials;
+
+/// URL of the instance metadata service, unless the environment names another.
+const MACHINE: &str = "http://169.254.169.254/";
+/// URL of the metadata service in an ECS container.
+const CONTAINER: &str = "http://169.254.170.2";
+/// Timeout of a request: outside of AWS there is no answer at all.
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// Header that carries a token of the metadata service (IMDSv2).
+const TOKEN: HeaderName = HeaderName::from_static("x-aws-ec2-metadata-token");
+/// Header with the lifetime of such a token, in seconds. The token is used at once.
+const TOKEN_LASTS: (HeaderName, HeaderValue) = (
+    HeaderName::from_static("x-aws-ec2-metadata-token-ttl-seconds"),
+    HeaderValue::from_static("60"),
+);
+
+/// A client of the metadata services, which can be reached only from the machine or the container itself.
+#[derive(Debug)]
+pub(super) struct Metadata {
+    api: WebApi,
+    environment: Environment,
+}
+
+/// Credentials as both services write them.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Given {
+    access_key_id: String,
+    secret_access_key: String,
+    token: Option<String>,
+    expiration: Option<String>,
+}
+
+impl Metadata {
+    /// The services at the URLs that the environment names, or else at their usual ones.
+    pub(super) fn new(environment: &Environment, user_agent: &Arc<str>) -> Result<Self, ComponentError> {
+        let named = environment.get("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+        let base = named.as_deref().unwrap_or(MACHINE);
+        let base = base
+            .parse()
+            .map_err(|error| ComponentError(format!("AWS_EC2_METADATA_SERVICE_ENDPOINT is not a URL: {error}")))?;
+        Ok(Self {
+            api: WebApi::with_options(&ClientOptions::new(user_agent.clone()), &base)?.with_timeout(TIMEOUT),
+            environment: environment.clone(),
+        })
+    }
+
+    /// The region of the machine.
+    pub(super) async fn region(&self) -> Result<Arc<str>, String> {
+        let answer = self.machine(&["meta-data", "placement", "region"]).await?;
+        Ok(String::from_utf8_lossy(&answer.body).trim().into())
+    }
+
+    /// A part of what AWS signs of the machine: `document`, `signature` or `pkcs7`.
+    pub(super) async fn identity(&self, part: &str) -> Result<String, String> {
+        let answer = self.machine(&["dynamic", "instance-identity", part]).await?;
+        Ok(String::from_utf8_lossy(&answer.body).into_owned())
+    }
+
+    /// The credentials of the machine's role.
+    pub(super) async fn of_machine(&self) -> Result<Lasting<Credentials>, String> {
+        let roles = self.machine(&["meta-data", "iam", "security-credentials", ""]).await?;
+        let roles = String::from_utf8_lossy(&roles.body);
+        let role = roles.lines().next().unwrap_or_default().trim();
+        if role.is_empty() {
+            return Err("the machine has no role".to_owned());
+        }
+        let answer = self
+            .machine(&["meta-data", "iam", "security-credentials", role])
+            .await?;
+        credentials(&answer)
+    }
+
+    /// The credentials of the container's role; `None` when this is not an AWS container.
+    pub(super) async fn of_container(&self) -> Result<Option<Lasting<Credentials>>, String> {
+        let relative = self.environment.get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
+        let full = self.environment.get("AWS_CONTAINER_CREDENTIALS_FULL_URI");
+        let Some(url) = relative.map(|path| format!("{CONTAINER}{path}")).or(full) else {
+            return Ok(None);
+        };
+        let url: Url = url
+            .parse()
+            .map_err(|error| format!("AWS_CONTAINER_CREDENTIALS_FULL_URI is not a URL: {error}"))?;
+        let token = match self.environment.get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") {
+            Some(path) => Some(read(&path).await?),
+            None => self.environment.get("AWS_CONTAINER_AUTHORIZATION_TOKEN"),
+        };
+        let mut headers = HeaderMap::new();
+        if let Some(token) = token {
+            headers.insert(AUTHORIZATION, secret(token.trim())?);
+        }
+        credentials(&self.api.get(url, headers).await?).map(Some)
+    }
+
+    async fn machine(&self, path: &[&str]) -> Result<Answer, String> {
+        let disabled = self.environment.get("AWS_EC2_METADATA_DISABLED");
+        if disabled.is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+            return Err("AWS_EC2_METADATA_DISABLED forbids to ask the machine".to_owned());
+        }
+        let (name, value) = TOKEN_LASTS;
+        let token = self.api.request(Method::PUT, self.api.url(["latest", "api", "token"]));
+        let token = self.api.send(token.header(name, value)).await?;
+        let token = secret(String::from_utf8_lossy(&token.body).trim())?;
+        let path = ["latest"].into_iter().chain(path.iter().copied());
+        self.api
+            .get(self.api.url(path), HeaderMap::from_iter([(TOKEN, token)]))
+            .await
+    }
+}
+
+/// Reads a file that holds a token.
+pub(super) async fn read(path: &str) -> Result<String, String> {
+    let text = tokio::fs::read_to_string(path).await;
+    text.map_err(|error| format!("cannot read {path}: {error}"))
+}
+
+/// Parses a time as AWS writes it.
+pub(super) fn time(text: &str) -> Result<SystemTime, String> {
+    let time = DateTime::parse_from_rfc3339(text);
+    time.map(SystemTime::from)
+        .map_err(|error| format!("credentials end at `{text}`, which is no time: {error}"))
+}
+
+fn secret(text: &str) -> Result<HeaderValue, String> {
+    let value = HeaderValue::from_str(text).map_err(|_| "the token cannot stand in a header".to_owned());
+    value.map(|mut value| {
+        value.set_sensitive(true);
+        value
+    })
+}
+
+fn credentials(answer: &Answer) -> Result<Lasting<Credentials>, String> {
+    let given: Given = answer.json()?;
+    Ok(Lasting {
+        ends: given.expiration.as_deref().map(time).transpose()?,
+        value: Credentials {
+            access_key: given.access_key_id.into(),
+            secret_key: given.secret_access_key.into(),
+            session_token: given.token.map(Arc::from),
+        },
+    })
+}

@@ -1,0 +1,96 @@
+//! The metadata service of a machine of Azure: tokens of its identity, and what the machine is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde::Deserialize;
+use url::Url;
+
+use crate::components::common::clouds::bearer;
+use crate::components::common::clouds::environment::Environment;
+use crate::components::common::clouds::expiring::Lasting;
+use crate::components::common::http::web_api::WebApi;
+use crate::pipeline::component::ComponentError;
+use crate::wire::client::ClientOptions;
+
+/// URL of the service, unless the environment names another.
+const URL: &str = "http://169.254.169.254";
+/// Timeout of a request: outside of Azure there is no answer at all.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// The header without which the service refuses requests.
+const METADATA: (HeaderName, HeaderValue) = (HeaderName::from_static("metadata"), HeaderValue::from_static("true"));
+
+/// A client of the metadata service, which can be reached only from the machine itself.
+#[derive(Debug)]
+pub(crate) struct AzureMachine {
+    api: WebApi,
+    environment: Environment,
+}
+
+/// What a machine is; a text is empty where it does not apply.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Instance {
+    /// Name of the virtual machine.
+    pub(crate) name: String,
+    /// Name of the scale set that it belongs to.
+    pub(crate) vm_scale_set_name: String,
+    /// Id of the subscription that pays for it.
+    pub(crate) subscription_id: String,
+    /// Name of its resource group.
+    pub(crate) resource_group_name: String,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    compute: Instance,
+}
+
+impl AzureMachine {
+    /// The service at the URL that the environment names, or else at its usual one. Sends no request.
+    pub(crate) fn new(user_agent: &Arc<str>, environment: Environment) -> Result<Self, ComponentError> {
+        let host = environment.get("AZURE_POD_IDENTITY_AUTHORITY_HOST");
+        let host = host.as_deref().unwrap_or(URL);
+        let host = host
+            .parse()
+            .map_err(|error| ComponentError(format!("`{host}` is not a URL: {error}")))?;
+        let options = ClientOptions::new(user_agent.clone());
+        Ok(Self {
+            api: WebApi::with_options(&options, &host)?.with_timeout(TIMEOUT),
+            environment,
+        })
+    }
+
+    /// A token for `resource` of the identity with this client id; an empty id is the machine's default. In App
+    /// Service, environment variables name another URL for it.
+    pub(crate) async fn token(&self, resource: &str, client: &str) -> Result<Lasting<Arc<str>>, String> {
+        let (mut url, version, (name, value)) = if let Some(endpoint) = self.environment.get("IDENTITY_ENDPOINT") {
+            let url = endpoint.parse::<Url>();
+            let url = url.map_err(|error| format!("IDENTITY_ENDPOINT is not a URL: {error}"))?;
+            let value = self.environment.get("IDENTITY_HEADER");
+            let value = value.ok_or("IDENTITY_HEADER is not set")?;
+            let value = HeaderValue::from_str(&value).map_err(|_| "IDENTITY_HEADER cannot stand in a header")?;
+            (url, "2019-08-01", (HeaderName::from_static("x-identity-header"), value))
+        } else {
+            let url = self.api.url(["metadata", "identity", "oauth2", "token"]);
+            (url, "2018-02-01", METADATA)
+        };
+        url.query_pairs_mut()
+            .append_pair("api-version", version)
+            .append_pair("resource", resource);
+        if !client.is_empty() {
+            url.query_pairs_mut().append_pair("client_id", client);
+        }
+        bearer::of_answer(&self.api.get(url, HeaderMap::from_iter([(name, value)])).await?)
+    }
+
+    /// What Azure says of this machine.
+    pub(crate) async fn instance(&self) -> Result<Instance, String> {
+        let mut url = self.api.url(["metadata", "instance"]);
+        url.query_pairs_mut().append_pair("api-version", "2021-05-01");
+        let answer = self.api.get(url, HeaderMap::from_iter([METADATA])).await?;
+        let metadata: Metadata = answer.json()?;
+        Ok(metadata.compute)
+    }
+}

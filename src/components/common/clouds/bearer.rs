@@ -1,0 +1,54 @@
+//! Bearer tokens of clouds: the answer of a token server, and the header that carries a token.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use http::{HeaderMap, Method};
+use serde::Deserialize;
+use serde_json::Value;
+use url::Url;
+
+use crate::components::common::clouds::expiring::Lasting;
+use crate::components::common::http::web_api::{Answer, WebApi};
+
+/// Lifetime of a token when the server names none.
+const LIFETIME: Duration = Duration::from_mins(5);
+
+#[derive(Deserialize)]
+struct Token {
+    access_token: String,
+    /// Lifetime in seconds, as a number or as text.
+    expires_in: Option<Value>,
+}
+
+/// Requests a token from a token server with a form.
+pub(crate) async fn ask(api: &WebApi, url: Url, form: &[(&str, &str)]) -> Result<Lasting<Arc<str>>, String> {
+    let form = url::form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(form)
+        .finish();
+    let request = api
+        .request(Method::POST, url)
+        .header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+    of_answer(&api.send(request.body(form)).await?)
+}
+
+/// The token of an answer.
+pub(crate) fn of_answer(answer: &Answer) -> Result<Lasting<Arc<str>>, String> {
+    let token: Token = answer.json()?;
+    let seconds = token
+        .expires_in
+        .and_then(|given| given.as_u64().or_else(|| given.as_str()?.parse().ok()));
+    Ok(Lasting {
+        value: token.access_token.into(),
+        ends: SystemTime::now().checked_add(seconds.map_or(LIFETIME, Duration::from_secs)),
+    })
+}
+
+/// The `Authorization` header with a token.
+pub(crate) fn header(token: &str) -> Result<HeaderMap, String> {
+    let value = HeaderValue::from_str(&format!("Bearer {token}"));
+    let mut value = value.map_err(|_| "the token cannot stand in a header".to_owned())?;
+    value.set_sensitive(true);
+    Ok(HeaderMap::from_iter([(AUTHORIZATION, value)]))
+}

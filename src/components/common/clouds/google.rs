@@ -1,0 +1,193 @@
+//! Google's application default credentials, and the identity of a machine.
+//!
+//! Credentials are looked up in the order of Google's tools: the file that an environment variable names, the file of
+//! the user, the machine. Out: a bearer token, kept until shortly before it expires.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde::Deserialize;
+use serde_json::json;
+use url::Url;
+
+use crate::components::common::clouds::bearer;
+use crate::components::common::clouds::environment::Environment;
+use crate::components::common::clouds::expiring::{Expiring, Lasting};
+use crate::components::common::http::web_api::WebApi;
+use crate::pipeline::component::ComponentError;
+use crate::wire::client::ClientOptions;
+use crate::wire::jwt;
+
+/// URL of the token server, unless the file names another.
+const TOKEN_URL: &str = "https://oauth2.googleapis.com/token";
+/// Host of the metadata service, unless the environment says otherwise.
+const METADATA: &str = "169.254.169.254";
+/// The header without which the metadata service refuses requests.
+const FLAVOR: (HeaderName, HeaderValue) = (
+    HeaderName::from_static("metadata-flavor"),
+    HeaderValue::from_static("Google"),
+);
+/// Lifetime of an assertion that a service account signs.
+const LIFETIME: Duration = Duration::from_hours(1);
+
+/// Path of the machine's service account at the metadata service.
+const ACCOUNT: [&str; 5] = ["computeMetadata", "v1", "instance", "service-accounts", "default"];
+
+/// Finds credentials, and keeps their token.
+#[derive(Debug)]
+pub(crate) struct Google {
+    /// What the token is for, as Google names it.
+    scope: &'static str,
+    api: WebApi,
+    machine: WebApi,
+    environment: Environment,
+    held: Expiring<Arc<str>>,
+}
+
+/// A file of credentials. Its text is not shown: it holds keys.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum File {
+    ServiceAccount {
+        client_email: String,
+        private_key: String,
+        private_key_id: Option<String>,
+        token_uri: Option<String>,
+    },
+    AuthorizedUser {
+        client_id: String,
+        client_secret: String,
+        refresh_token: String,
+        token_uri: Option<String>,
+    },
+    ExternalAccount {},
+    ImpersonatedServiceAccount {},
+}
+
+impl Google {
+    /// Credentials for requests within `scope`, which is a URL of Google's list. Sends no request.
+    pub(crate) fn new(
+        scope: &'static str,
+        options: &ClientOptions,
+        environment: Environment,
+    ) -> Result<Self, ComponentError> {
+        let host = environment
+            .get("GCE_METADATA_HOST")
+            .unwrap_or_else(|| METADATA.to_owned());
+        let url = |text: &str| {
+            text.parse()
+                .map_err(|error| ComponentError(format!("`{text}` is not a URL: {error}")))
+        };
+        let machine = ClientOptions::new(options.user_agent.clone());
+        Ok(Self {
+            scope,
+            api: WebApi::with_options(options, &url(TOKEN_URL)?)?,
+            machine: WebApi::with_options(&machine, &url(&format!("http://{host}/"))?)?
+                .with_timeout(Duration::from_secs(5)),
+            environment,
+            held: Expiring::default(),
+        })
+    }
+
+    /// An access token that is valid now.
+    pub(crate) async fn token(&self) -> Result<Arc<str>, String> {
+        let token = self.held.get(self.find()).await;
+        token.map_err(|error| format!("no credentials of Google: {error}"))
+    }
+
+    /// Forgets a token that may have been refused.
+    pub(crate) async fn forget(&self) {
+        self.held.forget().await;
+    }
+
+    /// A token by which the machine proves to `audience` which one it is; only machines of Google have one.
+    pub(crate) async fn machine_identity(&self, audience: &str) -> Result<String, String> {
+        let mut url = self.machine.url(ACCOUNT.into_iter().chain(["identity"]));
+        url.query_pairs_mut()
+            .append_pair("audience", audience)
+            .append_pair("format", "full");
+        let answer = self.machine.get(url, HeaderMap::from_iter([FLAVOR])).await?;
+        Ok(String::from_utf8_lossy(&answer.body).trim().to_owned())
+    }
+
+    async fn find(&self) -> Result<Lasting<Arc<str>>, String> {
+        if let Some(path) = self
+            .environment
+            .get("GOOGLE_APPLICATION_CREDENTIALS")
+            .map(PathBuf::from)
+        {
+            return self.of_file(&path).await;
+        }
+        let folder = self.environment.get("CLOUDSDK_CONFIG").map(PathBuf::from);
+        let folder = folder.or_else(|| self.environment.at_home(".config/gcloud"));
+        let own = folder.map(|folder| folder.join("application_default_credentials.json"));
+        match own {
+            Some(path) if tokio::fs::try_exists(&path).await.unwrap_or_default() => self.of_file(&path).await,
+            _ => self.of_machine().await,
+        }
+    }
+
+    async fn of_machine(&self) -> Result<Lasting<Arc<str>>, String> {
+        let mut url = self.machine.url(ACCOUNT.into_iter().chain(["token"]));
+        url.query_pairs_mut().append_pair("scopes", self.scope);
+        bearer::of_answer(&self.machine.get(url, HeaderMap::from_iter([FLAVOR])).await?)
+    }
+
+    async fn of_file(&self, path: &std::path::Path) -> Result<Lasting<Arc<str>>, String> {
+        let shown = path.display();
+        let text = tokio::fs::read_to_string(path)
+            .await
+            .map_err(|error| format!("cannot read {shown}: {error}"))?;
+        let file: File = serde_json::from_str(&text).map_err(|error| format!("{shown} is wrong: {error}"))?;
+        let url = |given: Option<String>| -> Result<Url, String> {
+            let given = given.unwrap_or_else(|| TOKEN_URL.to_owned());
+            given
+                .parse()
+                .map_err(|error| format!("token_uri of {shown} is not a URL: {error}"))
+        };
+        match file {
+            File::ServiceAccount {
+                client_email,
+                private_key,
+                private_key_id,
+                token_uri,
+            } => {
+                let url = url(token_uri)?;
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                let claims = json!({
+                    "iss": client_email,
+                    "scope": self.scope,
+                    "aud": url.as_str(),
+                    "iat": now.as_secs(),
+                    "exp": (now + LIFETIME).as_secs(),
+                });
+                let signed = jwt::sign_rs256(&private_key, private_key_id.as_deref(), &claims);
+                let signed = signed.map_err(|error| format!("{shown}: {error}"))?;
+                let grant = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+                bearer::ask(&self.api, url, &[("grant_type", grant), ("assertion", &signed)]).await
+            }
+            File::AuthorizedUser {
+                client_id,
+                client_secret,
+                refresh_token,
+                token_uri,
+            } => {
+                let form = [
+                    ("grant_type", "refresh_token"),
+                    ("client_id", &client_id),
+                    ("client_secret", &client_secret),
+                    ("refresh_token", &refresh_token),
+                ];
+                bearer::ask(&self.api, url(token_uri)?, &form).await
+            }
+            File::ExternalAccount {} => Err(format!(
+                "{shown} is of the type external_account, which is not supported"
+            )),
+            File::ImpersonatedServiceAccount {} => Err(format!(
+                "{shown} is of the type impersonated_service_account, which is not supported"
+            )),
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! What `discovery.consul` and `discovery.consulagent` have in common: the agent's address, the selection of services,
+//! and the meaning of labels.
+
+use std::sync::Arc;
+
+use http::{HeaderName, HeaderValue};
+use serde::Deserialize;
+
+use crate::components::common::arguments::checks;
+use crate::components::common::http::values::http_url;
+use crate::components::common::http::web_api::WebApi;
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::{FromValue, Interval, Secret, choices, wrong};
+use crate::lang::body::arguments;
+use crate::lang::schema::Kind;
+use crate::lang::value::Value;
+use crate::pipeline::component::ComponentError;
+use crate::wire::client::{self, ClientOptions, Credential};
+
+/// Header that carries a token to Consul.
+const TOKEN: HeaderName = HeaderName::from_static("x-consul-token");
+
+arguments! {
+    /// What is asked of a Consul agent.
+    pub(crate) struct Catalog {
+        /// Data center; not set, that of the agent.
+        datacenter: Option<Arc<str>>,
+        /// Password (old form of basic_auth).
+        password: Option<Secret>,
+        /// Time from one look at the targets to the next.
+        refresh_interval: Interval = "30s",
+        /// Scheme of the agent's URL: http or https.
+        scheme: Scheme = "http",
+        /// Host and port of the agent.
+        server: Agent = "localhost:8500",
+        /// Services to look for; not set, all.
+        services: Option<Vec<Arc<str>>>,
+        /// Text between the tags in the label that holds them all.
+        tag_separator: Arc<str> = ",",
+        /// Tags that a service must have, all of them.
+        tags: Option<Vec<Arc<str>>>,
+        /// Token of the API, sent with every request.
+        token: Option<Secret>,
+        /// User (old form of basic_auth).
+        username: Option<Arc<str>>,
+    }
+}
+
+choices! {
+    /// How an agent is spoken to.
+    pub(crate) enum Scheme {
+        Http = "http",
+        Https = "https",
+    }
+}
+
+/// Host and port of an agent, optionally after a scheme.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Agent(Arc<str>);
+
+impl FromValue for Agent {
+    const KIND: Kind = Kind::String;
+
+    fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError> {
+        let server = Arc::<str>::from_value(name, value)?;
+        let url = if server.contains("://") {
+            http_url(&server)
+        } else {
+            http_url(&format!("http://{server}"))
+        };
+        url.map_err(wrong)?;
+        Ok(Self(server))
+    }
+}
+
+impl Catalog {
+    /// A client of the agent's API with these options.
+    pub(crate) fn api(&self, mut options: ClientOptions) -> Result<WebApi, ComponentError> {
+        if let Some(Secret(token)) = &self.token {
+            let mut value = HeaderValue::from_str(token)
+                .map_err(|_| ComponentError("the token holds characters that a header cannot have".to_owned()))?;
+            value.set_sensitive(true);
+            options.headers.insert(TOKEN, value);
+        }
+        if let Some(username) = &self.username {
+            let password = self.password.as_ref().map(|password| password.0.clone());
+            options.credential = Credential::Basic {
+                username: username.clone(),
+                password: client::Secret::Text(password.unwrap_or_default()),
+            };
+        }
+        let url = match (&self.scheme, &*self.server.0) {
+            (_, server) if server.starts_with("https://") => http_url(server),
+            (Scheme::Http, server) => http_url(&format!("http://{}", server.trim_start_matches("http://"))),
+            (Scheme::Https, server) => http_url(&format!("https://{}", server.trim_start_matches("http://"))),
+        };
+        WebApi::with_options(&options, &url.map_err(ComponentError)?)
+    }
+
+    /// Refuses `username` beside other credentials, each given as a name and whether it is set, and `password` without
+    /// `username`.
+    pub(crate) fn check_credentials(&self, others: &[(&'static str, bool)]) -> Result<(), ArgumentError> {
+        if self.password.is_some() && self.username.is_none() {
+            return Err(ArgumentError::new("password", "a password needs a username"));
+        }
+        let mut all = vec![("username", self.username.is_some())];
+        all.extend(others);
+        checks::at_most_one(&all)
+    }
+
+    /// True when `services` names this service or names none.
+    pub(crate) fn has_service(&self, name: &str) -> bool {
+        let named = self.services.as_deref().unwrap_or_default();
+        named.is_empty() || named.iter().any(|service| &**service == name)
+    }
+
+    /// True when a service has every tag of the argument `tags`.
+    pub(crate) fn has_tags(&self, tags: &[String]) -> bool {
+        let wanted = self.tags.iter().flatten();
+        wanted.into_iter().all(|wanted| tags.iter().any(|tag| *tag == **wanted))
+    }
+
+    /// Tags as one label, with the separator also before the first and after the last, so that one pattern matches a
+    /// tag at any position.
+    pub(crate) fn joined(&self, tags: &[String]) -> String {
+        let separator = &*self.tag_separator;
+        format!("{separator}{}{separator}", tags.join(separator))
+    }
+}
+
+/// A health check, as catalog and agent show it.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(crate) struct Check {
+    #[serde(rename = "CheckID")]
+    pub(crate) id: String,
+    #[serde(rename = "Status")]
+    pub(crate) status: String,
+    #[serde(rename = "ServiceID")]
+    pub(crate) service_id: String,
+}
+
+/// The worst status of the checks: `passing` when there are none, empty when a status is unknown.
+pub(crate) fn health<'a>(checks: impl Iterator<Item = &'a Check>) -> &'static str {
+    const ORDER: [&str; 4] = ["passing", "warning", "critical", "maintenance"];
+    let rank = |check: &Check| match &*check.id {
+        "_node_maintenance" => Some(3),
+        id if id.starts_with("_service_maintenance:") => Some(3),
+        _ => ORDER[..3].iter().position(|status| *status == check.status),
+    };
+    // An unknown status says nothing about the service.
+    let worst = checks
+        .map(rank)
+        .try_fold(0, |worst, rank| rank.map(|rank| rank.max(worst)));
+    worst.and_then(|rank| ORDER.get(rank).copied()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_check_is_the_health() {
+        let of = |checks: &[(&str, &str)]| {
+            let checks: Vec<Check> = checks
+                .iter()
+                .map(|(id, status)| Check {
+                    id: (*id).to_owned(),
+                    status: (*status).to_owned(),
+                    service_id: String::new(),
+                })
+                .collect();
+            health(checks.iter())
+        };
+        assert_eq!(of(&[]), "passing");
+        assert_eq!(of(&[("a", "passing"), ("b", "warning")]), "warning");
+        assert_eq!(of(&[("a", "critical"), ("b", "warning")]), "critical");
+        assert_eq!(
+            of(&[("_service_maintenance:web", "critical"), ("b", "critical")]),
+            "maintenance"
+        );
+        assert_eq!(of(&[("_node_maintenance", "critical")]), "maintenance");
+        assert_eq!(of(&[("a", "unheard-of")]), "");
+    }
+}

@@ -1,0 +1,173 @@
+//! The API of a Docker daemon: its address, its lists, and the labels of its networks.
+//!
+//! In: the address of a daemon and HTTP client arguments. Out: lists as JSON. Podman has the same API. Paths name no
+//! API version, so that the daemon uses its newest.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use url::Url;
+
+use crate::components::common::discovery::schema::Filter;
+use crate::components::common::discovery::meta_labels::MetaLabels;
+use crate::components::common::http::client::HttpClientArguments;
+use crate::components::common::http::values::http_url;
+use crate::components::common::http::web_api::WebApi;
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::{FromValue, NotEmpty, wrong};
+use crate::lang::body::arguments;
+use crate::lang::schema::Kind;
+use crate::lang::value::Value;
+use crate::pipeline::component::{ComponentError, Context};
+
+arguments! {
+    /// Where the Docker daemon listens.
+    pub(crate) struct Daemon {
+        /// Address of the daemon: `unix:///var/run/docker.sock`, `tcp://HOST:PORT`, `http://HOST:PORT` or
+        /// `https://HOST:PORT`.
+        host: NotEmpty<DaemonAddress>,
+    }
+}
+
+/// The address of a Docker daemon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DaemonAddress {
+    written: Arc<str>,
+    place: Place,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    Socket(PathBuf),
+    /// `tcp://`, kept as `http://`; the client arguments decide whether TLS is used.
+    Tcp(Url),
+    Web(Url),
+}
+
+/// Labels of an object. Docker omits them or sends null when there are none.
+pub(crate) type ObjectLabels = Option<BTreeMap<String, String>>;
+
+/// A client of a Docker daemon.
+pub(crate) struct DockerApi {
+    api: WebApi,
+    host: Arc<str>,
+}
+
+/// The networks of a daemon, by their id.
+pub(crate) struct Networks(BTreeMap<String, Network>);
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "PascalCase")]
+struct Network {
+    id: String,
+    name: String,
+    scope: String,
+    internal: bool,
+    ingress: bool,
+    labels: ObjectLabels,
+}
+
+impl FromValue for DaemonAddress {
+    const KIND: Kind = Kind::String;
+
+    fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError> {
+        let written = Arc::<str>::from_value(name, value)?;
+        let place = match written.split_once("://") {
+            Some(("unix", path)) if path.starts_with('/') => Place::Socket(path.into()),
+            Some(("unix", _)) => return Err(wrong(format!("`{written}` must have a path that begins with /"))),
+            Some(("tcp", rest)) => Place::Tcp(http_url(&format!("http://{rest}")).map_err(wrong)?),
+            Some(("http" | "https", _)) => Place::Web(http_url(&written).map_err(wrong)?),
+            _ => {
+                return Err(wrong(format!(
+                    "`{written}` must begin with one of unix://, tcp://, http://, https://"
+                )));
+            }
+        };
+        Ok(Self { written, place })
+    }
+}
+
+impl Daemon {
+    /// Refuses client arguments that a Unix socket cannot have.
+    pub(crate) fn check(&self, client: &HttpClientArguments) -> Result<(), ArgumentError> {
+        let is_socket = matches!(self.host.0.place, Place::Socket(_));
+        let proxy = &client.transport.proxy;
+        for (name, is_given) in [
+            ("tls_config", client.tls_config.is_some()),
+            ("proxy_url", proxy.proxy_url.is_some()),
+        ] {
+            if is_socket && is_given {
+                let message = format!("a daemon that is reached by unix:// can have no {name}");
+                return Err(ArgumentError::new(name, message));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl DockerApi {
+    /// A client of the daemon; `timeout` bounds each request.
+    pub(crate) fn new(
+        daemon: &Daemon,
+        client: &HttpClientArguments,
+        context: &Context,
+        timeout: Duration,
+    ) -> Result<Self, ComponentError> {
+        let DaemonAddress { written, place } = &daemon.host.0;
+        let mut options = client.options(&context.user_agent);
+        let base = match place {
+            Place::Socket(path) => {
+                options.unix_socket = Some(path.clone());
+                http_url("http://docker")
+            }
+            Place::Tcp(url) if client.tls_config.is_some() => http_url(&url.as_str().replacen("http", "https", 1)),
+            Place::Tcp(url) | Place::Web(url) => Ok(url.clone()),
+        };
+        let api = WebApi::with_options(&options, &base.map_err(ComponentError)?)?;
+        Ok(Self {
+            api: api.with_timeout(timeout),
+            host: written.clone(),
+        })
+    }
+
+    /// The objects of the list at `path` that match all filters.
+    pub(crate) async fn list<T: DeserializeOwned>(&self, path: &str, filters: &[Filter]) -> Result<Vec<T>, String> {
+        let mut by_name: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for filter in filters {
+            let values = filter.values.0.iter().map(|value| &**value);
+            by_name.entry(&filter.name).or_default().extend(values);
+        }
+        let mut url = self.api.url(path.split('/'));
+        if !by_name.is_empty() {
+            let filters = serde_json::json!(by_name).to_string();
+            url.query_pairs_mut().append_pair("filters", &filters);
+        }
+        let listed = self.api.json(url).await;
+        listed.map_err(|error| format!("docker at {}: {error}", self.host))
+    }
+
+    /// The networks of the daemon, by id.
+    pub(crate) async fn networks(&self) -> Result<Networks, String> {
+        let listed: Vec<Network> = self.list("networks", &[]).await?;
+        let by_id = listed.into_iter().map(|network| (network.id.clone(), network));
+        Ok(Networks(by_id.collect()))
+    }
+}
+
+impl Networks {
+    /// Sets the labels of the network `id`, if there is one.
+    pub(crate) fn label(&self, id: &str, labels: &mut MetaLabels) {
+        let Some(network) = self.0.get(id) else { return };
+        labels
+            .set("network_id", &network.id)
+            .set("network_name", &network.name)
+            .set("network_scope", &network.scope)
+            .set("network_internal", network.internal)
+            .set("network_ingress", network.ingress)
+            .set_each("network_label_", network.labels.iter().flatten());
+    }
+}

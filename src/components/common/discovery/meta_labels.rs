@@ -1,0 +1,124 @@
+//! Labels that a discovery gives a target: `__address__` and those that begin with `__meta_`.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::components::common::arguments::targets::Target;
+
+/// Collects the labels of one target, or those that several targets of one object share.
+#[derive(Clone, Debug)]
+pub(crate) struct MetaLabels {
+    prefix: &'static str,
+    labels: Target,
+}
+
+impl MetaLabels {
+    /// An empty set. Names are given without `prefix`, such as `__meta_consul_`.
+    pub(crate) fn new(prefix: &'static str) -> Self {
+        Self {
+            prefix,
+            labels: Target::new(),
+        }
+    }
+
+    /// Sets a label to the text of a value.
+    pub(crate) fn set(&mut self, name: &str, value: impl ToString) -> &mut Self {
+        let name = format!("{}{name}", self.prefix);
+        self.labels.insert(name.into(), value.to_string().into());
+        self
+    }
+
+    /// Sets a label where there is a value.
+    pub(crate) fn set_some(&mut self, name: &str, value: Option<impl ToString>) -> &mut Self {
+        if let Some(value) = value {
+            self.set(name, value);
+        }
+        self
+    }
+
+    /// Sets a label for each entry of a map, named `name` and the key. Characters that a label name cannot have become
+    /// `_`.
+    pub(crate) fn set_each<K: AsRef<str>, V: ToString>(
+        &mut self,
+        name: &str,
+        entries: impl IntoIterator<Item = (K, V)>,
+    ) -> &mut Self {
+        for (key, value) in entries {
+            self.set(&format!("{name}{}", label_name(key.as_ref())), value);
+        }
+        self
+    }
+
+    /// Sets labels from a JSON answer, each given by its name and the path of its value. Values other than text,
+    /// numbers and booleans are skipped.
+    pub(crate) fn set_json(&mut self, answer: &Value, labels: &[(&str, &str)]) -> &mut Self {
+        for (name, path) in labels {
+            match answer.pointer(path) {
+                Some(Value::String(text)) => self.set(name, text),
+                Some(value @ (Value::Number(_) | Value::Bool(_))) => self.set(name, value),
+                _ => continue,
+            };
+        }
+        self
+    }
+
+    /// Sets a label to a list of values, unless it is empty: the separator stands before and after each value.
+    pub(crate) fn set_list<T: AsRef<str>>(&mut self, name: &str, separator: &str, values: &[T]) -> &mut Self {
+        if values.is_empty() {
+            return self;
+        }
+        let values: Vec<&str> = values.iter().map(AsRef::as_ref).collect();
+        self.set(name, format!("{separator}{}{separator}", values.join(separator)))
+    }
+
+    /// The labels without an address.
+    pub(crate) fn into_target(self) -> Target {
+        self.labels
+    }
+
+    /// The target with these labels and an address.
+    pub(crate) fn at(&self, address: impl Into<Arc<str>>) -> Target {
+        let mut target = self.labels.clone();
+        target.insert("__address__".into(), address.into());
+        target
+    }
+}
+
+/// The text as a label's name: `_` for each character but ASCII letters, digits and `_`, as Prometheus does.
+pub(crate) fn label_name(text: &str) -> String {
+    let keep = |char: char| if char.is_ascii_alphanumeric() { char } else { '_' };
+    text.chars().map(keep).collect()
+}
+
+/// Joins host and port to an address, with brackets around an IPv6 host.
+pub(crate) fn host_port(host: &str, port: impl std::fmt::Display) -> String {
+    if host.contains(':') && !host.starts_with('[') {
+        format!("[{host}]:{port}")
+    } else {
+        format!("{host}:{port}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_get_the_prefix_and_characters_that_a_label_may_have() {
+        let mut labels = MetaLabels::new("__meta_x_");
+        labels.set("port", 80).set_some("zone", None::<&str>);
+        labels.set_each("label_", [("app.kubernetes.io/name", "shop"), ("\u{e4}", "")]);
+        let target = labels.at(host_port("::1", 80));
+        let shown: Vec<String> = target.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(
+            shown,
+            [
+                "__address__=[::1]:80",
+                "__meta_x_label__=",
+                "__meta_x_label_app_kubernetes_io_name=shop",
+                "__meta_x_port=80"
+            ]
+        );
+    }
+}

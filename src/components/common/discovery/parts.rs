@@ -1,0 +1,78 @@
+//! Targets of several parts that are requested separately: names, services, paths. A part that cannot be requested
+//! keeps its last targets, and the others go on.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::components::common::arguments::targets::Target;
+
+/// The last answer about each part, by its name.
+#[derive(Debug, Default)]
+pub(crate) struct Parts(Mutex<BTreeMap<Arc<str>, Part>>);
+
+#[derive(Debug, Default)]
+struct Part {
+    targets: Vec<Target>,
+    failure: Option<String>,
+}
+
+impl Parts {
+    /// Takes the answer for a part. After a failure the part keeps its targets.
+    pub(crate) fn set(&self, name: &Arc<str>, listed: Result<Vec<Target>, String>) {
+        let mut parts = self.0.lock();
+        let part = parts.entry(name.clone()).or_default();
+        match listed {
+            Ok(targets) => {
+                *part = Part { targets, failure: None };
+            }
+            Err(error) => part.failure = Some(error),
+        }
+    }
+
+    /// Forgets the parts that are no longer there.
+    pub(crate) fn retain(&self, is_there: impl Fn(&str) -> bool) {
+        self.0.lock().retain(|name, _| is_there(name));
+    }
+
+    /// The targets of all parts, in the order of their names.
+    pub(crate) fn targets(&self) -> Vec<Target> {
+        let parts = self.0.lock();
+        parts.values().flat_map(|part| part.targets.iter().cloned()).collect()
+    }
+
+    /// The error of the first part that failed, and how many others failed.
+    pub(crate) fn failure(&self) -> Option<String> {
+        let parts = self.0.lock();
+        let mut failures = parts.values().filter_map(|part| part.failure.as_ref());
+        let first = failures.next()?;
+        Some(match failures.count() {
+            0 => first.clone(),
+            others => format!("{first} (and {others} more)"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_that_fails_keeps_its_targets_and_the_others_go_on() {
+        let target = |address: &str| Target::from([("__address__".into(), address.into())]);
+        let (a, b): (Arc<str>, Arc<str>) = ("a".into(), "b".into());
+        let parts = Parts::default();
+        parts.set(&a, Ok(vec![target("one")]));
+        parts.set(&b, Ok(vec![target("two")]));
+        parts.set(&a, Err("a is away".to_owned()));
+        parts.set(&b, Ok(vec![target("three")]));
+        assert_eq!(parts.targets(), [target("one"), target("three")]);
+        assert_eq!(parts.failure().unwrap(), "a is away");
+        parts.set(&b, Err("b too".to_owned()));
+        assert_eq!(parts.failure().unwrap(), "a is away (and 1 more)");
+        parts.retain(|name| name == "b");
+        parts.set(&b, Ok(Vec::new()));
+        assert_eq!((parts.targets(), parts.failure()), (Vec::new(), None));
+    }
+}

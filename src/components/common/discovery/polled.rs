@@ -1,0 +1,185 @@
+//! Runs discoveries that poll for their targets.
+//!
+//! In: a [`Discovery`], which lists targets. Out: exports, health, metrics, live view. When targets cannot be listed,
+//! the last ones stay. New arguments are used at once, and a late answer for old ones is dropped.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use tokio::sync::Notify;
+
+use crate::base::{BoxFuture, Shutdown};
+use crate::components::common::arguments::targets;
+use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::schema;
+use crate::components::common::discovery::schema::MAX_TARGETS;
+use crate::lang::body::FromBody;
+use crate::lang::value::{Number, Value};
+use crate::pipeline::component::live::LiveHandle;
+use crate::pipeline::component::{Component, ComponentError, Context, Definition, HealthState, Stability};
+use crate::telemetry::metrics::Scope;
+
+/// A discovery that lists targets on request.
+pub(crate) trait Discovery: Sized + Send + Sync + 'static {
+    /// The arguments of the component.
+    type Arguments: FromBody + Debug + Send + Sync + 'static;
+
+    /// Makes clients and reads certificates. Sends no request.
+    fn new(arguments: &Self::Arguments, context: &Context) -> Result<Self, ComponentError>;
+
+    /// Time from one list of targets to the next.
+    fn interval(&self) -> Duration;
+
+    /// The targets as of now, or why they cannot be listed.
+    fn targets(&self) -> impl Future<Output = Result<Vec<Target>, String>> + Send;
+
+    /// Why some of the targets that were listed last are out of date.
+    fn failure(&self) -> Option<String> {
+        None
+    }
+}
+
+/// The definition of a component that runs a [`Discovery`].
+pub(crate) const fn definition<D: Discovery>(name: &'static str, doc: &'static str) -> Definition<D::Arguments> {
+    Definition {
+        name,
+        stability: Stability::GenerallyAvailable,
+        exports: schema::EXPORTS,
+        metrics: |scope| drop(Metrics::new(scope)),
+        build: Some(build::<D>),
+        doc,
+    }
+}
+
+#[derive(Default)]
+struct Metrics {
+    requests: Counter,
+    failures: Counter,
+    targets: Gauge,
+}
+
+struct Polled<D> {
+    context: Context,
+    metrics: Metrics,
+    source: Mutex<Arc<D>>,
+    exported: Mutex<Vec<Target>>,
+    /// Wakes the run loop: the arguments changed.
+    updated: Notify,
+}
+
+fn build<D: Discovery>(
+    context: Context,
+    arguments: Arc<D::Arguments>,
+) -> Result<Arc<dyn Component<D::Arguments>>, ComponentError> {
+    let source = D::new(&arguments, &context)?;
+    let component = Polled {
+        metrics: Metrics::new(&context.metrics),
+        context,
+        source: Mutex::new(Arc::new(source)),
+        exported: Mutex::default(),
+        updated: Notify::new(),
+    };
+    // Components that refer to the targets can be evaluated before the first answer.
+    component.export(Vec::new());
+    Ok(Arc::new(component))
+}
+
+impl Metrics {
+    fn new(scope: &Scope) -> Self {
+        let metrics = Self::default();
+        let (requests, failures) = (metrics.requests.clone(), metrics.failures.clone());
+        scope.register("discovery_requests", "Times that targets were asked for", requests);
+        scope.register("discovery_failures", "Times that they could not be listed", failures);
+        scope.register("discovery_targets", "Targets exported now", metrics.targets.clone());
+        metrics
+    }
+}
+
+impl<D: Discovery> Polled<D> {
+    async fn refresh(&self) -> Duration {
+        let source = self.source.lock().clone();
+        self.metrics.requests.inc();
+        let listed = source.targets().await.and_then(|targets| match targets.len() {
+            0..=MAX_TARGETS => Ok(targets),
+            count => Err(format!(
+                "{count} targets were found, at most {MAX_TARGETS} are exported"
+            )),
+        });
+        if !Arc::ptr_eq(&source, &self.source.lock()) {
+            return Duration::ZERO;
+        }
+        match listed {
+            Ok(targets) => {
+                match source.failure() {
+                    None => (self.context.health)(HealthState::Healthy, format!("{} targets found", targets.len())),
+                    Some(error) => self.failed(error),
+                }
+                if *self.exported.lock() != targets {
+                    self.export(targets);
+                }
+            }
+            Err(error) => self.failed(error),
+        }
+        source.interval()
+    }
+
+    fn failed(&self, error: String) {
+        self.metrics.failures.inc();
+        tracing::warn!(component = %self.context.id, error, "targets cannot be listed, the last ones stay");
+        (self.context.health)(HealthState::Unhealthy, error);
+    }
+
+    fn export(&self, targets: Vec<Target>) {
+        self.metrics
+            .targets
+            .set(i64::try_from(targets.len()).unwrap_or(i64::MAX));
+        targets::tell(&targets, &self.context.live);
+        self.exported.lock().clone_from(&targets);
+        (self.context.exports)(BTreeMap::from([("targets".into(), targets::to_value(targets))]));
+    }
+
+    async fn work(&self, shutdown: Shutdown) {
+        loop {
+            let pause = tokio::select! {
+                () = shutdown.cancelled() => return,
+                // An answer to old arguments is of no use.
+                () = self.updated.notified() => continue,
+                pause = self.refresh() => pause,
+            };
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                () = self.updated.notified() => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    }
+}
+
+impl<D: Discovery> Component<D::Arguments> for Polled<D> {
+    fn update(&self, arguments: Arc<D::Arguments>) -> Result<(), ComponentError> {
+        *self.source.lock() = Arc::new(D::new(&arguments, &self.context)?);
+        self.updated.notify_one();
+        Ok(())
+    }
+
+    fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
+        Box::pin(async move {
+            self.work(shutdown).await;
+            Ok(())
+        })
+    }
+
+    fn show_live(&self, _arguments: &D::Arguments, live: &LiveHandle) {
+        targets::tell(&self.exported.lock(), live);
+    }
+
+    fn debug_info(&self) -> Value {
+        let count = i64::try_from(self.exported.lock().len()).unwrap_or(i64::MAX);
+        Value::object([("targets", Value::Number(Number::Int(count)))])
+    }
+}

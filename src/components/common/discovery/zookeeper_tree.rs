@@ -1,0 +1,227 @@
+//! Members that are registered as nodes in ZooKeeper, for `discovery.nerve` and `discovery.serverset`.
+//!
+//! In: servers and paths, and the content of a node ([`Member`]). Every node at or below a path is read once and then
+//! watched. Out: the targets of the nodes that hold a member, after each change.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+use tokio::sync::Mutex;
+
+use crate::components::common::arguments::targets::Target;
+use crate::components::common::discovery::polled::Discovery;
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::{FromValue, Interval, NotEmpty, wrong};
+use crate::lang::body::arguments;
+use crate::lang::schema::Kind;
+use crate::lang::value::Value;
+use crate::pipeline::component::{ComponentError, Context};
+use crate::wire::zookeeper::{Session, ZooKeeperError};
+
+/// Most nodes that are watched: as many as targets are exported.
+const MAX_NODES: usize = 100_000;
+/// Pause after an export, so that changes close in time are exported together.
+const TOGETHER: Duration = Duration::from_secs(1);
+/// Pause before a lost session is replaced, as in Prometheus.
+const RETRY: Duration = Duration::from_secs(10);
+
+arguments! {
+    /// Where members are registered in ZooKeeper.
+    pub(crate) struct ZooKeeperArguments {
+        /// Paths in ZooKeeper to look at.
+        paths: NotEmpty<Vec<ZooKeeperPath>>,
+        /// Servers of ZooKeeper, HOST:PORT.
+        servers: NotEmpty<Vec<Arc<str>>>,
+        /// Longest silence before a session with ZooKeeper is over.
+        timeout: Interval = "10s",
+    }
+}
+
+/// An absolute path in ZooKeeper.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ZooKeeperPath(Arc<str>);
+
+impl FromValue for ZooKeeperPath {
+    const KIND: Kind = Kind::String;
+
+    fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError> {
+        let path = Arc::<str>::from_value(name, value)?;
+        if !path.starts_with('/') {
+            return Err(wrong(format!("`{path}` must begin with /")));
+        }
+        match path.trim_end_matches('/') {
+            "" => Ok(Self("/".into())),
+            trimmed => Ok(Self(trimmed.into())),
+        }
+    }
+}
+
+/// A member of a service, which a node holds as JSON.
+pub(crate) trait Member: DeserializeOwned + Send + Sync + 'static {
+    /// The target of the member; `path` is that of its node.
+    fn target(self, path: &str) -> Target;
+}
+
+/// A discovery of the members of one kind, in the nodes at and below some paths.
+pub(crate) struct Members<M> {
+    tree: ZooKeeperTree,
+    kind: PhantomData<fn() -> M>,
+}
+
+impl<M: Member> Discovery for Members<M> {
+    type Arguments = ZooKeeperArguments;
+
+    fn new(arguments: &ZooKeeperArguments, _context: &Context) -> Result<Self, ComponentError> {
+        Ok(Self {
+            tree: ZooKeeperTree::new(arguments),
+            kind: PhantomData,
+        })
+    }
+
+    fn interval(&self) -> Duration {
+        self.tree.pause()
+    }
+
+    async fn targets(&self) -> Result<Vec<Target>, String> {
+        self.tree.changed::<M>().await
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.tree.failure()
+    }
+}
+
+struct ZooKeeperTree {
+    arguments: ZooKeeperArguments,
+    is_connected: AtomicBool,
+    missing: parking_lot::Mutex<BTreeSet<String>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    session: Option<Session>,
+    /// The content of the nodes, by their paths.
+    nodes: BTreeMap<String, Bytes>,
+}
+
+impl ZooKeeperTree {
+    fn new(arguments: &ZooKeeperArguments) -> Self {
+        Self {
+            arguments: arguments.clone(),
+            is_connected: AtomicBool::new(false),
+            missing: parking_lot::Mutex::default(),
+            state: Mutex::default(),
+        }
+    }
+
+    /// Time until [`ZooKeeperTree::changed`] is called again: short, since that waits for a change itself, unless there
+    /// is no session.
+    fn pause(&self) -> Duration {
+        if self.is_connected.load(Ordering::Relaxed) {
+            TOGETHER.min(self.arguments.timeout.get() / 4)
+        } else {
+            RETRY
+        }
+    }
+
+    /// An error with the paths that do not exist.
+    fn failure(&self) -> Option<String> {
+        let missing: Vec<String> = self.missing.lock().iter().cloned().collect();
+        (!missing.is_empty()).then(|| format!("zookeeper has no node {}", missing.join(", ")))
+    }
+
+    /// The targets of the nodes that hold members: at once the first time, and then after each change.
+    async fn changed<M: Member>(&self) -> Result<Vec<Target>, String> {
+        let mut state = self.state.lock().await;
+        // Set again only when the session has not failed; a failed session is dropped.
+        self.is_connected.store(false, Ordering::Relaxed);
+        let session = self.refresh(&mut state).await?;
+        state.session = Some(session);
+        self.is_connected.store(true, Ordering::Relaxed);
+        Ok(state
+            .nodes
+            .iter()
+            .filter_map(|(path, data)| Some(member::<M>(path, data)?.target(path)))
+            .collect())
+    }
+
+    /// Waits for a change and reads the changed nodes, or connects and reads all nodes.
+    async fn refresh(&self, state: &mut State) -> Result<Session, String> {
+        let text = |error: ZooKeeperError| error.to_string();
+        if let Some(mut session) = state.session.take() {
+            let mut changed = vec![session.changed().await.map_err(text)?];
+            while let Some(path) = session.changed_too() {
+                changed.push(path);
+            }
+            self.read(&mut session, changed, &mut state.nodes).await?;
+            return Ok(session);
+        }
+        let mut session = Session::connect(&self.arguments.servers.0, self.arguments.timeout.get())
+            .await
+            .map_err(text)?;
+        let mut nodes = BTreeMap::new();
+        let paths = self.arguments.paths.0.iter().map(|path| path.0.to_string());
+        self.read(&mut session, paths.collect(), &mut nodes).await?;
+        state.nodes = nodes;
+        Ok(session)
+    }
+
+    /// Reads these nodes, and the nodes below them that are not known yet.
+    async fn read(
+        &self,
+        session: &mut Session,
+        mut paths: Vec<String>,
+        nodes: &mut BTreeMap<String, Bytes>,
+    ) -> Result<(), String> {
+        while !paths.is_empty() {
+            paths.sort();
+            paths.dedup();
+            let found = session.nodes(&paths).await.map_err(|error| error.to_string())?;
+            let mut below = Vec::new();
+            for (path, node) in paths.into_iter().zip(found) {
+                let Some(node) = node else {
+                    nodes.remove(&path);
+                    self.expect(session, path).await?;
+                    continue;
+                };
+                let parent = path.trim_end_matches('/');
+                let children = node.children.iter().map(|child| format!("{parent}/{child}"));
+                below.extend(children.filter(|child| !nodes.contains_key(child)));
+                self.missing.lock().remove(&path);
+                nodes.insert(path, node.data);
+                if nodes.len() + below.len() > MAX_NODES {
+                    return Err(format!(
+                        "there are more than {MAX_NODES} nodes below the paths in zookeeper"
+                    ));
+                }
+            }
+            paths = below;
+        }
+        Ok(())
+    }
+
+    /// Records that a path of the arguments does not exist, and watches for its creation.
+    async fn expect(&self, session: &mut Session, path: String) -> Result<(), String> {
+        if self.arguments.paths.0.iter().any(|wanted| *wanted.0 == *path) {
+            session.expect(&path).await.map_err(|error| error.to_string())?;
+            self.missing.lock().insert(path);
+        }
+        Ok(())
+    }
+}
+
+/// The member that a node holds. Nodes above the members hold none.
+fn member<M: Member>(path: &str, data: &Bytes) -> Option<M> {
+    if data.is_empty() {
+        return None;
+    }
+    let read = serde_json::from_slice(data);
+    read.inspect_err(|error| tracing::debug!(path, %error, "a node in zookeeper holds no member"))
+        .ok()
+}

@@ -1,0 +1,121 @@
+//! Fetches one text over HTTP, for `import.http` and `remote.http`.
+//!
+//! In: arguments with Alloy's names. Out: the body of an answer with status 200. Bodies are bounded; a request has a
+//! time limit.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderMap, Method};
+use url::Url;
+
+use crate::components::common::http::client::HttpClientArguments;
+use crate::components::common::http::values::{HttpMethod, HttpUrl, PlainHeaders};
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::Interval;
+use crate::lang::body::arguments;
+use crate::pipeline::component::ComponentError;
+use crate::wire::client::{HttpClient, error_chain, read_decoded, without_secrets};
+
+/// Largest body that is taken, in bytes.
+const MAX_BODY: usize = 16 << 20;
+
+arguments! {
+    /// The arguments of a component that asks a URL again and again.
+    pub(crate) struct RequestArguments {
+        /// Body to send with the request.
+        body: Arc<str> = "",
+        /// Headers of the request, each with its value.
+        headers: PlainHeaders = {},
+        /// Method of the request, such as POST.
+        method: HttpMethod = "GET",
+        /// Time from one request to the next.
+        poll_frequency: Interval = "1m",
+        /// Longest time that a request may take; less than `poll_frequency`.
+        poll_timeout: Interval = "10s",
+        /// URL whose answer is the content.
+        url: HttpUrl,
+    }
+    blocks {
+        /// How the server is reached.
+        client: HttpClientArguments,
+    }
+    check RequestArguments::check;
+}
+
+impl RequestArguments {
+    fn check(&self) -> Result<(), ArgumentError> {
+        if self.poll_timeout >= self.poll_frequency {
+            let message = "poll_timeout must be less than poll_frequency";
+            return Err(ArgumentError::new("poll_timeout", message));
+        }
+        Ok(())
+    }
+}
+
+/// A request that is repeated at an interval.
+pub(crate) struct Request {
+    /// URL that the content is fetched from.
+    pub(crate) url: Url,
+    /// Time from one request to the next.
+    pub(crate) interval: Duration,
+    timeout: Duration,
+    method: Method,
+    headers: HeaderMap,
+    body: Arc<str>,
+    client: HttpClient,
+}
+
+/// The folder of a URL: everything up to its last `/`.
+pub(crate) fn folder(url: &Url) -> String {
+    let text = url.as_str();
+    let path = text.split(['?', '#']).next().unwrap_or(text);
+    path.rfind('/').map_or(path, |end| &path[..=end]).to_owned()
+}
+
+impl Request {
+    /// Makes a request from arguments; reads certificate files.
+    pub(crate) fn new(arguments: &RequestArguments, user_agent: &Arc<str>) -> Result<Self, ComponentError> {
+        let client = HttpClient::new(&arguments.client.options(user_agent));
+        Ok(Self {
+            url: arguments.url.url().clone(),
+            interval: arguments.poll_frequency.get(),
+            timeout: arguments.poll_timeout.get(),
+            method: arguments.method.0.clone(),
+            headers: arguments.headers.map().clone(),
+            body: arguments.body.clone(),
+            client: client.map_err(|failed| ComponentError(format!("client: {failed}")))?,
+        })
+    }
+
+    /// Sends the request and blocks until the answer is read.
+    pub(crate) fn ask(&self) -> Result<String, String> {
+        let handle = tokio::runtime::Handle::try_current().map_err(|error| error.to_string())?;
+        handle.block_on(async {
+            match tokio::time::timeout(self.timeout, self.answer()).await {
+                Ok(answer) => answer,
+                Err(_) => Err(self.failed("no answer in time")),
+            }
+        })
+    }
+
+    /// An error message, without the secrets of the URL.
+    fn failed(&self, reason: impl std::fmt::Display) -> String {
+        format!("cannot fetch {}: {reason}", without_secrets(&self.url))
+    }
+
+    async fn answer(&self) -> Result<String, String> {
+        let mut headers = self.client.headers().await.map_err(|error| self.failed(error))?;
+        headers.extend(self.headers.clone());
+        let request = self.client.client().request(self.method.clone(), self.url.clone());
+        let request = request.headers(headers).body(self.body.to_string());
+        let sent = request.send().await;
+        let response = sent.map_err(|error| self.failed(error_chain(&error.without_url())))?;
+        if response.status() != http::StatusCode::OK {
+            return Err(self.failed(format!("the server answered {}", response.status())));
+        }
+        let body = read_decoded(response, MAX_BODY).await;
+        let body = body.map_err(|error| self.failed(error))?;
+        String::from_utf8(body.into()).map_err(|_| self.failed("the answer is not UTF-8 text"))
+    }
+}

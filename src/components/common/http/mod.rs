@@ -1,0 +1,8 @@
+//! HTTP clients of components: their arguments, requests, pages of results, and answers in JSON or text.
+
+pub(crate) mod client;
+pub(crate) mod fetch;
+pub(crate) mod json_values;
+pub(crate) mod paging;
+pub(crate) mod values;
+pub(crate) mod web_api;

@@ -1,0 +1,292 @@
+//! Client of a web API, for the discoveries that poll one.
+//!
+//! In: a client and the URL that all paths of the API begin with. Out: answers as JSON or text. An answer is bounded in
+//! bytes and in time, and an error names the request without its secrets.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode};
+use serde::de::DeserializeOwned;
+use url::Url;
+
+use crate::base::go_json;
+use crate::components::common::http::client::HttpClientArguments;
+use crate::pipeline::component::ComponentError;
+use crate::wire::client::{ClientOptions, HttpClient, error_chain, read_decoded, without_secrets};
+
+/// Largest answer that is read, in bytes: some hundred thousand targets.
+const MAX_ANSWER: usize = 64 << 20;
+/// Longest time for one request, with the reading of its answer.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// How much of a refusal is read for its reason, in bytes.
+const MAX_REFUSAL: usize = 4096;
+/// Longest reason in an error, in characters.
+const MAX_REASON: usize = 200;
+
+/// A web API: its client, and the URL that all its paths begin with.
+#[derive(Clone, Debug)]
+pub(crate) struct WebApi {
+    client: HttpClient,
+    base: Url,
+    timeout: Duration,
+}
+
+/// An answer with a status of success.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    /// A status of success, or 304 when the client's version is current.
+    pub(crate) status: StatusCode,
+    /// Headers that came with the answer.
+    pub(crate) headers: HeaderMap,
+    /// The body of the answer, decompressed.
+    pub(crate) body: Bytes,
+    /// The request, for messages: without secrets.
+    pub(crate) asked: String,
+}
+
+impl WebApi {
+    /// The API at `base`, with a client of these arguments. Reads certificate files.
+    pub(crate) fn new(client: &HttpClientArguments, user_agent: &Arc<str>, base: &Url) -> Result<Self, ComponentError> {
+        Self::with_options(&client.options(user_agent), base)
+    }
+
+    /// The API at `base`, with a client of these options. Reads certificate files.
+    pub(crate) fn with_options(options: &ClientOptions, base: &Url) -> Result<Self, ComponentError> {
+        Ok(Self {
+            client: HttpClient::new(options).map_err(|failed| ComponentError(failed.to_string()))?,
+            base: base.clone(),
+            timeout: TIMEOUT,
+        })
+    }
+
+    /// The same API with another timeout, for requests that are answered when something changes.
+    pub(crate) fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// URL of a path below the base. Segments are encoded, so that a name with a slash stays one segment.
+    pub(crate) fn url<'a>(&self, segments: impl IntoIterator<Item = &'a str>) -> Url {
+        let mut url = self.base.clone();
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().extend(segments);
+        }
+        url
+    }
+
+    /// Starts a request, for [`WebApi::send`].
+    pub(crate) fn request(&self, method: Method, url: Url) -> reqwest::RequestBuilder {
+        self.client.client().request(method, url)
+    }
+
+    /// Sends a GET and reads the answer as JSON.
+    pub(crate) async fn json<T: DeserializeOwned>(&self, url: Url) -> Result<T, String> {
+        self.get(url, HeaderMap::new()).await?.json()
+    }
+
+    /// Sends a GET with further headers, which take precedence over the configured ones.
+    pub(crate) async fn get(&self, url: Url, headers: HeaderMap) -> Result<Answer, String> {
+        self.send(self.request(Method::GET, url).headers(headers)).await
+    }
+
+    /// Sends a request with the configured headers and credentials; its own headers take precedence.
+    pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> Result<Answer, String> {
+        self.execute(built(request)?).await
+    }
+
+    /// Sends a complete request, such as a signed one.
+    pub(crate) async fn execute(&self, request: reqwest::Request) -> Result<Answer, String> {
+        self.exchange(request).await?.accepted()
+    }
+
+    /// Sends a GET for a resource that may be gone; `None` when the server answers 404.
+    pub(crate) async fn find(&self, url: Url, headers: HeaderMap) -> Result<Option<Answer>, String> {
+        let answer = self
+            .exchange(built(self.request(Method::GET, url).headers(headers))?)
+            .await?;
+        if answer.status == StatusCode::NOT_FOUND {
+            return Ok(None);
+        }
+        answer.accepted().map(Some)
+    }
+
+    async fn exchange(&self, mut request: reqwest::Request) -> Result<Answer, String> {
+        let asked = String::from(without_secrets(request.url()));
+        let failed = |reason: String| format!("cannot ask {asked}: {reason}");
+        let headers = self.client.headers().await.map_err(|error| failed(error.to_string()))?;
+        let mut configured = headers;
+        configured.extend(std::mem::take(request.headers_mut()));
+        *request.headers_mut() = configured;
+        match tokio::time::timeout(self.timeout, self.answer(request, &asked)).await {
+            Ok(answer) => answer.map_err(failed),
+            Err(_) => Err(failed(format!("no answer in {} s", self.timeout.as_secs()))),
+        }
+    }
+
+    async fn answer(&self, request: reqwest::Request, asked: &str) -> Result<Answer, String> {
+        let lost = |error: reqwest::Error| error_chain(&error.without_url());
+        let response = self.client.client().execute(request).await.map_err(lost)?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = read_decoded(response, MAX_ANSWER).await;
+        let body = body.map_err(|error| error.to_string())?;
+        Ok(Answer {
+            status,
+            headers,
+            body,
+            asked: asked.to_owned(),
+        })
+    }
+}
+
+impl Answer {
+    fn accepted(self) -> Result<Self, String> {
+        if self.status.is_success() || self.status == StatusCode::NOT_MODIFIED {
+            return Ok(self);
+        }
+        Err(format!(
+            "cannot ask {}: {}",
+            self.asked,
+            refused(self.status, &self.body)
+        ))
+    }
+
+    /// The answer as JSON; the error has line and column.
+    pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, String> {
+        go_json::from_slice(&self.body)
+            .map_err(|error| format!("{} answered with JSON that is wrong: {error}", self.asked))
+    }
+
+    /// The answer as XML, or what is wrong with it.
+    pub(crate) fn xml<T: DeserializeOwned>(&self) -> Result<T, String> {
+        let text = std::str::from_utf8(&self.body)
+            .map_err(|_| format!("{} answered with XML that is not UTF-8", self.asked))?;
+        quick_xml::de::from_str(text)
+            .map_err(|error| format!("{} answered with XML that is wrong: {error}", self.asked))
+    }
+}
+
+/// The request that a builder has made.
+pub(crate) fn built(request: reqwest::RequestBuilder) -> Result<reqwest::Request, String> {
+    let request = request.build();
+    request.map_err(|error| format!("cannot make the request: {}", error_chain(&error.without_url())))
+}
+
+/// The error of a refusal: its status, and a short reason.
+fn refused(status: StatusCode, body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&body[..body.len().min(MAX_REFUSAL)]);
+    match reason(text.trim()) {
+        reason if reason.is_empty() => format!("the server answered {status}"),
+        reason => format!("the server answered {status}: {reason}"),
+    }
+}
+
+/// The reason in a refusal: code and message of an XML error, JSON on one line, or the first line of text. HTML pages
+/// give none.
+fn reason(text: &str) -> String {
+    let reason = if text.starts_with('<') {
+        let element = |name: &str| {
+            let (_, behind) = text.split_once(&format!("<{name}>"))?;
+            behind.split_once('<').map(|(inside, _)| inside.to_owned())
+        };
+        let parts: Vec<String> = [element("Code"), element("Message")].into_iter().flatten().collect();
+        parts.join(": ")
+    } else if text.starts_with(['{', '[']) {
+        text.split_whitespace().collect::<Vec<&str>>().join(" ")
+    } else {
+        text.to_owned()
+    };
+    reason
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .chars()
+        .take(MAX_REASON)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::http::HeaderMap as Sent;
+    use axum::routing::get;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::components::common::testing::serve;
+
+    fn api(base: &str) -> WebApi {
+        WebApi::with_options(&ClientOptions::new("test".into()), &base.parse().unwrap()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn json_is_read_below_the_base() {
+        let answer = |sent: Sent| async move { format!("{{\"agent\": {:?}}}", sent["user-agent"]) };
+        let router = Router::new().route("/prefix/v1/a%2Fb", get(answer));
+        let (base, _server) = serve(router).await;
+        let api = api(&format!("{base}/prefix/"));
+        let read: Value = api.json(api.url(["v1", "a/b"])).await.unwrap();
+        assert_eq!(read["agent"], "test");
+    }
+
+    #[tokio::test]
+    async fn an_error_says_what_was_asked_and_why_it_failed_without_secrets() {
+        let router = Router::new()
+            .route(
+                "/denied",
+                get(|| async { (StatusCode::FORBIDDEN, "no such token\nsecond line") }),
+            )
+            .route("/page", get(|| async { (StatusCode::BAD_GATEWAY, "<html>") }))
+            .route(
+                "/xml",
+                get(|| async {
+                    let text = "<?xml version=\"1.0\"?>\n<R><Code>AuthFailure</Code><Message>no such key</Message></R>";
+                    (StatusCode::UNAUTHORIZED, text)
+                }),
+            )
+            .route(
+                "/json",
+                get(|| async { (StatusCode::NOT_FOUND, "{\n  \"error\": \"no zone\"\n}") }),
+            )
+            .route("/broken", get(|| async { "{\n \"a\": ]" }));
+        let (base, _server) = serve(router).await;
+        let api = api(&base.replace("http://", "http://user:hidden@"));
+        let error = async |path: &str| {
+            let mut url = api.url([path]);
+            url.set_query(Some("token=hidden"));
+            api.json::<Value>(url).await.unwrap_err()
+        };
+        assert_eq!(
+            error("denied").await,
+            format!("cannot ask {base}/denied: the server answered 403 Forbidden: no such token")
+        );
+        assert_eq!(
+            error("page").await,
+            format!("cannot ask {base}/page: the server answered 502 Bad Gateway")
+        );
+        assert!(
+            error("xml")
+                .await
+                .ends_with("401 Unauthorized: AuthFailure: no such key")
+        );
+        assert!(
+            error("json")
+                .await
+                .ends_with("404 Not Found: { \"error\": \"no zone\" }")
+        );
+        assert_eq!(
+            error("broken").await,
+            format!("{base}/broken answered with JSON that is wrong: expected value at line 2 column 7")
+        );
+    }
+
+    #[tokio::test]
+    async fn a_server_that_does_not_answer_in_time_is_an_error() {
+        let router = Router::new().route("/", get(|| async { std::future::pending::<&str>().await }));
+        let (base, _server) = serve(router).await;
+        let api = api(&base).with_timeout(Duration::from_millis(20));
+        let error = api.json::<Value>(api.url([])).await.unwrap_err();
+        assert!(error.ends_with("no answer in 0 s"), "{error}");
+    }
+}

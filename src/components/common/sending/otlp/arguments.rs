@@ -1,0 +1,117 @@
+//! Arguments of both exporters. Names and defaults are Alloy's.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::components::common::arguments::checks::at_most_one_of;
+use crate::components::common::sending::outbox::{QueueArguments, Settings};
+use crate::lang::argument_error::ArgumentError;
+use crate::lang::attribute::{Interval, Secret, choices};
+use crate::lang::body::arguments;
+use crate::wire::client::{Pem, TlsOptions};
+use crate::wire::otlp::client;
+
+/// Failed attempts after which a profile that alone fails is given up.
+const MAX_RETRIES: u64 = 10;
+
+arguments! {
+    /// The body of `retry_on_failure { }`.
+    pub(crate) struct RetryOnFailure {
+        /// First wait before a request is sent again; it doubles with every failure.
+        initial_interval: Interval = "5s",
+        /// Longest wait before a request is sent again.
+        max_interval: Interval = "30s",
+    }
+    check RetryOnFailure::check;
+}
+
+arguments! {
+    /// The body of `tls { }` of a client.
+    pub(crate) struct ClientTls {
+        /// File with the authorities to trust instead of the system's.
+        ca_file: Option<PathBuf>,
+        /// Authorities to trust, as PEM text.
+        ca_pem: Option<Arc<str>>,
+        /// File with the certificate to show.
+        cert_file: Option<PathBuf>,
+        /// Certificate to show, as PEM text.
+        cert_pem: Option<Arc<str>>,
+        /// Whether the connection is plain; of no effect where a URL says so.
+        insecure: bool = false,
+        /// Whether any certificate of the server is accepted.
+        insecure_skip_verify: bool = false,
+        /// File with the key of the certificate.
+        key_file: Option<PathBuf>,
+        /// Key of the certificate, as PEM text.
+        key_pem: Option<Secret>,
+        /// Name to check the server's certificate against, instead of the host.
+        server_name: Option<Arc<str>>,
+    }
+    check ClientTls::check;
+}
+
+choices! {
+    /// How requests are compressed.
+    pub(crate) enum Compression {
+        Gzip = "gzip",
+        None = "none",
+    }
+}
+
+impl Compression {
+    /// The compression as the client takes it.
+    pub(crate) fn of_client(self) -> client::Packing {
+        match self {
+            Self::Gzip => client::Packing::Gzip,
+            Self::None => client::Packing::None,
+        }
+    }
+}
+
+impl RetryOnFailure {
+    /// How the queue of an endpoint is sent.
+    pub(crate) fn settings(&self, endpoint: Arc<str>, timeout: Duration, queue: &QueueArguments) -> Settings {
+        Settings {
+            endpoint,
+            timeout,
+            min_backoff: self.initial_interval.get(),
+            max_backoff: self.max_interval.get(),
+            max_retries: MAX_RETRIES,
+            retries_429: true,
+            queue: queue.clone(),
+        }
+    }
+
+    fn check(&self) -> Result<(), ArgumentError> {
+        if self.initial_interval > self.max_interval {
+            let message = "initial_interval must not be greater than max_interval";
+            return Err(ArgumentError::new("initial_interval", message));
+        }
+        Ok(())
+    }
+}
+
+impl ClientTls {
+    /// The options of a client.
+    pub(crate) fn options(&self) -> TlsOptions {
+        let pem = |text: Option<&Arc<str>>, file: &Option<PathBuf>| {
+            let text = text.cloned().map(Pem::Text);
+            text.or(file.clone().map(Pem::File))
+        };
+        TlsOptions {
+            ca: pem(self.ca_pem.as_ref(), &self.ca_file),
+            certificate: pem(self.cert_pem.as_ref(), &self.cert_file),
+            key: pem(self.key_pem.as_ref().map(|key| &key.0), &self.key_file),
+            server_name: self.server_name.clone(),
+            insecure_skip_verify: self.insecure_skip_verify,
+            ..TlsOptions::default()
+        }
+    }
+
+    fn check(&self) -> Result<(), ArgumentError> {
+        at_most_one_of("ca_pem", &self.ca_pem, "ca_file", &self.ca_file)?;
+        at_most_one_of("cert_pem", &self.cert_pem, "cert_file", &self.cert_file)?;
+        at_most_one_of("key_pem", &self.key_pem, "key_file", &self.key_file)
+    }
+}

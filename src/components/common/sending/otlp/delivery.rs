@@ -1,0 +1,110 @@
+//! Sends the batches of a queue to one endpoint of OpenTelemetry's protocol.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+
+use crate::base::BoxFuture;
+use crate::components::common::sending::otlp::content::{Content, content};
+use crate::components::common::sending::outbox::{Deliver, DropReason, Failure, FailureKind, Outcome, Sending};
+use crate::pipeline::component::live::{Entry, Outcome as LiveOutcome};
+use crate::profile::RawProfile;
+use crate::wire::call::{CallError, Caller};
+use crate::wire::client::HttpClient;
+use crate::wire::otlp::client::{Packing, Transport, export};
+use crate::wire::proto::otlp::ExportProfilesServiceResponse;
+
+/// Sends batches to one endpoint.
+pub(crate) struct Delivery {
+    /// The HTTP client for its requests.
+    pub client: HttpClient,
+    /// Where requests go: for gRPC the address of the server, for HTTP the whole URL.
+    pub url: url::Url,
+    /// The protocol of its requests.
+    pub transport: Transport,
+    /// How requests are compressed.
+    pub packing: Packing,
+}
+
+impl Deliver for Delivery {
+    fn deliver<'a>(&'a self, profiles: &'a [RawProfile], sending: Sending<'a>) -> BoxFuture<'a, Outcome> {
+        Box::pin(self.send(profiles, sending))
+    }
+}
+
+impl Delivery {
+    async fn send(&self, profiles: &[RawProfile], sending: Sending<'_>) -> Outcome {
+        let batch = profiles.to_vec();
+        let made = tokio::task::spawn_blocking(move || content(&batch)).await;
+        let Content {
+            body,
+            profiles,
+            refused,
+        } = match made {
+            Ok(content) => content,
+            Err(error) => return Outcome::Failed(Failure::of_endpoint(format!("cannot make the request: {error}"))),
+        };
+        let unreadable = || Failure {
+            message: "profiles cannot be read".to_owned(),
+            kind: FailureKind::Profiles,
+            retry_after: None,
+        };
+        if profiles == 0 {
+            return Outcome::Partly(refused, unreadable());
+        }
+        match self.post(body, profiles, sending).await {
+            Some(failure) => Outcome::Failed(failure),
+            None if refused.is_empty() => Outcome::Taken,
+            None => Outcome::Partly(refused, unreadable()),
+        }
+    }
+
+    /// Sends one request; the failure, if it failed.
+    async fn post(&self, body: Bytes, profiles: usize, sending: Sending<'_>) -> Option<Failure> {
+        let (bytes, started) = (body.len(), Instant::now());
+        let answer = self.ask(body, sending).await;
+        let duration = started.elapsed();
+        sending.metrics.latency.observe(duration.as_secs_f64());
+        let (word, outcome, failure) = match answer {
+            Ok(answer) => match answer.partial_success.filter(|partial| partial.rejected_profiles > 0) {
+                None => ("ok", LiveOutcome::Good("taken"), None),
+                Some(partial) => {
+                    let rejected = u64::try_from(partial.rejected_profiles).unwrap_or_default();
+                    sending.metrics.dropped(DropReason::Rejected, rejected, 0);
+                    let message = partial.error_message;
+                    tracing::warn!(
+                        component = %sending.live.id(), endpoint = %sending.settings.endpoint, rejected,
+                        error = %message, "endpoint refused profiles, they are dropped"
+                    );
+                    ("partial", LiveOutcome::Bad("partly refused", message), None)
+                }
+            },
+            Err(failure) => {
+                let word = match failure.kind {
+                    FailureKind::Profiles | FailureKind::TooLarge => "refused",
+                    FailureKind::Server | FailureKind::Endpoint => "failed",
+                };
+                (word, LiveOutcome::Bad(word, failure.message.clone()), Some(failure))
+            }
+        };
+        sending.metrics.request(word);
+        sending.live.tell(|| Entry::Write {
+            endpoint: sending.settings.endpoint.clone(),
+            profiles,
+            bytes,
+            duration,
+            outcome,
+        });
+        failure
+    }
+
+    async fn ask(&self, body: Bytes, sending: Sending<'_>) -> Result<ExportProfilesServiceResponse, Failure> {
+        let headers = self.client.headers().await;
+        let headers = headers.map_err(|error| Failure::of_endpoint(error.to_string()))?;
+        let caller = Caller::new(self.client.client().clone(), self.url.clone())
+            .with_headers(headers)
+            .with_timeout(sending.timeout);
+        let answer: Result<_, CallError> = export(&caller, self.transport, self.packing, body).await;
+        answer.map_err(|error| Failure::of_call(&error, sending.settings))
+    }
+}

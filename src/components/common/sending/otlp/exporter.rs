@@ -1,0 +1,84 @@
+//! The component behind both exporters: a receiver, and an outbox with one endpoint.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use crate::base::{BoxFuture, Shutdown};
+use crate::components::common::passing::receiver;
+use crate::components::common::passing::receiver::TakesProfiles;
+use crate::components::common::sending::outbox::{MetricNames, Outbox, Plan};
+use crate::lang::value::Value;
+use crate::pipeline::component::{Component, ComponentError, Context};
+use crate::profile::{RawProfile, RefusedProfile, SinkError};
+
+/// An exporter: how its arguments become an endpoint, and the names of its metrics.
+pub(crate) trait Exporter: Send + Sync + 'static {
+    /// Names of the component's metrics.
+    const METRICS: MetricNames;
+
+    /// The endpoint that the arguments want.
+    fn plan(&self, user_agent: &Arc<str>) -> Result<Plan, ComponentError>;
+}
+
+struct Taking {
+    context: Context,
+    outbox: Arc<Outbox>,
+}
+
+struct Running(Arc<Taking>);
+
+/// Builds the component of these arguments.
+pub(crate) fn build<A: Exporter>(context: Context, arguments: Arc<A>) -> Result<Arc<dyn Component<A>>, ComponentError> {
+    let taking = Arc::new(Taking {
+        outbox: Arc::new(Outbox::new(context.clone(), &A::METRICS)),
+        context,
+    });
+    taking.set_arguments(&*arguments)?;
+    taking.outbox.report_orphans();
+    let input = receiver::export(&taking.context.id, Arc::downgrade(&taking));
+    (taking.context.exports)(BTreeMap::from([("input".into(), input)]));
+    Ok(Arc::new(Running(taking)))
+}
+
+impl Taking {
+    fn set_arguments(&self, arguments: &impl Exporter) -> Result<(), ComponentError> {
+        let plan = arguments.plan(&self.context.user_agent)?;
+        self.outbox.set_endpoints(vec![plan])
+    }
+}
+
+impl TakesProfiles for Taking {
+    fn take(self: Arc<Self>, profiles: Vec<RawProfile>) -> BoxFuture<'static, Vec<RefusedProfile>> {
+        Box::pin(async move { self.outbox.append(profiles, prepare).await })
+    }
+}
+
+/// Gives a profile an id, if it has none.
+fn prepare(profile: RawProfile) -> Result<RawProfile, SinkError> {
+    if !profile.id.is_empty() {
+        return Ok(profile);
+    }
+    let id = Uuid::new_v4().to_string().into();
+    Ok(RawProfile { id, ..profile })
+}
+
+impl<A: Exporter> Component<A> for Running {
+    fn update(&self, arguments: Arc<A>) -> Result<(), ComponentError> {
+        self.0.set_arguments(&*arguments)?;
+        self.0.outbox.wake();
+        Ok(())
+    }
+
+    fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
+        Box::pin(async move {
+            self.0.outbox.clone().run(shutdown).await;
+            Ok(())
+        })
+    }
+
+    fn debug_info(&self) -> Value {
+        self.0.outbox.debug_info()
+    }
+}

@@ -1,0 +1,411 @@
+//! The durable, bounded queue of one endpoint: profiles wait in segment files until the endpoint has taken them.
+//!
+//! In: encoded profiles. Out: batches, oldest first. What is appended survives a kill of the process at once (it is in
+//! the page cache) and a power failure after the next sync, at most 100 ms or 4 MiB later. The oldest profiles go when
+//! the queue is larger or older than its limits; each is counted, and a burst is logged. `cursor` in the folder names
+//! the first record not yet done with, so a restart sends again at most the batch under way.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::Notify;
+
+use crate::base::file::create_folders;
+use crate::base::segment;
+use crate::components::common::sending::outbox::metrics::{DropReason, EndpointMetrics};
+use crate::profile::RawProfile;
+
+mod age;
+mod cursor;
+mod files;
+pub(crate) mod record;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use age::{QueueClock, Queued};
+use cursor::Cursor;
+use files::{lock, segment_files, segment_path};
+use record::Encoded;
+use state::{Entry, Segment, State};
+
+pub(crate) use age::now_ms;
+pub(crate) use state::Limits;
+
+/// Bytes that are not synced yet, from which on an append syncs by itself.
+const UNSYNCED_BYTES: u64 = 4 << 20;
+
+/// How long a look at the queue waits for whoever holds it, who may wait for a disk that does not answer.
+const LOOK_PATIENCE: Duration = Duration::from_millis(50);
+
+/// Amount and age of what waits, for metrics and debug info.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Waiting {
+    /// How many profiles wait.
+    pub profiles: u64,
+    /// Bytes of their records.
+    pub bytes: u64,
+    /// Age of the oldest; zero when nothing waits.
+    pub oldest_age: Duration,
+}
+
+/// Profiles taken from the front; they stay in the queue until [`Queue::finish`].
+pub(super) struct Batch {
+    /// Ids of the queue's entries, in the order of `profiles`.
+    pub ids: Vec<u64>,
+    /// The profiles, oldest first.
+    pub profiles: Vec<RawProfile>,
+    /// Bytes of their records.
+    pub bytes: u64,
+}
+
+/// A queue in a folder of its own.
+pub(super) struct Queue {
+    folder: PathBuf,
+    metrics: EndpointMetrics,
+    clock: QueueClock,
+    state: Mutex<State>,
+    /// What the last look found, for looks during which the disk does not answer.
+    seen: Mutex<Waiting>,
+    arrived: Notify,
+    /// Notified when something is appended that needs a sync.
+    written: Notify,
+    /// The lock file, locked while it is open.
+    _lock: File,
+}
+
+impl Queue {
+    /// Opens the queue in `folder`, which is made if it does not exist, and restores what waits in it.
+    pub(super) fn open(folder: &Path, limits: Limits, metrics: EndpointMetrics) -> io::Result<Self> {
+        Self::open_with(folder, limits, metrics, QueueClock::system())
+    }
+
+    fn open_with(folder: &Path, limits: Limits, metrics: EndpointMetrics, clock: QueueClock) -> io::Result<Self> {
+        create_folders(folder)?;
+        let lock = lock(&folder.join("lock"))?;
+        let saved = Cursor::load(folder);
+        let mut state = State::new(limits, saved);
+        let files = segment_files(folder)?;
+        let last = files.last().map(|(number, _)| *number);
+        for (number, path) in files {
+            state.next_segment = state.next_segment.max(number + 1);
+            if number < saved.segment {
+                fs::remove_file(&path)?;
+                continue;
+            }
+            state.restore((number, Some(number) == last), &path, &metrics, clock.now())?;
+        }
+        // Nor may the name of its last segment be.
+        File::open(folder)?.sync_all()?;
+        let queue = Self {
+            folder: folder.to_owned(),
+            metrics,
+            clock,
+            state: Mutex::new(state),
+            seen: Mutex::default(),
+            arrived: Notify::new(),
+            written: Notify::new(),
+            _lock: lock,
+        };
+        queue.enforce(&mut queue.state.lock());
+        Ok(queue)
+    }
+
+    /// Appends a batch as one write. On an error nothing of it is in the queue. Blocks on the disk.
+    #[cfg(test)]
+    pub(super) fn append(&self, encoded: &Encoded) -> io::Result<()> {
+        self.begin(encoded)?.finish();
+        self.sync_much();
+        Ok(())
+    }
+
+    /// Writes a batch that is not in the queue before [`Appending::finish`]. On an error, and when the result is
+    /// dropped without it, nothing of it stays. Until then nobody else uses the queue. Blocks on the disk.
+    pub(super) fn begin<'a>(&'a self, encoded: &'a Encoded) -> io::Result<Appending<'a>> {
+        let mut state = self.state.lock();
+        let start = if encoded.lengths.is_empty() {
+            None
+        } else {
+            Some(state.write(&self.folder, &encoded.bytes)?)
+        };
+        Ok(Appending {
+            queue: self,
+            encoded,
+            state: Some(state),
+            start,
+        })
+    }
+
+    /// Takes profiles from the front until a limit is reached, at least one if any waits. Blocks on the disk. Damaged
+    /// records are dropped and counted.
+    pub(super) fn take(&self, max_bytes: u64, max_profiles: usize) -> Batch {
+        let (entries, files) = {
+            let mut state = self.state.lock();
+            let mut bytes = 0;
+            let mut entries = Vec::new();
+            for entry in state.entries.iter().take(max_profiles.max(1)) {
+                bytes += u64::from(entry.length);
+                if bytes > max_bytes && !entries.is_empty() {
+                    break;
+                }
+                entries.push(*entry);
+            }
+            state.in_flight = entries.len();
+            let files: Vec<Option<Arc<File>>> = entries.iter().map(|entry| state.file_of(entry.segment)).collect();
+            (entries, files)
+        };
+        let mut batch = Batch {
+            ids: Vec::with_capacity(entries.len()),
+            profiles: Vec::with_capacity(entries.len()),
+            bytes: 0,
+        };
+        let mut damaged = Vec::new();
+        for (entry, file) in entries.iter().zip(files) {
+            match file.and_then(|file| read(&file, entry)) {
+                Some(profile) => {
+                    batch.ids.push(entry.id);
+                    batch.profiles.push(profile);
+                    batch.bytes += u64::from(entry.length);
+                }
+                None => damaged.push(*entry),
+            }
+        }
+        if !damaged.is_empty() {
+            let ids: Vec<u64> = damaged.iter().map(|entry| entry.id).collect();
+            let mut state = self.state.lock();
+            for entry in &damaged {
+                self.metrics.dropped(DropReason::Damaged, 1, u64::from(entry.length));
+            }
+            state.remove(&ids);
+            state.in_flight = batch.ids.len();
+            tracing::error!(folder = %self.folder.display(), count = ids.len(), "queued profiles are damaged and \
+                dropped");
+        }
+        batch
+    }
+
+    /// Ends what [`Queue::take`] began: the profiles with the ids `done` leave the queue, the others of the batch wait
+    /// again. Blocks on the disk.
+    pub(super) fn finish(&self, done: &[u64]) {
+        let mut state = self.state.lock();
+        state.remove(done);
+        state.in_flight = 0;
+        self.enforce(&mut state);
+        if let Err(error) = self.save(&mut state) {
+            // Not fatal: after a restart these profiles are sent once more.
+            tracing::warn!(folder = %self.folder.display(), error = %error, "cannot save the place in the queue");
+        }
+    }
+
+    /// Gives room on the disk back: the oldest segment of which nothing is being sent and that is not written to goes
+    /// with its profiles, which are counted. Returns how many they were; `None` when there is no such segment. Blocks
+    /// on the disk.
+    pub(super) fn make_room(&self) -> Option<u64> {
+        let mut state = self.state.lock();
+        let number = state.oldest_at_rest()?;
+        fs::remove_file(segment_path(&self.folder, number)).ok()?;
+        let dropped = state.drop_segment(number);
+        for entry in &dropped {
+            self.metrics.dropped(DropReason::Disk, 1, u64::from(entry.length));
+        }
+        // If this fails, for want of room, a restart finds no segment there and goes on with the next.
+        let _ = self.save(&mut state);
+        Some(dropped.len() as u64)
+    }
+
+    /// True when a profile waits longer than it may. Does not wait for the disk.
+    pub(super) fn is_expired(&self) -> bool {
+        self.state.try_lock_for(LOOK_PATIENCE).is_some_and(|state| {
+            let oldest = state.entries.get(state.in_flight);
+            oldest.is_some_and(|entry| entry.queued.is_over(self.clock.now(), state.limits.max_age))
+        })
+    }
+
+    /// Drops and counts profiles that are too old. Blocks on the disk.
+    pub(super) fn expire(&self) {
+        self.enforce(&mut self.state.lock());
+    }
+
+    /// Syncs appended profiles to the disk. Blocks on the disk.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        let file = {
+            let mut state = self.state.lock();
+            if state.unsynced == 0 {
+                return Ok(());
+            }
+            state.unsynced = 0;
+            state.segments.back().map(|segment| segment.file.clone())
+        };
+        let synced = file.map_or(Ok(()), |file| file.sync_data());
+        if synced.is_err() {
+            self.state.lock().unsynced += 1;
+        }
+        synced
+    }
+
+    /// Syncs when much is not synced yet. Blocks on the disk.
+    pub(super) fn sync_much(&self) {
+        let is_much = self.state.lock().unsynced >= UNSYNCED_BYTES;
+        if is_much {
+            // The profiles are in the queue whatever comes of it. A failed sync is due again, and whoever syncs then
+            // says so.
+            let _ = self.sync();
+        }
+    }
+
+    /// True when something was appended and is not synced.
+    pub(super) fn is_sync_due(&self) -> bool {
+        self.state.lock().unsynced > 0
+    }
+
+    /// Waits until something was appended that needs a sync. For one caller.
+    pub(super) async fn written(&self) {
+        self.written.notified().await;
+    }
+
+    /// Waits until something is appended.
+    pub(super) async fn arrived(&self) {
+        self.arrived.notified().await;
+    }
+
+    /// Number, bytes and age of what waits now; while the disk does not answer, of what waited before. Does not wait
+    /// for the disk.
+    pub(super) fn waiting(&self) -> Waiting {
+        let Some(state) = self.state.try_lock_for(LOOK_PATIENCE) else {
+            return *self.seen.lock();
+        };
+        let waiting = Waiting {
+            profiles: state.entries.len() as u64,
+            bytes: state.bytes,
+            oldest_age: state
+                .entries
+                .front()
+                .map_or(Duration::ZERO, |entry| entry.queued.age(self.clock.now())),
+        };
+        drop(state);
+        *self.seen.lock() = waiting;
+        waiting
+    }
+
+    /// Sets new limits, and drops what exceeds them.
+    pub(super) fn set_limits(&self, limits: Limits) {
+        let mut state = self.state.lock();
+        state.limits = limits;
+        self.enforce(&mut state);
+    }
+
+    /// Drops the oldest entries that are not being sent while a limit is exceeded.
+    fn enforce(&self, state: &mut State) {
+        let now = self.clock.now();
+        let mut is_changed = false;
+        while let Some(entry) = state.entries.get(state.in_flight).copied() {
+            let reason = if state.bytes > state.limits.max_bytes {
+                DropReason::QueueSize
+            } else if entry.queued.is_over(now, state.limits.max_age) {
+                DropReason::QueueAge
+            } else {
+                break;
+            };
+            let index = state.in_flight;
+            state.entries.remove(index);
+            state.forget(&entry);
+            self.metrics.dropped(reason, 1, u64::from(entry.length));
+            state.drops.add(reason == DropReason::QueueAge);
+            is_changed = true;
+        }
+        if let Some((too_old, too_many)) = state.drops.take_untold(now) {
+            tracing::warn!(
+                folder = %self.folder.display(), too_old, too_many,
+                "queued profiles are dropped, they waited longer than `max_age` or the queue is larger than `max_bytes`"
+            );
+        }
+        if is_changed {
+            // If this fails, dropped profiles may come back after a kill, within the limits.
+            let _ = self.save(state);
+        }
+    }
+
+    /// Saves the position of the first entry and deletes segments in which nothing waits.
+    fn save(&self, state: &mut State) -> io::Result<()> {
+        let front = state.entries.front().map(|entry| Cursor {
+            segment: entry.segment,
+            offset: entry.offset,
+        });
+        let end = state.segments.back().map(|segment| Cursor {
+            segment: segment.number,
+            offset: segment.bytes,
+        });
+        let cursor = front.or(end).unwrap_or(state.saved);
+        if cursor != state.saved {
+            cursor.save(&self.folder)?;
+            state.saved = cursor;
+        }
+        let writing = if state.is_writing {
+            state.next_segment - 1
+        } else {
+            u64::MAX
+        };
+        let is_empty = |segment: &Segment| segment.waiting == 0 && segment.number != writing;
+        for segment in state.segments.iter().filter(|segment| is_empty(segment)) {
+            match fs::remove_file(segment_path(&self.folder, segment.number)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        state.segments.retain(|segment| !is_empty(segment));
+        Ok(())
+    }
+}
+
+/// A batch that is written and not in the queue yet.
+pub(super) struct Appending<'a> {
+    queue: &'a Queue,
+    encoded: &'a Encoded,
+    /// `None` after [`Appending::finish`].
+    state: Option<MutexGuard<'a, State>>,
+    /// Where the batch starts in the last segment; `None` when it is empty.
+    start: Option<u64>,
+}
+
+impl Appending<'_> {
+    /// Puts the batch into the queue.
+    pub(super) fn finish(mut self) {
+        let (Some(mut state), Some(start)) = (self.state.take(), self.start) else {
+            return;
+        };
+        let queue = self.queue;
+        let queued = Queued::at(self.encoded.queued_ms, queue.clock.now());
+        state.put(start, &self.encoded.lengths, queued);
+        queue.enforce(&mut state);
+        drop(state);
+        queue.arrived.notify_one();
+        queue.written.notify_one();
+    }
+}
+
+impl Drop for Appending<'_> {
+    fn drop(&mut self) {
+        if let (Some(state), Some(start)) = (&mut self.state, self.start) {
+            state.cut(start);
+        }
+    }
+}
+
+/// Reads and checks one record.
+fn read(file: &File, entry: &Entry) -> Option<RawProfile> {
+    let mut data = vec![0; entry.length as usize];
+    file.read_exact_at(&mut data, entry.offset).ok()?;
+    let data = Bytes::from(data);
+    let payload = data.slice(segment::RECORD_HEADER_BYTES..);
+    let checksum = u32::from_le_bytes(data.get(4..segment::RECORD_HEADER_BYTES)?.try_into().ok()?);
+    if crc32fast::hash(&payload) != checksum {
+        return None;
+    }
+    record::decode(&payload).ok()
+}

@@ -1,0 +1,283 @@
+//! The index of a queue's segment files: which records wait in them, and where the next one is written.
+
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::base::segment;
+use crate::components::common::sending::outbox::metrics::{DropReason, EndpointMetrics};
+use crate::components::common::sending::outbox::queue::age::{Drops, Moment, Queued};
+use crate::components::common::sending::outbox::queue::cursor::Cursor;
+use crate::components::common::sending::outbox::queue::files::segment_path;
+use crate::components::common::sending::outbox::queue::record;
+
+/// Size at which a segment is closed; disk space is given back in steps of it.
+pub(super) const SEGMENT_BYTES: u64 = 8 << 20;
+
+/// Bounds of a queue in bytes and age.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Limits {
+    /// Bytes of waiting records. Files may take one segment (8 MiB) more.
+    pub max_bytes: u64,
+    /// Age of a waiting profile.
+    pub max_age: Duration,
+}
+
+/// The segments of a queue and the records that wait in them.
+pub(super) struct State {
+    pub(super) limits: Limits,
+    /// Records that wait, oldest first.
+    pub(super) entries: VecDeque<Entry>,
+    /// Entries at the front that are being sent; limits do not touch them.
+    pub(super) in_flight: usize,
+    pub(super) bytes: u64,
+    /// Oldest first; the last is the one written to when `is_writing`.
+    pub(super) segments: VecDeque<Segment>,
+    pub(super) is_writing: bool,
+    pub(super) next_segment: u64,
+    pub(super) next_id: u64,
+    pub(super) saved: Cursor,
+    pub(super) unsynced: u64,
+    /// What the limits have dropped.
+    pub(super) drops: Drops,
+}
+
+/// A record that waits to be sent.
+#[derive(Clone, Copy)]
+pub(super) struct Entry {
+    pub(super) id: u64,
+    pub(super) segment: u64,
+    pub(super) offset: u64,
+    /// Bytes of the record with its framing.
+    pub(super) length: u32,
+    pub(super) queued: Queued,
+}
+
+/// A segment file, held open.
+pub(super) struct Segment {
+    pub(super) number: u64,
+    pub(super) file: Arc<File>,
+    pub(super) bytes: u64,
+    /// Entries that still wait in it.
+    pub(super) waiting: usize,
+}
+
+impl State {
+    /// An empty state. Everything before `saved` is done with.
+    pub(super) fn new(limits: Limits, saved: Cursor) -> Self {
+        Self {
+            limits,
+            entries: VecDeque::new(),
+            in_flight: 0,
+            bytes: 0,
+            segments: VecDeque::new(),
+            is_writing: false,
+            next_segment: saved.segment + 1,
+            next_id: 0,
+            saved,
+            unsynced: 0,
+            drops: Drops::default(),
+        }
+    }
+
+    /// Adds the records of a segment that a former process left. Only the last segment may end in an unfinished write.
+    pub(super) fn restore(
+        &mut self,
+        (number, is_last): (u64, bool),
+        path: &Path,
+        metrics: &EndpointMetrics,
+        now: Moment,
+    ) -> io::Result<()> {
+        let data = Bytes::from(fs::read(path)?);
+        let start = data.as_ptr() as usize;
+        let contents = match segment::parse(data.clone()) {
+            Ok(contents) => contents,
+            Err(reason) => {
+                tracing::error!(path = %path.display(), reason = %reason, "a file in the queue is not a segment, it is \
+                    left alone");
+                return Ok(());
+            }
+        };
+        let torn_bytes = if is_last { contents.torn_bytes } else { 0 };
+        let mut damaged_bytes = contents.damaged_bytes + contents.torn_bytes - torn_bytes;
+        if number == self.saved.segment && data.len() as u64 <= self.saved.offset {
+            // All of it has left the queue, whatever became of its bytes.
+            damaged_bytes = 0;
+        }
+        if damaged_bytes > 0 {
+            let kept = path.with_extension("damaged");
+            // A start before this one has counted what it kept.
+            if !matches!(fs::hard_link(path, &kept), Err(error) if error.kind() == io::ErrorKind::AlreadyExists) {
+                metrics.dropped(DropReason::Damaged, 1, damaged_bytes);
+                tracing::error!(path = %kept.display(), bytes = damaged_bytes, "queued profiles are damaged and \
+                    dropped, their segment is kept");
+            }
+        }
+        if torn_bytes > 0 {
+            tracing::warn!(path = %path.display(), bytes = torn_bytes, "the last write of the queue was cut short");
+            // Once another segment follows, it would be damage.
+            File::options().write(true).open(path)?.set_len(contents.valid_bytes)?;
+        }
+        let before = self.entries.len();
+        for payload in &contents.records {
+            let offset = (payload.as_ptr() as usize - start - segment::RECORD_HEADER_BYTES) as u64;
+            if number == self.saved.segment && offset < self.saved.offset {
+                continue;
+            }
+            let length = payload.len() + segment::RECORD_HEADER_BYTES;
+            let Ok(queued_ms) = record::queued_ms(payload) else {
+                metrics.dropped(DropReason::Damaged, 1, length as u64);
+                continue;
+            };
+            self.entries.push_back(Entry {
+                id: self.next_id,
+                segment: number,
+                offset,
+                length: length as u32,
+                queued: Queued::restored(queued_ms, now),
+            });
+            self.next_id += 1;
+            self.bytes += length as u64;
+        }
+        let waiting = self.entries.len() - before;
+        if waiting == 0 {
+            return fs::remove_file(path);
+        }
+        let file = File::open(path)?;
+        // A process that was killed may have left writes that were never synced, and nobody else will sync them.
+        file.sync_data()?;
+        self.segments.push_back(Segment {
+            number,
+            file: Arc::new(file),
+            bytes: contents.valid_bytes,
+            waiting,
+        });
+        Ok(())
+    }
+
+    /// Writes framed records to the current segment or a new one; returns the offset at which they start.
+    pub(super) fn write(&mut self, folder: &Path, bytes: &[u8]) -> io::Result<u64> {
+        let is_full = self
+            .segments
+            .back()
+            .is_none_or(|segment| segment.bytes >= SEGMENT_BYTES);
+        if !self.is_writing || is_full {
+            if self.is_writing
+                && self.unsynced > 0
+                && let Some(segment) = self.segments.back()
+            {
+                // A closed segment is always synced, so that `sync` needs to look at the last one only.
+                segment.file.sync_data()?;
+                self.unsynced = 0;
+            }
+            let number = self.next_segment;
+            let path = segment_path(folder, number);
+            let created = segment::create(&path).and_then(|file| File::open(folder)?.sync_all().map(|()| file));
+            // A file without its start, as a full disk leaves it, would be in the way of the next attempt.
+            let file = created.inspect_err(|_| drop(fs::remove_file(&path)))?;
+            self.next_segment += 1;
+            self.is_writing = true;
+            self.segments.push_back(Segment {
+                number,
+                file: Arc::new(file),
+                bytes: segment::MAGIC.len() as u64,
+                waiting: 0,
+            });
+        }
+        let Some(segment) = self.segments.back_mut() else {
+            return Err(io::Error::other("the queue has no segment to write to"));
+        };
+        let start = segment.bytes;
+        if let Err(error) = segment.file.as_ref().write_all(bytes) {
+            self.cut(start);
+            return Err(error);
+        }
+        segment.bytes += bytes.len() as u64;
+        self.unsynced += bytes.len() as u64;
+        Ok(start)
+    }
+
+    /// Takes back what was written to the last segment from `start` on, whole or in part.
+    pub(super) fn cut(&mut self, start: u64) {
+        let Some(segment) = self.segments.back_mut() else {
+            return;
+        };
+        self.unsynced -= segment.bytes - start;
+        segment.bytes = start;
+        // Otherwise the segment stays as it is, and the next write begins another.
+        if segment.file.set_len(start).is_err() {
+            self.is_writing = false;
+        }
+    }
+
+    /// Adds records that were written to the last segment from `offset` on.
+    pub(super) fn put(&mut self, mut offset: u64, lengths: &[u32], queued: Queued) {
+        let Some(segment) = self.segments.back_mut() else {
+            return;
+        };
+        segment.waiting += lengths.len();
+        for length in lengths {
+            self.entries.push_back(Entry {
+                id: self.next_id,
+                segment: segment.number,
+                offset,
+                length: *length,
+                queued,
+            });
+            self.next_id += 1;
+            offset += u64::from(*length);
+            self.bytes += u64::from(*length);
+        }
+    }
+
+    /// Removes entries by id. They must be among the first `in_flight`.
+    pub(super) fn remove(&mut self, ids: &[u64]) {
+        let front: Vec<Entry> = self.entries.drain(..self.in_flight.min(self.entries.len())).collect();
+        for entry in front.into_iter().rev() {
+            if ids.contains(&entry.id) {
+                self.forget(&entry);
+            } else {
+                self.entries.push_front(entry);
+            }
+        }
+    }
+
+    /// Subtracts an entry that has left `entries` from the sums.
+    pub(super) fn forget(&mut self, entry: &Entry) {
+        self.bytes -= u64::from(entry.length);
+        if let Some(segment) = self.segments.iter_mut().find(|segment| segment.number == entry.segment) {
+            segment.waiting -= 1;
+        }
+    }
+
+    /// Number of the oldest segment of which nothing is being sent and that is not written to.
+    pub(super) fn oldest_at_rest(&self) -> Option<u64> {
+        let sent = self.in_flight.checked_sub(1).and_then(|last| self.entries.get(last));
+        let sent = sent.map(|entry| entry.segment);
+        let written = self.is_writing.then(|| self.next_segment - 1);
+        let mut numbers = self.segments.iter().map(|segment| segment.number);
+        numbers.find(|number| sent.is_none_or(|sent| *number > sent) && Some(*number) != written)
+    }
+
+    /// Forgets a segment, and returns what waited in it.
+    pub(super) fn drop_segment(&mut self, number: u64) -> Vec<Entry> {
+        let (dropped, kept): (Vec<Entry>, Vec<Entry>) =
+            self.entries.drain(..).partition(|entry| entry.segment == number);
+        self.entries = kept.into();
+        self.bytes -= dropped.iter().map(|entry| u64::from(entry.length)).sum::<u64>();
+        self.segments.retain(|segment| segment.number != number);
+        dropped
+    }
+
+    pub(super) fn file_of(&self, number: u64) -> Option<Arc<File>> {
+        self.segments
+            .iter()
+            .find(|segment| segment.number == number)
+            .map(|segment| segment.file.clone())
+    }
+}

@@ -1,0 +1,426 @@
+//! Sends the queue of one endpoint: batches, retries, and what to do with each kind of refusal.
+//!
+//! In: a queue. Out: requests. What is done with leaves the queue. When the endpoint fails as a whole, nothing is lost:
+//! the profiles stay in the queue within its bounds. A profile is given up only when the endpoint refuses it for good,
+//! or when it keeps failing by itself while others pass.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use parking_lot::Mutex;
+use rand::RngExt as _;
+
+use crate::base::Shutdown;
+use crate::components::common::sending::outbox::delivery::{Deliver, Outcome, Sending};
+use crate::components::common::sending::outbox::failure::{Failure, FailureKind, is_final};
+use crate::components::common::sending::outbox::metrics::{DropReason, EndpointMetrics};
+use crate::components::common::sending::outbox::queue::{Batch, Queue};
+use crate::components::common::sending::outbox::settings::Settings;
+use crate::pipeline::component::live::LiveHandle;
+use crate::profile::RawProfile;
+use crate::wire::queue_report::QueueReport;
+use crate::wire::refusals::Refused;
+
+/// Failures in a row after which the endpoint counts as unhealthy.
+const UNHEALTHY_FAILURES: u64 = 3;
+/// How long a stop waits for the request under way and for what is left in the queue; the rest stays on disk.
+const DRAIN: Duration = Duration::from_secs(5);
+/// When a batch is sent one by one, this many failures without a success mean that the server is the cause.
+const HOPELESS_SINGLES: usize = 16;
+/// How often refusals are logged.
+const REFUSALS_EVERY: Duration = Duration::from_secs(10);
+/// How often the ages of waiting profiles are looked at.
+const EXPIRE_EVERY: Duration = Duration::from_secs(10);
+
+/// State of an endpoint, for health and debug info.
+#[derive(Clone, Debug, Default)]
+pub(super) struct EndpointState {
+    /// Requests that failed since the last success.
+    pub failures: u64,
+    /// The last failure; empty when there was none or a request passed since.
+    pub last_error: String,
+    /// When a request passed last.
+    pub last_success: Option<SystemTime>,
+}
+
+impl EndpointState {
+    /// True when the endpoint has failed for some time.
+    pub(super) fn is_unhealthy(&self) -> bool {
+        self.failures >= UNHEALTHY_FAILURES
+    }
+}
+
+/// Sends the queue of one endpoint.
+pub(super) struct Sender {
+    /// The component, for logs and live views.
+    pub live: LiveHandle,
+    /// Name of this machine, which an endpoint is told.
+    pub host: Arc<str>,
+    /// How the endpoint is sent to.
+    pub settings: Settings,
+    /// The queue that holds its profiles.
+    pub queue: Arc<Queue>,
+    /// The metrics of this endpoint.
+    pub metrics: EndpointMetrics,
+    /// What makes requests to it.
+    pub delivery: Arc<dyn Deliver>,
+    /// Its state, for health and debug info.
+    pub state: Mutex<EndpointState>,
+    /// Largest batch in bytes: that of the settings, or less after the endpoint refused one as too large.
+    pub batch_bytes: AtomicU64,
+    /// When refusals were logged last, and how many came since.
+    pub refusals: Mutex<(Option<Instant>, u64)>,
+    /// Called when the endpoint becomes healthy, and at every failure while it is unhealthy.
+    pub on_health: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl Sender {
+    /// Works until `stop`; the request under way then has five seconds to end. When the stop is because of `shutdown`,
+    /// tries once more to empty the queue, for five seconds at most.
+    pub(super) async fn run(self: Arc<Self>, stop: Shutdown, shutdown: Shutdown) {
+        while self.wait_for_work(&stop).await {
+            let is_shorter = tokio::select! {
+                is_shorter = self.send_batch(self.settings.timeout) => is_shorter,
+                // The batch is still in the queue and is sent again later.
+                () = after(&stop, DRAIN) => return,
+            };
+            if !is_shorter && !self.back_off(&stop).await {
+                break;
+            }
+        }
+        if shutdown.is_cancelled() {
+            let drained = tokio::time::timeout(DRAIN, async {
+                while self.queue.waiting().profiles > 0 && self.state.lock().failures == 0 {
+                    if !self.send_batch(DRAIN).await {
+                        break;
+                    }
+                }
+            });
+            // What is left is on disk.
+            let _ = drained.await;
+        }
+    }
+
+    /// Waits until there is a batch worth sending; false at the shutdown.
+    async fn wait_for_work(&self, shutdown: &Shutdown) -> bool {
+        loop {
+            if shutdown.is_cancelled() {
+                return false;
+            }
+            self.expire().await;
+            let waiting = self.queue.waiting();
+            let queue = &self.settings.queue;
+            if waiting.profiles > 0 {
+                let max_bytes = self.batch_bytes.load(Ordering::Relaxed);
+                let is_full = waiting.bytes >= max_bytes || waiting.profiles >= queue.batch_max_profiles.get() as u64;
+                let patience = queue.batch_wait.saturating_sub(waiting.oldest_age);
+                if is_full || patience.is_zero() {
+                    return true;
+                }
+                tokio::select! {
+                    () = shutdown.cancelled() => return false,
+                    () = self.queue.arrived() => {}
+                    () = tokio::time::sleep(patience) => return true,
+                }
+                continue;
+            }
+            tokio::select! {
+                () = shutdown.cancelled() => return false,
+                () = self.queue.arrived() => {}
+                // A look during which the disk did not answer may have missed what waits.
+                () = tokio::time::sleep(EXPIRE_EVERY) => {}
+            }
+        }
+    }
+
+    /// Drops and counts profiles that are too old.
+    async fn expire(&self) {
+        if self.queue.is_expired() {
+            let queue = self.queue.clone();
+            let _ = tokio::task::spawn_blocking(move || queue.expire()).await;
+        }
+    }
+
+    /// Waits before the next attempt; false at the shutdown.
+    async fn back_off(&self, shutdown: &Shutdown) -> bool {
+        let least = self.settings.min_backoff;
+        let most = self.settings.max_backoff;
+        let failures = self.state.lock().failures.max(1);
+        let doubled = least.saturating_mul(1 << (failures - 1).min(20)).min(most);
+        // Half fixed, half random, so that many collectors do not come back at once.
+        let wait = doubled.mul_f64(rand::rng().random_range(0.5..1.0));
+        let deadline = Instant::now() + wait;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                self.metrics.retries.inc();
+                return true;
+            }
+            tokio::select! {
+                () = shutdown.cancelled() => return false,
+                () = tokio::time::sleep(left.min(EXPIRE_EVERY)) => self.expire().await,
+            }
+        }
+    }
+
+    /// Sends one batch from the front of the queue; true when the queue got shorter or may be tried again at once.
+    async fn send_batch(&self, timeout: Duration) -> bool {
+        let queue = self.queue.clone();
+        let max_bytes = self.batch_bytes.load(Ordering::Relaxed);
+        let max_profiles = self.settings.queue.batch_max_profiles.get();
+        let Ok(batch) = tokio::task::spawn_blocking(move || queue.take(max_bytes, max_profiles)).await else {
+            return false;
+        };
+        if batch.profiles.is_empty() {
+            self.finish(Vec::new()).await;
+            return true;
+        }
+        let outcome = self.push(&batch.profiles, timeout).await;
+        match outcome {
+            Outcome::Taken => {
+                self.count_sent(&batch.profiles);
+                self.succeeded();
+                self.finish(batch.ids).await;
+                true
+            }
+            Outcome::Failed(failure) => match failure.kind {
+                FailureKind::Profiles | FailureKind::TooLarge if batch.profiles.len() == 1 => {
+                    self.reject(&batch.profiles, &failure.message);
+                    self.finish(batch.ids).await;
+                    true
+                }
+                FailureKind::TooLarge => {
+                    // The endpoint, or a proxy before it, takes less than we send: smaller batches from now on.
+                    let half = (batch.bytes / 2).max(1);
+                    self.batch_bytes.store(half, Ordering::Relaxed);
+                    tracing::info!(
+                        component = %self.live.id(), endpoint = %self.settings.endpoint, bytes = half,
+                        "endpoint takes smaller requests only, batches are made smaller"
+                    );
+                    self.finish(Vec::new()).await;
+                    true
+                }
+                FailureKind::Profiles => self.send_singly(batch, &HashSet::new(), 0, timeout).await,
+                FailureKind::Server if self.is_patience_over() => {
+                    self.send_singly(batch, &HashSet::new(), 0, timeout).await
+                }
+                FailureKind::Server | FailureKind::Endpoint => {
+                    self.failed(&failure);
+                    self.finish(Vec::new()).await;
+                    self.honour(&failure).await;
+                    false
+                }
+            },
+            Outcome::Partly(refused, failure) => self.settle(batch, refused, &failure, timeout).await,
+        }
+    }
+
+    /// Handles a batch that the endpoint took except for some profiles. Those that can never pass are given up, the
+    /// others stay in the queue.
+    async fn settle(&self, batch: Batch, refused: Vec<Refused>, failure: &Failure, timeout: Duration) -> bool {
+        let mut done: HashSet<usize> = (0..batch.ids.len()).collect();
+        for refused in &refused {
+            done.remove(&refused.index);
+        }
+        let passed = done.len();
+        let taken: Vec<RawProfile> = done.iter().map(|&index| batch.profiles[index].clone()).collect();
+        self.count_sent(&taken);
+        let mut is_explained = true;
+        for Refused { index, error } in refused {
+            match error {
+                Some(error) if is_final(error.kind, &self.settings) => {
+                    self.reject(std::slice::from_ref(&batch.profiles[index]), &error.message);
+                    done.insert(index);
+                }
+                Some(_) => {}
+                None => is_explained = false,
+            }
+        }
+        if done.len() == batch.ids.len() {
+            self.succeeded();
+            self.finish(batch.ids).await;
+            return true;
+        }
+        let is_final = !is_explained && matches!(failure.kind, FailureKind::Profiles | FailureKind::TooLarge);
+        if is_final || self.is_patience_over() {
+            // Sends each refused profile by itself, which shows which error is whose.
+            return self.send_singly(batch, &done, passed, timeout).await;
+        }
+        self.failed(failure);
+        self.finish(done.iter().map(|&index| batch.ids[index]).collect()).await;
+        self.honour(failure).await;
+        false
+    }
+
+    /// Sends the profiles of a refused batch one by one, so that a bad one does not take others with it. Those at the
+    /// places `settled` are done with; `passed` of them were taken.
+    async fn send_singly(&self, batch: Batch, settled: &HashSet<usize>, mut passed: usize, timeout: Duration) -> bool {
+        let mut done: Vec<u64> = settled.iter().map(|&index| batch.ids[index]).collect();
+        let mut stuck: Vec<usize> = Vec::new();
+        let mut last_failure = None;
+        for (index, profile) in batch.profiles.iter().enumerate() {
+            if settled.contains(&index) {
+                continue;
+            }
+            let profile = std::slice::from_ref(profile);
+            match self.push(profile, timeout).await {
+                Outcome::Taken => {
+                    self.count_sent(profile);
+                    done.push(batch.ids[index]);
+                    passed += 1;
+                }
+                Outcome::Failed(failure) | Outcome::Partly(_, failure) => match failure.kind {
+                    FailureKind::Profiles | FailureKind::TooLarge => {
+                        self.reject(profile, &failure.message);
+                        done.push(batch.ids[index]);
+                    }
+                    FailureKind::Server => {
+                        stuck.push(index);
+                        last_failure = Some(failure);
+                        if passed == 0 && stuck.len() >= HOPELESS_SINGLES {
+                            break;
+                        }
+                    }
+                    FailureKind::Endpoint => {
+                        last_failure = Some(failure);
+                        break;
+                    }
+                },
+            }
+        }
+        // A profile that fails alone after all retries, while others pass, is itself at fault.
+        if passed > 0 && self.is_patience_over() {
+            for index in stuck {
+                if let Some(failure) = &last_failure {
+                    self.reject(std::slice::from_ref(&batch.profiles[index]), &failure.message);
+                }
+                done.push(batch.ids[index]);
+            }
+        }
+        let is_all_done = done.len() == batch.ids.len();
+        self.finish(done).await;
+        match last_failure {
+            Some(failure) if !is_all_done => {
+                self.failed(&failure);
+                false
+            }
+            _ => {
+                self.succeeded();
+                true
+            }
+        }
+    }
+
+    fn is_patience_over(&self) -> bool {
+        let retries = self.settings.max_retries;
+        retries > 0 && self.state.lock().failures >= retries
+    }
+
+    /// Sends profiles, without trying again.
+    async fn push(&self, profiles: &[RawProfile], timeout: Duration) -> Outcome {
+        let sending = Sending {
+            live: &self.live,
+            metrics: &self.metrics,
+            settings: &self.settings,
+            report: &self.report(profiles.len() as u64),
+            timeout,
+        };
+        self.delivery.deliver(profiles, sending).await
+    }
+
+    /// What an endpoint is told of its queue, with a request of so many profiles.
+    fn report(&self, under_way: u64) -> QueueReport {
+        let waiting = self.queue.waiting();
+        QueueReport {
+            host: self.host.to_string(),
+            component: self.live.id().to_string(),
+            profiles: waiting.profiles.saturating_sub(under_way),
+            oldest_age: waiting.oldest_age,
+            dropped: self.metrics.totals().1,
+            failures: self.state.lock().failures,
+        }
+    }
+
+    /// Waits as long as the server asked for, within the configured bound.
+    async fn honour(&self, failure: &Failure) {
+        if let Some(wait) = failure.retry_after {
+            tokio::time::sleep(wait.min(self.settings.max_backoff).min(DRAIN)).await;
+        }
+    }
+
+    async fn finish(&self, done: Vec<u64>) {
+        let queue = self.queue.clone();
+        let _ = tokio::task::spawn_blocking(move || queue.finish(&done)).await;
+    }
+
+    fn count_sent(&self, profiles: &[RawProfile]) {
+        self.metrics.sent(profiles.len() as u64, bytes_of(profiles));
+    }
+
+    fn reject(&self, profiles: &[RawProfile], reason: &str) {
+        self.metrics
+            .dropped(DropReason::Rejected, profiles.len() as u64, bytes_of(profiles));
+        // A server that refuses everything must not fill the log: one line now and then, with how many it stands for.
+        let refused = {
+            let mut log = self.refusals.lock();
+            log.1 += profiles.len() as u64;
+            if log.0.is_some_and(|last| last.elapsed() < REFUSALS_EVERY) {
+                return;
+            }
+            log.0 = Some(Instant::now());
+            std::mem::take(&mut log.1)
+        };
+        if let Some(profile) = profiles.first() {
+            tracing::warn!(
+                component = %self.live.id(), endpoint = %self.settings.endpoint,
+                refused, labels = %profile.labels,
+                error = %reason, "endpoint refused profiles, they are dropped"
+            );
+        }
+    }
+
+    fn succeeded(&self) {
+        let was_unhealthy = {
+            let mut state = self.state.lock();
+            let was_unhealthy = state.is_unhealthy();
+            *state = EndpointState {
+                last_success: Some(SystemTime::now()),
+                ..EndpointState::default()
+            };
+            was_unhealthy
+        };
+        if was_unhealthy {
+            tracing::info!(component = %self.live.id(), endpoint = %self.settings.endpoint,
+            "endpoint takes profiles again");
+            (self.on_health)();
+        }
+    }
+
+    fn failed(&self, failure: &Failure) {
+        let failures = {
+            let mut state = self.state.lock();
+            state.failures += 1;
+            state.last_error.clone_from(&failure.message);
+            state.failures
+        };
+        tracing::warn!(
+            component = %self.live.id(), endpoint = %self.settings.endpoint, failures, error = %failure.message,
+            "cannot send profiles, they stay in the queue"
+        );
+        if failures >= UNHEALTHY_FAILURES {
+            (self.on_health)();
+        }
+    }
+}
+
+/// Completes when `wait` has passed after `stop`.
+async fn after(stop: &Shutdown, wait: Duration) {
+    stop.cancelled().await;
+    tokio::time::sleep(wait).await;
+}
+
+fn bytes_of(profiles: &[RawProfile]) -> u64 {
+    profiles.iter().map(|profile| profile.pprof.len() as u64).sum()
+}

@@ -1,0 +1,113 @@
+//! A component's own port: the socket, and how it is served.
+//!
+//! In: where to listen and how. Out: a socket that survives updates as long as its address stays, and a listener on it
+//! for each set of arguments. Nothing is spawned here.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::ServerConfig;
+use tokio_rustls::TlsAcceptor;
+
+use crate::admin::listen::{ListenOptions, Listener};
+use crate::base::net::listen_reason;
+use crate::components::common::serving::server_tls::server_config;
+use crate::lang::argument_error::ArgumentError;
+use crate::pipeline::check::settings::http::TlsSettings;
+use crate::pipeline::component::ComponentError;
+
+/// Connections at one time where the configuration sets no limit.
+const MAX_CONNECTIONS: usize = 65_536;
+
+/// Where and how to listen, as the arguments of a component say.
+pub(crate) struct PortSettings<'a> {
+    /// Name of the block with these arguments, for errors.
+    pub block: &'static str,
+    /// Host to listen on; empty for all addresses.
+    pub host: &'a str,
+    /// Port to listen on; 0 for any free one.
+    pub port: u16,
+    /// Certificates, or what is wrong with their arguments; `None` for plain text.
+    pub tls: Option<Result<TlsSettings, ArgumentError>>,
+    /// Connections at one time; 0 and `None` for the program's own limit.
+    pub max_connections: Option<usize>,
+    /// Requests at one time on a connection.
+    pub max_streams: u64,
+    /// How long a connection without a request stays open.
+    pub idle: Duration,
+}
+
+/// A listening socket, with how it is served.
+pub(crate) struct OpenPort {
+    socket: TcpListener,
+    local: SocketAddr,
+    /// As it was asked for: `host:port`.
+    address: String,
+    options: ListenOptions,
+    tls: Option<Arc<ServerConfig>>,
+}
+
+impl OpenPort {
+    /// Opens the port, or takes over the socket of `before` when the address is the same. Reads certificates.
+    pub(crate) fn open(settings: PortSettings<'_>, before: Option<&Self>) -> Result<Self, ComponentError> {
+        let tls = settings.tls.map(|tls| tls.and_then(|tls| server_config(&tls)));
+        let tls = tls
+            .transpose()
+            .map_err(|error| ComponentError(format!("{}.{error}", settings.block)))?;
+        let address = match settings.host {
+            "" => format!("[::]:{}", settings.port),
+            host => format!("{host}:{}", settings.port),
+        };
+        let socket = match before {
+            Some(before) if before.address == address => before.socket.try_clone(),
+            _ => bind(&address, settings.host, settings.port),
+        };
+        let opened = socket.and_then(|socket| {
+            socket.set_nonblocking(true)?;
+            Ok((socket.local_addr()?, socket))
+        });
+        let (local, socket) =
+            opened.map_err(|error| ComponentError(format!("cannot listen on {address}: {}", listen_reason(&error))))?;
+        let options = ListenOptions {
+            max_connections: match settings.max_connections {
+                Some(limit) if limit > 0 => limit,
+                _ => MAX_CONNECTIONS,
+            },
+            max_streams: u32::try_from(settings.max_streams).unwrap_or(u32::MAX),
+            header_timeout: settings.idle,
+            ..ListenOptions::default()
+        };
+        Ok(Self {
+            socket,
+            local,
+            address,
+            options,
+            tls,
+        })
+    }
+
+    /// The address, with the port that is really in use.
+    pub(crate) fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// A listener on the socket. When it is stopped, its requests may take `grace` to finish.
+    pub(crate) fn listener(&self, grace: Duration) -> std::io::Result<Listener> {
+        let options = ListenOptions {
+            grace,
+            ..self.options.clone()
+        };
+        let listener = Listener::of_socket(self.socket.try_clone()?, options)?;
+        let tls = self.tls.clone().map(TlsAcceptor::from);
+        Ok(listener.with_tls(Arc::new(move || tls.clone())))
+    }
+}
+
+/// Binds the socket. A machine without IPv6 has only the IPv4 form of "all addresses".
+fn bind(address: &str, host: &str, port: u16) -> std::io::Result<TcpListener> {
+    match TcpListener::bind(address) {
+        Err(_) if host.is_empty() => TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)),
+        bound => bound,
+    }
+}

@@ -1,0 +1,7 @@
+//! Components that listen: arguments of servers, TLS, bodies within limits, and gRPC.
+
+pub(crate) mod grpc;
+pub(crate) mod intake;
+pub(crate) mod listening;
+pub(crate) mod server;
+pub(crate) mod server_tls;

@@ -1,0 +1,187 @@
+//! A component whose exports are a value from elsewhere: fetched, exported, and fetched again when it may have changed.
+//!
+//! In: a [`Fetch`] made of the arguments. Out: exports and health. The first fetch is part of the build: when it fails
+//! the component is not built. A later failure is shown as health, and the last value stays. Fetching may block, so it
+//! never happens on the runtime's threads.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use crate::base::{BoxFuture, Shutdown};
+use crate::components::common::sources::folder_watcher::FolderWatcher;
+use crate::lang::schema::{Attribute, Kind};
+use crate::lang::value::Value;
+use crate::pipeline::component::import::{CONTENT, FOLDER};
+use crate::pipeline::component::{Component, ComponentError, Context, HealthState};
+
+/// Changes within this time are fetched together, as in Alloy.
+const SETTLE: Duration = Duration::from_millis(30);
+
+/// The export of a component whose value is one text.
+pub(crate) const CONTENT_EXPORT: Attribute =
+    Attribute::required("content", Kind::OptionalSecret, "The text; a secret with `is_secret`.");
+
+/// The exports of a component.
+pub(crate) type Exports = BTreeMap<Arc<str>, Value>;
+
+/// Fetches the value of a component.
+pub(crate) trait Fetch: Send + Sync + 'static {
+    /// Fetches the value. May block.
+    fn fetch(&self) -> Result<Exports, String>;
+
+    /// Time from one fetch to the next; `None` for one that cannot change.
+    fn interval(&self) -> Option<Duration>;
+
+    /// A folder whose changes trigger a fetch.
+    fn watched(&self) -> Option<PathBuf> {
+        None
+    }
+}
+
+/// Makes a [`Fetch`] from arguments; may open files and sockets.
+type Make<A> = Box<dyn Fn(&Context, &A) -> Result<Arc<dyn Fetch>, ComponentError> + Send + Sync>;
+
+struct Source<A> {
+    context: Context,
+    make: Make<A>,
+    /// The current fetch. It stays locked while a value is exported, so that a late value of an old fetch never follows
+    /// one of the new. It is not locked while fetching.
+    fetch: Mutex<Arc<dyn Fetch>>,
+    /// Wakes the run loop: the watched folder changed.
+    changed: Arc<Notify>,
+    /// Wakes the run loop: the arguments changed.
+    updated: Notify,
+}
+
+/// Builds the component and exports its first value; `make` makes a [`Fetch`] from arguments.
+pub(crate) fn build<A: 'static, F: Fetch>(
+    context: Context,
+    arguments: &A,
+    make: impl Fn(&Context, &A) -> Result<F, ComponentError> + Send + Sync + 'static,
+) -> Result<Arc<dyn Component<A>>, ComponentError> {
+    let make: Make<A> = Box::new(move |context, arguments| Ok(Arc::new(make(context, arguments)?)));
+    let fetch = make(&context, arguments)?;
+    let exports = fetch.fetch().map_err(ComponentError)?;
+    export(&context, exports);
+    Ok(Arc::new(Source {
+        context,
+        make,
+        fetch: Mutex::new(fetch),
+        changed: Arc::default(),
+        updated: Notify::new(),
+    }))
+}
+
+/// Whether a text is exported as a string or as a secret.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Secrecy {
+    Public,
+    Secret,
+}
+
+impl From<bool> for Secrecy {
+    fn from(is_secret: bool) -> Self {
+        if is_secret { Self::Secret } else { Self::Public }
+    }
+}
+
+/// The exports of a component whose value is one text.
+pub(crate) fn content(text: impl Into<Arc<str>>, secrecy: Secrecy) -> Exports {
+    let text = match secrecy {
+        Secrecy::Public => Value::String(text.into()),
+        Secrecy::Secret => Value::Secret(text.into()),
+    };
+    Exports::from([(CONTENT_EXPORT.name.into(), text)])
+}
+
+/// The exports of an import: texts by name, and their folder; `None` for the folder of the importing text.
+pub(crate) fn module(texts: impl IntoIterator<Item = (String, Value)>, folder: Option<String>) -> Exports {
+    let folder = folder.map_or(Value::Null, Value::string);
+    Exports::from([(CONTENT.into(), Value::object(texts)), (FOLDER.into(), folder)])
+}
+
+fn export(context: &Context, exports: Exports) {
+    (context.exports)(exports);
+    (context.health)(HealthState::Healthy, "fetched".to_owned());
+}
+
+impl<A: 'static> Source<A> {
+    fn refresh(&self) {
+        let fetch = self.fetch.lock().clone();
+        let fetched = fetch.fetch();
+        let current = self.fetch.lock();
+        if !Arc::ptr_eq(&fetch, &current) {
+            return;
+        }
+        match fetched {
+            Ok(exports) => export(&self.context, exports),
+            Err(error) => {
+                tracing::error!(component = %self.context.id, error, "cannot fetch, the last value stays");
+                (self.context.health)(HealthState::Unhealthy, error);
+            }
+        }
+    }
+
+    async fn work(self: Arc<Self>, shutdown: Shutdown) -> Result<(), ComponentError> {
+        let mut watcher: Option<FolderWatcher> = None;
+        // At the start and after an update the value is new. It is fetched again only for a watched folder, which may
+        // have changed before it was watched.
+        let mut is_fresh = true;
+        loop {
+            let fetch = self.fetch.lock().clone();
+            let watched = fetch.watched();
+            if let Some(folder) = &watched {
+                let watcher = match &mut watcher {
+                    Some(watcher) => watcher,
+                    None => watcher.insert(
+                        FolderWatcher::new(self.changed.clone())
+                            .map_err(|error| ComponentError(format!("cannot watch folders: {error}")))?,
+                    ),
+                };
+                watcher.watch(std::iter::empty(), vec![folder.clone()]);
+            }
+            if !is_fresh || watched.is_some() {
+                let this = self.clone();
+                let refreshed = tokio::task::spawn_blocking(move || this.refresh()).await;
+                refreshed.map_err(|error| ComponentError(format!("the fetch panicked: {error}")))?;
+            }
+            let next = async {
+                match fetch.interval() {
+                    Some(interval) => tokio::time::sleep(interval).await,
+                    None => std::future::pending().await,
+                }
+            };
+            is_fresh = tokio::select! {
+                () = shutdown.cancelled() => return Ok(()),
+                () = self.updated.notified() => true,
+                () = self.changed.notified() => {
+                    tokio::time::sleep(SETTLE).await;
+                    false
+                }
+                () = next => false,
+            };
+        }
+    }
+}
+
+impl<A: 'static> Component<A> for Source<A> {
+    fn update(&self, arguments: Arc<A>) -> Result<(), ComponentError> {
+        let fetch = (self.make)(&self.context, &arguments)?;
+        let exports = fetch.fetch().map_err(ComponentError)?;
+        let mut current = self.fetch.lock();
+        *current = fetch;
+        export(&self.context, exports);
+        drop(current);
+        self.updated.notify_one();
+        Ok(())
+    }
+
+    fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>> {
+        Box::pin(self.work(shutdown))
+    }
+}

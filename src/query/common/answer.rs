@@ -1,0 +1,257 @@
+//! The rows of an answer with the limits of a query: time, rows, bytes, and isolation of a panic to its query.
+//!
+//! In: the stream of a running plan. Out: batches of plain types (no views, no dictionaries). Dropping the stream stops
+//! the query; so does the deadline, even when nobody reads.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::array::{Array, ArrayRef};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use futures::stream::{self, BoxStream};
+use futures::{FutureExt, StreamExt};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::query::common::error::QueryError;
+use crate::query::common::stream::BatchStream;
+use crate::query::common::types::QueryLimits;
+
+/// Error message of a query that panicked.
+const FAULT: &str = "the query ended in a fault of the engine";
+
+/// The answer of a SQL query.
+pub struct SqlResult {
+    /// Schema of the rows, with plain types.
+    pub schema: SchemaRef,
+    /// The rows. The last item is an error when the query failed or exceeded a limit after it had started. At the
+    /// deadline the query releases its slot and its memory, even if its rows have not been read.
+    pub stream: BatchStream,
+    pub(crate) deadline: Deadline,
+    /// Maximum size of the rows in bytes: as columns in memory, and as text where the answer becomes one.
+    pub(crate) max_output_bytes: usize,
+}
+
+impl SqlResult {
+    /// Deadline of the stream: buffered rows are useless after it.
+    pub(crate) fn ends_at(&self) -> Instant {
+        self.deadline.at
+    }
+
+    /// Ends the query and releases its resources. A later read fails as if the time limit had passed.
+    pub fn end(&mut self) {
+        let passed = self.deadline.passed();
+        self.stream = stream::once(async { Err(passed) }).boxed();
+    }
+
+    /// Collects all rows in memory.
+    pub async fn collect(mut self) -> Result<Vec<RecordBatch>, QueryError> {
+        let mut batches = Vec::new();
+        while let Some(batch) = self.stream.next().await {
+            batches.push(batch?);
+        }
+        Ok(batches)
+    }
+}
+
+/// The latest end of a query, with the time limit that it follows from.
+#[derive(Debug, Clone, Copy)]
+pub struct Deadline {
+    at: Instant,
+    length: Duration,
+}
+
+impl Deadline {
+    /// A deadline that is `length` from now.
+    pub fn after(length: Duration) -> Self {
+        Self {
+            at: Instant::now() + length,
+            length,
+        }
+    }
+
+    /// The error for a passed deadline.
+    fn passed(self) -> QueryError {
+        QueryError::Timeout(self.length)
+    }
+
+    /// Fails when the deadline has passed.
+    pub(crate) fn check(self) -> Result<(), QueryError> {
+        if Instant::now() >= self.at {
+            return Err(self.passed());
+        }
+        Ok(())
+    }
+
+    /// Waits for `work`, at most until the deadline.
+    pub(crate) async fn hold<T>(self, work: impl Future<Output = T>) -> Result<T, QueryError> {
+        self.check()?;
+        tokio::time::timeout_at(self.at, work).await.map_err(|_| self.passed())
+    }
+}
+
+/// Runs a stream in a task that ends at the deadline. The next item is made only when one is requested. At the deadline
+/// the source is dropped with its resources, whether or not anybody reads, and the rest of the items is replaced by the
+/// error.
+pub fn until<T: Send + 'static>(
+    deadline: Deadline,
+    mut items: BoxStream<'static, Result<T, QueryError>>,
+) -> BoxStream<'static, Result<T, QueryError>> {
+    let (sender, receiver) = mpsc::channel::<Result<Option<T>, QueryError>>(1);
+    tokio::spawn(async move {
+        let places = &sender;
+        let making = async move {
+            while let Ok(place) = places.reserve().await {
+                let item = items.next().await.transpose();
+                let is_last = !matches!(item, Ok(Some(_)));
+                place.send(item);
+                if is_last {
+                    break;
+                }
+            }
+        };
+        let made = tokio::select! {
+            () = sender.closed() => return,
+            made = deadline.hold(making) => made,
+        };
+        if let Err(error) = made {
+            // Waits for the reader; the resources of the query are already released.
+            let _ = sender.send(Err(error)).await;
+        }
+    });
+    let taken = stream::unfold(Some(receiver), |receiver| async {
+        let mut receiver = receiver?;
+        match receiver.recv().await {
+            Some(Ok(Some(item))) => Some((Ok(item), Some(receiver))),
+            Some(Ok(None)) => None,
+            Some(Err(error)) => Some((Err(error), None)),
+            // The task always sends an end marker, so without it there was a panic.
+            None => Some((Err(QueryError::internal(FAULT)), None)),
+        }
+    });
+    taken.boxed()
+}
+
+/// Adds the limits to an answer. `held` (the slot of the query, and its threads) is released when the stream ends or is
+/// dropped, or at the deadline.
+pub(crate) fn guarded(
+    schema: &SchemaRef,
+    rows: BatchStream,
+    deadline: Deadline,
+    limits: &QueryLimits,
+    held: Box<dyn Any + Send>,
+) -> SqlResult {
+    let schema = plain_schema(schema);
+    let guarded = Guarded {
+        rows,
+        schema: schema.clone(),
+        deadline,
+        rows_left: limits.max_rows,
+        bytes_left: limits.max_output_bytes,
+        max_rows: limits.max_rows,
+        max_bytes: limits.max_output_bytes,
+        _held: held,
+    };
+    SqlResult {
+        schema,
+        stream: until(deadline, stream::try_unfold(guarded, Guarded::next).boxed()),
+        deadline,
+        max_output_bytes: limits.max_output_bytes,
+    }
+}
+
+/// The error of an answer of more than `most` bytes.
+pub(crate) fn too_large(most: usize) -> QueryError {
+    QueryError::Limit(format!(
+        "the answer has more than {} MiB: ask for fewer columns or rows, or raise sql.max_output in the server's \
+            configuration",
+        most >> 20
+    ))
+}
+
+struct Guarded {
+    rows: BatchStream,
+    schema: SchemaRef,
+    deadline: Deadline,
+    rows_left: usize,
+    bytes_left: usize,
+    max_rows: usize,
+    max_bytes: usize,
+    _held: Box<dyn Any + Send>,
+}
+
+impl Guarded {
+    async fn next(mut self) -> Result<Option<(RecordBatch, Self)>, QueryError> {
+        let next = AssertUnwindSafe(self.rows.next()).catch_unwind();
+        let next = self.deadline.hold(next).await?.map_err(|_| {
+            tracing::error!("a query ended in a panic of the engine");
+            QueryError::internal(FAULT)
+        })?;
+        let Some(batch) = next.transpose()? else {
+            return Ok(None);
+        };
+        self.rows_left = self.rows_left.checked_sub(batch.num_rows()).ok_or_else(|| {
+            QueryError::Limit(format!(
+                "the answer has more than {} rows: add a LIMIT or aggregate, or raise sql.max_rows in the server's \
+                    configuration",
+                self.max_rows
+            ))
+        })?;
+        let batch = plain(&batch, &self.schema)?;
+        let left = self.bytes_left.checked_sub(bytes_of(&batch));
+        self.bytes_left = left.ok_or_else(|| too_large(self.max_bytes))?;
+        Ok(Some((batch, self)))
+    }
+}
+
+/// Size of the rows of a batch in bytes; shared buffers count only as far as the rows refer to them.
+pub(crate) fn bytes_of(batch: &RecordBatch) -> usize {
+    let of = |column: &ArrayRef| {
+        let data = column.to_data();
+        data.get_slice_memory_size().unwrap_or(column.get_array_memory_size())
+    };
+    batch.columns().iter().map(of).sum()
+}
+
+/// The schema with plain types instead of views and dictionaries, which some clients cannot read.
+fn plain_schema(schema: &SchemaRef) -> SchemaRef {
+    let fields: Vec<Field> = schema
+        .fields()
+        .iter()
+        .map(|field| match plain_type(field.data_type()) {
+            Some(kind) => field.as_ref().clone().with_data_type(kind),
+            None => field.as_ref().clone(),
+        })
+        .collect();
+    Arc::new(Schema::new(fields))
+}
+
+fn plain_type(kind: &DataType) -> Option<DataType> {
+    match kind {
+        DataType::Utf8View => Some(DataType::Utf8),
+        DataType::BinaryView => Some(DataType::Binary),
+        DataType::Dictionary(_, value) => Some(plain_type(value).unwrap_or_else(|| value.as_ref().clone())),
+        _ => None,
+    }
+}
+
+fn plain(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, QueryError> {
+    let columns: Result<Vec<_>, _> = batch
+        .columns()
+        .iter()
+        .zip(schema.fields())
+        .map(|(column, field)| {
+            if column.data_type() == field.data_type() {
+                Ok(column.clone())
+            } else {
+                cast(column, field.data_type())
+            }
+        })
+        .collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(schema.clone(), columns?, &options)?)
+}

@@ -1,0 +1,60 @@
+//! Runs CPU work of a query on blocking threads; the work ends soon after the query is dropped.
+//!
+//! In: a closure that checks its [`Cancellation`] regularly. Out: its result. A computing thread cannot be stopped from
+//! outside: without the checks, work of queries that exceeded their time limit would continue indefinitely, each on a
+//! thread of its own.
+
+use std::sync::{Arc, Weak};
+
+use crate::base::BoxFuture;
+use crate::query::common::error::QueryError;
+
+/// Tells work whether its query was dropped.
+pub(crate) struct Cancellation(Weak<()>);
+
+impl Cancellation {
+    /// Fails when the query was dropped.
+    pub(crate) fn check(&self) -> Result<(), QueryError> {
+        if self.0.strong_count() == 0 {
+            return Err(QueryError::Cancelled);
+        }
+        Ok(())
+    }
+}
+
+/// Runs `work` on a blocking thread.
+pub(crate) fn run<T: Send + 'static>(
+    work: impl FnOnce(&Cancellation) -> Result<T, QueryError> + Send + 'static,
+) -> BoxFuture<'static, Result<T, QueryError>> {
+    let waiting = Arc::new(());
+    let cancellation = Cancellation(Arc::downgrade(&waiting));
+    Box::pin(async move {
+        let done = tokio::task::spawn_blocking(move || work(&cancellation)).await;
+        drop(waiting);
+        done.map_err(|error| QueryError::internal(format!("work on an answer failed: {error}")))?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn work_ends_when_nobody_waits_for_it() {
+        assert_eq!(run(|cancellation| cancellation.check().map(|()| 7)).await, Ok(7));
+        let (ended, ends) = tokio::sync::oneshot::channel();
+        let (begun, begins) = tokio::sync::oneshot::channel();
+        let endless = run(move |cancellation| {
+            let _ = begun.send(());
+            while cancellation.check().is_ok() {
+                std::thread::yield_now();
+            }
+            let _ = ended.send(());
+            Ok(())
+        });
+        let running = tokio::spawn(endless);
+        begins.await.unwrap();
+        running.abort();
+        ends.await.unwrap();
+    }
+}

@@ -1,0 +1,12 @@
+//! What all rooms of the query layer share: queries and answers as plain values, errors, streams and cancellation.
+//!
+//! In: nothing from the other rooms. Out: types that every room above imports.
+
+pub(in crate::query) mod answer;
+pub(in crate::query) mod blocking;
+pub(in crate::query) mod checked;
+pub(in crate::query) mod columns;
+pub(in crate::query) mod error;
+pub(in crate::query) mod stream;
+pub(in crate::query) mod time;
+pub(in crate::query) mod types;

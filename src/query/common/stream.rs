@@ -1,0 +1,50 @@
+//! Streams of batches, and folds over them.
+
+use std::sync::Arc;
+
+use arrow::record_batch::RecordBatch;
+use futures::StreamExt;
+use futures::stream::BoxStream;
+
+use crate::base::BoxFuture;
+use crate::query::common::error::QueryError;
+
+/// A stream of batches that may end with an error.
+pub(crate) type BatchStream = BoxStream<'static, Result<RecordBatch, QueryError>>;
+
+/// Runs each stream in its own task and folds its batches. Dropping the future stops the tasks.
+pub(crate) fn fold<A: Send + 'static>(
+    mut streams: Vec<BatchStream>,
+    make: impl Fn() -> A,
+    step: impl Fn(&mut A, &RecordBatch) -> Result<(), QueryError> + Send + Sync + 'static,
+) -> BoxFuture<'static, Result<Vec<A>, QueryError>> {
+    let step = Arc::new(step);
+    let run = move |mut stream: BatchStream, mut state: A| {
+        let step = step.clone();
+        async move {
+            while let Some(batch) = stream.next().await {
+                step(&mut state, &batch?)?;
+            }
+            Ok(state)
+        }
+    };
+    if streams.len() <= 1 {
+        let only = streams.pop().map(|stream| run(stream, make()));
+        return Box::pin(async move {
+            match only {
+                Some(running) => Ok(vec![running.await?]),
+                None => Ok(Vec::new()),
+            }
+        });
+    }
+    let running: Vec<_> = streams.into_iter().map(|stream| run(stream, make())).collect();
+    Box::pin(async move {
+        let mut tasks: tokio::task::JoinSet<Result<A, QueryError>> = running.into_iter().collect();
+        let mut states = Vec::with_capacity(tasks.len());
+        while let Some(joined) = tasks.join_next().await {
+            let state = joined.map_err(|error| QueryError::internal(format!("a scan task failed: {error}")))?;
+            states.push(state?);
+        }
+        Ok(states)
+    })
+}

@@ -1,0 +1,206 @@
+//! Caches blocks of sample rows between queries.
+//!
+//! Files never change, so cached blocks are never stale. `sums` decides which rows are cached.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use crate::profile::{ProfileTypeId, SeriesId};
+use crate::query::decoded::blocks::{BLOCK_BYTES, Block, Chunk};
+use crate::query::resources::cache::{Bytes, Cache};
+
+/// Identifies a chunk of one file and profile type.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    pub(crate) file: Arc<str>,
+    pub(crate) profile_type: ProfileTypeId,
+    pub(crate) chunk: Chunk,
+}
+
+/// Cached blocks of a chunk, and the series that the cache lacks.
+pub(crate) struct Found {
+    pub(crate) blocks: Vec<Arc<Block>>,
+    pub(crate) missing: Missing,
+}
+
+/// Series that the cache lacks.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    None,
+    Some(Vec<SeriesId>),
+    All,
+}
+
+/// The blocks of all tenants, whose files have different paths.
+pub(crate) struct BlockCache(Cache<Key, Series>);
+
+#[derive(Default)]
+struct Series {
+    /// True when the entry has all series that have rows.
+    complete: bool,
+    /// `None` for a series that has no rows.
+    blocks: HashMap<SeriesId, Option<Arc<Block>>>,
+    bytes: usize,
+}
+
+impl Bytes for Series {
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Series {
+    /// The blocks of the series `wanted`; `None` for all series.
+    #[expect(
+        clippy::iter_over_hash_type,
+        reason = "the rows of blocks are summed, in whatever order"
+    )]
+    fn look(&self, wanted: Option<&HashSet<SeriesId>>) -> Found {
+        let (mut blocks, mut lacking) = (Vec::new(), Vec::new());
+        let Some(wanted) = wanted else {
+            if !self.complete {
+                return Found::nothing(None);
+            }
+            return Found {
+                blocks: self.blocks.values().flatten().cloned().collect(),
+                missing: Missing::None,
+            };
+        };
+        for series in wanted {
+            match self.blocks.get(series) {
+                Some(block) => blocks.extend(block.clone()),
+                None if self.complete => {}
+                None => lacking.push(*series),
+            }
+        }
+        let missing = if lacking.is_empty() {
+            Missing::None
+        } else {
+            Missing::Some(lacking)
+        };
+        Found { blocks, missing }
+    }
+}
+
+impl Found {
+    fn nothing(wanted: Option<&HashSet<SeriesId>>) -> Self {
+        Self {
+            blocks: Vec::new(),
+            missing: wanted.map_or(Missing::All, |wanted| Missing::Some(wanted.iter().copied().collect())),
+        }
+    }
+}
+
+impl BlockCache {
+    /// A cache that holds `limit` bytes.
+    pub(crate) fn new(limit: usize) -> Self {
+        Self(Cache::new(limit))
+    }
+
+    /// Most bytes that it holds.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.0.bytes()
+    }
+
+    pub(crate) fn limit(&self) -> usize {
+        self.0.limit()
+    }
+
+    /// The cached blocks of a chunk for the series `wanted`; `None` for all series.
+    pub(crate) fn look(&self, key: &Key, wanted: Option<&HashSet<SeriesId>>) -> Found {
+        let found = self.0.with(key, |series| series.look(wanted));
+        found.unwrap_or_else(|| Found::nothing(wanted))
+    }
+
+    /// Caches the blocks that were read for a chunk and the series `asked` (`None` for all). A series without a block
+    /// has no rows.
+    pub(crate) fn keep(&self, key: &Key, blocks: Vec<(SeriesId, Arc<Block>)>, asked: Option<&[SeriesId]>) {
+        self.0.change(key, |kept| {
+            kept.complete |= asked.is_none();
+            for series in asked.unwrap_or_default() {
+                kept.blocks.entry(*series).or_insert(None);
+            }
+            for (series, block) in blocks {
+                kept.blocks.insert(series, Some(block));
+            }
+            let held = |block: &Option<Arc<Block>>| block.as_ref().map_or(24, |block| block.bytes());
+            kept.bytes = BLOCK_BYTES + kept.blocks.values().map(held).sum::<usize>();
+        });
+    }
+
+    /// Keeps only the blocks of these files.
+    pub(crate) fn retain(&self, files: &HashSet<&str>) {
+        self.0.retain(|key| files.contains(&*key.file));
+    }
+
+    /// Drops all blocks, to free memory.
+    pub(crate) fn clear(&self) {
+        self.0.clear();
+    }
+
+    /// Drops blocks that were not used for some minutes.
+    pub(crate) fn forget_unused(&self) {
+        self.0.forget_unused();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::StackId;
+    use crate::query::decoded::blocks::Builder;
+
+    fn key(chunk: i64) -> Key {
+        Key {
+            file: "f".into(),
+            profile_type: "t".into(),
+            chunk: Chunk(chunk),
+        }
+    }
+
+    fn one(value: i64) -> Arc<Block> {
+        let mut builder = Builder::default();
+        builder.push(5, StackId(1), value);
+        Arc::new(builder.finish().remove(0).1)
+    }
+
+    #[test]
+    fn the_cache_says_what_it_lacks_and_knows_what_has_no_rows() {
+        let cache = BlockCache::new(1 << 20);
+        let wanted = HashSet::from([1, 2].map(SeriesId));
+        assert_eq!(cache.look(&key(0), None).missing, Missing::All);
+        cache.keep(&key(0), vec![(SeriesId(1), one(7))], Some(&[1, 2].map(SeriesId)));
+        let found = cache.look(&key(0), Some(&wanted));
+        assert_eq!((found.blocks.len(), found.missing), (1, Missing::None));
+        assert_eq!(
+            cache.look(&key(0), Some(&HashSet::from([SeriesId(3)]))).missing,
+            Missing::Some(vec![SeriesId(3)])
+        );
+        assert_eq!(cache.look(&key(0), None).missing, Missing::All);
+        cache.keep(&key(0), vec![(SeriesId(1), one(7)), (SeriesId(3), one(8))], None);
+        let found = cache.look(&key(0), None);
+        assert_eq!((found.blocks.len(), found.missing), (2, Missing::None));
+        assert_eq!(
+            cache.look(&key(0), Some(&HashSet::from([SeriesId(9)]))).missing,
+            Missing::None
+        );
+    }
+
+    #[test]
+    fn what_is_of_files_that_are_gone_is_forgotten() {
+        let cache = BlockCache::new(1 << 20);
+        let of = |file: &str| Key {
+            file: file.into(),
+            ..key(0)
+        };
+        cache.keep(&of("merged"), vec![(SeriesId(1), one(7))], None);
+        let before = cache.0.bytes();
+        cache.keep(&of("live"), vec![(SeriesId(1), one(8))], None);
+        cache.retain(&HashSet::from(["live", "new"]));
+        assert_eq!(cache.look(&of("merged"), None).missing, Missing::All);
+        assert_eq!(cache.look(&of("live"), None).missing, Missing::None);
+        assert_eq!(cache.0.bytes(), before);
+    }
+}

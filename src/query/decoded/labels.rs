@@ -1,0 +1,214 @@
+//! Caches labels of series between queries. Neither the labels of a series id nor files ever change: a warm query reads
+//! no Parquet for them. What a query reads and holds of them is charged to it, also when the cache is too small for it.
+
+use std::collections::HashSet;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use arrow::array::Array;
+use arrow::record_batch::RecordBatch;
+use datafusion::execution::memory_pool::MemoryReservation;
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
+use parking_lot::Mutex;
+
+use crate::base::BoxFuture;
+use crate::profile::{Labels, SeriesId, Tenants, TimeSpan};
+use crate::query::common::error::QueryError;
+use crate::query::common::stream;
+use crate::query::resources::cache::{Bytes, Cache};
+use crate::query::resources::runtime::Runtime;
+use crate::query::scan::{heads, read};
+use crate::store::common::schema;
+use crate::store::common::schema::Table;
+use crate::store::common::schema::column::{LABELS, SERIES};
+use crate::store::tables::snapshot::{FileEntry, ScanFilter, Snapshot};
+
+/// The cached series, by the set of tenants that is asked for.
+pub(crate) type SeriesCache = Cache<Tenants, Arc<Mutex<KnownSeries>>>;
+
+/// Cached rows of the `series` table.
+#[derive(Default)]
+pub(crate) struct KnownSeries {
+    labels: HashMap<SeriesId, Labels>,
+    /// Ids in a file, by path.
+    files: HashMap<String, Arc<[SeriesId]>>,
+    strings: HashSet<Arc<str>>,
+    /// Estimated memory of labels and strings in bytes.
+    bytes: usize,
+}
+
+/// Estimated overhead of a map entry and an allocation in bytes.
+const ENTRY_BYTES: usize = 64;
+/// Memory of an entry of [`SeriesLabels`] with its share of the empty slots, in bytes.
+const LABELS_BYTES: usize = 32;
+
+/// Labels of series by id, charged to the query while they are held.
+#[derive(Default)]
+pub(crate) struct SeriesLabels {
+    labels: HashMap<SeriesId, Labels>,
+    memory: Option<Arc<MemoryReservation>>,
+}
+
+impl SeriesLabels {
+    /// Bytes that are charged for them.
+    pub(crate) fn charged(&self) -> usize {
+        self.memory.as_ref().map_or(0, |memory| memory.size())
+    }
+}
+
+impl Deref for SeriesLabels {
+    type Target = HashMap<SeriesId, Labels>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.labels
+    }
+}
+
+impl Bytes for Mutex<KnownSeries> {
+    /// 0 while a query fills the value; it is weighed again when that is done.
+    fn bytes(&self) -> usize {
+        self.try_lock().map_or(0, |series| {
+            let ids: usize = series
+                .files
+                .values()
+                .map(|ids| ENTRY_BYTES + size_of_val::<[SeriesId]>(ids))
+                .sum();
+            series.bytes + ids
+        })
+    }
+}
+
+impl KnownSeries {
+    /// Drops the ids of all other files.
+    pub(crate) fn retain(&mut self, files: &HashSet<&str>) {
+        self.files.retain(|path, _| files.contains(path.as_str()));
+    }
+}
+
+/// The labels of all series of the tenants on the days of `time`, by id.
+pub(crate) fn load(
+    runtime: Arc<Runtime>,
+    cache: Arc<SeriesCache>,
+    snapshot: Arc<Snapshot>,
+    tenants: Tenants,
+    time: TimeSpan,
+) -> BoxFuture<'static, Result<SeriesLabels, QueryError>> {
+    Box::pin(async move {
+        let known = cache.change(&tenants, |series| series.clone());
+        let loaded = read(&runtime, known, &snapshot, &tenants, time).await;
+        // Weighs the grown value again. Above the limit it is evicted, and the next query starts with an empty one.
+        cache.change(&tenants, |_| ());
+        loaded
+    })
+}
+
+/// Reads what `known` lacks.
+fn read(
+    runtime: &Arc<Runtime>,
+    known: Arc<Mutex<KnownSeries>>,
+    snapshot: &Arc<Snapshot>,
+    tenants: &Tenants,
+    time: TimeSpan,
+) -> BoxFuture<'static, Result<SeriesLabels, QueryError>> {
+    let (runtime, snapshot, tenants) = (runtime.clone(), snapshot.clone(), tenants.clone());
+    Box::pin(async move {
+        let memory = Arc::new(runtime.reservation("labels of series"));
+        let insert = |target: Arc<Mutex<KnownSeries>>| {
+            let memory = memory.clone();
+            move |ids: &mut Vec<SeriesId>, batch: &RecordBatch| {
+                let grown = target.lock().insert(batch, ids)?;
+                // The ids are in a second list for a moment.
+                Ok(memory.try_grow(grown + 2 * batch.num_rows() * size_of::<SeriesId>())?)
+            }
+        };
+        let filter = ScanFilter {
+            tenants: Some(tenants.clone()),
+            time: Some(time),
+            ..ScanFilter::default()
+        };
+        let mut missing: Vec<&FileEntry> = Vec::new();
+        // Clone the ids now: a query with a newer snapshot may drop them from the cache meanwhile.
+        let mut ids: Vec<Arc<[SeriesId]>> = Vec::new();
+        {
+            let known = known.lock();
+            for file in read::live_files(&snapshot, Table::Series, &filter) {
+                match known.files.get(&file.path) {
+                    Some(found) => ids.push(found.clone()),
+                    None => missing.push(file),
+                }
+            }
+        }
+        runtime.count_files(ids.len(), missing.len());
+        for file in missing {
+            let streams = read::open_files(&runtime, &snapshot, Table::Series, &[file], &filter, &[SERIES, LABELS])?;
+            let found = stream::fold(streams, Vec::new, insert(known.clone())).await?;
+            let found: Arc<[SeriesId]> = found.concat().into();
+            known.lock().files.insert(file.path.clone(), found.clone());
+            ids.push(found);
+        }
+        if !snapshot.heads.is_empty() {
+            let streams = vec![heads::head_stream(
+                &runtime,
+                &snapshot,
+                Table::Series,
+                &filter,
+                &[SERIES, LABELS],
+            )?];
+            let found = stream::fold(streams, Vec::new, insert(known.clone())).await?;
+            ids.push(found.concat().into());
+        }
+        let mut found: HashMap<SeriesId, Labels> = HashMap::new();
+        let series = known.lock();
+        for id in ids.iter().flat_map(|ids| ids.iter()) {
+            if found.len() == found.capacity() {
+                let more = found.capacity().max(64);
+                memory.try_grow(more * LABELS_BYTES)?;
+                found.reserve(more);
+            }
+            if let Entry::Vacant(place) = found.entry(*id)
+                && let Some(labels) = series.labels.get(id)
+            {
+                place.insert(labels.clone());
+            }
+        }
+        drop(series);
+        Ok(SeriesLabels {
+            labels: found,
+            memory: Some(memory),
+        })
+    })
+}
+
+impl KnownSeries {
+    /// Adds a batch of the columns `series` and `labels`, and collects its ids. Returns by how many bytes it has grown.
+    fn insert(&mut self, batch: &RecordBatch, ids: &mut Vec<SeriesId>) -> Result<usize, QueryError> {
+        let before = self.bytes;
+        let column = schema::integers(batch, SERIES)?.iter().map(|id| SeriesId(*id));
+        let (maps, keys, values) = schema::maps(batch, LABELS)?;
+        let offsets = maps.value_offsets();
+        ids.extend(column.clone());
+        for (row, id) in column.enumerate() {
+            if self.labels.contains_key(&id) {
+                continue;
+            }
+            let pairs: Vec<(Arc<str>, Arc<str>)> = (offsets[row] as usize..offsets[row + 1] as usize)
+                .filter(|at| values.is_valid(*at))
+                .map(|at| (self.intern(keys.value(at)), self.intern(values.value(at))))
+                .collect();
+            self.bytes += ENTRY_BYTES + size_of_val::<[_]>(&pairs);
+            self.labels.insert(id, Labels::from_pairs(pairs));
+        }
+        Ok(self.bytes - before)
+    }
+
+    fn intern(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.strings.get(text) {
+            return known.clone();
+        }
+        let text: Arc<str> = text.into();
+        self.bytes += ENTRY_BYTES + text.len();
+        self.strings.insert(text.clone());
+        text
+    }
+}

@@ -1,0 +1,138 @@
+//! Caches decoded stacks between queries. Ids are content hashes, so cached stacks are never stale, but for the lines
+//! at which functions start: who needs these reads stacks again that lack them. The cache is limited in bytes.
+//!
+//! In: stack ids of a query. Out: a [`StackTable`] with their frames. A table only grows; when it does not fit into the
+//! cache, the next query starts a new one.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use datafusion::execution::memory_pool::MemoryReservation;
+use parking_lot::RwLock;
+
+use crate::base::BoxFuture;
+use crate::profile::{StackId, Tenants, TimeSpan};
+use crate::query::common::error::QueryError;
+use crate::query::common::stream;
+use crate::query::decoded::stack_table::{Leaf, StackTable};
+use crate::query::resources::cache::{Bytes, Cache};
+use crate::query::resources::runtime::Runtime;
+use crate::query::scan::read;
+use crate::store::common::schema::Table;
+use crate::store::common::schema::column::{FRAMES, STACK, START_LINES};
+use crate::store::tables::snapshot::{ScanFilter, Snapshot};
+
+/// The cached tables, one for each set of tenants that is asked for.
+pub(crate) type StackCache = Cache<Tenants, Arc<RwLock<StackTable>>>;
+
+impl Bytes for RwLock<StackTable> {
+    /// 0 while a query fills the table; it is weighed again when that is done.
+    fn bytes(&self) -> usize {
+        self.try_read().map_or(0, |table| table.bytes())
+    }
+}
+
+/// The ends of the paths of stacks, with their values; the values of missing stacks are added to `lost`. The memory of
+/// new paths is charged to `memory`.
+pub(crate) fn leaves(
+    table: &RwLock<StackTable>,
+    sums: &[(StackId, i64)],
+    lost: &mut i64,
+    memory: &MemoryReservation,
+) -> Result<Vec<(u32, i64)>, QueryError> {
+    let known = table.read();
+    let is_new = |(id, _): &&(StackId, i64)| known.leaf(*id) == Leaf::Unlaid;
+    let new: Vec<StackId> = sums.iter().filter(is_new).map(|(id, _)| *id).collect();
+    drop(known);
+    if !new.is_empty() {
+        let mut table = table.write();
+        for id in new {
+            let before = table.paths().bytes();
+            table.lay(id);
+            memory.try_grow(table.paths().bytes().saturating_sub(before))?;
+        }
+    }
+    let known = table.read();
+    let mut leaves = Vec::with_capacity(sums.len());
+    for (id, value) in sums {
+        match known.leaf(*id) {
+            Leaf::Node(node) => leaves.push((node, *value)),
+            Leaf::Unlaid | Leaf::Lost => *lost = lost.saturating_add(*value),
+        }
+    }
+    Ok(leaves)
+}
+
+/// A table with the frames of stacks, and the charge for the frames that were read for this query: while the query
+/// holds the table, the cache cannot release its memory.
+pub(crate) struct Loaded {
+    pub(crate) table: Arc<RwLock<StackTable>>,
+    _memory: Arc<MemoryReservation>,
+}
+
+/// Which frames [`load`] reads from the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// Those of stacks that the table lacks.
+    Frames,
+    /// Those too of stacks that it has without first lines of functions.
+    StartLines,
+}
+
+/// Loads a table with the frames of all `ids` that occur in the snapshot on the days of `time`.
+pub(crate) fn load(
+    runtime: Arc<Runtime>,
+    cache: Arc<StackCache>,
+    snapshot: Arc<Snapshot>,
+    tenants: Tenants,
+    time: TimeSpan,
+    (ids, wanted): (Vec<StackId>, Missing),
+) -> BoxFuture<'static, Result<Loaded, QueryError>> {
+    Box::pin(async move {
+        let table = cache.change(&tenants, |table| table.clone());
+        let memory = Arc::new(runtime.reservation("frames of stacks"));
+        let loaded = Loaded {
+            table: table.clone(),
+            _memory: memory.clone(),
+        };
+        let missing: HashSet<StackId> = {
+            let known = table.read();
+            let has = |id: StackId| match wanted {
+                Missing::Frames => known.has(id),
+                Missing::StartLines => known.has_start_lines(id),
+            };
+            ids.into_iter().filter(|id| !has(*id)).collect()
+        };
+        if missing.is_empty() {
+            return Ok(loaded);
+        }
+        let filter = ScanFilter {
+            tenants: Some(tenants.clone()),
+            time: Some(time),
+            stacks: Some(Arc::new(missing)),
+            ..ScanFilter::default()
+        };
+        let streams = read::open(
+            &runtime,
+            &snapshot,
+            Table::Stacks,
+            &filter,
+            &[STACK, FRAMES, START_LINES],
+        )?;
+        let target = table.clone();
+        let before = table.read().bytes_of_stacks();
+        stream::fold(
+            streams,
+            || (),
+            move |(), batch| {
+                let mut table = target.write();
+                table.insert(batch)?;
+                Ok(memory.try_resize(table.bytes_of_stacks().saturating_sub(before))?)
+            },
+        )
+        .await?;
+        // Weighs the grown table again. Above the limit it is evicted, and the next query starts a new one.
+        cache.change(&tenants, |_| ());
+        Ok(loaded)
+    })
+}

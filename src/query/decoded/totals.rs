@@ -1,0 +1,313 @@
+//! Caches the decoded `profiles` table between queries, by file: the times and totals of the profiles of each profile
+//! type and series.
+//!
+//! In: a filter. Out: runs of profiles of one type and series ([`Run`]), from the cache for files, and read each time
+//! for heads. Files never change, so cached runs are never stale. Time lines, label queries and periods are computed
+//! from runs; profile ids are read from the table.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::record_batch::RecordBatch;
+use datafusion::execution::memory_pool::MemoryReservation;
+use hashbrown::HashMap;
+
+use crate::base::BoxFuture;
+use crate::profile::{ProfileTypeId, SeriesId, TimeSpan};
+use crate::query::common::error::QueryError;
+use crate::query::common::stream;
+use crate::query::resources::cache::{Bytes, Cache};
+use crate::query::resources::runtime::Runtime;
+use crate::query::scan::{heads, read};
+use crate::store::common::schema;
+use crate::store::common::schema::Table;
+use crate::store::common::schema::column::{PERIOD, PROFILE_TYPE, SERIES, TIME, TOTAL};
+use crate::store::tables::snapshot::{FileEntry, ScanFilter, Snapshot};
+use crate::store::tables::stats::Bounds;
+
+/// Profiles of one type and series, ascending by time.
+pub(crate) struct Run {
+    pub(crate) profile_type: ProfileTypeId,
+    pub(crate) series: SeriesId,
+    /// Time of the first and of the last profile, stored near the fields that are checked first; `None` without
+    /// profiles.
+    bounds: Option<Bounds<i64>>,
+    times: Vec<i64>,
+    totals: Vec<i64>,
+    /// One period for all profiles, or one for each.
+    periods: Vec<i64>,
+}
+
+/// All runs of a file or head.
+pub(crate) type Runs = Arc<[Run]>;
+
+/// The cached runs of files, by path.
+pub(crate) type TotalsCache = Cache<String, Runs>;
+
+impl Bytes for [Run] {
+    fn bytes(&self) -> usize {
+        self.iter().map(Run::bytes).sum()
+    }
+}
+
+/// Memory of a run while it is collected, and of each of its profiles, in bytes.
+const RUN_BYTES: usize = 320;
+const PROFILE_BYTES: usize = 48;
+
+const COLUMNS: [&str; 5] = [SERIES, PROFILE_TYPE, TIME, TOTAL, PERIOD];
+
+impl Run {
+    fn new(profile_type: ProfileTypeId, series: SeriesId) -> Self {
+        Self {
+            profile_type,
+            series,
+            bounds: None,
+            times: Vec::new(),
+            totals: Vec::new(),
+            periods: Vec::new(),
+        }
+    }
+
+    /// Whether there is a profile in `time`; comparing the bounds nearly always avoids a search.
+    pub(crate) fn occurs(&self, time: Option<TimeSpan>) -> bool {
+        let Some(Bounds { least, most }) = self.bounds else {
+            return false;
+        };
+        let Some(span) = time else {
+            return true;
+        };
+        let is_within = least < span.start && span.end <= most;
+        span.contains(least) || span.contains(most) || (is_within && !self.rows(time).is_empty())
+    }
+
+    /// Time and total of the profiles in `time`.
+    pub(crate) fn between(&self, time: Option<TimeSpan>) -> impl ExactSizeIterator<Item = (i64, i64)> {
+        let rows = self.rows(time);
+        let times = self.times[rows.clone()].iter().copied();
+        times.zip(self.totals[rows].iter().copied())
+    }
+
+    /// The longest period of the profiles in `time`.
+    pub(crate) fn longest_period(&self, time: Option<TimeSpan>) -> Option<i64> {
+        let rows = self.rows(time);
+        if self.periods.len() == self.times.len() {
+            self.periods[rows].iter().copied().max()
+        } else {
+            self.periods.first().copied().filter(|_| !rows.is_empty())
+        }
+    }
+
+    fn rows(&self, time: Option<TimeSpan>) -> std::ops::Range<usize> {
+        let Some(span) = time else {
+            return 0..self.times.len();
+        };
+        let first = self.times.partition_point(|time| *time < span.start);
+        first..self.times.partition_point(|time| *time < span.end).max(first)
+    }
+
+    fn finish(&mut self) {
+        if !self.times.is_sorted() {
+            let mut order: Vec<usize> = (0..self.times.len()).collect();
+            order.sort_by_key(|at| self.times[*at]);
+            for column in [&mut self.totals, &mut self.periods, &mut self.times] {
+                *column = order.iter().map(|at| column[*at]).collect();
+            }
+        }
+        if let Some(first) = self.periods.first().copied()
+            && self.periods.iter().all(|period| *period == first)
+        {
+            self.periods = vec![first];
+        }
+        for column in [&mut self.times, &mut self.totals, &mut self.periods] {
+            column.shrink_to_fit();
+        }
+        let ends = self.times.first().zip(self.times.last());
+        self.bounds = ends.map(|(first, last)| Bounds::new(*first, *last));
+    }
+
+    fn bytes(&self) -> usize {
+        128 + self.times.len() * 16 + self.periods.len() * 8
+    }
+}
+
+/// The runs that may contain profiles that pass the filter: all runs of its type and series. The time is not checked;
+/// use the methods of [`Run`].
+pub(crate) fn load(
+    runtime: Arc<Runtime>,
+    cache: Arc<TotalsCache>,
+    snapshot: Arc<Snapshot>,
+    filter: ScanFilter,
+) -> BoxFuture<'static, Result<Chosen, QueryError>> {
+    Box::pin(async move {
+        let files = read::live_files(&snapshot, Table::Profiles, &filter);
+        let all = snapshot
+            .files
+            .iter()
+            .filter(|file| file.table == Table::Profiles)
+            .count();
+        let (mut found, mut read) = (Vec::new(), 0);
+        let memory = runtime.reservation("totals of profiles");
+        for file in files {
+            if let Some(runs) = cache.get(file.path.as_str()) {
+                found.push(runs);
+                continue;
+            }
+            read += 1;
+            let runs = read_file(&runtime, &snapshot, file).await?;
+            // The cache may be too small to keep them.
+            memory.try_grow(runs.bytes())?;
+            cache.put(file.path.clone(), runs.clone());
+            found.push(runs);
+        }
+        runtime.count_files(all - read, read);
+        if !snapshot.heads.is_empty() {
+            let stream = heads::head_stream(&runtime, &snapshot, Table::Profiles, &filter, &COLUMNS)?;
+            let states = stream::fold(vec![stream], || Builder::new(&runtime), Builder::add).await?;
+            let runs = finish(states);
+            memory.try_grow(runs.bytes())?;
+            found.push(runs);
+        }
+        Ok(Chosen {
+            runs: found,
+            filter,
+            _memory: memory,
+        })
+    })
+}
+
+/// Runs with the filter that selected them; those that were read for it are charged to the query while it is held.
+pub(crate) struct Chosen {
+    runs: Vec<Runs>,
+    filter: ScanFilter,
+    _memory: MemoryReservation,
+}
+
+impl Chosen {
+    /// The runs of the filter's type and series.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = &Run> {
+        let profile_type = self.filter.profile_type.as_ref();
+        let series: Option<&HashSet<SeriesId>> = self.filter.series.as_deref();
+        self.runs.iter().flat_map(|runs| runs.iter()).filter(move |run| {
+            profile_type.is_none_or(|wanted| run.profile_type == *wanted)
+                && series.is_none_or(|set| set.contains(&run.series))
+        })
+    }
+
+    /// The time span of the filter.
+    pub(crate) fn time(&self) -> Option<TimeSpan> {
+        self.filter.time
+    }
+}
+
+/// All runs of a file, regardless of the filter, since the next query may need others.
+fn read_file(
+    runtime: &Arc<Runtime>,
+    snapshot: &Snapshot,
+    file: &FileEntry,
+) -> BoxFuture<'static, Result<Runs, QueryError>> {
+    let streams = read::open_files(
+        runtime,
+        snapshot,
+        Table::Profiles,
+        &[file],
+        &ScanFilter::default(),
+        &COLUMNS,
+    );
+    let runtime = runtime.clone();
+    Box::pin(async move {
+        let states = stream::fold(streams?, || Builder::new(&runtime), Builder::add).await?;
+        Ok(finish(states))
+    })
+}
+
+/// Runs that are being collected, charged to the query.
+struct Builder {
+    runs: Vec<Run>,
+    index: HashMap<(ProfileTypeId, SeriesId), usize>,
+    types: Vec<ProfileTypeId>,
+    memory: MemoryReservation,
+}
+
+impl Builder {
+    fn new(runtime: &Runtime) -> Self {
+        Self {
+            runs: Vec::new(),
+            index: HashMap::new(),
+            types: Vec::new(),
+            memory: runtime.reservation("totals of profiles"),
+        }
+    }
+
+    fn add(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
+        let series = schema::integers(batch, SERIES)?;
+        let types = schema::texts(batch, PROFILE_TYPE)?;
+        let times = schema::times(batch, TIME)?;
+        let totals = schema::integers(batch, TOTAL)?;
+        let periods = schema::integers(batch, PERIOD)?;
+        let runs_before = self.runs.len();
+        let mut last: Option<usize> = None;
+        for row in 0..batch.num_rows() {
+            let (profile_type, series) = (types.value(row), SeriesId(series[row]));
+            let same = last.filter(|at| {
+                let run = &self.runs[*at];
+                run.series == series && run.profile_type.as_str() == profile_type
+            });
+            let at = match same {
+                Some(at) => at,
+                None => self.run(profile_type, series),
+            };
+            last = Some(at);
+            let run = &mut self.runs[at];
+            run.times.push(times[row]);
+            run.totals.push(totals[row]);
+            run.periods.push(periods[row]);
+        }
+        let new_runs = self.runs.len() - runs_before;
+        Ok(self
+            .memory
+            .try_grow(new_runs * RUN_BYTES + batch.num_rows() * PROFILE_BYTES)?)
+    }
+
+    fn run(&mut self, profile_type: &str, series: SeriesId) -> usize {
+        // There are few types, and equal ids that share their text compare faster.
+        let profile_type = if let Some(known) = self.types.iter().find(|known| known.as_str() == profile_type) {
+            known.clone()
+        } else {
+            let profile_type = ProfileTypeId::from(profile_type);
+            self.types.push(profile_type.clone());
+            profile_type
+        };
+        let next = self.runs.len();
+        let at = *self.index.entry((profile_type.clone(), series)).or_insert(next);
+        if at == next {
+            self.runs.push(Run::new(profile_type, series));
+        }
+        at
+    }
+}
+
+fn finish(states: Vec<Builder>) -> Runs {
+    let mut runs: Vec<Run> = states.into_iter().flat_map(|state| state.runs).collect();
+    runs.iter_mut().for_each(Run::finish);
+    runs.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_occurs_where_one_of_its_profiles_lies_and_not_in_a_gap() {
+        let empty = || Run::new("t".into(), SeriesId(1));
+        let mut run = empty();
+        (run.times, run.totals) = (vec![10, 20, 50, 60], vec![0; 4]);
+        run.finish();
+        for start in 0..70 {
+            for end in start..70 {
+                let time = Some(TimeSpan::new(start, end));
+                assert_eq!(run.occurs(time), run.between(time).len() > 0, "{start} {end}");
+            }
+        }
+        assert!(run.occurs(None) && !empty().occurs(None));
+    }
+}

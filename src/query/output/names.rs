@@ -1,0 +1,194 @@
+//! Column names of an answer that occur twice, which SQL allows and DataFusion's planner does not: `SELECT 1, 1`, or
+//! `SELECT total, total::double`.
+//!
+//! In: a statement that was refused for that. Out: the same statement, in which columns that may collide have names of
+//! their own, and the names that the answer has for them.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion::error::DataFusionError;
+use datafusion::execution::session_state::SessionState;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{Expr, Ident, Select, SelectItem, VisitMut, VisitorMut};
+
+use crate::base::BoxFuture;
+use crate::query::common::error::QueryError;
+use crate::query::tables::hint;
+
+/// Begin of a name that stands for a column of the answer; no user writes it.
+const STAND_IN: &str = "alluvium.column.";
+
+/// The names of the answer for stand-ins, by their number.
+#[derive(Debug, Default)]
+pub(crate) struct Names(Vec<String>);
+
+impl Names {
+    /// The schema with the names of the answer, which may occur twice.
+    pub(crate) fn of(&self, schema: &SchemaRef) -> SchemaRef {
+        if self.0.is_empty() {
+            return schema.clone();
+        }
+        let fields = schema.fields().iter().map(|field| {
+            let number = field
+                .name()
+                .strip_prefix(STAND_IN)
+                .and_then(|number| number.parse().ok());
+            match number.and_then(|number: usize| self.0.get(number)) {
+                Some(name) => Arc::new(Field::clone(field).with_name(name)),
+                None => field.clone(),
+            }
+        });
+        let fields: Vec<Arc<Field>> = fields.collect();
+        Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+    }
+}
+
+/// The plan of a statement, and the names of its answer.
+pub(crate) fn plan(
+    state: &SessionState,
+    statement: Statement,
+) -> BoxFuture<'_, Result<(LogicalPlan, Names), QueryError>> {
+    Box::pin(async move {
+        let refused = match state.statement_to_plan(statement.clone()).await {
+            Ok(plan) => return Ok((plan, Names::default())),
+            Err(error) => error,
+        };
+        let Some((renamed, names)) = is_collision(&refused).then(|| renamed(statement)).flatten() else {
+            return Err(hint::of_planning(refused));
+        };
+        match state.statement_to_plan(renamed).await {
+            Ok(plan) => Ok((plan, names)),
+            Err(_) => Err(hint::of_planning(refused)),
+        }
+    })
+}
+
+fn is_collision(error: &DataFusionError) -> bool {
+    let text = error.strip_backtrace();
+    text.contains("unique expression names") || text.contains("duplicate unqualified field name")
+}
+
+/// The statement with stand-ins for the columns that may collide; `None` when there is none.
+fn renamed(statement: Statement) -> Option<(Statement, Names)> {
+    let Statement::Statement(mut inner) = statement else {
+        return None;
+    };
+    let mut names = Names::default();
+    let _ = inner.visit(&mut Renaming(&mut names));
+    (!names.0.is_empty()).then_some((Statement::Statement(inner), names))
+}
+
+struct Renaming<'a>(&'a mut Names);
+
+impl VisitorMut for Renaming<'_> {
+    type Break = ();
+
+    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        let is_wild = |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
+        let has_all = select.projection.iter().any(is_wild);
+        let mut seen = HashSet::new();
+        for item in &mut select.projection {
+            let (text, name, collides) = match item {
+                SelectItem::UnnamedExpr(expr) => {
+                    if let Some((text, name, is_plain)) = column(expr) {
+                        (text, name, has_all || !is_plain)
+                    } else {
+                        let (text, inner) = (expr.to_string(), uncast(expr).to_string());
+                        let is_cast = text != inner;
+                        (text, inner, is_cast)
+                    }
+                }
+                SelectItem::ExprWithAlias { alias, .. } => (alias.value.clone(), alias.value.clone(), has_all),
+                _ => continue,
+            };
+            if seen.insert(text) && !collides {
+                continue;
+            }
+            let stand_in = Ident::with_quote('"', format!("{STAND_IN}{}", self.0.0.len()));
+            self.0.0.push(name);
+            let expr = match item {
+                SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => expr.clone(),
+                _ => continue,
+            };
+            *item = SelectItem::ExprWithAlias { expr, alias: stand_in };
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Of a column, or of a cast of one: its text, its name, and whether it is no cast.
+fn column(expr: &Expr) -> Option<(String, String, bool)> {
+    match expr {
+        Expr::Identifier(name) => Some((folded(name), folded(name), true)),
+        Expr::CompoundIdentifier(parts) => Some((expr.to_string(), folded(parts.last()?), true)),
+        Expr::Cast { expr, .. } => column(expr).map(|(text, name, _)| (text, name, false)),
+        Expr::Nested(inner) => column(inner),
+        _ => None,
+    }
+}
+
+/// The expression below casts, by which DataFusion names the column.
+fn uncast(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Cast { expr, .. } | Expr::Nested(expr) => uncast(expr),
+        _ => expr,
+    }
+}
+
+/// A name without quotes is in lower case.
+fn folded(name: &Ident) -> String {
+    match name.quote_style {
+        Some(_) => name.value.clone(),
+        None => name.value.to_lowercase(),
+    }
+}
+
+/// Names of columns that are each there once: the second `a` is called `a_2`. Formats need it in which a row is a map.
+pub(crate) fn distinct(schema: &SchemaRef) -> SchemaRef {
+    let all = schema.fields().iter().map(|field| field.name().clone());
+    let mut taken: HashSet<String> = all.collect();
+    if taken.len() == schema.fields().len() {
+        return schema.clone();
+    }
+    let mut seen = HashSet::new();
+    let fields = schema.fields().iter().map(|field| {
+        if seen.insert(field.name()) {
+            return field.clone();
+        }
+        let mut numbered = (2..).map(|number: u32| format!("{}_{number}", field.name()));
+        let free = numbered.find(|name| taken.insert(name.clone())).unwrap_or_default();
+        Arc::new(Field::clone(field).with_name(free))
+    });
+    let fields: Vec<Arc<Field>> = fields.collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::datatypes::DataType;
+
+    use super::*;
+
+    fn schema(names: &[&str]) -> SchemaRef {
+        let fields: Vec<Field> = names
+            .iter()
+            .map(|name| Field::new(*name, DataType::Int64, true))
+            .collect();
+        Arc::new(Schema::new(fields))
+    }
+
+    fn names(schema: &SchemaRef) -> Vec<&str> {
+        schema.fields().iter().map(|field| field.name().as_str()).collect()
+    }
+
+    #[test]
+    fn a_name_that_is_taken_gets_a_number_that_is_free() {
+        assert_eq!(names(&distinct(&schema(&["a", "b"]))), ["a", "b"]);
+        let distinct = distinct(&schema(&["a", "a", "a_2", "a", "b"]));
+        assert_eq!(names(&distinct), ["a", "a_3", "a_2", "a_4", "b"]);
+    }
+}

@@ -1,0 +1,225 @@
+//! Merged stacks as one pprof profile, with the functions, files, lines, binaries and addresses in the store.
+//!
+//! In: sums by stack with their frames. Out: the result of the caller's writer. Frames of inlined functions become
+//! lines of one location.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use crate::base::BoxFuture;
+use crate::profile::pprof::{Builder, Function, Line, Location, Mapping, Profile, ValueType};
+use crate::profile::{ProfileType, StackId};
+use crate::query::common::blocking;
+use crate::query::common::error::QueryError;
+use crate::query::common::types::{GoPgo, StackQuery};
+use crate::query::decoded::context::Context;
+use crate::query::decoded::stack_table::{Frame, StackTable};
+use crate::query::pprof::file_mappings::FileMappings;
+use crate::query::pprof::nodes;
+use crate::query::stacks::flame;
+use crate::query::stacks::flame::Merged;
+
+/// Answers a query with the result of `write`.
+pub(crate) fn merge_profile<T: Send + 'static>(
+    context: Arc<Context>,
+    query: StackQuery,
+    write: fn(&Profile<'_>) -> T,
+) -> BoxFuture<'static, Result<T, QueryError>> {
+    Box::pin(async move {
+        let period = period(&context, &query).await?;
+        let merged = flame::merge(context, query.clone()).await?;
+        blocking::run(move |cancellation| {
+            cancellation.check()?;
+            Ok(written(&merged, &query, period, write))
+        })
+        .await
+    })
+}
+
+/// The longest period among the profiles of a query.
+fn period(context: &Arc<Context>, query: &StackQuery) -> BoxFuture<'static, Result<i64, QueryError>> {
+    let filter = flame::filter(context, query);
+    let context = context.clone();
+    Box::pin(async move {
+        let filter = filter.await?;
+        let chosen = context.totals(filter).await?;
+        let periods = chosen.runs().filter_map(|run| run.longest_period(chosen.time()));
+        Ok(periods.max().unwrap_or(0).max(0))
+    })
+}
+
+fn written<T>(merged: &Merged, query: &StackQuery, period: i64, write: fn(&Profile<'_>) -> T) -> T {
+    let table = merged.stacks.table.read();
+    let start = query.range.start_ms.saturating_mul(1_000_000);
+    let length = query.range.end_ms.saturating_sub(query.range.start_ms);
+    let about = About {
+        kind: &query.profile_type,
+        period,
+        time_nanos: start,
+        duration_nanos: length.saturating_mul(1_000_000),
+        pgo: merged.pgo,
+        max_nodes: query.pprof_nodes,
+    };
+    write(&profile_of(&table, merged.sums.values.iter().copied(), &about))
+}
+
+/// Metadata of a profile besides its samples.
+pub(crate) struct About<'a> {
+    pub(crate) kind: &'a ProfileType,
+    pub(crate) period: i64,
+    pub(crate) time_nanos: i64,
+    pub(crate) duration_nanos: i64,
+    /// What is kept of the stacks; `None` for all of them.
+    pub(crate) pgo: Option<GoPgo>,
+    /// Approximate number of nodes of the tree; 0 for all.
+    pub(crate) max_nodes: usize,
+}
+
+/// Builds a profile from sums by stack.
+pub(crate) fn profile_of<'a>(
+    table: &'a StackTable,
+    sums: impl Iterator<Item = (StackId, i64)>,
+    about: &About<'a>,
+) -> Profile<'a> {
+    let kind = about.kind;
+    let mut export = Export {
+        table,
+        builder: Builder::new(Profile {
+            sample_types: vec![ValueType {
+                kind: &kind.sample_type,
+                unit: &kind.sample_unit,
+            }],
+            period_type: ValueType {
+                kind: &kind.period_type,
+                unit: &kind.period_unit,
+            },
+            period: about.period,
+            time_nanos: about.time_nanos,
+            duration_nanos: about.duration_nanos,
+            default_sample_type: &kind.sample_type,
+            ..Profile::default()
+        }),
+        locations: HashMap::new(),
+        stack: Vec::new(),
+        files: FileMappings::default(),
+        pgo: about.pgo,
+        merged: BTreeMap::new(),
+    };
+    for (stack, value) in sums.filter(|(_, value)| *value != 0) {
+        export.sample(stack, value);
+    }
+    for (stack, value) in std::mem::take(&mut export.merged) {
+        export.builder.sample(stack, [], &[value]);
+    }
+    let mut profile = export.builder.finish();
+    export.files.place(&mut profile);
+    if about.max_nodes > 0 {
+        nodes::limit(&mut profile, about.max_nodes);
+    }
+    profile
+}
+
+struct Export<'a> {
+    table: &'a StackTable,
+    builder: Builder<'a>,
+    /// Locations by their frames: the run of frames at one address, innermost first.
+    locations: HashMap<&'a [u32], u32>,
+    /// Locations of the current sample.
+    stack: Vec<u32>,
+    /// The mappings of frames that are known by their offset in a file.
+    files: FileMappings,
+    pgo: Option<GoPgo>,
+    /// Samples whose stacks may be equal since they are cut, by their locations.
+    merged: BTreeMap<Vec<u32>, i64>,
+}
+
+impl<'a> Export<'a> {
+    fn sample(&mut self, stack: StackId, value: i64) {
+        let frames = self.table.stack(stack).unwrap_or_default();
+        let frames = self.pgo.map_or(frames, |pgo| pgo.kept(self.table, frames));
+        let has_leaf_lines = self.pgo.is_none_or(|pgo| !pgo.aggregate_callees);
+        let mut start = 0;
+        self.stack.clear();
+        for at in 0..frames.len() {
+            if self.table.ends_location(frames, at) {
+                let own = &frames[start..=at];
+                let location = if start > 0 || has_leaf_lines {
+                    self.location(own)
+                } else {
+                    // Equal ones are one location of the profile.
+                    self.build(own, |_| (0, 0))
+                };
+                self.stack.push(location);
+                start = at + 1;
+            }
+        }
+        if self.pgo.is_none() {
+            self.builder.sample(self.stack.iter().copied(), [], &[value]);
+            return;
+        }
+        let sum = self.merged.entry(self.stack.clone()).or_default();
+        *sum = sum.saturating_add(value);
+    }
+
+    fn location(&mut self, frames: &'a [u32]) -> u32 {
+        if let Some(known) = self.locations.get(frames) {
+            return *known;
+        }
+        let index = self.build(frames, |frame| (frame.address as u64, frame.line));
+        self.locations.insert(frames, index);
+        index
+    }
+
+    /// The location of frames; `place` tells the address and line of a frame.
+    fn build(&mut self, frames: &'a [u32], place: fn(Frame<'_>) -> (u64, i64)) -> u32 {
+        let mut lines = Vec::with_capacity(frames.len());
+        let mut address = 0;
+        let mut mapping = Location::NO_MAPPING;
+        for index in frames {
+            let frame = self.table.frame(*index);
+            let line;
+            (address, line) = place(frame);
+            mapping = match frame.mapped.filter(|_| address != 0) {
+                Some(offset) => self.files.mapping(
+                    &mut self.builder,
+                    Mapping {
+                        file: frame.mapping,
+                        build_id: frame.build_id,
+                        offset,
+                        ..Mapping::default()
+                    },
+                ),
+                None => self.mapping(frame),
+            };
+            if !frame.function.is_empty() {
+                let function = self.builder.function(Function {
+                    name: frame.function,
+                    system_name: frame.function,
+                    file: frame.file,
+                    start_line: i64::from(frame.start_line),
+                });
+                lines.push(Line { function, line });
+            }
+        }
+        self.builder.location(mapping, address, &lines)
+    }
+
+    fn mapping(&mut self, frame: Frame<'a>) -> u32 {
+        if frame.mapping.is_empty() && frame.build_id.is_empty() {
+            return Location::NO_MAPPING;
+        }
+        self.builder.mapping(Mapping {
+            file: frame.mapping,
+            build_id: frame.build_id,
+            has: [
+                !frame.function.is_empty(),
+                !frame.file.is_empty(),
+                frame.line != 0,
+                frame.inlined,
+            ],
+            ..Mapping::default()
+        })
+    }
+}

@@ -1,0 +1,18 @@
+//! Stacks as Go's compiler wants them for profile-guided optimization: only their ends, whatever the line of the leaf.
+
+use crate::query::common::types::GoPgo;
+use crate::query::decoded::stack_table::StackTable;
+
+impl GoPgo {
+    /// The frames of the locations that are kept, leaf first.
+    pub(crate) fn kept<'a>(self, table: &StackTable, frames: &'a [u32]) -> &'a [u32] {
+        if self.keep_locations == 0 {
+            return frames;
+        }
+        let mut ends = (0..frames.len()).filter(|at| table.ends_location(frames, *at));
+        match ends.nth(self.keep_locations - 1) {
+            Some(last) => &frames[..=last],
+            None => frames,
+        }
+    }
+}

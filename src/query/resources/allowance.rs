@@ -1,0 +1,175 @@
+//! Memory that a query takes beside its operators: for its statement while it is planned, for the constants of its
+//! plan, and for the results of scalar functions, which no memory pool sees.
+//!
+//! In: the size of a statement, and what the rows of its plan may need. Out: charges to the query, the limits of one
+//! call, and the number of rows of a batch. Functions find the allowance in the options of their session.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use datafusion::common::Result as PlanResult;
+use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
+use datafusion::common::plan_datafusion_err;
+use datafusion::execution::memory_pool::{MemoryLimit, MemoryReservation};
+use datafusion::execution::session_state::SessionState;
+
+use crate::query::common::error::QueryError;
+use crate::query::resources::runtime::{BATCH_ROWS, Runtime};
+
+/// Memory of a token of a statement while it is planned, in bytes: the token, its syntax tree and the copies of that,
+/// and its part of the plan.
+const TOKEN_BYTES: usize = 1 << 10;
+/// Results that planning computes are charged from this size on, in bytes.
+const CHARGED_BYTES: usize = 256;
+
+/// Limits of the result of one call of a function, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CallLimits {
+    /// Maximum size of a result: one batch of rows.
+    pub(crate) result: usize,
+    /// Maximum size of a single text made by `repeat`, `lpad` and `rpad`.
+    pub(crate) value: usize,
+    /// Maximum size of the columns that the list of one row repeats where it is unrolled.
+    pub(crate) unrolled: usize,
+}
+
+impl CallLimits {
+    /// The limits where memory is plenty.
+    pub(crate) const MOST: Self = Self {
+        result: 128 << 20,
+        value: 64 << 10,
+        unrolled: 128 << 20,
+    };
+
+    fn within(memory: usize) -> Self {
+        Self {
+            result: Self::MOST.result.min(memory / 4),
+            value: Self::MOST.value.min(memory / 64),
+            unrolled: Self::MOST.unrolled.min(memory / 4),
+        }
+    }
+}
+
+/// Maximum size of the texts of a table function in bytes, for a query with the memory of `runtime`.
+pub(crate) fn table_bytes(runtime: &Runtime) -> usize {
+    CallLimits::MOST.result.min(memory_of(runtime) / 2)
+}
+
+fn memory_of(runtime: &Runtime) -> usize {
+    match runtime.environment.memory_pool.memory_limit() {
+        MemoryLimit::Finite(bytes) => bytes,
+        MemoryLimit::Infinite | MemoryLimit::Unknown => usize::MAX,
+    }
+}
+
+/// The allowance of one query. Clones share it.
+#[derive(Debug, Clone)]
+pub(crate) struct Allowance(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    /// Memory limit of the query in bytes.
+    memory: usize,
+    charged: MemoryReservation,
+    /// Bytes that are charged for the statement.
+    statement: usize,
+    is_planning: AtomicBool,
+    /// Maximum size of the result of a call.
+    result: AtomicUsize,
+}
+
+impl Allowance {
+    /// Begins planning a statement of `tokens` tokens. Fails when the query has too little memory for it.
+    pub(crate) fn begin(runtime: &Runtime, tokens: usize) -> Result<Self, QueryError> {
+        let memory = memory_of(runtime);
+        let charged = runtime.reservation("planning");
+        let statement = tokens.saturating_mul(TOKEN_BYTES);
+        charged.try_grow(statement)?;
+        Ok(Self(Arc::new(Shared {
+            memory,
+            charged,
+            statement,
+            is_planning: AtomicBool::new(true),
+            result: AtomicUsize::new(CallLimits::within(memory).result),
+        })))
+    }
+
+    /// Gives the functions of a session this allowance.
+    pub(crate) fn put_into(&self, state: &mut SessionState) {
+        state.config_mut().options_mut().extensions.insert(self.clone());
+    }
+
+    /// Ends planning of a plan with rows of `bytes` bytes and `calls` calls that can make large values, and returns the
+    /// number of rows of a batch. The statement is released; constants of the plan stay charged. All calls of the plan
+    /// together may make as much as one. Fails when one row is too large.
+    pub(crate) fn planned(&self, bytes: u64, calls: u64) -> Result<usize, QueryError> {
+        let shared = &self.0;
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        if bytes > shared.memory / 2 {
+            return Err(QueryError::Limit(format!(
+                "a row of the query may take {} KiB over all of its steps, more than half of its memory of {} KiB: \
+                    make shorter texts, or raise sql.max_query_memory in the server's configuration",
+                bytes >> 10,
+                shared.memory >> 10
+            )));
+        }
+        let limits = CallLimits::within(shared.memory);
+        let calls = usize::try_from(calls).unwrap_or(usize::MAX).max(1);
+        shared
+            .result
+            .store((limits.result / calls).max(limits.value), Ordering::Relaxed);
+        shared.is_planning.store(false, Ordering::Relaxed);
+        shared.charged.shrink(shared.statement);
+        // A sixteenth: several steps hold a batch at a time, and each on several threads.
+        Ok((shared.memory / 16 / bytes.max(1)).clamp(1, BATCH_ROWS))
+    }
+
+    /// The limits of a call in a session with these options.
+    pub(crate) fn limits(options: &ConfigOptions) -> CallLimits {
+        match options.extensions.get::<Self>() {
+            None => CallLimits::MOST,
+            Some(Self(shared)) => CallLimits {
+                result: shared.result.load(Ordering::Relaxed),
+                ..CallLimits::within(shared.memory)
+            },
+        }
+    }
+
+    /// Charges the result of a call that is made while the query is planned: it becomes a constant of the plan.
+    pub(crate) fn charge(options: &ConfigOptions, bytes: usize) -> Result<(), QueryError> {
+        let Some(Self(shared)) = options.extensions.get::<Self>() else {
+            return Ok(());
+        };
+        if bytes >= CHARGED_BYTES && shared.is_planning.load(Ordering::Relaxed) {
+            shared.charged.try_grow(bytes)?;
+        }
+        Ok(())
+    }
+}
+
+impl ConfigExtension for Allowance {
+    const PREFIX: &'static str = "alluvium";
+}
+
+impl ExtensionOptions for Allowance {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn cloned(&self) -> Box<dyn ExtensionOptions> {
+        Box::new(self.clone())
+    }
+
+    fn set(&mut self, key: &str, _value: &str) -> PlanResult<()> {
+        Err(plan_datafusion_err!("there is no setting `{key}`"))
+    }
+
+    fn entries(&self) -> Vec<ConfigEntry> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,443 @@
+//! Reads rows of heads, which are in no file yet.
+//!
+//! In: [`Snapshot`], [`ScanFilter`], column names. Out: a stream of batches, or a plan for SQL, with exactly the
+//! requested rows. Their memory is charged to the query, which fails when it exceeds its limit. Heads are read on
+//! blocking threads, by a bounded number of scans at one time, each of which ends at the next batch after its query was
+//! dropped.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use arrow::array::{AsArray, BooleanArray};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::{cast, filter_record_batch};
+use arrow::datatypes::{Date32Type, Int64Type, Schema, SchemaRef, TimestampMicrosecondType};
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use datafusion::execution::memory_pool::MemoryReservation;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
+use futures::StreamExt;
+use futures::stream;
+
+use crate::base::BoxFuture;
+use crate::profile::{SeriesId, StackId};
+use crate::query::common::blocking;
+use crate::query::common::blocking::Cancellation;
+use crate::query::common::columns::indices_of;
+use crate::query::common::error::QueryError;
+use crate::query::common::stream::BatchStream;
+use crate::query::resources::runtime::{BATCH_ROWS, Runtime};
+use crate::query::scan::provider::{Mapped, RowMap};
+use crate::store::common::schema::Table;
+use crate::store::common::schema::column::{DAY, PROFILE_TYPE, SERIES, STACK, TENANT, TIME};
+use crate::store::tables::snapshot::{HeadScan, ScanFilter, Snapshot};
+
+/// The rows of the heads that pass the filter exactly. The rows of each head are built when it is its turn, and charged
+/// to the query until the last of them is taken.
+pub(crate) fn head_stream(
+    runtime: &Arc<Runtime>,
+    snapshot: &Snapshot,
+    table: Table,
+    filter: &ScanFilter,
+    columns: &[&str],
+) -> Result<BatchStream, QueryError> {
+    // Report wrong arguments here instead of in the stream.
+    indices_of(&table.schema(), columns)?;
+    let wanted = Wanted {
+        table,
+        asked: filter.clone(),
+        checked: filter.clone(),
+        columns: columns.iter().map(ToString::to_string).collect(),
+    };
+    Ok(stream_of(runtime.clone(), snapshot.heads.clone(), Arc::new(wanted)))
+}
+
+/// As [`head_stream`] for one head.
+pub(crate) fn one_head_stream(
+    runtime: &Arc<Runtime>,
+    head: Arc<dyn HeadScan>,
+    table: Table,
+    filter: &ScanFilter,
+    columns: &[&str],
+) -> Result<BatchStream, QueryError> {
+    let snapshot = Snapshot {
+        heads: vec![head],
+        ..Snapshot::default()
+    };
+    head_stream(runtime, &snapshot, table, filter, columns)
+}
+
+/// The rows of the heads as a plan with the columns of `schema`. They are built when the plan runs, not when it is
+/// made. Heads may omit rows that do not pass `asked`; each row is checked against `checked`.
+pub(crate) fn head_plan(
+    runtime: &Arc<Runtime>,
+    snapshot: &Snapshot,
+    table: Table,
+    (asked, checked): (&ScanFilter, &ScanFilter),
+    schema: SchemaRef,
+) -> Arc<dyn ExecutionPlan> {
+    let wanted = Wanted {
+        table,
+        asked: asked.clone(),
+        checked: checked.clone(),
+        columns: schema.fields().iter().map(|field| field.name().clone()).collect(),
+    };
+    let rows = HeadRows {
+        runtime: runtime.clone(),
+        heads: snapshot.heads.clone(),
+        wanted: Arc::new(wanted),
+        schema: schema.clone(),
+    };
+    let nothing = Arc::new(PlaceholderRowExec::new(Arc::new(Schema::empty())));
+    Arc::new(Mapped::new(nothing, schema, Arc::new(rows)))
+}
+
+/// The rows and columns to read from a head.
+struct Wanted {
+    table: Table,
+    /// Filter that the head may apply.
+    asked: ScanFilter,
+    /// Filter that is checked for each row.
+    checked: ScanFilter,
+    columns: Vec<String>,
+}
+
+/// Adds the rows of heads to a plan.
+struct HeadRows {
+    runtime: Arc<Runtime>,
+    heads: Vec<Arc<dyn HeadScan>>,
+    wanted: Arc<Wanted>,
+    schema: SchemaRef,
+}
+
+impl std::fmt::Debug for HeadRows {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+impl RowMap for HeadRows {
+    fn name(&self) -> &'static str {
+        "Heads"
+    }
+
+    fn apply(&self, _input: BatchStream) -> BatchStream {
+        let schema = self.schema.clone();
+        let rows = stream_of(self.runtime.clone(), self.heads.clone(), self.wanted.clone());
+        // In batches of the same size as those of files, since the limits of functions apply to each call.
+        let rows =
+            rows.flat_map(|batch| stream::iter(batch.map_or_else(|error| vec![Err(error)], |batch| split(&batch))));
+        rows.map(move |batch| with_types(&batch?, &schema)).boxed()
+    }
+}
+
+/// Splits a batch into parts of the same number of rows as batches of files.
+fn split(batch: &RecordBatch) -> Vec<Result<RecordBatch, QueryError>> {
+    let starts = (0..batch.num_rows()).step_by(BATCH_ROWS);
+    let part = |start| batch.slice(start, BATCH_ROWS.min(batch.num_rows() - start));
+    starts.map(|start| Ok(part(start))).collect()
+}
+
+/// Casts a batch to the columns of `schema`, whose string types may differ.
+fn with_types(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, QueryError> {
+    let columns =
+        std::iter::zip(batch.columns(), schema.fields()).map(|(column, field)| cast(column, field.data_type()));
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(
+        schema.clone(),
+        columns.collect::<Result<_, _>>()?,
+        &options,
+    )?)
+}
+
+/// Sums of values by stack.
+type StackSums = Vec<(StackId, i64)>;
+
+/// Sums by stack over the rows of a head, see [`HeadScan::sum_stacks`].
+pub(crate) fn sums_of(
+    runtime: &Arc<Runtime>,
+    head: Arc<dyn HeadScan>,
+    filter: &ScanFilter,
+) -> BoxFuture<'static, Result<Option<StackSums>, QueryError>> {
+    let filter = filter.clone();
+    in_turn(runtime, move |cancellation| {
+        cancellation.check()?;
+        Ok(head.sum_stacks(&filter))
+    })
+}
+
+fn stream_of(runtime: Arc<Runtime>, heads: Vec<Arc<dyn HeadScan>>, wanted: Arc<Wanted>) -> BatchStream {
+    let read = stream::iter(heads).then(move |head| {
+        let (wanted, memory) = (wanted.clone(), runtime.reservation("rows in memory"));
+        in_turn(&runtime, move |cancellation| {
+            let batches = one_head(head.as_ref(), &wanted, &memory, cancellation)?;
+            Ok((batches, memory))
+        })
+    });
+    let rows = read.flat_map(|read| match read {
+        Ok((batches, memory)) => stream::iter(batches)
+            .map(move |batch| {
+                // Keeps the charge for as long as this part of the stream.
+                let _charged = &memory;
+                Ok(batch)
+            })
+            .boxed(),
+        Err(error) => stream::iter([Err(error)]).boxed(),
+    });
+    rows.boxed()
+}
+
+/// Runs work on a head on a blocking thread when it is its turn. The work must not wait for other work of queries.
+fn in_turn<T: Send + 'static>(
+    runtime: &Arc<Runtime>,
+    work: impl FnOnce(&Cancellation) -> Result<T, QueryError> + Send + 'static,
+) -> BoxFuture<'static, Result<T, QueryError>> {
+    let turns = runtime.head_scans.clone();
+    Box::pin(async move {
+        let turn = turns.acquire_owned().await;
+        let turn = turn.map_err(|error| QueryError::internal(error.to_string()))?;
+        blocking::run(move |cancellation| {
+            // The work has its turn until it ends, also when nobody waits for it any more.
+            let _turn = turn;
+            work(cancellation)
+        })
+        .await
+    })
+}
+
+/// The rows of one head. Fails at the first batch that exceeds the query's memory, and at the first after the query was
+/// dropped.
+fn one_head(
+    head: &dyn HeadScan,
+    wanted: &Wanted,
+    memory: &MemoryReservation,
+    cancellation: &Cancellation,
+) -> Result<Vec<RecordBatch>, QueryError> {
+    cancellation.check()?;
+    let columns: Vec<&str> = wanted.columns.iter().map(String::as_str).collect();
+    // A head that applies the filter exactly needs no second check, and no columns for it.
+    let checked = if head.is_exact() {
+        ScanFilter {
+            stacks: wanted.checked.stacks.clone(),
+            ..ScanFilter::default()
+        }
+    } else {
+        wanted.checked.clone()
+    };
+    let asked = ScanFilter {
+        projection: Some(head_columns(&wanted.table.schema(), &checked, &columns)?),
+        ..wanted.asked.clone()
+    };
+    let mut batches = Vec::new();
+    let mut take = |batch: &RecordBatch| -> Result<(), QueryError> {
+        cancellation.check()?;
+        let batch = select(batch, &checked, &columns)?;
+        if batch.num_rows() > 0 {
+            memory.try_grow(batch.get_array_memory_size())?;
+            batches.push(batch);
+        }
+        Ok(())
+    };
+    let mut taken = Ok(());
+    head.scan_with(wanted.table, &asked, &mut |batch| {
+        taken = take(&batch);
+        if taken.is_ok() {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    });
+    taken.map(|()| batches)
+}
+
+/// The columns to request from a head: the wanted ones and those that the filter is checked on.
+fn head_columns(schema: &SchemaRef, filter: &ScanFilter, columns: &[&str]) -> Result<Arc<[usize]>, QueryError> {
+    let mut indices = indices_of(schema, columns)?;
+    let checked = [
+        (TENANT, filter.tenants.is_some()),
+        (DAY, filter.time.is_some()),
+        (TIME, filter.time.is_some()),
+        (PROFILE_TYPE, filter.profile_type.is_some()),
+        (SERIES, filter.series.is_some()),
+        (STACK, filter.stacks.is_some()),
+    ];
+    for (name, needed) in checked {
+        // The day is checked only in tables without a time.
+        let needed = needed && !(name == DAY && schema.index_of(TIME).is_ok());
+        if let Ok(index) = schema.index_of(name)
+            && needed
+            && !indices.contains(&index)
+        {
+            indices.push(index);
+        }
+    }
+    Ok(indices.into())
+}
+
+/// The rows of a batch that pass the filter, with these columns.
+fn select(batch: &RecordBatch, filter: &ScanFilter, columns: &[&str]) -> Result<RecordBatch, QueryError> {
+    let rows = batch.num_rows();
+    let mut keep: Option<BooleanBuffer> = None;
+    let mut also = |mask: BooleanBuffer| {
+        if mask.count_set_bits() < rows || keep.is_some() {
+            keep = Some(match keep.take() {
+                Some(before) => &before & &mask,
+                None => mask,
+            });
+        }
+    };
+    if let (Some(tenants), Some(column)) = (&filter.tenants, batch.column_by_name(TENANT)) {
+        let values = column.as_string::<i32>();
+        also(BooleanBuffer::collect_bool(rows, |row| {
+            tenants.has_id(values.value(row))
+        }));
+    }
+    if let Some(span) = filter.time {
+        if let Some(column) = batch.column_by_name(TIME) {
+            let values = column.as_primitive::<TimestampMicrosecondType>().values();
+            also(BooleanBuffer::collect_bool(rows, |row| span.contains(values[row])));
+        } else if let Some(column) = batch.column_by_name(DAY) {
+            let days = span.days();
+            let values = column.as_primitive::<Date32Type>().values();
+            also(BooleanBuffer::collect_bool(rows, |row| days.contains(&values[row])));
+        }
+    }
+    if let (Some(wanted), Some(column)) = (&filter.profile_type, batch.column_by_name(PROFILE_TYPE)) {
+        let values = column.as_string::<i32>();
+        also(BooleanBuffer::collect_bool(rows, |row| {
+            values.value(row) == wanted.as_str()
+        }));
+    }
+    if let (Some(set), Some(column)) = (&filter.series, batch.column_by_name(SERIES)) {
+        let ids = column.as_primitive::<Int64Type>().values();
+        also(BooleanBuffer::collect_bool(rows, |row| {
+            set.contains(&SeriesId(ids[row]))
+        }));
+    }
+    if let (Some(set), Some(column)) = (&filter.stacks, batch.column_by_name(STACK)) {
+        let ids = column.as_primitive::<Int64Type>().values();
+        also(BooleanBuffer::collect_bool(rows, |row| {
+            set.contains(&StackId(ids[row]))
+        }));
+    }
+    let narrow = batch.project(&indices_of(&batch.schema(), columns)?)?;
+    match keep {
+        Some(mask) => Ok(filter_record_batch(&narrow, &BooleanArray::new(mask, None))?),
+        None => Ok(narrow),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::time::Duration;
+
+    use parking_lot::Mutex;
+
+    use super::*;
+    use crate::query::common::types::QueryLimits;
+    use crate::store::tables::snapshot::Receive;
+
+    /// Long enough for any machine; only a test that fails waits so long.
+    const LONG: Duration = Duration::from_secs(20);
+
+    /// Says when a scan begins, then waits for its turn; ends by giving batches until it is asked to stop.
+    struct Gated {
+        begun: Sender<()>,
+        go: Mutex<Receiver<()>>,
+        ended: Sender<usize>,
+    }
+
+    impl HeadScan for Gated {
+        fn scan_with(&self, table: Table, filter: &ScanFilter, receive: &mut Receive<'_>) {
+            let _ = self.begun.send(());
+            let _ = self.go.lock().recv_timeout(LONG);
+            let schema = table.schema();
+            let schema = filter
+                .projection
+                .as_ref()
+                .map_or(schema.clone(), |columns| Arc::new(schema.project(columns).unwrap()));
+            for given in 1..1000 {
+                if receive(RecordBatch::new_empty(schema.clone())).is_break() {
+                    let _ = self.ended.send(given);
+                    return;
+                }
+            }
+        }
+
+        fn sum_stacks(&self, _filter: &ScanFilter) -> Option<Vec<(StackId, i64)>> {
+            let _ = self.begun.send(());
+            self.go.lock().recv_timeout(LONG).ok().map(|()| vec![(StackId(1), 2)])
+        }
+
+        fn is_exact(&self) -> bool {
+            true
+        }
+    }
+
+    fn runtime() -> Arc<Runtime> {
+        Arc::new(Runtime::new(&QueryLimits::default(), None).unwrap())
+    }
+
+    /// On the one thread of the runtime: a scan on it would wait in vain for what is sent after it.
+    #[tokio::test]
+    async fn a_scan_of_a_head_takes_no_async_thread_and_ends_when_its_reader_has_gone() {
+        let ((begun, begins), (go, gate), (ended, ends)) = (channel(), channel(), channel());
+        let head = Arc::new(Gated {
+            begun,
+            go: Mutex::new(gate),
+            ended,
+        });
+        let runtime = runtime();
+        let mut rows =
+            one_head_stream(&runtime, head.clone(), Table::Samples, &ScanFilter::default(), &[STACK]).unwrap();
+        let reading = tokio::spawn(async move { rows.next().await.is_some() });
+        while begins.try_recv().is_err() {
+            tokio::task::yield_now().await;
+        }
+        assert!(!reading.is_finished(), "the scan ran on the async thread");
+        reading.abort();
+        assert!(reading.await.unwrap_err().is_cancelled());
+        go.send(()).unwrap();
+        assert_eq!(ends.recv_timeout(LONG), Ok(1));
+
+        let sums = tokio::spawn(sums_of(&runtime, head, &ScanFilter::default()));
+        while begins.try_recv().is_err() {
+            tokio::task::yield_now().await;
+        }
+        go.send(()).unwrap();
+        assert_eq!(sums.await.unwrap(), Ok(Some(vec![(StackId(1), 2)])));
+    }
+
+    #[tokio::test]
+    async fn few_scans_of_heads_run_at_one_time() {
+        let ((begun, begins), (go, gate), (ended, _ends)) = (channel(), channel(), channel());
+        let head = Arc::new(Gated {
+            begun,
+            go: Mutex::new(gate),
+            ended,
+        });
+        let limits = QueryLimits {
+            parallelism: 2,
+            ..QueryLimits::default()
+        };
+        let runtime = Arc::new(Runtime::new(&limits, None).unwrap());
+        let all: Vec<_> = (0..6)
+            .map(|_| tokio::spawn(sums_of(&runtime, head.clone(), &ScanFilter::default())))
+            .collect();
+        let mut count = 0;
+        while count < 2 {
+            count += usize::from(begins.try_recv().is_ok());
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(runtime.head_scans.available_permits(), 0);
+        assert!(begins.try_recv().is_err(), "a third scan has begun");
+        for _ in &all {
+            go.send(()).unwrap();
+        }
+        for sums in all {
+            assert!(sums.await.unwrap().unwrap().is_some());
+        }
+        assert_eq!(runtime.head_scans.available_permits(), 2);
+    }
+}

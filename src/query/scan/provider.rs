@@ -1,0 +1,305 @@
+//! Implementations of DataFusion traits over plans: an expression for id sets, table providers, and the one execution
+//! node.
+//!
+//! They are together in one file, with their bodies as plain functions elsewhere, because each async method over plan
+//! types costs seconds of compile time. There is no logic here.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array};
+use arrow::buffer::BooleanBuffer;
+use arrow::datatypes::{DataType, Int64Type, Schema, SchemaRef};
+use arrow::record_batch::RecordBatch;
+use datafusion::catalog::{Session, TableFunctionArgs, TableFunctionImpl, TableProvider};
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result, ScalarValue, plan_datafusion_err};
+use datafusion::error::DataFusionError;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::{ColumnarValue, Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_expr::expressions::InListExpr;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, ExecutionPlanProperties, InputDistributionRequirements,
+    PlanProperties,
+};
+use futures::{StreamExt, TryStreamExt};
+
+use crate::base::BoxFuture;
+use crate::profile::ids::Id;
+use crate::query::common::error::QueryError;
+use crate::query::common::stream::BatchStream;
+use crate::store::common::schema::PARTITION_COLUMNS;
+
+/// `column IN (set)` over 64-bit ids, for sets of any size: one hash probe for each row, and a single node in the plan.
+#[derive(Debug, Clone)]
+pub(crate) struct IdSet<T> {
+    column: Arc<dyn PhysicalExpr>,
+    ids: Arc<HashSet<T>>,
+}
+
+/// Maximum size of a set that is written as a list, which can be tested against Parquet statistics and bloom filters.
+const LIST_IDS: usize = 16;
+
+impl<T: Id> IdSet<T> {
+    /// The expression for `ids`: a list when the set is small, else an [`IdSet`].
+    pub(crate) fn expression(
+        column: Arc<dyn PhysicalExpr>,
+        ids: Arc<HashSet<T>>,
+        schema: &Schema,
+    ) -> Result<Arc<dyn PhysicalExpr>> {
+        if ids.len() > LIST_IDS || ids.is_empty() {
+            return Ok(Arc::new(Self { column, ids }));
+        }
+        let mut sorted: Vec<i64> = ids.iter().map(|id| id.bits()).collect();
+        sorted.sort_unstable();
+        // The schema of the scan has the partition columns last; here only the type matters.
+        let fields: Vec<_> = schema.fields().iter().skip(PARTITION_COLUMNS).cloned().collect();
+        let array: ArrayRef = Arc::new(Int64Array::from(sorted));
+        let list = InListExpr::try_new_from_array(column, array, false, &Schema::new(fields))?;
+        Ok(Arc::new(list))
+    }
+}
+
+impl<T: Id> PartialEq for IdSet<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.column.eq(&other.column) && self.ids == other.ids
+    }
+}
+
+impl<T: Id> Eq for IdSet<T> {}
+
+impl<T: Id> Hash for IdSet<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.column.hash(state);
+        self.ids.len().hash(state);
+    }
+}
+
+impl<T: Id> fmt::Display for IdSet<T> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} IN (set of {} ids)", self.column, self.ids.len())
+    }
+}
+
+impl<T: Id> PhysicalExpr for IdSet<T> {
+    fn data_type(&self, _schema: &Schema) -> Result<DataType> {
+        Ok(DataType::Boolean)
+    }
+
+    fn nullable(&self, _schema: &Schema) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
+        let array = match self.column.evaluate(batch)? {
+            ColumnarValue::Array(array) => array,
+            ColumnarValue::Scalar(ScalarValue::Int64(id)) => {
+                let found = id.is_some_and(|id| self.ids.contains(&T::from_bits(id)));
+                return Ok(ColumnarValue::Scalar(ScalarValue::Boolean(Some(found))));
+            }
+            ColumnarValue::Scalar(other) => other.to_array_of_size(batch.num_rows())?,
+        };
+        let ids = array.as_primitive::<Int64Type>();
+        let mask = BooleanBuffer::collect_bool(ids.len(), |row| {
+            ids.is_valid(row) && self.ids.contains(&T::from_bits(ids.value(row)))
+        });
+        Ok(ColumnarValue::Array(Arc::new(BooleanArray::new(mask, None))))
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
+        vec![&self.column]
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn PhysicalExpr>>) -> Result<Arc<dyn PhysicalExpr>> {
+        let [column] = <[_; 1]>::try_from(children)
+            .map_err(|children| plan_datafusion_err!("an id set has one input, not {}", children.len()))?;
+        Ok(Arc::new(Self {
+            column,
+            ids: self.ids.clone(),
+        }))
+    }
+
+    fn fmt_sql(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{self}")
+    }
+}
+
+/// A table of a SQL session, without DataFusion's traits.
+pub(crate) trait Relation: fmt::Debug + Send + Sync + 'static {
+    fn schema(&self) -> SchemaRef;
+
+    /// How far the scan itself applies each filter.
+    fn pushdown(&self, filters: &[&Expr]) -> Vec<TableProviderFilterPushDown>;
+
+    fn plan(
+        &self,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+    ) -> BoxFuture<'static, Result<Arc<dyn ExecutionPlan>, QueryError>>;
+}
+
+/// Implements DataFusion's table provider for a [`Relation`].
+#[derive(Debug)]
+pub(crate) struct Provided(pub(crate) Arc<dyn Relation>);
+
+impl TableProvider for Provided {
+    fn schema(&self) -> SchemaRef {
+        self.0.schema()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    // Written out in the way of `async_trait`: the body must not be an async block over plan types.
+    fn scan<'life0, 'life1, 'life2, 'life3, 'async_trait>(
+        &'life0 self,
+        _state: &'life1 dyn Session,
+        projection: Option<&'life2 Vec<usize>>,
+        filters: &'life3 [Expr],
+        _limit: Option<usize>,
+    ) -> Pin<Box<dyn Future<Output = Result<Arc<dyn ExecutionPlan>>> + Send + 'async_trait>>
+    where
+        'life0: 'async_trait,
+        'life1: 'async_trait,
+        'life2: 'async_trait,
+        'life3: 'async_trait,
+        Self: 'async_trait,
+    {
+        let plan = self.0.plan(projection, filters);
+        Box::pin(async move { plan.await.map_err(DataFusionError::from) })
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
+        Ok(self.0.pushdown(filters))
+    }
+}
+
+/// Creates a relation from the arguments of a table function.
+pub(crate) type MakeRelation = dyn Fn(&[Expr], &dyn Session) -> Result<Arc<dyn Relation>, QueryError> + Send + Sync;
+
+pub(crate) struct Called {
+    pub(crate) name: &'static str,
+    pub(crate) make: Box<MakeRelation>,
+}
+
+impl fmt::Debug for Called {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name)
+    }
+}
+
+impl TableFunctionImpl for Called {
+    fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
+        let relation = (self.make)(args.exprs(), args.session())?;
+        Ok(Arc::new(Provided(relation)))
+    }
+}
+
+/// The function that [`Mapped`] applies to the rows of its input.
+pub(crate) trait RowMap: fmt::Debug + Send + Sync + 'static {
+    /// Name of the node in `EXPLAIN`.
+    fn name(&self) -> &'static str;
+
+    /// True when a single stream must see all rows: the planner then merges the partitions of the input.
+    fn needs_all_rows(&self) -> bool {
+        false
+    }
+
+    /// True when the rows of each partition stay the same, and their order: the node then promises what its input does.
+    fn keeps_rows(&self) -> bool {
+        false
+    }
+
+    /// Maps input rows to output rows, with the columns of the node.
+    fn apply(&self, input: BatchStream) -> BatchStream;
+}
+
+/// The one execution node: applies a [`RowMap`] to each partition of its input.
+#[derive(Debug)]
+pub(crate) struct Mapped {
+    input: Arc<dyn ExecutionPlan>,
+    map: Arc<dyn RowMap>,
+    properties: Arc<PlanProperties>,
+}
+
+impl Mapped {
+    /// A node over `input` whose rows have the columns of `schema`.
+    pub(crate) fn new(input: Arc<dyn ExecutionPlan>, schema: SchemaRef, map: Arc<dyn RowMap>) -> Self {
+        let properties = if map.keeps_rows() {
+            input.properties().clone()
+        } else {
+            let partitions = input.output_partitioning().partition_count();
+            Arc::new(PlanProperties::new(
+                EquivalenceProperties::new(schema),
+                datafusion::physical_plan::Partitioning::UnknownPartitioning(partitions),
+                EmissionType::Incremental,
+                Boundedness::Bounded,
+            ))
+        };
+        Self { input, map, properties }
+    }
+}
+
+impl DisplayAs for Mapped {
+    fn fmt_as(&self, _format: DisplayFormatType, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.map.name())
+    }
+}
+
+impl ExecutionPlan for Mapped {
+    fn name(&self) -> &str {
+        self.map.name()
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
+        InputDistributionRequirements::new(vec![if self.map.needs_all_rows() {
+            Distribution::SinglePartition
+        } else {
+            Distribution::UnspecifiedDistribution
+        }])
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![self.map.keeps_rows()]
+    }
+
+    // More partitions would not reduce the work, and would duplicate computed rows.
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn apply_expressions(
+        &self,
+        _visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        let [input] = <[_; 1]>::try_from(children)
+            .map_err(|children| plan_datafusion_err!("{} has one input, not {}", self.map.name(), children.len()))?;
+        Ok(Arc::new(Self::new(input, self.schema(), self.map.clone())))
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let input = self.input.execute(partition, context)?;
+        let rows = self.map.apply(input.map_err(QueryError::from).boxed());
+        let rows = rows.map_err(DataFusionError::from);
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), rows)))
+    }
+}

@@ -1,0 +1,135 @@
+//! Profiles by their ids, and ids of profiles. A profile is found by its series and time, which its samples carry, too.
+//!
+//! A profile whose sender gave no id has one made of its moment, so that every profile can be named and asked for.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use uuid::Uuid;
+
+use crate::base::BoxFuture;
+use crate::profile::SeriesId;
+use crate::query::common::error::QueryError;
+use crate::query::common::stream;
+use crate::query::decoded::context::Context;
+use crate::query::scan::read;
+use crate::store::common::schema;
+use crate::store::common::schema::Table;
+use crate::store::common::schema::column::{PROFILE_ID, SERIES, TIME};
+use crate::store::tables::snapshot::ScanFilter;
+
+/// Series and time in microseconds of a profile.
+pub(crate) type Moment = (SeriesId, i64);
+
+/// Memory of an entry in a set of moments, with its share of the empty slots.
+const MOMENT_BYTES: usize = 24;
+/// Memory of an entry in a map from moments to ids, without the text.
+const NAMED_BYTES: usize = 64;
+
+/// The moments of the profiles with these ids.
+pub(crate) fn by_ids(
+    context: &Arc<Context>,
+    filter: &ScanFilter,
+    ids: &[String],
+) -> BoxFuture<'static, Result<HashSet<Moment>, QueryError>> {
+    let is_wanted = |(series, _): &Moment| filter.series.as_ref().is_none_or(|wanted| wanted.contains(series));
+    let made: Vec<Moment> = ids.iter().filter_map(|id| moment_of(id)).filter(is_wanted).collect();
+    let ids: HashSet<String> = ids.iter().cloned().collect();
+    let context = context.clone();
+    let columns = [SERIES, TIME, PROFILE_ID];
+    let streams = read::open(&context.runtime, &context.snapshot, Table::Profiles, filter, &columns);
+    Box::pin(async move {
+        let make = || (HashSet::new(), context.runtime.reservation("profiles by id"));
+        let found = stream::fold(streams?, make, move |(found, memory), batch| {
+            let series = schema::integers(batch, SERIES)?;
+            let times = schema::times(batch, TIME)?;
+            let names = schema::texts(batch, PROFILE_ID)?;
+            found.extend(
+                (0..batch.num_rows())
+                    .filter(|row| ids.contains(names.value(*row)))
+                    .map(|row| (SeriesId(series[row]), times[row])),
+            );
+            Ok(memory.try_resize(found.capacity() * MOMENT_BYTES)?)
+        })
+        .await?;
+        // Where no profile is, a made moment selects nothing.
+        Ok(found.into_iter().flat_map(|(found, _)| found).chain(made).collect())
+    })
+}
+
+/// The ids of the profiles at these moments.
+pub(crate) fn ids_of(
+    context: &Arc<Context>,
+    filter: &ScanFilter,
+    wanted: HashSet<Moment>,
+) -> BoxFuture<'static, Result<HashMap<Moment, Arc<str>>, QueryError>> {
+    let context = context.clone();
+    let filter = ScanFilter {
+        series: Some(Arc::new(wanted.iter().map(|(series, _)| *series).collect())),
+        ..filter.clone()
+    };
+    Box::pin(async move {
+        let columns = [SERIES, TIME, PROFILE_ID];
+        let streams = read::open(&context.runtime, &context.snapshot, Table::Profiles, &filter, &columns)?;
+        let make = || {
+            (
+                HashMap::<Moment, Arc<str>>::new(),
+                context.runtime.reservation("ids of profiles"),
+            )
+        };
+        let all = Arc::new(wanted);
+        let asked = all.clone();
+        let found = stream::fold(streams, make, move |(found, memory), batch| {
+            let series = schema::integers(batch, SERIES)?;
+            let times = schema::times(batch, TIME)?;
+            let names = schema::texts(batch, PROFILE_ID)?;
+            for row in 0..batch.num_rows() {
+                let (moment, name) = ((SeriesId(series[row]), times[row]), names.value(row));
+                // Of several profiles at one moment the first by id stands for all.
+                let is_first = || found.get(&moment).is_none_or(|known| name < known.as_ref());
+                if !name.is_empty() && asked.contains(&moment) && is_first() {
+                    memory.try_grow(NAMED_BYTES + name.len())?;
+                    found.insert(moment, name.into());
+                }
+            }
+            Ok(())
+        })
+        .await?;
+        let mut ids: HashMap<Moment, Arc<str>> = HashMap::with_capacity(all.len());
+        for (moment, name) in found.into_iter().flat_map(|(found, _)| found) {
+            let known = ids.entry(moment).or_insert_with(|| name.clone());
+            if name < *known {
+                *known = name;
+            }
+        }
+        let nameless = all.iter().filter(|moment| !ids.contains_key(*moment));
+        let made: Vec<(Moment, Arc<str>)> = nameless.map(|moment| (*moment, made_id(*moment).into())).collect();
+        ids.extend(made);
+        Ok(ids)
+    })
+}
+
+/// The id of a profile whose sender gave none.
+fn made_id((series, time): Moment) -> String {
+    Uuid::from_u64_pair(series.0 as u64, time as u64).to_string()
+}
+
+/// The moment that an id was made of. Any UUID is one, but only a made one is that of a profile.
+fn moment_of(id: &str) -> Option<Moment> {
+    let (series, time) = Uuid::parse_str(id).ok()?.as_u64_pair();
+    Some((SeriesId(series as i64), time as i64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_made_id_leads_back_to_the_moment() {
+        for moment in [(SeriesId(-7), 1_700_000_000_000_001), (SeriesId(i64::MAX), -1)] {
+            assert_eq!(moment_of(&made_id(moment)), Some(moment));
+        }
+        assert_eq!(moment_of("profile-1"), None);
+    }
+}

@@ -1,0 +1,336 @@
+//! Selects series by matchers, and answers queries for label names, label values, series and profile types.
+//!
+//! In: matchers and a range. Out: sets of ids and label sets. The synthetic labels of Pyroscope (`__profile_type__`,
+//! ...) are added here.
+
+use std::collections::{BTreeSet, HashSet};
+use std::ops::Deref;
+use std::sync::Arc;
+
+use datafusion::execution::memory_pool::MemoryReservation;
+use hashbrown::{HashMap, HashSet as FastSet};
+
+use crate::base::BoxFuture;
+use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
+use crate::profile::selector::Matcher;
+use crate::profile::{Labels, ProfileType, ProfileTypeId, SeriesId, TimeSpan};
+use crate::query::common::blocking;
+use crate::query::common::blocking::Cancellation;
+use crate::query::common::error::QueryError;
+use crate::query::common::types::TimeRange;
+use crate::query::decoded::context::Context;
+use crate::query::decoded::labels::SeriesLabels;
+use crate::query::decoded::totals::Chosen;
+use crate::store::tables::snapshot::ScanFilter;
+
+/// Synthetic label with the full profile type.
+pub(crate) const PROFILE_TYPE: &str = "__profile_type__";
+
+/// Memory of an entry of a set of series with its share of the empty slots, in bytes.
+const ID_BYTES: usize = 18;
+/// Series that are looked at between two charges to the query.
+pub(crate) const CHARGED_AT_ONCE: usize = 4096;
+/// Memory of a value of a label in a set, in an answer and in its bytes, beside its text.
+const VALUE_BYTES: usize = 64;
+
+/// A series that occurs with a profile type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Active {
+    pub(crate) series: SeriesId,
+    pub(crate) profile_type: ProfileTypeId,
+}
+
+/// Values of an answer, charged to the query while they are held.
+pub struct Charged<T> {
+    values: Vec<T>,
+    memory: MemoryReservation,
+}
+
+impl<T> Deref for Charged<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &Self::Target {
+        &self.values
+    }
+}
+
+/// The series that occur with each type in `time`, ascending by type.
+pub(crate) fn active(
+    context: Arc<Context>,
+    time: Option<TimeSpan>,
+) -> BoxFuture<'static, Result<Charged<Active>, QueryError>> {
+    Box::pin(async move {
+        let memory = context.runtime.reservation("series by type");
+        let filter = ScanFilter {
+            tenants: Some(context.tenants.clone()),
+            time,
+            ..ScanFilter::default()
+        };
+        let chosen = context.totals(filter).await?;
+        blocking::run(move |cancellation| by_type(&chosen, time, memory, cancellation)).await
+    })
+}
+
+fn by_type(
+    chosen: &Chosen,
+    time: Option<TimeSpan>,
+    memory: MemoryReservation,
+    cancellation: &Cancellation,
+) -> Result<Charged<Active>, QueryError> {
+    // The runs of a file are grouped by type, and there are few types.
+    let mut found: Vec<(ProfileTypeId, FastSet<SeriesId>)> = Vec::new();
+    let mut last = 0;
+    let (mut series_of_types, mut charged) = (0, 0);
+    for run in chosen.runs().filter(|run| run.occurs(time)) {
+        let is_its = |(profile_type, _): &(ProfileTypeId, FastSet<SeriesId>)| *profile_type == run.profile_type;
+        if !found.get(last).is_some_and(is_its) {
+            last = found.iter().position(is_its).unwrap_or(found.len());
+        }
+        if let Some((_, series)) = found.get_mut(last) {
+            series_of_types += usize::from(series.insert(run.series));
+        } else {
+            found.push((run.profile_type.clone(), FastSet::from_iter([run.series])));
+            series_of_types += 1;
+        }
+        cancellation.check()?;
+        if series_of_types >= charged + CHARGED_AT_ONCE {
+            charged = series_of_types;
+            memory.try_resize(charged * (ID_BYTES + size_of::<Active>()))?;
+        }
+    }
+    memory.try_resize(series_of_types * (ID_BYTES + size_of::<Active>()))?;
+    found.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
+    let mut all: Vec<Active> = Vec::with_capacity(series_of_types);
+    for (profile_type, series) in found {
+        cancellation.check()?;
+        let first = all.len();
+        all.extend(series.into_iter().map(|series| Active {
+            series,
+            profile_type: profile_type.clone(),
+        }));
+        all[first..].sort_unstable_by_key(|active| active.series);
+    }
+    memory.shrink(series_of_types * ID_BYTES);
+    Ok(Charged { values: all, memory })
+}
+
+/// The types that occur in `time`, ascending.
+pub(crate) fn types(
+    context: Arc<Context>,
+    time: Option<TimeSpan>,
+) -> BoxFuture<'static, Result<Vec<ProfileType>, QueryError>> {
+    Box::pin(async move {
+        let active = active(context, time).await?;
+        blocking::run(move |_| {
+            let runs = active
+                .values
+                .chunk_by(|left, right| left.profile_type == right.profile_type);
+            let first = runs.filter_map(|run| run.first());
+            Ok(first.filter_map(|pair| pair.profile_type.parts().ok()).collect())
+        })
+        .await
+    })
+}
+
+/// The ids of the series that match all matchers, with the labels of the type included; `None` when there are no
+/// matchers.
+pub(crate) fn select(
+    labels: Arc<SeriesLabels>,
+    profile_type: ProfileType,
+    matchers: Vec<Matcher>,
+) -> BoxFuture<'static, Result<Option<Arc<HashSet<SeriesId>>>, QueryError>> {
+    if matchers.is_empty() {
+        return Box::pin(std::future::ready(Ok(None)));
+    }
+    blocking::run(move |cancellation| {
+        let synthetic = matchers.iter().any(|matcher| matcher.name().starts_with("__"));
+        let synthetic = synthetic.then(|| Synthetic::of(&profile_type));
+        let mut chosen = HashSet::new();
+        for (id, labels) in labels.iter() {
+            cancellation.check()?;
+            let all = synthetic.as_ref().map(|synthetic| synthetic.with(labels));
+            let all = all.as_ref().unwrap_or(labels);
+            if matchers.iter().all(|matcher| matcher.matches(all)) {
+                chosen.insert(*id);
+            }
+        }
+        Ok(Some(Arc::new(chosen)))
+    })
+}
+
+/// The synthetic labels for a profile type and the service.
+pub(crate) struct Synthetic {
+    of_type: Labels,
+    service: Arc<str>,
+}
+
+impl Synthetic {
+    pub(crate) fn of(profile_type: &ProfileType) -> Self {
+        let of_type = Labels::from_pairs([
+            (PROFILE_TYPE, profile_type.to_string().as_str()),
+            (PROFILE_NAME, &profile_type.name),
+            ("__type__", &profile_type.sample_type),
+            ("__unit__", &profile_type.sample_unit),
+            ("__period_type__", &profile_type.period_type),
+            ("__period_unit__", &profile_type.period_unit),
+        ]);
+        Self {
+            of_type,
+            service: "__service_name__".into(),
+        }
+    }
+
+    /// Adds the labels of the type and the service.
+    pub(crate) fn with(&self, labels: &Labels) -> Labels {
+        let pairs = labels.pairs();
+        let service = pairs.iter().find(|(name, _)| name.as_ref() == SERVICE_NAME);
+        let service = service.map(|(_, service)| (self.service.clone(), service.clone()));
+        Labels::from_pairs(pairs.iter().chain(self.of_type.pairs()).cloned().chain(service))
+    }
+}
+
+/// Labels of series, and the profile types that occur.
+type Occurring = (Charged<Labels>, Vec<ProfileType>);
+
+/// The labels of the series that occur in the range, each once and without synthetic ones, and the types that they
+/// occur with, ascending.
+pub(crate) fn occurring(context: Arc<Context>, range: TimeRange) -> BoxFuture<'static, Result<Occurring, QueryError>> {
+    Box::pin(async move {
+        let time = range.micros();
+        let labels = context.labels(time).await?;
+        let memory = context.runtime.reservation("labels of series");
+        let active = active(context, Some(time)).await?;
+        blocking::run(move |cancellation| own_labels(&labels, &active, memory, cancellation)).await
+    })
+}
+
+fn own_labels(
+    labels: &SeriesLabels,
+    active: &Charged<Active>,
+    memory: MemoryReservation,
+    cancellation: &Cancellation,
+) -> Result<Occurring, QueryError> {
+    let mut types: Vec<&ProfileTypeId> = Vec::new();
+    let (mut seen, mut own) = (FastSet::new(), Vec::new());
+    for pair in &active.values {
+        if types.last() != Some(&&pair.profile_type) {
+            types.push(&pair.profile_type);
+        }
+        if seen.insert(pair.series) {
+            own.extend(labels.get(&pair.series).cloned());
+        }
+        if seen.len().is_multiple_of(CHARGED_AT_ONCE) {
+            cancellation.check()?;
+            memory.try_resize(seen.len() * (ID_BYTES + size_of::<Labels>() * 2))?;
+        }
+    }
+    let types = types.into_iter().filter_map(|id| id.parts().ok()).collect();
+    // The labels themselves stay charged: they may live longer than those of the cache.
+    memory.try_resize(own.len() * size_of::<Labels>() + labels.charged())?;
+    Ok((Charged { values: own, memory }, types))
+}
+
+/// All label sets, synthetic labels included, of series that occur in the range and match at least one group of
+/// matchers.
+pub(crate) fn label_sets(
+    context: Arc<Context>,
+    groups: Vec<Vec<Matcher>>,
+    range: TimeRange,
+) -> BoxFuture<'static, Result<Charged<Labels>, QueryError>> {
+    Box::pin(async move {
+        let time = range.micros();
+        let labels = context.labels(time).await?;
+        let memory = context.runtime.reservation("label sets");
+        let active = active(context, Some(time)).await?;
+        blocking::run(move |cancellation| sets_of(&labels, active, &groups, memory, cancellation)).await
+    })
+}
+
+fn sets_of(
+    labels: &HashMap<SeriesId, Labels>,
+    active: Charged<Active>,
+    groups: &[Vec<Matcher>],
+    memory: MemoryReservation,
+    cancellation: &Cancellation,
+) -> Result<Charged<Labels>, QueryError> {
+    let mut sets = Vec::new();
+    let mut last: Option<(ProfileTypeId, Synthetic)> = None;
+    for pair in active.values {
+        let Some(own) = labels.get(&pair.series) else { continue };
+        if last.as_ref().is_none_or(|(id, _)| *id != pair.profile_type) {
+            let Ok(parts) = pair.profile_type.parts() else {
+                continue;
+            };
+            last = Some((pair.profile_type, Synthetic::of(&parts)));
+        }
+        let Some((_, synthetic)) = &last else { continue };
+        let all = synthetic.with(own);
+        // Several selector strings are combined with AND, as in Pyroscope.
+        cancellation.check()?;
+        if groups.iter().flatten().all(|matcher| matcher.matches(&all)) {
+            memory.try_grow(size_of::<Labels>() + size_of_val(all.pairs()))?;
+            sets.push(all);
+        }
+    }
+    Ok(Charged { values: sets, memory })
+}
+
+/// Names of the labels of all sets, and of `more`, sorted.
+pub(crate) fn names(sets: Charged<Labels>, more: Vec<Labels>) -> BoxFuture<'static, Result<Vec<String>, QueryError>> {
+    blocking::run(move |cancellation| {
+        let mut names: BTreeSet<&str> = BTreeSet::new();
+        for labels in sets.values.iter().chain(&more) {
+            cancellation.check()?;
+            names.extend(labels.iter().map(|(name, _)| name));
+        }
+        Ok(names.into_iter().map(str::to_owned).collect())
+    })
+}
+
+/// Values of one label in all sets, sorted.
+pub(crate) fn values(sets: Charged<Labels>, name: String) -> BoxFuture<'static, Result<Vec<String>, QueryError>> {
+    blocking::run(move |cancellation| {
+        let mut values: BTreeSet<&str> = BTreeSet::new();
+        for labels in &sets.values {
+            cancellation.check()?;
+            let Some(value) = labels.get(&name) else { continue };
+            if values.insert(value) {
+                // In the set, in the answer, and in its bytes.
+                sets.memory.try_grow(VALUE_BYTES + 2 * value.len())?;
+            }
+        }
+        Ok(values.into_iter().map(str::to_owned).collect())
+    })
+}
+
+/// Distinct label sets reduced to `names` (empty: all), sorted. Fails when they with their texts exceed the memory of a
+/// query. Each set counts with its own texts: an answer repeats texts that we store once.
+pub(crate) fn narrowed(
+    sets: Charged<Labels>,
+    names: Vec<String>,
+) -> BoxFuture<'static, Result<Charged<Labels>, QueryError>> {
+    let texts = |labels: &Labels| {
+        let each = labels.iter().map(|(name, value)| name.len() + value.len());
+        each.sum::<usize>()
+    };
+    blocking::run(move |cancellation| {
+        let Charged { values, memory } = sets;
+        let mut distinct: BTreeSet<Labels> = BTreeSet::new();
+        for labels in values {
+            cancellation.check()?;
+            let labels = if names.is_empty() {
+                labels
+            } else {
+                labels.filtered(|name| names.iter().any(|wanted| wanted == name))
+            };
+            if names.is_empty() || !labels.is_empty() {
+                let bytes = 2 * size_of::<Labels>() + texts(&labels);
+                if distinct.insert(labels) {
+                    memory.try_grow(bytes)?;
+                }
+            }
+        }
+        let values = distinct.into_iter().collect();
+        Ok(Charged { values, memory })
+    })
+}

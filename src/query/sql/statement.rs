@@ -1,0 +1,219 @@
+//! Read-only SQL: one `SELECT` (or `DESCRIBE`, or `EXPLAIN` of them) over the tables of some tenants, with limits on
+//! size, time, rows and memory.
+//!
+//! In: text. Out: [`SqlResult`]. Statements that are not queries are refused before planning (`guard`). Files,
+//! addresses, settings and other tenants do not exist in the session. Limits on the output are in `answer`.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use datafusion::config::Dialect;
+use datafusion::execution::context::SQLOptions;
+use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::execution::{SessionStateDefaults, TaskContext};
+use datafusion::physical_plan::execute_stream;
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast;
+use futures::StreamExt;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::base::BoxFuture;
+use crate::query::common::answer::{Deadline, SqlResult, guarded};
+use crate::query::common::error::QueryError;
+use crate::query::common::stream::BatchStream;
+use crate::query::common::types::QueryLimits;
+use crate::query::decoded::context::Context;
+use crate::query::functions;
+use crate::query::output::names;
+use crate::query::resources::allowance::Allowance;
+use crate::query::resources::runtime::Runtime;
+use crate::query::sql::explain::{Explain, explain};
+use crate::query::sql::guard;
+use crate::query::sql::row_bytes::RowBytes;
+use crate::query::sql::slices::SmallBatches;
+use crate::query::sql::threads::Threads;
+use crate::query::sql::watch::Watch;
+use crate::query::tables::catalog;
+
+/// The session's settings and functions, built once.
+pub(crate) struct Template {
+    state: SessionState,
+    slots: Arc<Semaphore>,
+    threads: Arc<Threads>,
+}
+
+impl Template {
+    pub(crate) fn new(runtime: &Runtime, limits: &QueryLimits) -> Self {
+        let mut functions = functions::bounded(SessionStateDefaults::default_scalar_functions());
+        functions.extend(functions::scalar());
+        let mut aggregates = SessionStateDefaults::default_aggregate_functions();
+        aggregates.extend(functions::aggregate());
+        functions::translate_patterns(&mut functions);
+        let matches = functions::bound(datafusion::functions::regex::regexp_like());
+        let mut planners: Vec<Arc<dyn datafusion::logical_expr::planner::ExprPlanner>> = vec![
+            Arc::new(functions::ArithmeticPlanner),
+            Arc::new(functions::OperatorPlanner::new(matches)),
+        ];
+        planners.extend(SessionStateDefaults::default_expr_planners());
+        let mut config = runtime.config.clone();
+        config.options_mut().execution.enable_recursive_ctes = false;
+        // No table factories, no file formats, and no table functions except ours: nothing that could open a file.
+        let state = SessionStateBuilder::new()
+            .with_config(config)
+            .with_runtime_env(runtime.environment.clone())
+            .with_expr_planners(planners)
+            .with_scalar_functions(functions)
+            .with_higher_order_functions(SessionStateDefaults::default_higher_order_functions())
+            .with_aggregate_functions(aggregates)
+            .with_window_functions(SessionStateDefaults::default_window_functions())
+            .with_physical_optimizer_rule(Arc::new(SmallBatches))
+            .build();
+        Self {
+            state,
+            slots: Arc::new(Semaphore::new(limits.max_concurrent_queries.max(1))),
+            threads: Arc::new(Threads::new(limits, runtime.parallelism)),
+        }
+    }
+
+    /// The settings and functions that all queries share.
+    pub(crate) fn state(&self) -> &SessionState {
+        &self.state
+    }
+
+    /// The threads that plan and run SQL.
+    pub(crate) fn threads(&self) -> Arc<Threads> {
+        self.threads.clone()
+    }
+
+    /// Waits for one of the slots of running SQL queries.
+    pub(crate) fn slot(
+        &self,
+        limits: &QueryLimits,
+    ) -> BoxFuture<'static, Result<Arc<OwnedSemaphorePermit>, QueryError>> {
+        let slots = self.slots.clone();
+        let (most, wait) = (limits.max_concurrent_queries, limits.timeout);
+        Box::pin(async move {
+            match tokio::time::timeout(wait, slots.acquire_owned()).await {
+                Ok(Ok(slot)) => Ok(Arc::new(slot)),
+                _ => Err(QueryError::Busy(format!(
+                    "{most} queries run already and none ended in time: ask again later, or raise \
+                        sql.max_concurrent_queries in the server's configuration"
+                ))),
+            }
+        })
+    }
+}
+
+/// Plans and starts a query.
+pub(crate) fn run(
+    template: &Template,
+    context: Arc<Context>,
+    limits: &QueryLimits,
+    text: &str,
+) -> BoxFuture<'static, Result<SqlResult, QueryError>> {
+    let checked = guard::check_size(text);
+    let (state, text) = (template.state.clone(), text.to_owned());
+    let (slot, threads) = (template.slot(limits), template.threads());
+    let limits = limits.clone();
+    Box::pin(async move {
+        let tokens = checked?;
+        let slot = slot.await?;
+        let catalog = catalog::catalog(&context)?;
+        let prepare = move |context: &Arc<Context>, watch: &Watch| {
+            let mut state = watch.over(&state, context);
+            let statement = state.sql_to_statement(&text, &Dialect::Generic)?;
+            guard::check_statement(&statement)?;
+            state.register_catalog_list(catalog);
+            for (name, function) in functions::tables(context) {
+                state.register_udtf(name, function);
+            }
+            Ok((state, statement))
+        };
+        answer(threads, context, &limits, slot, tokens, prepare).await
+    })
+}
+
+/// Runs the statement of `tokens` tokens that `prepare` makes and adds the limits to the answer. Everything that
+/// recurses over the statement or its plan happens on the threads with large stacks. The slot is released when the
+/// returned future or the answer is dropped.
+pub(crate) fn answer(
+    threads: Arc<Threads>,
+    context: Arc<Context>,
+    limits: &QueryLimits,
+    slot: Arc<OwnedSemaphorePermit>,
+    tokens: usize,
+    prepare: impl FnOnce(&Arc<Context>, &Watch) -> Result<(SessionState, Statement), QueryError> + Send + 'static,
+) -> BoxFuture<'static, Result<SqlResult, QueryError>> {
+    let deadline = Deadline::after(limits.timeout);
+    let limits = limits.clone();
+    Box::pin(async move {
+        let (claim, kept) = (Arc::downgrade(&slot), threads.clone());
+        let work = move |watch: Watch| -> BoxFuture<'static, Result<SqlResult, QueryError>> {
+            Box::pin(async move {
+                let allowance = Allowance::begin(&context.runtime, tokens)?;
+                let (mut state, statement) = prepare(&context, &watch)?;
+                allowance.put_into(&mut state);
+                state.mark_start_execution();
+                let (schema, rows) = start(state, statement, context, watch, allowance).await?;
+                let slot = claim.upgrade().ok_or(QueryError::Cancelled)?;
+                Ok(guarded(&schema, rows, deadline, &limits, Box::new((slot, kept))))
+            })
+        };
+        threads.plan(deadline, work).await
+    })
+}
+
+/// Plans a statement and starts its streams.
+fn start(
+    mut state: SessionState,
+    statement: Statement,
+    context: Arc<Context>,
+    watch: Watch,
+    allowance: Allowance,
+) -> BoxFuture<'static, Result<(SchemaRef, BatchStream), QueryError>> {
+    Box::pin(async move {
+        let (statement, explained) = split_explain(statement);
+        let (plan, names) = names::plan(&state, statement).await?;
+        SQLOptions::new()
+            .with_allow_ddl(false)
+            .with_allow_dml(false)
+            .with_allow_statements(false)
+            .verify_plan(&plan)?;
+        guard::check_plan(&plan)?;
+        watch.check()?;
+        let plan = state.optimize(&plan)?;
+        let rows = RowBytes::of(&plan);
+        let batch_rows = allowance.planned(rows.bytes, rows.calls)?;
+        *state.config_mut() = state.config().clone().with_batch_size(batch_rows);
+        let physical = state.query_planner().create_physical_plan(&plan, &state).await?;
+        if let Some(wanted) = explained {
+            return Ok(explain(state, context, &plan, physical, wanted));
+        }
+        let schema = names.of(&physical.schema());
+        let rows = execute_stream(physical, Arc::new(TaskContext::from(&state)))?;
+        Ok((schema, rows.map(|batch| batch.map_err(QueryError::from)).boxed()))
+    })
+}
+
+/// Splits an EXPLAIN into the explained statement and its options; other statements are returned unchanged.
+pub(crate) fn split_explain(statement: Statement) -> (Statement, Option<Explain>) {
+    match statement {
+        Statement::Explain(explain) => {
+            let wanted = Explain {
+                analyze: explain.options.analyze,
+                verbose: explain.options.verbose,
+            };
+            (*explain.statement, Some(wanted))
+        }
+        Statement::Statement(inner) => match *inner {
+            ast::Statement::Explain {
+                analyze,
+                verbose,
+                statement,
+                ..
+            } => (Statement::Statement(statement), Some(Explain { analyze, verbose })),
+            other => (Statement::Statement(Box::new(other)), None),
+        },
+        other => (other, None),
+    }
+}

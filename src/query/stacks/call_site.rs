@@ -1,0 +1,128 @@
+//! Call sites: stacks that begin, at the root, with given functions, and what profiles have on them.
+//!
+//! In: a filter and the functions, root first. Out: values by profile. Totals of profiles are of all stacks, so samples
+//! are read.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::record_batch::RecordBatch;
+use datafusion::execution::memory_pool::MemoryReservation;
+use hashbrown::HashMap;
+
+use crate::base::BoxFuture;
+use crate::profile::{SeriesId, StackId, TimeSpan};
+use crate::query::common::blocking;
+use crate::query::common::error::QueryError;
+use crate::query::common::{checked, stream};
+use crate::query::decoded::context::Context;
+use crate::query::decoded::stack_table::StackTable;
+use crate::query::scan::read;
+use crate::query::series::moments::Moment;
+use crate::query::stacks::sums;
+use crate::store::common::schema;
+use crate::store::common::schema::Table;
+use crate::store::common::schema::column::{SERIES, TIME, VALUE};
+use crate::store::tables::snapshot::ScanFilter;
+
+/// Memory of an entry, with its share of the empty slots.
+const VALUE_BYTES: usize = 40;
+
+/// Values by profile, charged to the query while they are held.
+pub(crate) struct ValuesBelow {
+    values: HashMap<Moment, i64>,
+    memory: MemoryReservation,
+}
+
+/// Whether a stack begins, at the root, with these functions.
+pub(crate) fn begins_with(table: &StackTable, stack: StackId, call_site: &[String]) -> bool {
+    let Some(frames) = table.stack(stack) else {
+        return false;
+    };
+    frames.len() >= call_site.len()
+        && frames
+            .iter()
+            .rev()
+            .zip(call_site)
+            .all(|(index, wanted)| table.name(*index).as_ref() == wanted)
+}
+
+/// The stacks that begin with these functions, of those in the rows of `samples` that the filter lets through.
+pub(crate) fn stacks_below(
+    context: &Arc<Context>,
+    filter: &ScanFilter,
+    call_site: Vec<String>,
+) -> BoxFuture<'static, Result<Arc<HashSet<StackId>>, QueryError>> {
+    let (context, sums) = (context.clone(), sums::sorted_by_stack(context, filter));
+    let time = filter.time.unwrap_or(TimeSpan::ALL);
+    Box::pin(async move {
+        let found = sums.await?;
+        let ids: Vec<StackId> = found.values.iter().map(|(stack, _)| *stack).collect();
+        let loaded = context.frames(time, ids.clone()).await?;
+        let below = blocking::run(move |cancellation| {
+            cancellation.check()?;
+            let table = loaded.table.read();
+            let below = ids.into_iter().filter(|id| begins_with(&table, *id, &call_site));
+            Ok(Arc::new(below.collect()))
+        });
+        below.await
+    })
+}
+
+/// The values of profiles in the rows of `samples` that the filter lets through.
+pub(crate) fn values(
+    context: &Arc<Context>,
+    filter: &ScanFilter,
+) -> BoxFuture<'static, Result<ValuesBelow, QueryError>> {
+    let context = context.clone();
+    let columns = [SERIES, TIME, VALUE];
+    let streams = read::open(&context.runtime, &context.snapshot, Table::Samples, filter, &columns);
+    Box::pin(async move {
+        let make = || ValuesBelow {
+            values: HashMap::new(),
+            memory: context.runtime.reservation("values below a call site"),
+        };
+        let all = make();
+        let found = stream::fold(streams?, make, ValuesBelow::add).await?;
+        let merged = blocking::run(move |cancellation| {
+            found.into_iter().try_fold(all, |all, more| {
+                cancellation.check()?;
+                all.with(more)
+            })
+        });
+        merged.await
+    })
+}
+
+impl ValuesBelow {
+    /// The value of a profile; of several profiles at one moment the first has it.
+    pub(crate) fn take(&mut self, moment: Moment) -> i64 {
+        self.values.remove(&moment).unwrap_or(0)
+    }
+
+    fn add(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
+        let series = schema::integers(batch, SERIES)?;
+        let times = schema::times(batch, TIME)?;
+        let values = schema::integers(batch, VALUE)?;
+        for (row, value) in values.iter().enumerate() {
+            self.put((SeriesId(series[row]), times[row]), *value)?;
+        }
+        self.charge()
+    }
+
+    fn with(mut self, more: Self) -> Result<Self, QueryError> {
+        for (moment, value) in more.values {
+            self.put(moment, value)?;
+        }
+        self.charge()?;
+        Ok(self)
+    }
+
+    fn put(&mut self, moment: Moment, value: i64) -> Result<(), QueryError> {
+        checked::add(self.values.entry(moment).or_default(), value)
+    }
+
+    fn charge(&self) -> Result<(), QueryError> {
+        Ok(self.memory.try_resize(self.values.capacity() * VALUE_BYTES)?)
+    }
+}

@@ -1,0 +1,307 @@
+//! Merged stacks: sums `samples` by stack id, then loads the frames of only those stacks, then builds one tree.
+//!
+//! In: [`StackQuery`]. Out: sums by stack ([`Merged`]) and a [`Tree`]. Rows are processed as integers: strings are used
+//! only for the final frames.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::Array;
+use datafusion::execution::memory_pool::MemoryReservation;
+
+use crate::base::BoxFuture;
+use crate::profile::flamegraph::{self, CallGraph, DiffGraph, FlameGraph, FrameId, FrameRef, Tree};
+use crate::profile::{SeriesId, StackId};
+use crate::query::common::blocking;
+use crate::query::common::blocking::Cancellation;
+use crate::query::common::checked;
+use crate::query::common::error::QueryError;
+use crate::query::common::types::{Detail, GoPgo, StackQuery};
+use crate::query::decoded::context::Context;
+use crate::query::decoded::stacks;
+use crate::query::decoded::stacks::Loaded;
+use crate::query::resources::runtime::Runtime;
+use crate::query::scan::read;
+use crate::query::series::moments::Moment;
+use crate::query::series::{moments, selection};
+use crate::query::stacks::call_site::begins_with;
+use crate::query::stacks::sums;
+use crate::query::stacks::sums::{Summed, Sums};
+use crate::store::common::schema;
+use crate::store::common::schema::Table;
+use crate::store::common::schema::column::{SERIES, SPAN_ID, STACK, TIME, TRACE_ID, VALUE};
+use crate::store::tables::snapshot::ScanFilter;
+
+/// Sums by stack, and the table with the frames; their memory is charged to the query while they are held.
+pub(crate) struct Merged {
+    pub(crate) sums: Summed,
+    pub(crate) stacks: Loaded,
+    /// What is kept of the stacks.
+    pub(crate) pgo: Option<GoPgo>,
+    runtime: Arc<Runtime>,
+}
+
+/// A tree whose memory is charged to the query while it is held.
+pub(crate) struct HeldTree {
+    pub(crate) tree: Tree,
+    memory: MemoryReservation,
+}
+
+/// Memory of a flame graph for a node of a path: its position, own value and total for two sides, and its group in a
+/// level.
+const SHOWN_BYTES: usize = 96;
+/// Name of the frame that replaces a missing stack.
+const LOST: &str = "[stack not found]";
+
+/// Computes the sums of a query.
+pub(crate) fn merge(context: Arc<Context>, query: StackQuery) -> BoxFuture<'static, Result<Merged, QueryError>> {
+    Box::pin(async move {
+        let time = query.range.micros();
+        let filter = filter(&context, &query).await?;
+        let mut filter = filter;
+        let moments = if query.profile_ids.is_empty() {
+            None
+        } else {
+            Some(Arc::new(moments::by_ids(&context, &filter, &query.profile_ids).await?))
+        };
+        if let Some(moments) = &moments {
+            let wanted: HashSet<SeriesId> = moments.iter().map(|(series, _)| *series).collect();
+            filter.series = Some(Arc::new(wanted));
+        }
+        let spans = id_set(&query.span_ids, 16, "span")?;
+        let traces = id_set(&query.trace_ids, 32, "trace")?;
+        let mut sums = sum_stacks(&context, &filter, moments, spans, traces).await?;
+        let ids = sums.values.iter().map(|(stack, _)| *stack).collect();
+        let stacks = match query.go_pgo {
+            Some(_) => context.frames_with_start_lines(time, ids).await?,
+            None => context.frames(time, ids).await?,
+        };
+        if !query.call_site.is_empty() {
+            let table = stacks.table.read();
+            sums.values
+                .retain(|(stack, _)| begins_with(&table, *stack, &query.call_site));
+        }
+        Ok(Merged {
+            sums,
+            stacks,
+            pgo: query.go_pgo,
+            runtime: context.runtime.clone(),
+        })
+    })
+}
+
+/// The filter on `samples` and `profiles` for a query.
+pub(crate) fn filter(context: &Arc<Context>, query: &StackQuery) -> BoxFuture<'static, Result<ScanFilter, QueryError>> {
+    let (context, matchers) = (context.clone(), query.matchers.clone());
+    let (profile_type, time) = (query.profile_type.clone(), query.range.micros());
+    Box::pin(async move {
+        let chosen = if matchers.is_empty() {
+            None
+        } else {
+            let labels = context.labels(time).await?;
+            selection::select(Arc::new(labels), profile_type.clone(), matchers).await?
+        };
+        Ok(ScanFilter {
+            tenants: Some(context.tenants.clone()),
+            time: Some(time),
+            profile_type: Some((&profile_type).into()),
+            series: chosen,
+            ..ScanFilter::default()
+        })
+    })
+}
+
+/// The flame graph of merged stacks.
+pub(crate) fn graph(
+    merged: Merged,
+    max_nodes: usize,
+    detail: Detail,
+) -> BoxFuture<'static, Result<FlameGraph, QueryError>> {
+    blocking::run(move |cancellation| match detail {
+        Detail::Names if merged.pgo.is_none() => {
+            let leaves = leaves(&merged, cancellation)?;
+            let table = merged.stacks.table.read();
+            Ok(table.paths().flamegraph(&leaves.values, max_nodes))
+        }
+        Detail::Names | Detail::Files => Ok(tree_by(&merged, detail, cancellation)?.tree.to_flamegraph(max_nodes)),
+    })
+}
+
+/// The difference of merged stacks, with functions identified by name.
+pub(crate) fn diff(left: Merged, right: Merged, max_nodes: usize) -> BoxFuture<'static, Result<DiffGraph, QueryError>> {
+    blocking::run(move |cancellation| {
+        // The total of the answer is that of both sides.
+        let both = [&left, &right].into_iter().flat_map(|side| &side.sums.values);
+        checked::check_total(both.map(|(_, value)| *value))?;
+        // The paths of the table are of whole stacks, and it may have been replaced between the two queries.
+        let are_whole = left.pgo.is_none() && right.pgo.is_none();
+        if !are_whole || !Arc::ptr_eq(&left.stacks.table, &right.stacks.table) {
+            let [left, right] = [&left, &right].map(|side| tree_by(side, Detail::Names, cancellation));
+            return Ok(flamegraph::diff(&left?.tree, &right?.tree, max_nodes));
+        }
+        let (of_left, of_right) = (leaves(&left, cancellation)?, leaves(&right, cancellation)?);
+        let table = left.stacks.table.read();
+        Ok(table.paths().diff(&of_left.values, &of_right.values, max_nodes))
+    })
+}
+
+/// The call graph of merged stacks by name, with `max_functions` functions (0: all).
+pub(crate) fn call_graph(merged: Merged, max_functions: usize) -> BoxFuture<'static, Result<CallGraph, QueryError>> {
+    blocking::run(move |cancellation| {
+        let held = tree_by(&merged, Detail::Names, cancellation)?;
+        // A graph has at most one function for each frame and one call for each node.
+        held.memory.try_grow(held.tree.bytes())?;
+        cancellation.check()?;
+        Ok(held.tree.call_graph(max_functions))
+    })
+}
+
+/// The tree of merged stacks.
+pub(crate) fn tree(merged: Merged) -> BoxFuture<'static, Result<HeldTree, QueryError>> {
+    blocking::run(move |cancellation| tree_by(&merged, Detail::Files, cancellation))
+}
+
+/// Values at the ends of the paths of stacks.
+struct Leaves {
+    values: Vec<(u32, i64)>,
+    _memory: MemoryReservation,
+}
+
+fn leaves(merged: &Merged, cancellation: &Cancellation) -> Result<Leaves, QueryError> {
+    let memory = merged.runtime.reservation("paths of stacks");
+    let table = &merged.stacks.table;
+    let mut lost = 0i64;
+    let mut values = stacks::leaves(table, &merged.sums.values, &mut lost, &memory)?;
+    if lost != 0 {
+        tracing::warn!(value = lost, "stacks of samples are not in the stacks table");
+        values.push((table.write().single(LOST), lost));
+    }
+    cancellation.check()?;
+    let known = table.read();
+    let frames = |(stack, _): &(StackId, i64)| known.stack(*stack).map_or(1, <[u32]>::len);
+    let nodes: usize = merged.sums.values.iter().map(frames).sum();
+    memory.try_grow(nodes.min(known.paths().len()) * SHOWN_BYTES)?;
+    Ok(Leaves {
+        values,
+        _memory: memory,
+    })
+}
+
+fn tree_by(merged: &Merged, detail: Detail, cancellation: &Cancellation) -> Result<HeldTree, QueryError> {
+    let memory = merged.runtime.reservation("tree of stacks");
+    let table = merged.stacks.table.read();
+    let mut tree = match detail {
+        Detail::Names => Tree::by_name(),
+        Detail::Files => Tree::by_file(),
+    };
+    // Each frame is looked up in the tree once, not once for each stack.
+    let mut known: Vec<Option<FrameId>> = vec![None; table.frame_count()];
+    let mut path = Vec::new();
+    let mut lost = 0i64;
+    for (stack, value) in &merged.sums.values {
+        let Some(frames) = table.stack(*stack) else {
+            lost = lost.saturating_add(*value);
+            continue;
+        };
+        let frames = merged.pgo.map_or(frames, |pgo| pgo.kept(&table, frames));
+        path.clear();
+        for index in frames {
+            let frame = table.frame(*index);
+            let slot = &mut known[*index as usize];
+            let id = match slot {
+                Some(id) => *id,
+                None => *slot.insert(tree.intern(FrameRef {
+                    function: table.name(*index),
+                    file: frame.file,
+                    line: frame.line,
+                    mapping: frame.mapping,
+                })),
+            };
+            path.push((id, frame.line));
+        }
+        if merged.pgo.is_some_and(|pgo| pgo.aggregate_callees)
+            && let Some((_, line)) = path.first_mut()
+        {
+            *line = 0;
+        }
+        tree.insert_ids(&path, *value);
+        cancellation.check()?;
+        memory.try_resize(tree.bytes())?;
+    }
+    if lost != 0 {
+        tracing::warn!(value = lost, "stacks of samples are not in the stacks table");
+        tree.insert(
+            [FrameRef {
+                function: LOST,
+                ..FrameRef::default()
+            }],
+            lost,
+        );
+    }
+    Ok(HeldTree { tree, memory })
+}
+
+/// The sum of values by stack over all rows of `samples` that the filter lets through, ascending by stack.
+fn sum_stacks(
+    context: &Arc<Context>,
+    filter: &ScanFilter,
+    moments: Option<Arc<HashSet<Moment>>>,
+    spans: Option<HashSet<String>>,
+    traces: Option<HashSet<String>>,
+) -> BoxFuture<'static, Result<Summed, QueryError>> {
+    if moments.is_none() && spans.is_none() && traces.is_none() {
+        return sums::sorted_by_stack(context, filter);
+    }
+    let mut columns = vec![STACK, VALUE];
+    if moments.is_some() {
+        columns.extend([SERIES, TIME]);
+    }
+    let ids = match (spans, traces) {
+        (Some(spans), _) => Some((SPAN_ID, spans)),
+        (None, Some(traces)) => Some((TRACE_ID, traces)),
+        (None, None) => None,
+    };
+    columns.extend(ids.iter().map(|(name, _)| *name));
+    let (context, filter) = (context.clone(), filter.clone());
+    let streams = read::open(&context.runtime, &context.snapshot, Table::Samples, &filter, &columns);
+    Box::pin(async move {
+        let sums = sums::fold(&context, streams?, move |sums: &mut Sums, batch| {
+            let moments = match &moments {
+                Some(moments) => Some((moments, schema::integers(batch, SERIES)?, schema::times(batch, TIME)?)),
+                None => None,
+            };
+            let ids = match &ids {
+                Some((name, wanted)) => Some((wanted, schema::texts(batch, name)?)),
+                None => None,
+            };
+            sums.add_where(batch, |row| {
+                moments.is_none_or(|(moments, series, times)| moments.contains(&(SeriesId(series[row]), times[row])))
+                    && ids.is_none_or(|(wanted, texts)| texts.is_valid(row) && wanted.contains(texts.value(row)))
+            })
+        });
+        sums.await?.sorted()
+    })
+}
+
+fn id_set(ids: &[String], digits: usize, what: &str) -> Result<Option<HashSet<String>>, QueryError> {
+    if ids.is_empty() {
+        return Ok(None);
+    }
+    let checked: Result<HashSet<String>, QueryError> = ids
+        .iter()
+        .map(|id| {
+            if id.len() != digits {
+                return Err(QueryError::invalid(format!(
+                    "invalid {what} id length: `{id}` has not {digits} digits"
+                )));
+            }
+            if !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                return Err(QueryError::invalid(format!(
+                    "invalid {what} id: `{id}` is not hexadecimal"
+                )));
+            }
+            Ok(id.to_ascii_lowercase())
+        })
+        .collect();
+    checked.map(Some)
+}

@@ -1,0 +1,8 @@
+//! Merged stacks: sums by stack, and the trees and tables made of them.
+//!
+//! In: a selection of samples. Out: stacks with their sums ([`sums`]), flame graphs ([`flame`]), and the part below a
+//! call site ([`call_site`]).
+
+pub(in crate::query) mod call_site;
+pub(in crate::query) mod flame;
+pub(in crate::query) mod sums;

@@ -1,0 +1,387 @@
+//! Sums values by stack, the basis of every flame graph.
+//!
+//! In: a filter. Out: stacks with their sums, unordered. Rows of files come from cached blocks (`blocks`). Missing rows
+//! are read, and cached if they are few enough to stay in the cache; otherwise they are only summed. Heads sum their
+//! own rows. Rows are processed as integers, without strings.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::record_batch::RecordBatch;
+use datafusion::execution::memory_pool::MemoryReservation;
+use hashbrown::HashMap;
+
+use crate::base::BoxFuture;
+use crate::profile::{ProfileTypeId, SeriesId, StackId, TimeSpan};
+use crate::query::common::error::QueryError;
+use crate::query::common::stream::BatchStream;
+use crate::query::common::{checked, stream};
+use crate::query::decoded::block_cache::{Key, Missing};
+use crate::query::decoded::blocks::{Block, Builder, Chunk};
+use crate::query::decoded::context::Context;
+use crate::query::resources::runtime::Runtime;
+use crate::query::scan::{heads, read};
+use crate::store::common::schema;
+use crate::store::common::schema::Table;
+use crate::store::common::schema::column::{SERIES, STACK, TIME, VALUE};
+use crate::store::tables::snapshot::{FileEntry, ScanFilter};
+use crate::store::tables::stats::Bounds;
+
+type StackSums = HashMap<StackId, i64>;
+
+/// Memory of a map entry with its share of the empty slots, in bytes.
+const SUM_BYTES: usize = 24;
+/// Approximate size of a cached row in bytes.
+const ROW_BYTES: u64 = 7;
+/// Blocks are summed whenever this many bytes of them are collected: the blocks of a long range could exhaust the
+/// memory.
+const GATHERED_BYTES: usize = 64 << 20;
+/// Number of rows that one thread sums in about a millisecond.
+const ROWS_OF_A_TASK: usize = 500_000;
+/// Maximum size of a set of series that counts as a small part of a file.
+const FEW_SERIES: usize = 64;
+
+/// Sums in progress, charged to the query.
+pub(crate) struct Sums {
+    values: StackSums,
+    memory: MemoryReservation,
+}
+
+/// Sums in ascending order of stack, charged to the query while they are held.
+pub(crate) struct Summed {
+    pub(crate) values: Vec<(StackId, i64)>,
+    _memory: MemoryReservation,
+}
+
+/// The sum of values by stack over all rows of `samples` that pass the filter, ascending by stack.
+pub(crate) fn sorted_by_stack(
+    context: &Arc<Context>,
+    filter: &ScanFilter,
+) -> BoxFuture<'static, Result<Summed, QueryError>> {
+    let sums = by_stack(context, filter);
+    Box::pin(async move { sums.await?.sorted() })
+}
+
+fn by_stack(context: &Arc<Context>, filter: &ScanFilter) -> BoxFuture<'static, Result<Sums, QueryError>> {
+    let (context, filter) = (context.clone(), filter.clone());
+    Box::pin(async move {
+        let (Some(profile_type), Some(time), None) = (&filter.profile_type, filter.time, &filter.stacks) else {
+            return by_scan(&context, &filter, None).await;
+        };
+        let (mut blocks, mut gathered, mut scanned) = (Vec::new(), 0, Vec::new());
+        let mut sums = Sums::new(&context.runtime);
+        for file in read::choose(&context.runtime, &context.snapshot, Table::Samples, &filter) {
+            match file.time {
+                Some(bounds) if is_small(&context, file, bounds, time, &filter) => {
+                    let found = blocks_of(&context, file, bounds, profile_type, time, &filter).await?;
+                    gathered += found.iter().map(|block| block.bytes()).sum::<usize>();
+                    blocks.extend(found);
+                    if gathered > GATHERED_BYTES {
+                        gathered = 0;
+                        sums.merge_all(sum_blocks(std::mem::take(&mut blocks), time).await?)?;
+                    }
+                }
+                _ => scanned.push(file.clone()),
+            }
+        }
+        if !scanned.is_empty() {
+            sums.merge(by_scan(&context, &filter, Some(scanned)).await?.values)?;
+        }
+        sums.merge_all(sum_blocks(blocks, time).await?)?;
+        for head in &context.snapshot.heads {
+            if let Some(part) = heads::sums_of(&context.runtime, head.clone(), &filter).await? {
+                sums.merge(part)?;
+            } else {
+                let streams =
+                    heads::one_head_stream(&context.runtime, head.clone(), Table::Samples, &filter, &[STACK, VALUE])?;
+                sums.merge(fold(&context, vec![streams], Sums::add).await?.values)?;
+            }
+        }
+        Ok(sums)
+    })
+}
+
+/// Sums by a scan of `files`, or for `None` of all files that pass the filter and of the heads.
+fn by_scan(
+    context: &Arc<Context>,
+    filter: &ScanFilter,
+    files: Option<Vec<FileEntry>>,
+) -> BoxFuture<'static, Result<Sums, QueryError>> {
+    let columns = [STACK, VALUE];
+    let (runtime, snapshot) = (&context.runtime, &context.snapshot);
+    let streams = match files {
+        None => read::open(runtime, snapshot, Table::Samples, filter, &columns),
+        Some(files) => {
+            let files: Vec<&FileEntry> = files.iter().collect();
+            read::open_files(runtime, snapshot, Table::Samples, &files, filter, &columns)
+        }
+    };
+    let context = context.clone();
+    Box::pin(async move { fold(&context, streams?, Sums::add).await })
+}
+
+/// Folds the batches of streams into sums with `step`.
+pub(crate) async fn fold(
+    context: &Context,
+    streams: Vec<BatchStream>,
+    step: impl Fn(&mut Sums, &RecordBatch) -> Result<(), QueryError> + Send + Sync + 'static,
+) -> Result<Sums, QueryError> {
+    let states = stream::fold(streams, || Sums::new(&context.runtime), step).await?;
+    let mut states = states.into_iter();
+    let mut all = states.next().unwrap_or_else(|| Sums::new(&context.runtime));
+    for state in states {
+        all.merge(state.values)?;
+    }
+    Ok(all)
+}
+
+/// Adds the sums of stacks to those of all stacks. A sum that does not fit 64 bits is an error.
+fn add(all: &mut StackSums, more: impl IntoIterator<Item = (StackId, i64)>) -> Result<(), QueryError> {
+    more.into_iter()
+        .try_for_each(|(stack, value)| checked::add(all.entry(stack).or_default(), value))
+}
+
+impl Sums {
+    fn new(runtime: &Runtime) -> Self {
+        Self {
+            values: StackSums::new(),
+            memory: runtime.reservation("sums by stack"),
+        }
+    }
+
+    /// Adds the rows of a batch for which `keep` is true.
+    pub(crate) fn add_where(&mut self, batch: &RecordBatch, keep: impl Fn(usize) -> bool) -> Result<(), QueryError> {
+        let stacks = schema::integers(batch, STACK)?;
+        let values = schema::integers(batch, VALUE)?;
+        let rows = (0..batch.num_rows()).filter(|row| keep(*row));
+        self.merge(rows.map(|row| (StackId(stacks[row]), values[row])))
+    }
+
+    /// Sorted by stack, so that the same query always gives the same trees and pprof bytes. The sum of any of the
+    /// values fits 64 bits, so the totals of a tree do.
+    pub(crate) fn sorted(self) -> Result<Summed, QueryError> {
+        checked::check_total(self.values.values().copied())?;
+        let memory = self.memory;
+        memory.try_grow(self.values.len() * size_of::<(StackId, i64)>())?;
+        let mut values: Vec<(StackId, i64)> = self.values.into_iter().collect();
+        values.sort_unstable();
+        memory.try_resize(values.capacity() * size_of::<(StackId, i64)>())?;
+        Ok(Summed {
+            values,
+            _memory: memory,
+        })
+    }
+
+    fn merge_all(&mut self, parts: Vec<StackSums>) -> Result<(), QueryError> {
+        parts.into_iter().try_for_each(|part| self.merge(part))
+    }
+
+    fn merge(&mut self, more: impl IntoIterator<Item = (StackId, i64)>) -> Result<(), QueryError> {
+        add(&mut self.values, more)?;
+        Ok(self.memory.try_resize(self.values.capacity() * SUM_BYTES)?)
+    }
+
+    fn add(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
+        let stacks = schema::integers(batch, STACK)?.iter().map(|id| StackId(*id));
+        let values = schema::integers(batch, VALUE)?;
+        // Files sorted by stack have runs of one stack, each of which costs one hash probe.
+        let mut run: Option<(StackId, i64)> = None;
+        for (stack, value) in stacks.zip(values) {
+            match &mut run {
+                Some((current, sum)) if *current == stack => checked::add(sum, *value)?,
+                _ => add(&mut self.values, run.replace((stack, *value)))?,
+            }
+        }
+        add(&mut self.values, run)?;
+        Ok(self.memory.try_resize(self.values.capacity() * SUM_BYTES)?)
+    }
+}
+
+/// True when the rows of a file for this query may be cached without evicting everything else.
+fn is_small(context: &Context, file: &FileEntry, bounds: Bounds<i64>, time: TimeSpan, filter: &ScanFilter) -> bool {
+    let length = (bounds.most - bounds.least).max(0) as u64 + 1;
+    let read = chunks(bounds, time).map_or(0, |(first, last)| {
+        let span = first.through(last);
+        (span.end.saturating_sub(span.start) as u64).min(length)
+    });
+    let rows = (u128::from(file.rows) * u128::from(read) / u128::from(length)) as u64;
+    // A file has several types, of which one is requested.
+    let rows = match &filter.series {
+        Some(series) if series.len() <= FEW_SERIES => rows / 8,
+        _ => rows / 2,
+    };
+    rows * ROW_BYTES <= context.blocks().limit() as u64 / 2
+}
+
+/// First and last chunk of a file within a time span.
+fn chunks(bounds: Bounds<i64>, time: TimeSpan) -> Option<(Chunk, Chunk)> {
+    let first = Chunk::of(bounds.least.max(time.start));
+    let last = Chunk::of(bounds.most.min(time.end.saturating_sub(1)));
+    (first <= last).then_some((first, last))
+}
+
+/// The blocks of a file with rows that pass the filter. The blocks may also contain rows of the same chunks at other
+/// times.
+async fn blocks_of(
+    context: &Arc<Context>,
+    file: &FileEntry,
+    bounds: Bounds<i64>,
+    profile_type: &ProfileTypeId,
+    time: TimeSpan,
+    filter: &ScanFilter,
+) -> Result<Vec<Arc<Block>>, QueryError> {
+    let path: Arc<str> = file.path.as_str().into();
+    let key = |chunk| Key {
+        file: path.clone(),
+        profile_type: profile_type.clone(),
+        chunk,
+    };
+    let mut blocks = Vec::new();
+    let Some((first, last)) = chunks(bounds, time) else {
+        return Ok(blocks);
+    };
+    let mut missing: Vec<(Chunk, Missing)> = Vec::new();
+    for chunk in (first.0..=last.0).map(Chunk) {
+        let found = context.blocks().look(&key(chunk), filter.series.as_deref());
+        blocks.extend(found.blocks);
+        if found.missing != Missing::None {
+            missing.push((chunk, found.missing));
+        }
+    }
+    let (Some((first, _)), Some((last, _))) = (missing.first(), missing.last()) else {
+        return Ok(blocks);
+    };
+    // One read for all that is missing: adjacent chunks, and nearly always the same series.
+    let mut series: Option<HashSet<SeriesId>> = Some(HashSet::new());
+    for (_, lacking) in &missing {
+        match (lacking, &mut series) {
+            (Missing::Some(ids), Some(series)) => series.extend(ids),
+            (Missing::All, _) => series = None,
+            _ => {}
+        }
+    }
+    let wanted = ScanFilter {
+        time: Some(first.through(*last)),
+        series: series.clone().map(Arc::new),
+        ..filter.clone()
+    };
+    let read = read(context, file, wanted).await?;
+    let asked: Option<Vec<SeriesId>> = series.map(|series| series.into_iter().collect());
+    let mut by_chunk: HashMap<Chunk, Vec<(SeriesId, Arc<Block>)>> = HashMap::new();
+    for (series, chunk, block) in read {
+        by_chunk.entry(chunk).or_default().push((series, block));
+    }
+    for (chunk, lacking) in missing {
+        let read = by_chunk.remove(&chunk).unwrap_or_default();
+        let needed = |series: &SeriesId| match &lacking {
+            Missing::Some(ids) => ids.contains(series),
+            _ => true,
+        };
+        blocks.extend(
+            read.iter()
+                .filter(|(series, _)| needed(series))
+                .map(|(_, block)| block.clone()),
+        );
+        context.blocks().keep(&key(chunk), read, asked.as_deref());
+    }
+    Ok(blocks)
+}
+
+/// Series, chunk and block of all rows of a file that pass the filter.
+async fn read(
+    context: &Arc<Context>,
+    file: &FileEntry,
+    filter: ScanFilter,
+) -> Result<Vec<(SeriesId, Chunk, Arc<Block>)>, QueryError> {
+    let columns = [SERIES, TIME, STACK, VALUE];
+    let streams = read::open_files(
+        &context.runtime,
+        &context.snapshot,
+        Table::Samples,
+        &[file],
+        &filter,
+        &columns,
+    )?;
+    let make = || Rows {
+        series: HashMap::new(),
+        memory: context.runtime.reservation("sample rows"),
+    };
+    let mut states = stream::fold(streams, make, Rows::add).await?.into_iter();
+    let Some(mut all) = states.next() else {
+        return Ok(Vec::new());
+    };
+    for state in states {
+        for (series, builder) in state.series {
+            match all.series.get_mut(&series) {
+                Some(known) => known.extend(&builder),
+                None => drop(all.series.insert(series, builder)),
+            }
+        }
+    }
+    let finished = tokio::task::spawn_blocking(move || {
+        let blocks = all.series.into_iter().flat_map(|(series, builder)| {
+            let blocks = builder.finish().into_iter();
+            blocks.map(move |(chunk, block)| (series, chunk, Arc::new(block)))
+        });
+        blocks.collect()
+    });
+    finished
+        .await
+        .map_err(|error| QueryError::internal(format!("sorting sample rows failed: {error}")))
+}
+
+struct Rows {
+    series: HashMap<SeriesId, Builder>,
+    memory: MemoryReservation,
+}
+
+impl Rows {
+    fn add(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
+        let series = schema::integers(batch, SERIES)?;
+        let times = schema::times(batch, TIME)?;
+        let stacks = schema::integers(batch, STACK)?;
+        let values = schema::integers(batch, VALUE)?;
+        let mut start = 0;
+        for run in series.chunk_by(|left, right| left == right) {
+            let end = start + run.len();
+            let builder = self.series.entry(SeriesId(run[0])).or_default();
+            for row in start..end {
+                builder.push(times[row], StackId(stacks[row]), values[row]);
+            }
+            start = end;
+        }
+        let bytes = self.series.values().map(Builder::bytes).sum();
+        Ok(self.memory.try_resize(bytes)?)
+    }
+}
+
+/// Sums the rows of blocks within a time span by stack; one map for each task.
+async fn sum_blocks(blocks: Vec<Arc<Block>>, time: TimeSpan) -> Result<Vec<StackSums>, QueryError> {
+    let sum = move |blocks: Vec<Arc<Block>>| {
+        let (mut sums, mut scratch) = (StackSums::new(), Vec::new());
+        for block in blocks {
+            block.add_to(time, &mut sums, &mut scratch)?;
+        }
+        Ok::<_, QueryError>(sums)
+    };
+    let rows: usize = blocks.iter().map(|block| block.rows_between(time)).sum();
+    if rows < ROWS_OF_A_TASK / 10 {
+        return Ok(vec![sum(blocks)?]);
+    }
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    let tasks = (rows / ROWS_OF_A_TASK + 1).min(cores);
+    let mut parts: Vec<Vec<Arc<Block>>> = (0..tasks).map(|_| Vec::new()).collect();
+    for (index, block) in blocks.into_iter().enumerate() {
+        parts[index % tasks].push(block);
+    }
+    let running: Vec<_> = parts
+        .into_iter()
+        .map(|part| tokio::task::spawn_blocking(move || sum(part)))
+        .collect();
+    let mut sums = Vec::with_capacity(tasks);
+    for task in running {
+        let part = task.await;
+        sums.push(part.map_err(|error| QueryError::internal(format!("summing stacks failed: {error}")))??);
+    }
+    Ok(sums)
+}

@@ -1,0 +1,223 @@
+//! The tables of a SQL session: the four tables of the store for the tenants of the query, and `flat`.
+//!
+//! In: the context of a query. Out: a catalog for this query only, so that nothing outlives the query and other tenants
+//! cannot be accessed. `stacks` and `series` have one row for each id here, although the store writes them again for
+//! every day and flush.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::{AsArray, BooleanArray};
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::{Int64Type, SchemaRef};
+use datafusion::catalog::{
+    CatalogProvider, CatalogProviderList, MemoryCatalogProvider, MemoryCatalogProviderList, MemorySchemaProvider,
+    SchemaProvider, TableProvider,
+};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
+use datafusion::physical_plan::ExecutionPlan;
+use futures::StreamExt;
+
+use crate::base::BoxFuture;
+use crate::query::common::error::QueryError;
+use crate::query::common::stream::BatchStream;
+use crate::query::decoded::context::Context;
+use crate::query::resources::runtime::Runtime;
+use crate::query::scan::provider::{Mapped, Provided, Relation, RowMap};
+use crate::query::scan::read;
+use crate::query::tables::bounds;
+use crate::query::tables::flat::Flat;
+use crate::store::common::schema::Table;
+use crate::store::common::schema::column::{SERIES, STACK};
+use crate::store::tables::snapshot::ScanFilter;
+
+/// The catalog of one query.
+pub(crate) fn catalog(context: &Arc<Context>) -> Result<Arc<dyn CatalogProviderList>, QueryError> {
+    let schema = MemorySchemaProvider::new();
+    for (name, table) in tables(context) {
+        schema.register_table(name, table)?;
+    }
+    let catalog = MemoryCatalogProvider::new();
+    catalog.register_schema("public", Arc::new(schema))?;
+    let list = MemoryCatalogProviderList::new();
+    list.register_catalog("alluvium".to_owned(), Arc::new(catalog));
+    Ok(Arc::new(list))
+}
+
+pub(crate) fn tables(context: &Arc<Context>) -> Vec<(String, Arc<dyn TableProvider>)> {
+    let stored = Table::ALL.into_iter().map(|table| {
+        let relation = Stored {
+            context: context.clone(),
+            table,
+        };
+        let provided: Arc<dyn TableProvider> = Arc::new(Provided(Arc::new(relation)));
+        (table.name().to_owned(), provided)
+    });
+    let flat: Arc<dyn TableProvider> = Arc::new(Provided(Arc::new(Flat::all(context.clone()))));
+    stored.chain([("flat".to_owned(), flat)]).collect()
+}
+
+/// One of the store's tables, restricted to the tenants of the query.
+struct Stored {
+    context: Arc<Context>,
+    table: Table,
+}
+
+impl std::fmt::Debug for Stored {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(self.table.name())
+    }
+}
+
+impl Relation for Stored {
+    fn schema(&self) -> SchemaRef {
+        read::sql_schema(self.table)
+    }
+
+    fn pushdown(&self, filters: &[&Expr]) -> Vec<TableProviderFilterPushDown> {
+        // The filter stays in the plan, where the optimiser moves it into the Parquet scan; here it only selects files.
+        vec![TableProviderFilterPushDown::Inexact; filters.len()]
+    }
+
+    fn plan(
+        &self,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+    ) -> BoxFuture<'static, Result<Arc<dyn ExecutionPlan>, QueryError>> {
+        let plan = plan(self, projection, filters);
+        Box::pin(std::future::ready(plan))
+    }
+}
+
+fn plan(
+    stored: &Stored,
+    projection: Option<&Vec<usize>>,
+    filters: &[Expr],
+) -> Result<Arc<dyn ExecutionPlan>, QueryError> {
+    let context = &stored.context;
+    let mut filter = ScanFilter {
+        tenants: Some(context.tenants.clone()),
+        ..ScanFilter::default()
+    };
+    for expr in filters {
+        bounds::absorb(&mut filter, expr);
+    }
+    let id = match stored.table {
+        Table::Profiles | Table::Samples => {
+            return read::union_plan(&context.runtime, &context.snapshot, stored.table, &filter, projection);
+        }
+        Table::Stacks => STACK,
+        Table::Series => SERIES,
+    };
+    let schema = stored.table.schema();
+    let mut columns = projection
+        .cloned()
+        .unwrap_or_else(|| (0..schema.fields().len()).collect());
+    let wanted = columns.len();
+    let id_index = schema.index_of(id)?;
+    let at = columns
+        .iter()
+        .position(|column| *column == id_index)
+        .unwrap_or_else(|| {
+            columns.push(id_index);
+            wanted
+        });
+    let input = read::union_plan(
+        &context.runtime,
+        &context.snapshot,
+        stored.table,
+        &filter,
+        Some(&columns),
+    )?;
+    let output = Arc::new(schema.project(&columns[..wanted])?);
+    let first = FirstOfId {
+        at,
+        wanted,
+        runtime: context.runtime.clone(),
+    };
+    Ok(Arc::new(Mapped::new(input, output, Arc::new(first))))
+}
+
+/// Keeps the first row of each id and the first `wanted` columns.
+struct FirstOfId {
+    at: usize,
+    wanted: usize,
+    /// Has the memory that the ids are charged to.
+    runtime: Arc<Runtime>,
+}
+
+impl std::fmt::Debug for FirstOfId {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+/// Memory of a set of `count` ids while it grows, in bytes: an eighth of its places stays free, each has a byte of its
+/// own, and a set half as large is there until all of its ids are in the new one.
+fn set_bytes(count: usize) -> usize {
+    let places = (count.saturating_mul(8) / 7).saturating_add(1).next_power_of_two();
+    places.saturating_mul(size_of::<i64>() + 1).saturating_mul(3) / 2
+}
+
+impl RowMap for FirstOfId {
+    fn name(&self) -> &'static str {
+        "FirstOfId"
+    }
+
+    fn needs_all_rows(&self) -> bool {
+        true
+    }
+
+    fn apply(&self, input: BatchStream) -> BatchStream {
+        let (at, wanted) = (self.at, self.wanted);
+        let memory = self.runtime.reservation("ids");
+        let mut seen = HashSet::new();
+        let rows = input.map(move |batch| {
+            let batch = batch?;
+            memory.try_resize(set_bytes(seen.len() + batch.num_rows()))?;
+            let ids = batch.column(at).as_primitive::<Int64Type>().values();
+            let mask: BooleanArray = ids.iter().map(|id| Some(seen.insert(*id))).collect();
+            let narrow = batch.project(&(0..wanted).collect::<Vec<_>>())?;
+            Ok(filter_record_batch(&narrow, &mask)?)
+        });
+        rows.boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+
+    use super::*;
+    use crate::query::common::types::QueryLimits;
+
+    /// Rows that `FirstOfId` keeps of this many ids, each of which comes twice.
+    async fn kept(ids: i64, memory: usize) -> Result<usize, QueryError> {
+        let runtime = Runtime::new(&QueryLimits::default(), None)?.for_one_query(memory);
+        let batch = |first: i64| {
+            let column: ArrayRef = Arc::new(Int64Array::from_iter_values(first..first + 1000));
+            Ok(RecordBatch::try_from_iter([("series", column)])?)
+        };
+        let once: Vec<_> = (0..ids / 1000).map(|part| part * 1000).collect();
+        let twice = once.clone().into_iter().chain(once).map(batch);
+        let first = FirstOfId {
+            at: 0,
+            wanted: 1,
+            runtime,
+        };
+        let mut rows = first.apply(futures::stream::iter(twice.collect::<Vec<_>>()).boxed());
+        let mut count = 0;
+        while let Some(batch) = rows.next().await {
+            count += batch?.num_rows();
+        }
+        Ok(count)
+    }
+
+    #[tokio::test]
+    async fn ids_that_a_statement_has_seen_are_charged_to_it() {
+        assert_eq!(kept(50_000, 1 << 20).await.unwrap(), 50_000);
+        let error = kept(200_000, 1 << 20).await.unwrap_err().to_string();
+        assert!(error.contains("sql.max_query_memory"), "{error}");
+        assert_eq!(kept(200_000, 8 << 20).await.unwrap(), 200_000);
+    }
+}

@@ -1,0 +1,110 @@
+//! Exemplars: the profile or span that stands for a point of a time line or a cell of a heatmap.
+//!
+//! In: candidates, of which the largest stands for its place. Out: exemplars with ids and labels. Their number and the
+//! size of their texts are limited, since each repeats the labels of its series.
+
+use std::sync::Arc;
+
+use crate::base::BoxFuture;
+use crate::profile::SeriesId;
+use crate::query::common::error::QueryError;
+use crate::query::common::types::Exemplar;
+use crate::query::decoded::context::Context;
+use crate::query::decoded::labels::SeriesLabels;
+use crate::query::series::moments;
+use crate::query::series::moments::Moment;
+use crate::store::tables::snapshot::ScanFilter;
+
+/// Maximum number of exemplars of an answer.
+const MAX_EXEMPLARS: usize = 50_000;
+
+/// A profile, or a span in it. The order is that of preference: the largest, and of equal ones the newest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Candidate {
+    pub(crate) value: i64,
+    pub(crate) time: i64,
+    pub(crate) series: SeriesId,
+    pub(crate) span: Option<Span>,
+}
+
+/// Ids of a span and of its trace, which is 0 when it is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Span {
+    pub(crate) id: u64,
+    pub(crate) trace: u128,
+}
+
+/// Keeps the candidate that is preferred.
+pub(crate) fn prefer(best: &mut Option<Candidate>, candidate: Candidate) {
+    *best = (*best).max(Some(candidate));
+}
+
+/// The exemplars of candidates, in their order.
+pub(crate) fn of(
+    context: &Arc<Context>,
+    filter: &ScanFilter,
+    labels: Arc<SeriesLabels>,
+    candidates: Vec<Candidate>,
+) -> BoxFuture<'static, Result<Vec<Exemplar>, QueryError>> {
+    let (context, filter) = (context.clone(), filter.clone());
+    Box::pin(async move {
+        if candidates.len() > MAX_EXEMPLARS {
+            return Err(QueryError::Limit(format!(
+                "the answer has more than {MAX_EXEMPLARS} exemplars; take a longer step or fewer series"
+            )));
+        }
+        if candidates.is_empty() {
+            return Ok(Vec::new());
+        }
+        let memory = context.runtime.reservation("texts of exemplars");
+        let own = |series: SeriesId| labels.get(&series).cloned().unwrap_or_default();
+        for candidate in &candidates {
+            let labels = own(candidate.series);
+            let texts = labels.iter().map(|(name, value)| name.len() + value.len());
+            memory.try_grow(size_of::<Exemplar>() + texts.sum::<usize>())?;
+        }
+        let wanted = candidates.iter().map(moment).collect();
+        let ids = moments::ids_of(&context, &filter, wanted).await?;
+        let exemplar = |candidate: &Candidate| Exemplar {
+            time_ms: candidate.time.div_euclid(1000),
+            value: candidate.value,
+            profile_id: ids.get(&moment(candidate)).cloned().unwrap_or_default(),
+            span_id: candidate
+                .span
+                .map(|span| format!("{:016x}", span.id))
+                .unwrap_or_default(),
+            trace_id: trace_text(candidate.span),
+            labels: own(candidate.series),
+        };
+        Ok(candidates.iter().map(exemplar).collect())
+    })
+}
+
+fn trace_text(span: Option<Span>) -> String {
+    let known = span.filter(|span| span.trace != 0);
+    known.map(|span| format!("{:032x}", span.trace)).unwrap_or_default()
+}
+
+fn moment(candidate: &Candidate) -> Moment {
+    (candidate.series, candidate.time)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_stands_for_its_place_and_of_equal_ones_the_newest() {
+        let candidate = |value, time| Candidate {
+            value,
+            time,
+            series: SeriesId(1),
+            span: None,
+        };
+        let mut best = None;
+        for (value, time) in [(-3, 9), (5, 1), (5, 4), (5, 2), (1, 8)] {
+            prefer(&mut best, candidate(value, time));
+        }
+        assert_eq!(best, Some(candidate(5, 4)));
+    }
+}

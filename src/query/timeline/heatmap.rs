@@ -1,0 +1,269 @@
+//! Heatmaps: how many profiles, or spans in profiles, have a value in a range of values, step by step.
+//!
+//! In: [`HeatmapQuery`]. Out: lines of slots, each with the cells that count something. The values of all lines share
+//! one scale of [`ROWS`] equal ranges, so that lines can be compared. Of profiles no samples are read.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use datafusion::execution::memory_pool::MemoryReservation;
+use hashbrown::{HashMap, HashSet};
+
+use crate::base::BoxFuture;
+use crate::profile::Labels;
+use crate::query::common::blocking;
+use crate::query::common::blocking::Cancellation;
+use crate::query::common::error::QueryError;
+use crate::query::common::types::{
+    Exemplar, ExemplarKind, HeatmapCell, HeatmapLine, HeatmapOf, HeatmapQuery, HeatmapSlot,
+};
+use crate::query::decoded::context::Context;
+use crate::query::decoded::totals::Chosen;
+use crate::query::series::selection;
+use crate::query::timeline::exemplars;
+use crate::query::timeline::exemplars::{Candidate, prefer};
+use crate::query::timeline::spans;
+use crate::query::timeline::spans::SpanSums;
+use crate::query::timeline::steps::{Groups, Steps};
+use crate::store::tables::snapshot::ScanFilter;
+use crate::store::tables::stats::{Bounds, extend};
+
+/// Number of ranges of values.
+const ROWS: i64 = 20;
+/// Maximum number of cells of an answer.
+const MAX_CELLS: usize = 1_000_000;
+/// Memory of a cell with its place in the map.
+const CELL_BYTES: usize = 192;
+
+/// Line, step and row of a cell.
+type Place = (u32, i64, i64);
+
+#[derive(Debug, Default)]
+struct Cell {
+    count: u64,
+    best: Option<Candidate>,
+}
+
+/// The values that are counted.
+enum Values {
+    Profiles(Chosen),
+    Spans(SpanSums),
+}
+
+/// Answers a query with lines in the order of their labels.
+pub(crate) fn select(
+    context: Arc<Context>,
+    query: HeatmapQuery,
+) -> BoxFuture<'static, Result<Vec<HeatmapLine>, QueryError>> {
+    Box::pin(async move {
+        let steps = Steps::new(query.range, query.step)?;
+        let labels = Arc::new(context.labels(steps.time()).await?);
+        let filter = ScanFilter {
+            tenants: Some(context.tenants.clone()),
+            time: Some(steps.time()),
+            profile_type: Some((&query.profile_type).into()),
+            series: selection::select(labels.clone(), query.profile_type.clone(), query.matchers.clone()).await?,
+            ..ScanFilter::default()
+        };
+        let values = match query.of {
+            HeatmapOf::Spans => Values::Spans(spans::sums(&context, &filter).await?),
+            HeatmapOf::Profiles => Values::Profiles(context.totals(filter.clone()).await?),
+        };
+        let memory = context.runtime.reservation("cells of a heatmap");
+        let of_groups = context.runtime.reservation("lines of series");
+        let (known, limit, kind) = (labels.clone(), query.limit, query.exemplars);
+        let counted = blocking::run(move |cancellation| {
+            let groups = Groups::new(&known, &query.group_by, &query.profile_type, of_groups, cancellation)?;
+            let counting = Counting { groups, steps, memory };
+            counting.run(&values, limit, cancellation)
+        });
+        let counted = counted.await?;
+        let exemplars = match kind {
+            ExemplarKind::None => Vec::new(),
+            ExemplarKind::Profile | ExemplarKind::Span => {
+                let candidates = counted.cells.values().filter_map(|cell| cell.best).collect();
+                exemplars::of(&context, &filter, labels, candidates).await?
+            }
+        };
+        blocking::run(move |cancellation| counted.lines(steps, exemplars, cancellation)).await
+    })
+}
+
+/// The cells of a heatmap in the order of line, step and row.
+struct Counted {
+    cells: BTreeMap<Place, Cell>,
+    labels: HashMap<u32, Labels>,
+    scale: Scale,
+    _memory: MemoryReservation,
+}
+
+impl Counted {
+    /// The lines in the order of their labels. `exemplars` are those of the cells in their order, or none.
+    fn lines(
+        self,
+        steps: Steps,
+        exemplars: Vec<Exemplar>,
+        cancellation: &Cancellation,
+    ) -> Result<Vec<HeatmapLine>, QueryError> {
+        let mut exemplars = exemplars.into_iter();
+        let mut lines: BTreeMap<u32, HeatmapLine> = BTreeMap::new();
+        for ((group, step, row), cell) in self.cells {
+            cancellation.check()?;
+            let line = lines.entry(group).or_insert_with(|| HeatmapLine {
+                labels: self.labels.get(&group).cloned().unwrap_or_default(),
+                slots: Vec::new(),
+            });
+            let end_ms = steps.edge_ms(step);
+            if line.slots.last().is_none_or(|slot| slot.end_ms != end_ms) {
+                let cells = Vec::new();
+                line.slots.push(HeatmapSlot { end_ms, cells });
+            }
+            if let Some(slot) = line.slots.last_mut() {
+                slot.cells.push(HeatmapCell {
+                    least: self.scale.least_of(row),
+                    count: cell.count,
+                    exemplar: exemplars.next(),
+                });
+            }
+        }
+        let mut lines: Vec<HeatmapLine> = lines.into_values().collect();
+        lines.sort_by(|left, right| left.labels.cmp(&right.labels));
+        Ok(lines)
+    }
+}
+
+struct Counting {
+    groups: Groups,
+    steps: Steps,
+    memory: MemoryReservation,
+}
+
+impl Counting {
+    /// Counts the values of the `limit` lines with the largest sum (0: of all lines).
+    fn run(self, values: &Values, limit: usize, cancellation: &Cancellation) -> Result<Counted, QueryError> {
+        let kept = self.largest(values, limit);
+        let is_kept = |group| kept.as_ref().is_none_or(|kept| kept.contains(&group));
+        let mut bounds = None;
+        values.for_each(&mut |value| {
+            if is_kept(self.groups.of(value.series)) {
+                extend(&mut bounds, [value.value]);
+            }
+            Ok(())
+        })?;
+        let scale = Scale::new(bounds);
+        let mut cells: BTreeMap<Place, Cell> = BTreeMap::new();
+        let mut labels = HashMap::new();
+        values.for_each(&mut |value| {
+            let group = self.groups.of(value.series);
+            if !is_kept(group) {
+                return Ok(());
+            }
+            let place = (group, self.steps.of(value.time), scale.row_of(value.value));
+            let cell = cells.entry(place).or_default();
+            cell.count += 1;
+            prefer(&mut cell.best, value);
+            if cell.count == 1 {
+                cancellation.check()?;
+                self.memory.try_resize(cells.len() * CELL_BYTES)?;
+                labels.entry(group).or_insert_with(|| self.groups.labels(group));
+                if cells.len() > MAX_CELLS {
+                    return Err(QueryError::Limit(format!(
+                        "the answer has more than {MAX_CELLS} cells; take a longer step or fewer series"
+                    )));
+                }
+            }
+            Ok(())
+        })?;
+        Ok(Counted {
+            cells,
+            labels,
+            scale,
+            _memory: self.memory,
+        })
+    }
+
+    /// The `limit` lines with the largest sum; `None` for all lines.
+    fn largest(&self, values: &Values, limit: usize) -> Option<HashSet<u32>> {
+        if limit == 0 {
+            return None;
+        }
+        let mut sums: HashMap<u32, i128> = HashMap::new();
+        let add = &mut |value: Candidate| {
+            let sum = sums.entry(self.groups.of(value.series)).or_default();
+            *sum += i128::from(value.value);
+            Ok::<_, QueryError>(())
+        };
+        // The function does not fail.
+        let _ = values.for_each(add);
+        let mut sums: Vec<(u32, i128)> = sums.into_iter().collect();
+        sums.sort_unstable_by_key(|(group, sum)| (std::cmp::Reverse(*sum), *group));
+        Some(sums.into_iter().take(limit).map(|(group, _)| group).collect())
+    }
+}
+
+impl Values {
+    /// Hands over each value as what may stand for its cell. A profile in which nothing of the type was counted has
+    /// none.
+    fn for_each(&self, take: &mut dyn FnMut(Candidate) -> Result<(), QueryError>) -> Result<(), QueryError> {
+        match self {
+            Self::Profiles(chosen) => chosen.runs().try_for_each(|run| {
+                let mut counted = run.between(chosen.time()).filter(|(_, value)| *value != 0);
+                counted.try_for_each(|(time, value)| {
+                    take(Candidate {
+                        value,
+                        time,
+                        series: run.series,
+                        span: None,
+                    })
+                })
+            }),
+            Self::Spans(sums) => sums.candidates().try_for_each(take),
+        }
+    }
+}
+
+/// Ranges of equal length from the least value to the largest.
+#[derive(Debug, Clone, Copy)]
+struct Scale {
+    least: i64,
+    length: i128,
+}
+
+impl Scale {
+    fn new(bounds: Option<Bounds<i64>>) -> Self {
+        let Bounds { least, most } = bounds.unwrap_or(Bounds::new(0, 0));
+        let values = i128::from(most) - i128::from(least) + 1;
+        // Rounded up, so that no value lies above the last range.
+        let length = values.div_euclid(ROWS.into()) + i128::from(values.rem_euclid(ROWS.into()) != 0);
+        Self { least, length }
+    }
+
+    /// The range that contains a value of the scale.
+    fn row_of(self, value: i64) -> i64 {
+        ((i128::from(value) - i128::from(self.least)) / self.length) as i64
+    }
+
+    /// The least value of a range.
+    fn least_of(self, row: i64) -> i64 {
+        (i128::from(self.least) + self.length * i128::from(row)) as i64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_lies_in_a_range_of_the_scale() {
+        for (least, most) in [(0, 0), (0, 19), (0, 20), (-7, 1_000_003), (i64::MIN, i64::MAX), (5, 6)] {
+            let scale = Scale::new(Some(Bounds::new(least, most)));
+            for value in [least, least / 2 + most / 2, most] {
+                let row = scale.row_of(value);
+                assert!((0..ROWS).contains(&row), "{least} {most} {value}");
+                assert!(scale.least_of(row) <= value, "{least} {most} {value}");
+                assert!(i128::from(value) < i128::from(scale.least_of(row)) + scale.length);
+            }
+            assert_eq!((scale.row_of(least), scale.least_of(0)), (0, least));
+        }
+    }
+}

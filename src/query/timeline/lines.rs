@@ -1,0 +1,258 @@
+//! Time lines: totals of `profiles` aggregated into steps, grouped by labels. Samples are read only for values below a
+//! call site, and where spans stand for the points.
+//!
+//! In: [`SeriesQuery`]. Out: points at the right edge of their step ([`Steps`]), and what stands for them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use datafusion::execution::memory_pool::MemoryReservation;
+use hashbrown::HashMap;
+
+use crate::base::BoxFuture;
+use crate::query::common::blocking;
+use crate::query::common::blocking::Cancellation;
+use crate::query::common::checked;
+use crate::query::common::error::QueryError;
+use crate::query::common::types::{Aggregation, ExemplarKind, SeriesPoints, SeriesQuery};
+use crate::query::decoded::context::Context;
+use crate::query::decoded::labels::SeriesLabels;
+use crate::query::decoded::totals::Chosen;
+use crate::query::series::selection;
+use crate::query::stacks::call_site;
+use crate::query::stacks::call_site::ValuesBelow;
+use crate::query::timeline::exemplars;
+use crate::query::timeline::exemplars::{Candidate, prefer};
+use crate::query::timeline::spans;
+use crate::query::timeline::spans::SpanSums;
+use crate::query::timeline::steps::{Groups, Steps};
+use crate::store::tables::snapshot::ScanFilter;
+
+/// Maximum number of points of an answer: a step of a millisecond over a month must not exhaust the memory.
+const MAX_POINTS: usize = 1_000_000;
+/// Memory of a point with its place in the map, and in the answer, in bytes.
+const POINT_BYTES: usize = 128;
+/// Memory of a line with its map, and in the answer, in bytes.
+const LINE_BYTES: usize = 320;
+/// Memory of what may stand for a point, with its share of the empty slots, in bytes.
+const BEST_BYTES: usize = 128;
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Cell {
+    sum: i64,
+    count: u64,
+}
+
+/// Line and step of a point.
+type Place = (u32, i64);
+
+/// What may stand for points.
+type Best = HashMap<Place, Option<Candidate>>;
+
+pub(crate) fn select(
+    context: Arc<Context>,
+    query: SeriesQuery,
+) -> BoxFuture<'static, Result<Vec<SeriesPoints>, QueryError>> {
+    Box::pin(async move {
+        let steps = Steps::new(query.range, query.step)?;
+        let needs_labels =
+            !query.matchers.is_empty() || !query.group_by.is_empty() || query.exemplars != ExemplarKind::None;
+        let labels = if needs_labels {
+            context.labels(steps.time()).await?
+        } else {
+            SeriesLabels::default()
+        };
+        let labels = Arc::new(labels);
+        let filter = ScanFilter {
+            tenants: Some(context.tenants.clone()),
+            time: Some(steps.time()),
+            profile_type: Some((&query.profile_type).into()),
+            series: selection::select(labels.clone(), query.profile_type.clone(), query.matchers.clone()).await?,
+            ..ScanFilter::default()
+        };
+        let mut samples = filter.clone();
+        let mut below = None;
+        if !query.call_site.is_empty() {
+            samples.stacks = Some(call_site::stacks_below(&context, &filter, query.call_site.clone()).await?);
+            below = Some(call_site::values(&context, &samples).await?);
+        }
+        let chosen = context.totals(filter.clone()).await?;
+        let spans = match query.exemplars {
+            ExemplarKind::Span => Some(spans::sums(&context, &samples).await?),
+            ExemplarKind::None | ExemplarKind::Profile => None,
+        };
+        let of_groups = context.runtime.reservation("lines of series");
+        let memory = context.runtime.reservation("points of time lines");
+        let (known, kind) = (labels.clone(), query.exemplars);
+        let answered = blocking::run(move |cancellation| {
+            let groups = Groups::new(&known, &query.group_by, &query.profile_type, of_groups, cancellation)?;
+            let counting = Counting {
+                groups,
+                steps,
+                lines: BTreeMap::new(),
+                points: 0,
+                best: Best::new(),
+                memory,
+            };
+            counting.run(&chosen, below, spans.as_ref(), &query, cancellation)
+        });
+        let Answered {
+            mut lines,
+            best,
+            _memory,
+        } = answered.await?;
+        if kind != ExemplarKind::None {
+            add_exemplars(&context, &filter, labels, best, steps, &mut lines).await?;
+        }
+        Ok(lines.into_iter().map(|(_, line)| line).collect())
+    })
+}
+
+/// Lines in the order of their labels, each with its number.
+type Lines = Vec<(u32, SeriesPoints)>;
+
+/// Lines without exemplars, and what may stand for their points, charged to the query while they are held.
+struct Answered {
+    lines: Lines,
+    best: Best,
+    _memory: MemoryReservation,
+}
+
+struct Counting {
+    groups: Groups,
+    steps: Steps,
+    lines: BTreeMap<u32, BTreeMap<i64, Cell>>,
+    points: usize,
+    best: Best,
+    memory: MemoryReservation,
+}
+
+impl Counting {
+    fn run(
+        mut self,
+        chosen: &Chosen,
+        mut below: Option<ValuesBelow>,
+        spans: Option<&SpanSums>,
+        query: &SeriesQuery,
+        cancellation: &Cancellation,
+    ) -> Result<Answered, QueryError> {
+        for run in chosen.runs() {
+            cancellation.check()?;
+            let group = self.groups.of(run.series);
+            // A profile in which nothing of the type was counted is no point, and lines without points are omitted.
+            let counted = run.between(chosen.time()).filter(|(_, total)| *total != 0);
+            for (time, total) in counted {
+                let total = below.as_mut().map_or(total, |below| below.take((run.series, time)));
+                let step = self.steps.of(time);
+                self.count(group, step, total, cancellation)?;
+                if query.exemplars == ExemplarKind::Profile {
+                    let candidate = Candidate {
+                        value: total,
+                        time,
+                        series: run.series,
+                        span: None,
+                    };
+                    prefer(self.best.entry((group, step)).or_default(), candidate);
+                }
+            }
+        }
+        for candidate in spans.into_iter().flat_map(SpanSums::candidates) {
+            let place = (self.groups.of(candidate.series), self.steps.of(candidate.time));
+            let before = self.best.capacity();
+            prefer(self.best.entry(place).or_default(), candidate);
+            if self.best.capacity() != before {
+                cancellation.check()?;
+                self.charge()?;
+            }
+        }
+        self.charge()?;
+        let mut lines = self.lines(query.aggregation);
+        if query.limit > 0 && lines.len() > query.limit {
+            let total = |line: &SeriesPoints| line.points.iter().map(|(_, value)| value).sum::<f64>();
+            lines.sort_by(|(_, left), (_, right)| total(right).total_cmp(&total(left)));
+            lines.truncate(query.limit);
+        }
+        lines.sort_by(|(_, left), (_, right)| left.labels.cmp(&right.labels));
+        Ok(Answered {
+            lines,
+            best: self.best,
+            _memory: self.memory,
+        })
+    }
+
+    /// Adds the total of a profile to a point.
+    fn count(&mut self, group: u32, step: i64, total: i64, cancellation: &Cancellation) -> Result<(), QueryError> {
+        let cell = self.lines.entry(group).or_default().entry(step).or_default();
+        // A total that was cut when it was stored is the largest number.
+        checked::add(&mut cell.sum, total)?;
+        if total == i64::MAX {
+            return Err(checked::too_large());
+        }
+        cell.count += 1;
+        if cell.count == 1 {
+            self.points += 1;
+            cancellation.check()?;
+            self.charge()?;
+            if self.points > MAX_POINTS {
+                return Err(QueryError::Limit(format!(
+                    "the answer has more than {MAX_POINTS} points; take a longer step or fewer series"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn charge(&self) -> Result<(), QueryError> {
+        let bytes = self.points * POINT_BYTES + self.lines.len() * LINE_BYTES + self.best.capacity() * BEST_BYTES;
+        Ok(self.memory.try_resize(bytes)?)
+    }
+
+    fn lines(&mut self, aggregation: Aggregation) -> Lines {
+        let lines = std::mem::take(&mut self.lines).into_iter();
+        let line = lines.map(|(group, cells)| {
+            let points = cells.into_iter();
+            let points = points.map(|(step, cell)| (self.steps.edge_ms(step), value(cell, aggregation)));
+            let line = SeriesPoints {
+                labels: self.groups.labels(group),
+                points: points.collect(),
+                exemplars: BTreeMap::new(),
+            };
+            (group, line)
+        });
+        line.collect()
+    }
+}
+
+/// Gives the points of the lines their exemplars.
+async fn add_exemplars(
+    context: &Arc<Context>,
+    filter: &ScanFilter,
+    labels: Arc<SeriesLabels>,
+    best: Best,
+    steps: Steps,
+    lines: &mut [(u32, SeriesPoints)],
+) -> Result<(), QueryError> {
+    let index: HashMap<u32, usize> = lines.iter().enumerate().map(|(at, (group, _))| (*group, at)).collect();
+    let mut places = Vec::new();
+    let mut candidates = Vec::new();
+    for ((group, step), candidate) in best {
+        if let (Some(at), Some(candidate)) = (index.get(&group), candidate) {
+            places.push((*at, steps.edge_ms(step)));
+            candidates.push(candidate);
+        }
+    }
+    let exemplars = exemplars::of(context, filter, labels, candidates).await?;
+    for ((at, edge), exemplar) in places.into_iter().zip(exemplars) {
+        if let Some((_, line)) = lines.get_mut(at) {
+            line.exemplars.insert(edge, exemplar);
+        }
+    }
+    Ok(())
+}
+
+fn value(cell: Cell, aggregation: Aggregation) -> f64 {
+    match aggregation {
+        Aggregation::Sum => cell.sum as f64,
+        Aggregation::Average => cell.sum as f64 / cell.count.max(1) as f64,
+    }
+}

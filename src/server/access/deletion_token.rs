@@ -1,0 +1,45 @@
+//! Tokens that allow deletion of profiles, kept as hashes; each is valid for named tenants.
+
+use sha2::{Digest, Sha256};
+
+use crate::profile::TenantId;
+
+/// Minimum length of a token in bytes, so that it cannot be guessed.
+pub(crate) const SHORTEST_TOKEN_BYTES: usize = 16;
+
+/// A token that allows its bearer to delete profiles of some tenants.
+#[derive(Clone)]
+pub struct AdminToken {
+    /// Name of the token in logs.
+    pub name: String,
+    /// SHA-256 of the token, compared instead of the token so that the timing of a comparison reveals nothing.
+    pub(in crate::server) digest: [u8; 32],
+    /// Tenants whose profiles may be deleted.
+    pub tenants: Vec<TenantId>,
+}
+
+impl AdminToken {
+    /// A token for some tenants; an error when it is too short or has characters that are not allowed in a header.
+    pub fn new(name: &str, token: &str, tenants: Vec<TenantId>) -> Result<Self, String> {
+        if token.len() < SHORTEST_TOKEN_BYTES || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(format!(
+                "the token of `{name}` must be at least {SHORTEST_TOKEN_BYTES} printable ASCII characters without \
+                    spaces"
+            ));
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            digest: Sha256::digest(token.as_bytes()).into(),
+            tenants,
+        })
+    }
+}
+
+impl std::fmt::Debug for AdminToken {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("AdminToken")
+            .field("name", &self.name)
+            .field("tenants", &self.tenants)
+            .finish_non_exhaustive()
+    }
+}

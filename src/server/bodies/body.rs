@@ -1,0 +1,335 @@
+//! Reads and decodes request bodies, within limits on size, time, and the memory of all requests together.
+//!
+//! In: a body. Out: its decompressed bytes, or the message decoded from them, with a [`Charge`] that counts its memory
+//! until it is dropped; or 408, 413, 503. The shares of the memory are in `budget`, the threads for the work in
+//! `workers`.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::{Buf as _, Bytes, BytesMut};
+use futures::{Stream, StreamExt, stream};
+use http::HeaderMap;
+use http::header::CONTENT_LENGTH;
+
+use crate::admin::drain::drain;
+use crate::base::bytes::HeldBytes;
+use crate::base::pressure::{MemoryPart, MemoryPressure};
+use crate::server::bodies::budget::Budget;
+use crate::server::bodies::limits::{BodyLimit, ServerLimits};
+use crate::server::bodies::pace;
+use crate::server::bodies::pace::Pace;
+use crate::server::bodies::workers::{AT_ONCE_BYTES, Workers};
+use crate::wire::connect::{Code, Compression, ConnectError};
+use crate::wire::grpc::{PREFIX_BYTES, Prefix};
+use crate::wire::service::Charged;
+
+/// Reads and decodes the bodies of requests.
+#[derive(Debug)]
+pub(crate) struct Intake {
+    budget: Budget,
+    /// While memory is short nothing is begun.
+    pressure: MemoryPressure,
+    workers: Workers,
+    body_timeout: Duration,
+    slow_body_time: Duration,
+}
+
+/// The memory charged for a request, released on drop.
+#[derive(Debug, Default)]
+pub(crate) struct Charge(Vec<HeldBytes>);
+
+/// A body that was read completely.
+#[derive(Debug)]
+pub(crate) struct TakenBody {
+    pub bytes: Bytes,
+    /// The memory charged for the bytes.
+    pub charge: Charge,
+}
+
+impl Intake {
+    /// What all requests together hold.
+    pub(in crate::server) fn memory(&self) -> MemoryPart {
+        self.budget.memory()
+    }
+
+    /// An intake with these limits that works on `workers`.
+    pub(crate) fn new(limits: &ServerLimits, pressure: MemoryPressure, workers: Workers) -> Self {
+        Self {
+            budget: Budget::new(limits),
+            pressure,
+            workers,
+            body_timeout: limits.body_timeout,
+            slow_body_time: limits.slow_body_time,
+        }
+    }
+
+    /// Reads a body and decompresses it.
+    pub(crate) async fn read(
+        &self,
+        headers: &HeaderMap,
+        body: Body,
+        limit: BodyLimit,
+    ) -> Result<TakenBody, ConnectError> {
+        let compression = Compression::read(headers)?;
+        let body = self.arrive(headers, body, limit.bytes).await?;
+        self.unpack(compression, body, limit.unpacked_bytes).await
+    }
+
+    /// Builds a value from a body, or from a value made of the body before. `weigh` computes the memory that this takes
+    /// at most, and may refuse; `make` builds the value. `work_bytes` is the maximum number of bytes that either
+    /// processes.
+    pub(crate) async fn make<Source: Send + 'static, Weighed: Send + 'static, Made: Send + 'static>(
+        &self,
+        (source, charge): (Source, Charge),
+        work_bytes: usize,
+        weigh: impl FnOnce(Source) -> Result<(Weighed, usize), ConnectError> + Send + 'static,
+        make: impl FnOnce(Weighed) -> Result<Made, ConnectError> + Send + 'static,
+    ) -> Result<(Made, Charge), ConnectError> {
+        let weighed = self.workers.run(work_bytes, move || Ok((weigh(source)?, charge)));
+        let ((weighed, weight), mut charge) = weighed.await?;
+        charge.0.push(self.budget.decoded.take(weight).await?);
+        let made = self.workers.run(work_bytes, move || Ok((make(weighed)?, charge)));
+        made.await
+    }
+
+    /// Reads the one message of a gRPC call and decompresses it. The length precedes the message, so exactly that many
+    /// bytes of the budget are taken.
+    pub(crate) async fn read_message(
+        &self,
+        compression: Compression,
+        body: Body,
+        limit: BodyLimit,
+    ) -> Result<TakenBody, ConnectError> {
+        let (body, is_compressed) = self.in_time(self.arrive_message(body, limit.bytes)).await?;
+        let compression = match compression {
+            _ if !is_compressed => Compression::Identity,
+            Compression::Identity => {
+                let message = "the message is compressed, and the header grpc-encoding does not say how";
+                return Err(ConnectError::invalid(message));
+            }
+            named => named,
+        };
+        self.unpack(compression, body, limit.unpacked_bytes).await
+    }
+
+    async fn arrive(&self, headers: &HeaderMap, body: Body, max_bytes: usize) -> Result<TakenBody, ConnectError> {
+        let announced = headers
+            .get(CONTENT_LENGTH)
+            .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+        let mut stream = body.into_data_stream();
+        if announced.is_some_and(|announced| announced > max_bytes) {
+            drain(&mut stream).await;
+            return Err(too_large(max_bytes));
+        }
+        let expected = announced.unwrap_or_else(|| self.budget.arriving.small_bytes().min(max_bytes));
+        let held = self.begin(&mut stream, expected).await?;
+        self.in_time(self.collect(stream, held, expected, max_bytes)).await
+    }
+
+    /// Reads the message; true if it is compressed.
+    async fn arrive_message(&self, body: Body, max_bytes: usize) -> Result<(TakenBody, bool), ConnectError> {
+        let mut stream = body.into_data_stream();
+        let mut start = BytesMut::new();
+        while start.len() < PREFIX_BYTES {
+            let chunk = stream.next().await.transpose().map_err(pace::broken)?;
+            start.extend_from_slice(&chunk.ok_or_else(|| ended_early(start.len(), PREFIX_BYTES))?);
+        }
+        let mut prefix = [0; PREFIX_BYTES];
+        start.split_to(PREFIX_BYTES).copy_to_slice(&mut prefix);
+        let prefix = Prefix::read(prefix)?;
+        let length = prefix.length as usize;
+        if length > max_bytes {
+            drain(&mut stream).await;
+            return Err(too_large(max_bytes));
+        }
+        let held = self.begin(&mut stream, length).await?;
+        let stream = stream::iter([Ok(start.freeze())]).chain(stream);
+        let body = self.collect(stream, held, length, length).await;
+        let body = body.map_err(|error| match error.status {
+            413 => ConnectError::invalid(format!("the body is longer than one message, which has {length} bytes")),
+            _ => error,
+        })?;
+        if body.bytes.len() < length {
+            return Err(ended_early(body.bytes.len(), length));
+        }
+        Ok((body, prefix.is_compressed))
+    }
+
+    /// Takes the memory for a body of `bytes` bytes. If there is none, it drains the body, so that the client reads the
+    /// refusal and not a broken connection.
+    async fn begin(
+        &self,
+        stream: &mut (impl Stream<Item = Result<Bytes, axum::Error>> + Unpin),
+        bytes: usize,
+    ) -> Result<HeldBytes, ConnectError> {
+        let held = match self.may_begin() {
+            Ok(()) => self.budget.arriving.take(bytes).await,
+            Err(error) => Err(error),
+        };
+        if held.is_err() {
+            drain(stream).await;
+        }
+        held
+    }
+
+    /// Refuses a body while the process holds more memory than it may.
+    fn may_begin(&self) -> Result<(), ConnectError> {
+        if !self.pressure.is_short() {
+            return Ok(());
+        }
+        let message = "the server holds nearly as much memory as it may (--memory-limit), try again";
+        Err(ConnectError::new(Code::Unavailable, message))
+    }
+
+    /// Reads a body within the time limit for bodies.
+    async fn in_time<T>(&self, read: impl Future<Output = Result<T, ConnectError>>) -> Result<T, ConnectError> {
+        tokio::time::timeout(self.body_timeout, read).await.unwrap_or_else(|_| {
+            Err(ConnectError::new(
+                Code::DeadlineExceeded,
+                format!("the body did not come within {} s", self.body_timeout.as_secs()),
+            )
+            .with_status(408))
+        })
+    }
+
+    /// Reads a stream into memory of which `expected` bytes are held already.
+    async fn collect(
+        &self,
+        mut stream: impl Stream<Item = Result<Bytes, axum::Error>> + Unpin,
+        held: HeldBytes,
+        expected: usize,
+        max_bytes: usize,
+    ) -> Result<TakenBody, ConnectError> {
+        let mut body = Collected {
+            // Capacity that is not written to takes no physical memory.
+            bytes: Vec::with_capacity(expected),
+            held,
+            room: expected,
+        };
+        match self.fill(&mut body, &mut stream, max_bytes).await {
+            Ok(()) => Ok(TakenBody::new(body.bytes, Charge(vec![body.held]))),
+            Err(error) => {
+                drop(body);
+                if error.status != 408 {
+                    drain(&mut stream).await;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    async fn fill(
+        &self,
+        body: &mut Collected,
+        stream: &mut (impl Stream<Item = Result<Bytes, axum::Error>> + Unpin),
+        max_bytes: usize,
+    ) -> Result<(), ConnectError> {
+        let stage = &self.budget.arriving;
+        let mut pace = Pace::begin(self.slow_body_time, body.room);
+        while let Some(chunk) = pace.next(stream, stage.share(body.room)).await? {
+            let length = body.bytes.len() + chunk.len();
+            if length > max_bytes {
+                return Err(too_large(max_bytes));
+            }
+            if length > body.room {
+                // The length is unknown, and larger than what was charged.
+                let room = stage.share(length).request_bytes().min(max_bytes);
+                body.held = stage.take(room).await?;
+                body.room = room;
+                body.bytes.reserve_exact(room - body.bytes.len());
+                pace = Pace::begin(self.slow_body_time, body.room);
+            }
+            body.bytes.extend_from_slice(&chunk);
+        }
+        Ok(())
+    }
+
+    async fn unpack(
+        &self,
+        compression: Compression,
+        mut body: TakenBody,
+        max_bytes: usize,
+    ) -> Result<TakenBody, ConnectError> {
+        let stage = &self.budget.unpacked;
+        let length = body.bytes.len();
+        if compression == Compression::Identity {
+            return Ok(body);
+        }
+        if length <= AT_ONCE_BYTES / 2
+            && let Some(bytes) = compression.open(&body.bytes, AT_ONCE_BYTES.min(max_bytes))?
+        {
+            let charge = Charge(vec![stage.take(bytes.len()).await?]);
+            return Ok(TakenBody::new(bytes, charge));
+        }
+        // Most bodies are small when decompressed; try that first.
+        let small = stage.small_bytes().min(max_bytes);
+        let mut most = if length < small { small } else { max_bytes };
+        loop {
+            let held = stage.take(most).await?;
+            let work = move || {
+                let opened = compression.open(&body.bytes, most)?;
+                Ok((opened.map(|bytes| TakenBody::new(bytes, Charge(vec![held]))), body))
+            };
+            let (opened, packed) = self.workers.run(most.max(AT_ONCE_BYTES + 1), work).await?;
+            if let Some(opened) = opened {
+                return Ok(opened);
+            }
+            if most == max_bytes {
+                return Err(ConnectError::too_large(format!(
+                    "the {} body is larger than {max_bytes} bytes when decompressed",
+                    compression.name()
+                )));
+            }
+            (body, most) = (packed, max_bytes);
+        }
+    }
+}
+
+/// A body that is being read.
+struct Collected {
+    bytes: Vec<u8>,
+    /// The memory charged for `room`.
+    held: HeldBytes,
+    /// The most bytes that `bytes` may have before more are charged.
+    room: usize,
+}
+
+impl Charged for Charge {
+    fn keep(&mut self, bytes: usize) {
+        if let Some(made) = self.0.last_mut() {
+            made.keep(bytes);
+        }
+    }
+}
+
+impl Charge {
+    /// Releases all memory charged by [`Intake::make`].
+    pub(crate) fn give_back(&mut self) {
+        self.0.pop();
+    }
+}
+
+impl TakenBody {
+    /// A body, with its charge reduced to its actual length.
+    fn new(mut bytes: Vec<u8>, mut charge: Charge) -> Self {
+        bytes.shrink_to_fit();
+        charge.0.iter_mut().for_each(|held| held.keep(bytes.len()));
+        Self {
+            bytes: bytes.into(),
+            charge,
+        }
+    }
+}
+
+fn too_large(max_bytes: usize) -> ConnectError {
+    ConnectError::too_large(format!("request body too large: the limit is {max_bytes} bytes"))
+}
+
+fn ended_early(length: usize, expected: usize) -> ConnectError {
+    ConnectError::invalid(format!("the message ended after {length} of {expected} bytes"))
+}
+
+#[cfg(test)]
+#[path = "body_tests.rs"]
+mod tests;

@@ -1,0 +1,10 @@
+//! Bodies of requests and answers, within limits on size, time, and the memory of all of them.
+//!
+//! In: a body as a stream. Out: its decompressed bytes, charged to a budget until the request ends.
+
+pub(in crate::server) mod body;
+mod budget;
+pub(in crate::server) mod limits;
+mod pace;
+pub(in crate::server) mod sending;
+pub(in crate::server) mod workers;

@@ -1,0 +1,196 @@
+//! Bodies of answers that clients may read slowly: they count against a budget, and are released at the time limit of a
+//! query.
+//!
+//! In: the size of a message before it is written, then its bytes. Out: a body, or 503 when too many bytes of answers
+//! wait to be written or are unread. Of answers in one piece the port counts what is unread (`admin::connections`).
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use futures::{StreamExt, stream};
+use http::HeaderValue;
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, VARY};
+
+use crate::base::bytes::{ByteBudget, HeldBytes};
+use crate::base::encoding::gzip;
+use crate::base::pressure::MemoryPart;
+use crate::query::{Deadline, QueryError, until};
+use crate::server::bodies::workers::AT_ONCE_BYTES;
+use crate::wire::connect::{Code, ConnectError};
+
+/// Size of a piece that is sent at once. A slow client may hold one piece beyond the time limit.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// The budget of all answers that are being sent.
+pub(crate) struct Answers(ByteBudget);
+
+impl Answers {
+    /// A budget with this size in bytes.
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self(ByteBudget::new(bytes))
+    }
+
+    /// The budget itself, for what clients leave unread of small answers.
+    pub(in crate::server) fn budget(&self) -> ByteBudget {
+        self.0.clone()
+    }
+
+    /// What all answers together hold.
+    pub(in crate::server) fn memory(&self) -> MemoryPart {
+        MemoryPart {
+            name: "answers",
+            used: self.0.used() as u64,
+            limit: self.0.total() as u64,
+        }
+    }
+
+    /// Takes the memory of a message of about `bytes` bytes that is to be written, and of what is written. It waits for
+    /// a thread after its query has given back its own memory. Small messages are written at once.
+    pub(in crate::server) fn begin(&self, bytes: usize) -> Result<Option<HeldBytes>, ConnectError> {
+        if bytes <= AT_ONCE_BYTES {
+            return Ok(None);
+        }
+        // At most everything: compressed, the answer may be much smaller.
+        let wanted = bytes.saturating_mul(2).min(self.0.total());
+        self.take(wanted).map(Some)
+    }
+
+    fn take(&self, bytes: usize) -> Result<HeldBytes, ConnectError> {
+        self.0.try_take(bytes).ok_or_else(|| {
+            ConnectError::new(
+                Code::Unavailable,
+                "the answers that are being written, or that clients have not read yet, are larger than the server may \
+                    hold, try again",
+            )
+        })
+    }
+}
+
+/// An encoded answer that is ready to be sent.
+pub(crate) struct Written {
+    pub bytes: Bytes,
+    /// True when the bytes are gzip.
+    pub is_compressed: bool,
+    held: Option<HeldBytes>,
+}
+
+impl Written {
+    /// An answer without compression.
+    pub(crate) fn plain(bytes: Bytes) -> Self {
+        Self {
+            bytes,
+            is_compressed: false,
+            held: None,
+        }
+    }
+
+    /// The answer with the memory that was taken for it.
+    pub(in crate::server) fn held(self, held: Option<HeldBytes>) -> Self {
+        Self { held, ..self }
+    }
+
+    /// An answer for a client that accepts gzip, compressed if it is large enough.
+    pub(crate) fn packed(bytes: Bytes) -> Self {
+        match gzip(&bytes) {
+            Some(bytes) => Self {
+                bytes,
+                is_compressed: true,
+                held: None,
+            },
+            None => Self::plain(bytes),
+        }
+    }
+}
+
+/// A successful answer with one body. After `time` the unread rest is dropped and the body ends with an error.
+pub(crate) fn respond(
+    answers: &Answers,
+    time: Duration,
+    content_type: &'static str,
+    written: Written,
+) -> Result<Response, ConnectError> {
+    let (length, is_compressed) = (written.bytes.len(), written.is_compressed);
+    let mut response = Response::new(sending(answers, time, &[], written)?);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(CONTENT_LENGTH, length.into());
+    headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
+    if is_compressed {
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    Ok(response)
+}
+
+/// A body of `start` and an answer. After `time` the unread rest is dropped and the body ends with an error.
+pub(crate) fn sending(answers: &Answers, time: Duration, start: &[u8], written: Written) -> Result<Body, ConnectError> {
+    let Written { bytes: rest, held, .. } = written;
+    if rest.len() <= PIECE_BYTES {
+        let whole = if start.is_empty() {
+            rest
+        } else {
+            [start, &rest].concat().into()
+        };
+        return Ok(whole.into());
+    }
+    let length = rest.len();
+    let held = match held {
+        Some(mut held) if held.bytes() >= length => {
+            held.keep(length);
+            held
+        }
+        less => {
+            drop(less);
+            answers.take(length)?
+        }
+    };
+    let first = Bytes::copy_from_slice(start);
+    let pieces = (0..length).step_by(PIECE_BYTES).map(move |start| {
+        // Keeps the charge while pieces remain: a closure captures only variables that it uses.
+        let _held = &held;
+        let end = length.min(start + PIECE_BYTES);
+        // A copy, since a slice would keep the whole body alive while it is sent.
+        Bytes::copy_from_slice(&rest[start..end])
+    });
+    let pieces = (!first.is_empty()).then_some(first).into_iter().chain(pieces);
+    let pieces = stream::iter(pieces.map(Ok::<_, QueryError>)).boxed();
+    Ok(Body::from_stream(until(Deadline::after(time), pieces)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KIB: usize = 1 << 10;
+
+    #[tokio::test]
+    async fn an_answer_counts_before_it_is_written_and_with_its_length_afterwards() {
+        let answers = Answers::new(1000 * KIB);
+        assert!(answers.begin(AT_ONCE_BYTES).unwrap().is_none());
+        let held = answers.begin(300 * KIB).unwrap();
+        assert_eq!(answers.0.used(), 600 * KIB);
+        let refused = answers.begin(300 * KIB).unwrap_err();
+        assert_eq!((refused.status, refused.code), (503, Code::Unavailable));
+        let time = Duration::from_mins(1);
+        let written = Written::plain(vec![1; 100 * KIB].into()).held(held);
+        let body = sending(&answers, time, &[], written).unwrap();
+        assert_eq!(answers.0.used(), 100 * KIB);
+        // More than was thought; and one that is larger than everything has a chance.
+        let held = answers.begin(100 * KIB).unwrap();
+        let written = Written::plain(vec![1; 500 * KIB].into()).held(held);
+        let other = sending(&answers, time, &[], written).unwrap();
+        assert_eq!(answers.0.used(), 600 * KIB);
+        let bytes = axum::body::to_bytes(body, usize::MAX).await.unwrap();
+        assert_eq!(bytes.len(), 100 * KIB);
+        let bytes = axum::body::to_bytes(other, usize::MAX).await.unwrap();
+        assert_eq!(bytes.len(), 500 * KIB);
+        while answers.0.used() > 0 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(
+            answers.begin(5000 * KIB).unwrap().map(|held| held.bytes()),
+            Some(1000 * KIB)
+        );
+    }
+}

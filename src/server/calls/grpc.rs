@@ -1,0 +1,107 @@
+//! gRPC and gRPC-Web framing: reads a call from a request, writes its answer.
+//!
+//! In: a request. Out: an answer with its status in the trailers, or in the headers when there is no message
+//! (`admin::grpc`). Messages are read and written here instead of by tonic's codec, which buffers a message before its
+//! memory can be charged and decompresses on the thread that serves connections (docs/adr/0007-grpc.md).
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use http::{Request, Version};
+
+use crate::admin;
+use crate::admin::grpc::MESSAGE_BYTES;
+use crate::server::bodies::sending::sending;
+use crate::server::calls::error::log;
+use crate::server::calls::observe::CallStatus;
+use crate::server::calls::perform::{Bounds, perform};
+use crate::server::state::shared::ServerState;
+use crate::wire::connect::{Code, ConnectError};
+use crate::wire::grpc::{Prefix, call_headers};
+use crate::wire::grpc_status;
+use crate::wire::service::{Call, CallResult, ReplyMessage, RequestMessage};
+
+/// Answers a call over HTTP/2, or over HTTP/1.1 if the client reads trailers, as connect's for Go does.
+pub(in crate::server) async fn answer<Message, Reply, Work>(
+    state: &ServerState,
+    bounds: Bounds,
+    work: impl Fn(Call<Message>) -> Work,
+    request: Request<Body>,
+) -> Response
+where
+    Message: RequestMessage,
+    Reply: ReplyMessage,
+    Work: Future<Output = CallResult<Reply>>,
+{
+    if !admin::grpc::takes_trailers(&request) {
+        let message = "gRPC needs HTTP/2, or `TE: trailers`; otherwise use gRPC-Web or Connect";
+        return refusal(&ConnectError::new(Code::Unimplemented, message));
+    }
+    let version = request.version();
+    match run(state, bounds, work, request).await {
+        Ok(response) if version == Version::HTTP_2 => response,
+        Ok(response) => admin::grpc::announced(response),
+        Err(error) => refusal(&error),
+    }
+}
+
+/// Answers a gRPC-Web call: as for gRPC, with the trailers in the body, and the whole body in base64 if requested.
+pub(super) async fn answer_web<Message, Reply, Work>(
+    state: &ServerState,
+    bounds: Bounds,
+    work: impl Fn(Call<Message>) -> Work,
+    request: Request<Body>,
+) -> Response
+where
+    Message: RequestMessage,
+    Reply: ReplyMessage,
+    Work: Future<Output = CallResult<Reply>>,
+{
+    let answer = |request| async {
+        let answered = run(state, bounds, &work, request).await;
+        answered.unwrap_or_else(|error| refusal(&error))
+    };
+    admin::grpc::web(request, answer).await
+}
+
+async fn run<Message, Reply, Work>(
+    state: &ServerState,
+    bounds: Bounds,
+    work: impl Fn(Call<Message>) -> Work,
+    request: Request<Body>,
+) -> Result<Response, ConnectError>
+where
+    Message: RequestMessage,
+    Reply: ReplyMessage,
+    Work: Future<Output = CallResult<Reply>>,
+{
+    let (parts, body) = request.into_parts();
+    let call = call_headers(&parts.headers)?;
+    let tenants = (bounds.tenants)(&parts.headers, &state.options)?;
+    let body = state.intake.read_message(call.compression, body, bounds.limit).await?;
+    let written = perform(state, bounds, call, tenants, body, work).await?;
+    let prefix = Prefix {
+        is_compressed: written.is_compressed,
+        length: u32::try_from(written.bytes.len())
+            .map_err(|_| ConnectError::too_large("the answer is longer than 4 GiB, which gRPC cannot carry"))?,
+    };
+    let time = state.engine.limits().timeout;
+    let encoding = written.is_compressed.then_some("gzip");
+    let body = sending(&state.answers, time, &prefix.to_bytes(), written)?;
+    Ok(admin::grpc::success(body, encoding))
+}
+
+/// The answer to a call that failed: no message, the status in the headers.
+pub(in crate::server) fn refusal(error: &ConnectError) -> Response {
+    log(error);
+    let mut short = error.clone();
+    short.message.truncate(error.message.floor_char_boundary(MESSAGE_BYTES));
+    let details = if short.details.is_empty() {
+        Bytes::new()
+    } else {
+        grpc_status::encode(&short)
+    };
+    let mut response = admin::grpc::failure(error.code.grpc_number(), &short.message, &details);
+    response.extensions_mut().insert(CallStatus(error.status));
+    response
+}

@@ -1,0 +1,111 @@
+//! Executes a call, from its complete body to the encoded answer, in the same way for all protocols.
+//!
+//! In: a complete body, the method of a service. Out: the encoded answer. The message is weighed before it is decoded,
+//! the method runs within the caller's timeout, and long work runs on threads of its own.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::HeaderMap;
+
+use crate::profile::Tenants;
+use crate::server::bodies::body::TakenBody;
+use crate::server::bodies::limits::BodyLimit;
+use crate::server::bodies::sending::Written;
+use crate::server::state::shared::{ServerOptions, ServerState};
+use crate::wire::connect::{CallHeaders, Code, Codec, ConnectError, decode, encode};
+use crate::wire::service::{Answer, Call, CallResult, ReplyMessage, RequestMessage};
+
+/// Limits of the calls of a service, and whom they are about.
+#[derive(Clone, Copy)]
+pub(in crate::server) struct Bounds {
+    /// Maximum size of a message, on the wire and after decompression.
+    pub(in crate::server) limit: BodyLimit,
+    /// Computes the memory that a message will take when it is decoded.
+    pub(in crate::server) weigh: fn(Codec, &[u8]) -> Result<usize, ConnectError>,
+    /// Reads the tenants from the headers.
+    pub(in crate::server) tenants: fn(&HeaderMap, &ServerOptions) -> Result<Tenants, ConnectError>,
+}
+
+/// Decodes the message, runs the method, and encodes the answer.
+pub(in crate::server) async fn perform<Message, Reply, Work>(
+    state: &ServerState,
+    bounds: Bounds,
+    headers: CallHeaders,
+    tenants: Tenants,
+    body: TakenBody,
+    work: impl Fn(Call<Message>) -> Work,
+) -> Result<Written, ConnectError>
+where
+    Message: RequestMessage,
+    Reply: ReplyMessage,
+    Work: Future<Output = CallResult<Reply>>,
+{
+    let (codec, length) = (headers.codec, body.bytes.len());
+    let weigh = move |bytes: Bytes| {
+        let weight = (bounds.weigh)(codec, &bytes)?;
+        Ok((bytes, weight))
+    };
+    let decoded = state
+        .intake
+        .make((body.bytes, body.charge), length, weigh, move |bytes| {
+            decode(codec, bytes)
+        });
+    let (request, charge) = decoded.await?;
+    let call = Call {
+        tenants,
+        request,
+        codec,
+        memory: Box::new(charge),
+    };
+    let answer = in_time(headers.timeout, work(call)).await?;
+    write(state, headers, answer).await
+}
+
+/// Runs work within the caller's timeout, if any.
+async fn in_time<T>(
+    timeout: Option<Duration>,
+    work: impl Future<Output = Result<T, ConnectError>>,
+) -> Result<T, ConnectError> {
+    let Some(timeout) = timeout else {
+        return work.await;
+    };
+    tokio::time::timeout(timeout, work).await.unwrap_or_else(|_| {
+        Err(ConnectError::new(
+            Code::DeadlineExceeded,
+            format!(
+                "the call took longer than the {} ms that its caller gave",
+                timeout.as_millis()
+            ),
+        ))
+    })
+}
+
+/// Encodes an answer with the codec and compression that the caller accepts.
+async fn write<Reply>(state: &ServerState, headers: CallHeaders, answer: Answer<Reply>) -> Result<Written, ConnectError>
+where
+    Reply: ReplyMessage,
+{
+    let size = match &answer {
+        Answer::Message(message) => message.encoded_len(),
+        Answer::Encoded(bytes) => bytes.len(),
+    };
+    let written = state.write(size, move || {
+        let body = match (answer, headers.codec) {
+            (Answer::Encoded(bytes), Codec::Proto) => bytes,
+            (Answer::Message(message), codec) => encode(codec, &message),
+            (Answer::Encoded(bytes), Codec::Json) => {
+                let message = Reply::decode(bytes).map_err(|error| {
+                    ConnectError::new(Code::Internal, format!("cannot read our own answer: {error}"))
+                })?;
+                encode(Codec::Json, &message)
+            }
+        };
+        Ok(if headers.accepts_gzip {
+            Written::packed(body)
+        } else {
+            Written::plain(body)
+        })
+    });
+    written.await
+}

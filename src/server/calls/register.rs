@@ -1,0 +1,87 @@
+//! Calls of services over any protocol: from a request body to the method of a service, and back.
+//!
+//! In: services, which register their calls through [`Routes`]. Out: HTTP routes. Connect (`connect`) and gRPC (`grpc`)
+//! differ only in headers and framing; limits, budgets, deadlines and encodings are shared (`perform`).
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::routing::{MethodRouter, post};
+use http::Request;
+
+use crate::query::QueryEngine;
+use crate::server::calls::perform::Bounds;
+use crate::server::calls::{connect, grpc};
+use crate::server::state::shared::ServerState;
+use crate::wire::grpc::Protocol;
+use crate::wire::service::{Call, CallResult, ReplyMessage, RequestMessage, Routes};
+
+/// Routes of the calls of one service.
+pub(in crate::server) struct Calls {
+    bounds: Bounds,
+    routes: Vec<(String, MethodRouter<ServerState>)>,
+}
+
+impl Calls {
+    /// An empty set of routes for a service with these bounds.
+    pub(in crate::server) fn new(bounds: Bounds) -> Self {
+        Self {
+            bounds,
+            routes: Vec::new(),
+        }
+    }
+
+    /// Path and handler of each call.
+    pub(in crate::server) fn into_routes(self) -> Vec<(String, MethodRouter<ServerState>)> {
+        self.routes
+    }
+}
+
+impl Routes for Calls {
+    fn unary<Message, Reply, Work>(
+        &mut self,
+        route: &'static str,
+        work: impl Fn(Call<Message>) -> Work + Clone + Send + Sync + 'static,
+    ) where
+        Message: RequestMessage,
+        Reply: ReplyMessage,
+        Work: Future<Output = CallResult<Reply>> + Send + 'static,
+    {
+        let bounds = self.bounds;
+        let handler = move |State(state): State<ServerState>, request: Request<Body>| {
+            let work = work.clone();
+            async move {
+                match Protocol::of(request.headers()) {
+                    Protocol::Connect => connect::answer(&state, bounds, work, request).await,
+                    Protocol::Grpc => grpc::answer(&state, bounds, work, request).await,
+                    Protocol::GrpcWeb => grpc::answer_web(&state, bounds, work, request).await,
+                }
+            }
+        };
+        self.routes.push((format!("/{route}"), post(handler)));
+    }
+}
+
+/// Routes whose calls wait for one of the slots of running queries first, so that the work on their message is bounded
+/// by the same limit.
+pub(in crate::server) struct Admitted<'a, R> {
+    pub(in crate::server) engine: QueryEngine,
+    pub(in crate::server) routes: &'a mut R,
+}
+
+impl<R: Routes> Routes for Admitted<'_, R> {
+    fn unary<Message, Reply, Work>(
+        &mut self,
+        route: &'static str,
+        work: impl Fn(Call<Message>) -> Work + Clone + Send + Sync + 'static,
+    ) where
+        Message: RequestMessage,
+        Reply: ReplyMessage,
+        Work: Future<Output = CallResult<Reply>> + Send + 'static,
+    {
+        let engine = self.engine.clone();
+        self.routes.unary(route, move |call| {
+            let (engine, work) = (engine.clone(), Box::pin(work(call)));
+            async move { engine.admitted(work).await }
+        });
+    }
+}

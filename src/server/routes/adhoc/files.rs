@@ -1,0 +1,70 @@
+//! The uploaded files of tenants on the shelf.
+//!
+//! In: files with their ids. Out: the same. When a tenant has too many, its oldest go.
+
+use bytes::Bytes;
+
+use crate::profile::TenantId;
+use crate::server::routes::adhoc::id::UploadId;
+use crate::server::services::kept::{failed, on_shelf};
+use crate::server::state::shared::ServerState;
+use crate::store::tables::shelf::Shelf;
+use crate::wire::connect::{Code, ConnectError};
+
+/// Folder of the files of a tenant.
+const FOLDER: &str = "adhoc";
+/// Maximum number of files of a tenant.
+const MAX_FILES: usize = 100;
+/// Maximum size of the files of a tenant together, in bytes.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// A file that the tenant has uploaded.
+pub(super) async fn kept(state: &ServerState, tenant: &TenantId, id: &str) -> Result<(UploadId, Bytes), ConnectError> {
+    let missing = || ConnectError::new(Code::NotFound, "there is no uploaded profile with this id");
+    let id = UploadId::parse(id).ok_or_else(missing)?;
+    let (tenant, name) = (tenant.clone(), name_of(&id));
+    let read = move |shelf: &Shelf| shelf.read(&tenant, &name).map_err(failed);
+    let file = on_shelf(state, read).await?.ok_or_else(missing)?;
+    Ok((id, file.into()))
+}
+
+/// The files that the tenant has uploaded, the oldest first.
+pub(super) async fn listed(state: &ServerState, tenant: TenantId) -> Result<Vec<UploadId>, ConnectError> {
+    let found = on_shelf(state, move |shelf| shelf.list(&tenant, FOLDER).map_err(failed)).await?;
+    Ok(found.iter().filter_map(|kept| UploadId::parse(&kept.name)).collect())
+}
+
+/// Keeps a file; the oldest files of the tenant make room for it.
+pub(super) async fn keep(state: &ServerState, tenant: TenantId, id: UploadId, file: Bytes) -> Result<(), ConnectError> {
+    on_shelf(state, move |shelf| make_room(shelf, &tenant, &id, &file)).await
+}
+
+fn name_of(id: &UploadId) -> String {
+    format!("{FOLDER}/{}", id.as_str())
+}
+
+fn make_room(shelf: &Shelf, tenant: &TenantId, id: &UploadId, file: &[u8]) -> Result<(), ConnectError> {
+    let size = file.len() as u64;
+    if size > MAX_BYTES {
+        return Err(ConnectError::too_large(format!(
+            "the profile has {size} bytes, a tenant may keep {MAX_BYTES}"
+        )));
+    }
+    shelf.alone(|| {
+        let found = shelf.list(tenant, FOLDER).map_err(failed)?;
+        let mut bytes: u64 = found.iter().map(|kept| kept.size).sum();
+        let mut count = found.len();
+        for oldest in found {
+            if count < MAX_FILES && bytes + size <= MAX_BYTES {
+                break;
+            }
+            tracing::info!(tenant = %tenant, file = oldest.name, "the oldest uploaded profile makes room for another");
+            shelf
+                .remove(tenant, &format!("{FOLDER}/{}", oldest.name))
+                .map_err(failed)?;
+            bytes = bytes.saturating_sub(oldest.size);
+            count -= 1;
+        }
+        shelf.write(tenant, &name_of(id), file).map_err(failed)
+    })
+}

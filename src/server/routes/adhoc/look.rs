@@ -1,0 +1,226 @@
+//! `/api/v1/adhoc`: a look at a file that is not kept.
+//!
+//! In: a file in the body, or the id of an uploaded one. Out: its profile types and the flame graph of one, as in
+//! `querier.v1`; or the difference between stored profiles and the file. The file has the limits of `/ingest`.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::{HeaderMap, Request};
+
+use crate::base::encoding::accepts;
+use crate::profile::TenantId;
+use crate::profile::flamegraph::{Tree, diff};
+use crate::query::TimeRange;
+use crate::server::bodies::body::Charge;
+use crate::server::bodies::sending::{Written, respond};
+use crate::server::routes::adhoc::files::kept;
+use crate::server::routes::adhoc::read::{LARGE_WORK, choose, open};
+use crate::server::routes::ingest::now_nanos;
+use crate::server::services::questions::{max_nodes, stack_query};
+use crate::server::state::shared::ServerState;
+use crate::server::state::tenant::tenant;
+use crate::wire::at_time;
+use crate::wire::connect::{Codec, ConnectError, encode};
+use crate::wire::querier::{detailed_flamegraph_message, diff_message};
+
+/// What is asked of a file.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Question {
+    /// Id of an uploaded file; empty when the file is the body.
+    id: String,
+    /// Name or id of the profile type that is shown; empty for the most telling one.
+    profile_type: String,
+    max_nodes: Option<i64>,
+    /// The stored profiles that the file is compared with.
+    baseline: Option<Baseline>,
+}
+
+/// Stored profiles, of the type that is shown.
+#[derive(Debug, PartialEq, Eq)]
+struct Baseline {
+    selector: String,
+    range: TimeRange,
+}
+
+/// The flame graph of a type, or its difference to the baseline, as JSON.
+struct Drawn {
+    types: Vec<String>,
+    shown: String,
+    field: &'static str,
+    graph: Bytes,
+}
+
+/// `POST /api/v1/adhoc`: nothing of the request is kept.
+pub(in crate::server) async fn look(State(state): State<ServerState>, request: Request<Body>) -> Response {
+    answer(&state, request)
+        .await
+        .unwrap_or_else(IntoResponse::into_response)
+}
+
+async fn answer(state: &ServerState, request: Request<Body>) -> Result<Response, ConnectError> {
+    let (parts, body) = request.into_parts();
+    let tenant = tenant(&parts.headers, &state.options)?;
+    let question = Question::parse(parts.uri.query().unwrap_or_default(), now_nanos())?;
+    let body = state
+        .intake
+        .read(&parts.headers, body, state.options.limits.push())
+        .await?;
+    let work = async {
+        let file = match question.id.as_str() {
+            "" => (body.bytes, body.charge),
+            id => (kept(state, &tenant, id).await?.1, Charge::default()),
+        };
+        if file.0.is_empty() {
+            return Err(ConnectError::invalid(
+                "there is no file: send it as the body, or name an uploaded one by `id`",
+            ));
+        }
+        draw(state, &tenant, question, file).await
+    };
+    let drawn = state.engine.admitted(Box::pin(work)).await?;
+    written(state, &parts.headers, drawn).await
+}
+
+async fn draw(
+    state: &ServerState,
+    tenant: &TenantId,
+    question: Question,
+    file: (Bytes, Charge),
+) -> Result<Drawn, ConnectError> {
+    let nodes = max_nodes(question.max_nodes, &state.options.limits)?;
+    let opened = open(state, tenant, file).await?;
+    let types = opened.types();
+    let chosen = choose(&types, Some(&question.profile_type))?;
+    let drawn = |field: &'static str, graph: Bytes| Drawn {
+        types: types.iter().map(ToString::to_string).collect(),
+        shown: chosen.to_string(),
+        field,
+        graph,
+    };
+    let Some(baseline) = question.baseline else {
+        let (tree, _memory) = opened.tree(state, chosen.clone(), Tree::by_file()).await?;
+        let write = move || {
+            let graph = detailed_flamegraph_message(tree.to_flamegraph(nodes));
+            Ok(encode(Codec::Json, &graph))
+        };
+        return Ok(drawn("flamegraph", state.workers.run(LARGE_WORK, write).await?));
+    };
+    let TimeRange { start_ms, end_ms } = baseline.range;
+    let query = stack_query(state, &chosen.to_string(), baseline.selector, start_ms, end_ms).await?;
+    let (right, _memory) = opened.tree(state, chosen.clone(), Tree::by_name()).await?;
+    let left = state.engine.merge_stacktraces(&tenant.clone().into(), query).await?;
+    let write = move || Ok(encode(Codec::Json, &diff_message(diff(&left, &right, nodes))));
+    Ok(drawn("difference", state.workers.run(LARGE_WORK, write).await?))
+}
+
+/// The answer, compressed when the client accepts it.
+async fn written(state: &ServerState, headers: &HeaderMap, drawn: Drawn) -> Result<Response, ConnectError> {
+    let pack = if accepts(headers, "gzip") {
+        Written::packed
+    } else {
+        Written::plain
+    };
+    let length = drawn.graph.len();
+    let write = move || Ok(pack(drawn.json().into()));
+    let written = state.write(length, write).await?;
+    respond(
+        &state.answers,
+        state.engine.limits().timeout,
+        "application/json",
+        written,
+    )
+}
+
+impl Drawn {
+    fn json(&self) -> Vec<u8> {
+        let types = serde_json::json!({ "profileTypes": self.types, "profileType": self.shown }).to_string();
+        let start = types.strip_suffix('}').unwrap_or(&types);
+        [
+            start.as_bytes(),
+            b",\"",
+            self.field.as_bytes(),
+            b"\":",
+            &self.graph,
+            b"}",
+        ]
+        .concat()
+    }
+}
+
+impl Question {
+    /// Parses the query part of a URL. As on the plain routes, the first of several parameters with one name counts.
+    fn parse(query: &str, now_nanos: i64) -> Result<Self, ConnectError> {
+        let pairs: Vec<(String, String)> = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+        let get = |name: &str| {
+            let found = pairs.iter().find(|(key, _)| key == name);
+            found.map_or("", |(_, value)| value.as_str())
+        };
+        let time_ms = |name: &str| {
+            let nanos = at_time::read(name, get(name), now_nanos)?;
+            Ok::<i64, ConnectError>(nanos.div_euclid(1_000_000))
+        };
+        let baseline = match get("baseline").trim() {
+            "" => None,
+            selector => Some(Baseline {
+                selector: selector.to_owned(),
+                range: TimeRange::new(time_ms("from")?, time_ms("until")?),
+            }),
+        };
+        let max_nodes = match get("maxNodes") {
+            "" => None,
+            text => Some(
+                text.parse()
+                    .map_err(|_| ConnectError::invalid(format!("maxNodes: `{text}` is not a number of nodes")))?,
+            ),
+        };
+        Ok(Self {
+            id: get("id").to_owned(),
+            profile_type: get("type").to_owned(),
+            max_nodes,
+            baseline,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_names_a_type_and_perhaps_a_baseline() {
+        let read = |query: &str| Question::parse(query, 0);
+        assert_eq!(read("").unwrap(), Question::default());
+        let selector = "%7Bservice_name=%22shop%22%7D";
+        let asked = read(&format!(
+            "type=cpu&maxNodes=64&baseline={selector}&from=1700000000000&until=1700000060000"
+        ));
+        let expected = Question {
+            id: String::new(),
+            profile_type: "cpu".to_owned(),
+            max_nodes: Some(64),
+            baseline: Some(Baseline {
+                selector: "{service_name=\"shop\"}".to_owned(),
+                range: TimeRange::new(1_700_000_000_000, 1_700_000_060_000),
+            }),
+        };
+        assert_eq!(asked.unwrap(), expected);
+        for wrong in ["maxNodes=many", "baseline=%7B%7D&from=yesterday-ish"] {
+            assert_eq!(read(wrong).unwrap_err().status, 400, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_answer_is_one_json_object() {
+        let drawn = Drawn {
+            types: vec!["a:b:c::".to_owned()],
+            shown: "a:b:c::".to_owned(),
+            field: "flamegraph",
+            graph: Bytes::from_static(b"{\"names\":[\"}\"]}"),
+        };
+        let read: serde_json::Value = serde_json::from_slice(&drawn.json()).unwrap();
+        assert_eq!(read["profileType"], "a:b:c::");
+        assert_eq!(read["flamegraph"]["names"][0], "}");
+    }
+}

@@ -1,0 +1,151 @@
+//! `adhocprofiles.v1`: profiles that are uploaded to be looked at, apart from the stored ones.
+//!
+//! In: files in base64. Out: flame graphs and differences in the JSON of the plain routes. The files are kept as they
+//! came, by tenant; when a tenant has too many, its oldest go. They are in no table.
+
+mod files;
+mod id;
+mod look;
+mod read;
+
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use bytes::Bytes;
+
+use crate::profile::TenantId;
+use crate::profile::flamegraph::{Tree, diff};
+use crate::server::bodies::body::Charge;
+use crate::server::routes::adhoc::files::{keep, kept, listed};
+use crate::server::routes::adhoc::id::UploadId;
+use crate::server::routes::adhoc::read::{LARGE_WORK, Opened, choose, names, open};
+use crate::server::services::questions::max_nodes;
+use crate::server::state::shared::ServerState;
+use crate::server::state::tenant::one_tenant;
+use crate::wire::connect::{Code, ConnectError};
+use crate::wire::flamebearer::FlamebearerProfile;
+use crate::wire::proto::adhocprofiles::{
+    AdHocProfileService, AdHocProfilesDiffRequest, AdHocProfilesDiffResponse, AdHocProfilesGetRequest,
+    AdHocProfilesGetResponse, AdHocProfilesListRequest, AdHocProfilesListResponse, AdHocProfilesProfileMetadata,
+    AdHocProfilesUploadRequest,
+};
+use crate::wire::service::{Call, CallResult};
+
+pub(super) use look::look;
+
+/// Accepts base64 with and without padding, since clients differ.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// Answers from the shelf.
+#[derive(Clone)]
+pub(super) struct AdHoc(pub(in crate::server) ServerState);
+
+impl AdHocProfileService for AdHoc {
+    /// The file is read before it is kept, so that only profiles are.
+    async fn upload(&self, call: Call<AdHocProfilesUploadRequest>) -> CallResult<AdHocProfilesGetResponse> {
+        let (tenant, request) = (one_tenant(&call.tenants)?, call.request);
+        let (text, _memory) = (request.profile, call.memory);
+        let size = text.len();
+        let decode = move || {
+            let bytes = BASE64.decode(text.trim());
+            bytes.map_err(|error| ConnectError::invalid(format!("the profile is not base64: {error}")))
+        };
+        let file = Bytes::from(self.0.workers.run(size, decode).await?);
+        if file.is_empty() {
+            return Err(ConnectError::invalid("the profile is empty"));
+        }
+        let id = UploadId::new(chrono::Utc::now().timestamp_millis(), &request.name);
+        let answer = self
+            .draw(&tenant, id.clone(), file.clone(), None, request.max_nodes)
+            .await?;
+        keep(&self.0, tenant, id, file).await?;
+        Ok(answer.into())
+    }
+
+    async fn get(&self, call: Call<AdHocProfilesGetRequest>) -> CallResult<AdHocProfilesGetResponse> {
+        let (tenant, request) = (one_tenant(&call.tenants)?, call.request);
+        let (id, file) = kept(&self.0, &tenant, &request.id).await?;
+        let answer = self
+            .draw(&tenant, id, file, request.profile_type, request.max_nodes)
+            .await?;
+        Ok(answer.into())
+    }
+
+    /// Lists the newest files first.
+    async fn list(&self, call: Call<AdHocProfilesListRequest>) -> CallResult<AdHocProfilesListResponse> {
+        let ids = listed(&self.0, one_tenant(&call.tenants)?).await?;
+        let profiles = ids.iter().rev().map(|id| AdHocProfilesProfileMetadata {
+            id: id.as_str().to_owned(),
+            name: id.name().to_owned(),
+            uploaded_at: id.time_ms(),
+        });
+        let profiles = profiles.collect();
+        Ok(AdHocProfilesListResponse { profiles }.into())
+    }
+
+    /// The difference by a type that both files have.
+    async fn diff(&self, call: Call<AdHocProfilesDiffRequest>) -> CallResult<AdHocProfilesDiffResponse> {
+        let (tenant, request) = (one_tenant(&call.tenants)?, call.request);
+        let nodes = max_nodes(request.max_nodes, &self.0.options.limits)?;
+        let (_, left) = kept(&self.0, &tenant, &request.left_id).await?;
+        let (_, right) = kept(&self.0, &tenant, &request.right_id).await?;
+        let (left, right): (Opened, Opened) = (
+            open(&self.0, &tenant, (left, Charge::default())).await?,
+            open(&self.0, &tenant, (right, Charge::default())).await?,
+        );
+        let of_right = right.types();
+        let mut types = left.types();
+        types.retain(|own| of_right.contains(own));
+        if types.is_empty() {
+            return Err(ConnectError::invalid("the two profiles have no type in common"));
+        }
+        let chosen = choose(&types, request.profile_type.as_deref())?;
+        let (left, _left_memory) = left.tree(&self.0, chosen.clone(), Tree::by_name()).await?;
+        let (right, _right_memory) = right.tree(&self.0, chosen.clone(), Tree::by_name()).await?;
+        let write = move || text(&FlamebearerProfile::double(diff(&left, &right, nodes), &chosen));
+        let flamebearer_profile = self.0.workers.run(LARGE_WORK, write).await?;
+        Ok(AdHocProfilesDiffResponse {
+            profile_types: names(&types),
+            flamebearer_profile,
+        }
+        .into())
+    }
+}
+
+impl AdHoc {
+    /// The flame graph of one type of a file.
+    async fn draw(
+        &self,
+        tenant: &TenantId,
+        id: UploadId,
+        file: Bytes,
+        asked: Option<String>,
+        nodes: Option<i64>,
+    ) -> Result<AdHocProfilesGetResponse, ConnectError> {
+        let nodes = max_nodes(nodes, &self.0.options.limits)?;
+        let opened = open(&self.0, tenant, (file, Charge::default())).await?;
+        let types = opened.types();
+        let chosen = choose(&types, asked.as_deref())?;
+        let shown = names(&types);
+        let profile_type = std::iter::zip(&types, &shown).find(|(own, _)| **own == chosen);
+        let profile_type = profile_type.map(|(_, name)| name.clone()).unwrap_or_default();
+        let (tree, _memory) = opened.tree(&self.0, chosen.clone(), Tree::by_name()).await?;
+        let write = move || text(&FlamebearerProfile::single(tree.to_flamegraph(nodes), &chosen));
+        Ok(AdHocProfilesGetResponse {
+            id: id.as_str().to_owned(),
+            name: id.name().to_owned(),
+            uploaded_at: id.time_ms(),
+            profile_type,
+            profile_types: shown,
+            flamebearer_profile: self.0.workers.run(LARGE_WORK, write).await?,
+        })
+    }
+}
+
+fn text(profile: &FlamebearerProfile) -> Result<String, ConnectError> {
+    serde_json::to_string(profile)
+        .map_err(|error| ConnectError::new(Code::Internal, format!("cannot write the flame graph: {error}")))
+}

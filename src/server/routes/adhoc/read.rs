@@ -1,0 +1,174 @@
+//! Uploaded files as trees: every format of `/ingest`, one profile type of those in the file.
+//!
+//! In: the bytes of a file. Out: its profile types, and the tree of one of them. The number of frames is limited before
+//! a tree is built.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::profile::flamegraph::Tree;
+use crate::profile::labels::PROFILE_NAME;
+use crate::profile::pprof::{self, Profile};
+use crate::profile::{DecodedProfile, ProfileType, TenantId};
+use crate::server::bodies::body::Charge;
+use crate::server::routes::ingest::{now_nanos, read_upload};
+use crate::server::state::shared::ServerState;
+use crate::wire::byte_order::is_marked;
+use crate::wire::connect::ConnectError;
+use crate::wire::ingest::IngestQuery;
+
+/// Maximum number of frames of the stacks of a tree, repeated ones included.
+const MAX_FRAMES: usize = 1 << 20;
+/// Memory of a tree for each of them, in bytes.
+const FRAME_BYTES: usize = 128;
+/// Bytes of work that are more than the thread of a request should do.
+pub(super) const LARGE_WORK: usize = 1 << 20;
+/// Sample types that are shown when none is asked for, the most telling first.
+const PREFERRED: [&str; 2] = ["cpu", "inuse_space"];
+
+/// The profiles of a file, with the charge for their memory.
+pub(super) struct Opened {
+    profiles: Vec<DecodedProfile>,
+    charge: Charge,
+}
+
+/// Reads a file. A text counts as it stands; profiles without a time have the current one.
+pub(super) async fn open(
+    state: &ServerState,
+    tenant: &TenantId,
+    (file, charge): (Bytes, Charge),
+) -> Result<Opened, ConnectError> {
+    // Without a sample rate each line of a text would count as 10 ms.
+    let is_text = is_marked(&file) || !pprof::is_gzip(&file) && std::str::from_utf8(&file).is_ok();
+    let query = if is_text {
+        "name=adhoc&sampleRate=0"
+    } else {
+        "name=adhoc"
+    };
+    let query = IngestQuery::parse(query, now_nanos())?;
+    let (profiles, charge) = read_upload(state, tenant, (file, charge), String::new(), Arc::new(query)).await?;
+    Ok(Opened { profiles, charge })
+}
+
+impl Opened {
+    /// The distinct types of the profiles that have samples, in the order of the file.
+    pub(super) fn types(&self) -> Vec<ProfileType> {
+        let mut types: Vec<ProfileType> = Vec::new();
+        for profile in &self.profiles {
+            for found in types_of(profile) {
+                if !types.contains(&found) {
+                    types.push(found);
+                }
+            }
+        }
+        types
+    }
+
+    /// Adds the stacks of a type to an empty tree.
+    pub(super) async fn tree(
+        self,
+        state: &ServerState,
+        chosen: ProfileType,
+        mut tree: Tree,
+    ) -> Result<(Tree, Charge), ConnectError> {
+        let weigh = move |profiles: Vec<DecodedProfile>| {
+            let places = places(&profiles, &chosen);
+            let columns = places.iter().map(|(at, _)| profiles[*at].columns.get());
+            let frames = columns.fold(0, |sum: usize, profile| sum.saturating_add(frames(profile)));
+            if frames > MAX_FRAMES {
+                return Err(ConnectError::too_large(format!(
+                    "the stacks of the file have {frames} frames, the limit is {MAX_FRAMES}"
+                )));
+            }
+            Ok(((profiles, places), frames * FRAME_BYTES))
+        };
+        let make = move |(profiles, places): (Vec<DecodedProfile>, Vec<(usize, usize)>)| {
+            for (at, index) in places {
+                tree.insert_profile(profiles[at].columns.get(), index);
+            }
+            Ok(tree)
+        };
+        state
+            .intake
+            .make((self.profiles, self.charge), LARGE_WORK, weigh, make)
+            .await
+    }
+}
+
+/// Names under which types are shown: the sample type where it is unique.
+pub(super) fn names(types: &[ProfileType]) -> Vec<String> {
+    let is_unique = |own: &ProfileType| {
+        types
+            .iter()
+            .filter(|other| other.sample_type == own.sample_type)
+            .count()
+            == 1
+    };
+    let name = |own: &ProfileType| {
+        if is_unique(own) {
+            own.sample_type.clone()
+        } else {
+            own.to_string()
+        }
+    };
+    types.iter().map(name).collect()
+}
+
+/// The type that is asked for by its name or id, or the most telling one.
+pub(super) fn choose(types: &[ProfileType], asked: Option<&str>) -> Result<ProfileType, ConnectError> {
+    let found = match asked.filter(|asked| !asked.is_empty()) {
+        Some(asked) => {
+            let mut named = std::iter::zip(types, names(types));
+            named
+                .find(|(own, name)| name == asked || own.to_string() == asked)
+                .map(|(own, _)| own)
+        }
+        None => PREFERRED
+            .iter()
+            .find_map(|preferred| types.iter().find(|own| own.sample_type == *preferred))
+            .or(types.first()),
+    };
+    found.cloned().ok_or_else(|| {
+        ConnectError::invalid(format!(
+            "there is no profile type `{}`, but {}",
+            asked.unwrap_or_default(),
+            names(types).join(", ")
+        ))
+    })
+}
+
+/// The profiles of a type, each with the place of the type in it.
+fn places(profiles: &[DecodedProfile], wanted: &ProfileType) -> Vec<(usize, usize)> {
+    let place = |profile: &DecodedProfile| types_of(profile).position(|own| own == *wanted);
+    let found = profiles.iter().enumerate();
+    found.filter_map(|(at, profile)| Some((at, place(profile)?))).collect()
+}
+
+fn types_of(profile: &DecodedProfile) -> impl Iterator<Item = ProfileType> {
+    let (columns, name) = (
+        profile.columns.get(),
+        profile.labels.get(PROFILE_NAME).unwrap_or_default(),
+    );
+    columns.sample_types.iter().map(move |own| ProfileType {
+        name: name.to_owned(),
+        sample_type: own.kind.to_owned(),
+        sample_unit: own.unit.to_owned(),
+        period_type: columns.period_type.kind.to_owned(),
+        period_unit: columns.period_type.unit.to_owned(),
+    })
+}
+
+/// Number of frames of all stacks; an address without a function is one.
+fn frames(profile: &Profile<'_>) -> usize {
+    let lines: Vec<usize> = profile
+        .locations
+        .iter()
+        .map(|location| profile.lines_of(location).len().max(1))
+        .collect();
+    let of = |location: &u32| lines.get(*location as usize).copied().unwrap_or(1);
+    profile
+        .sample_locations
+        .iter()
+        .fold(0, |sum: usize, location| sum.saturating_add(of(location)))
+}

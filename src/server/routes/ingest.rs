@@ -1,0 +1,128 @@
+//! `/ingest` and `/pyroscope/ingest`.
+//!
+//! In: a request of an SDK. Out: decoded profiles to the store. `wire::ingest` reads the formats. A profile that is not
+//! valid pprof gives 400 and one that is too large 413, where Pyroscope answers 422 for both.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{Request, StatusCode};
+
+use crate::profile::{DecodedProfile, SinkError, TenantId};
+use crate::server::bodies::body::Charge;
+use crate::server::state::shared::ServerState;
+use crate::server::state::tenant::tenant;
+use crate::wire::connect::ConnectError;
+use crate::wire::ingest::{self, IngestQuery, Opening, ReadError, Upload};
+use crate::wire::service::Charged as _;
+
+/// `POST /ingest`: answers once the profile is durable.
+pub(in crate::server) async fn ingest(State(state): State<ServerState>, request: Request<Body>) -> Response {
+    match take(state, request).await {
+        Ok(()) => StatusCode::OK.into_response(),
+        Err(error) => error.into_response(),
+    }
+}
+
+async fn take(state: ServerState, request: Request<Body>) -> Result<(), ConnectError> {
+    let (parts, body) = request.into_parts();
+    let tenant = tenant(&parts.headers, &state.options)?;
+    let query = IngestQuery::parse(parts.uri.query().unwrap_or_default(), now_nanos())?;
+    let content_type = parts
+        .headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default()
+        .to_owned();
+    let limit = state.options.limits.push();
+    let body = state.intake.read(&parts.headers, body, limit).await?;
+    let body = (body.bytes, body.charge);
+    let (profiles, charge) = read_upload(&state, &tenant, body, content_type, Arc::new(query)).await?;
+    let errors = state.append_decoded(tenant, profiles, Box::new(charge)).await?;
+    match SinkError::joined(errors) {
+        None => Ok(()),
+        Some(error) => Err(error.into()),
+    }
+}
+
+/// Reads the profiles of a body from `tenant` in any format, with the charge for their memory.
+pub(super) async fn read_upload(
+    state: &ServerState,
+    tenant: &TenantId,
+    body: (Bytes, Charge),
+    content_type: String,
+    query: Arc<IngestQuery>,
+) -> Result<(Vec<DecodedProfile>, Charge), ConnectError> {
+    let limits = &state.options.limits;
+    let max_profile = match state.store.limits(tenant).max_profile_size_bytes {
+        0 => limits.unpacked_body_bytes,
+        limit => limit.min(limits.unpacked_body_bytes),
+    };
+    let work_bytes = ingest::work_bytes(body.0.len(), max_profile);
+    let asked = query.clone();
+    let take_apart = move |bytes| Upload::new(&asked, &content_type, bytes);
+    let opening = Opening::Announced(max_profile);
+    let (read, mut charge) = open(state, body, work_bytes, take_apart, &query, opening).await?;
+    match read {
+        Read::Profiles(profiles) => Ok((profiles, charge)),
+        Read::LargerThanAnnounced(upload) => {
+            charge.give_back();
+            let opening = Opening::AtMost(max_profile);
+            match open(state, (upload, charge), work_bytes, Ok, &query, opening).await? {
+                (Read::Profiles(profiles), charge) => Ok((profiles, charge)),
+                (Read::LargerThanAnnounced(_), _) => {
+                    let message = format!("profile exceeds {max_profile} bytes uncompressed");
+                    Err(ConnectError::too_large(message))
+                }
+            }
+        }
+    }
+}
+
+/// The outcome of reading an upload.
+enum Read {
+    Profiles(Vec<DecodedProfile>),
+    LargerThanAnnounced(Upload),
+}
+
+/// Reads the profiles of an upload. The memory for reading is charged first and then reduced to the memory of the
+/// profiles.
+async fn open<Source: Send + 'static>(
+    state: &ServerState,
+    source: (Source, Charge),
+    work_bytes: usize,
+    take_apart: impl FnOnce(Source) -> Result<Upload, ConnectError> + Send + 'static,
+    query: &Arc<IngestQuery>,
+    opening: Opening,
+) -> Result<(Read, Charge), ConnectError> {
+    let weigh = move |source| {
+        let upload = take_apart(source)?;
+        let memory = upload.memory(opening)?;
+        Ok((upload, memory))
+    };
+    let query = query.clone();
+    let make = move |upload: Upload| match upload.read(&query, opening) {
+        Ok(profiles) => Ok(Read::Profiles(profiles)),
+        Err(ReadError::LargerThanAnnounced) => Ok(Read::LargerThanAnnounced(upload)),
+        Err(ReadError::Refused(error)) => Err(error),
+    };
+    let (read, mut charge) = state.intake.make(source, work_bytes, weigh, make).await?;
+    if let Read::Profiles(profiles) = &read {
+        charge.keep(profiles.iter().map(|profile| profile.columns.bytes()).sum());
+    }
+    Ok((read, charge))
+}
+
+/// The current time in Unix nanoseconds.
+pub(super) fn now_nanos() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .ok()
+        .and_then(|since| i64::try_from(since.as_nanos()).ok())
+        .unwrap_or_default()
+}

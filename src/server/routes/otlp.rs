@@ -1,0 +1,106 @@
+//! Profiles of OpenTelemetry: the call `Export` of its service, and the same request posted to a path.
+//!
+//! In: an export request by gRPC or Connect, or by HTTP as protobuf or JSON. Out: profiles to the store; the response
+//! counts those that were refused for good. By HTTP, errors are a `google.rpc.Status` in the encoding of the request,
+//! as OTLP has it.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Request};
+use prost::Message as _;
+
+use crate::server::bodies::sending::respond;
+use crate::server::calls::perform::{Bounds, perform};
+use crate::server::routes::ingest::now_nanos;
+use crate::server::state::shared::ServerState;
+use crate::server::state::tenant::{one_tenant, tenant, tenants};
+use crate::wire::connect::{CallHeaders, Codec, ConnectError};
+use crate::wire::grpc_status;
+use crate::wire::otlp::{self, ExportBatch};
+use crate::wire::proto::otlp::{ExportProfilesServiceRequest, ExportProfilesServiceResponse, ProfilesService};
+use crate::wire::service::{Call, CallResult};
+
+/// Bytes of columns that a byte of a request usually becomes: it names a stack once for all samples.
+const EXPANSION: usize = 8;
+
+/// Passes exported profiles to the store.
+#[derive(Clone)]
+pub(super) struct Exporter(pub(in crate::server) ServerState);
+
+/// Limits of an export request.
+pub(in crate::server) fn bounds(state: &ServerState) -> Bounds {
+    Bounds {
+        limit: state.options.limits.push(),
+        weigh: otlp::weight,
+        tenants,
+    }
+}
+
+impl ProfilesService for Exporter {
+    async fn export(&self, call: Call<ExportProfilesServiceRequest>) -> CallResult<ExportProfilesServiceResponse> {
+        let tenant = one_tenant(&call.tenants)?;
+        let Call {
+            request, mut memory, ..
+        } = call;
+        let now_nanos = now_nanos();
+        let work_bytes = request.encoded_len().saturating_mul(EXPANSION);
+        let read = move || {
+            let batch = ExportBatch::read(&request, now_nanos)?;
+            drop(request);
+            memory.keep(batch.bytes());
+            Ok((batch.split(), memory))
+        };
+        let ((profiles, outcome), memory) = self.0.workers.run(work_bytes, read).await?;
+        let refused = if profiles.is_empty() {
+            Vec::new()
+        } else {
+            self.0.append_decoded(tenant, profiles, memory).await?
+        };
+        Ok(outcome.finish(refused)?.into())
+    }
+}
+
+/// `POST /v1development/profiles`: answers once the profiles are durable.
+pub(super) async fn export(State(state): State<ServerState>, request: Request<Body>) -> Response {
+    let is_json = |value: &HeaderValue| value.as_bytes().starts_with(Codec::Json.content_type().as_bytes());
+    let codec = if request.headers().get(CONTENT_TYPE).is_some_and(is_json) {
+        Codec::Json
+    } else {
+        Codec::Proto
+    };
+    take(&state, request)
+        .await
+        .unwrap_or_else(|error| refusal(codec, error))
+}
+
+async fn take(state: &ServerState, request: Request<Body>) -> Result<Response, ConnectError> {
+    let (parts, body) = request.into_parts();
+    let call = CallHeaders::read(&parts.headers)?;
+    let tenant = tenant(&parts.headers, &state.options)?;
+    let bounds = bounds(state);
+    let body = state.intake.read(&parts.headers, body, bounds.limit).await?;
+    let exporter = Exporter(state.clone());
+    let work = |call| {
+        let exporter = exporter.clone();
+        async move { exporter.export(call).await }
+    };
+    let written = perform(state, bounds, call, tenant.into(), body, work).await?;
+    let time = state.engine.limits().timeout;
+    respond(&state.answers, time, otlp::content_type(call.codec), written)
+}
+
+/// The answer to a request that failed, as OTLP wants it: status and `Retry-After` are those of every route.
+fn refusal(codec: Codec, error: ConnectError) -> Response {
+    let status: Bytes = match codec {
+        Codec::Proto => grpc_status::encode(&error),
+        Codec::Json => grpc_status::to_json(&error),
+    };
+    let mut response = error.into_response();
+    *response.body_mut() = status.into();
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(otlp::content_type(codec)));
+    response
+}

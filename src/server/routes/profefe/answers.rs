@@ -1,0 +1,81 @@
+//! Lists of profiles and services, without HTTP.
+//!
+//! In: what is wanted. Out: answers of the query engine; each request takes one slot of running queries.
+
+use crate::profile::Tenants;
+use crate::profile::labels::SERVICE_NAME;
+use crate::profile::selector::{self, MatchOp, Matcher};
+use crate::query::{KeptProfile, ProfilesQuery, TimeRange, TypeNames};
+use crate::server::state::shared::ServerState;
+use crate::wire::connect::ConnectError;
+use crate::wire::profefe::{NAMED, OTHER, ProfileAnswer, Refusal, TypeWord, Wanted};
+
+/// The stored profiles that are wanted, the oldest first.
+pub(super) async fn find(
+    state: &ServerState,
+    tenants: &Tenants,
+    wanted: Wanted,
+) -> Result<Vec<ProfileAnswer>, Refusal> {
+    let query = ProfilesQuery {
+        matchers: matchers(&wanted)?,
+        range: range(&wanted),
+        names: names(wanted.word),
+        ids: Vec::new(),
+        limit: wanted.limit,
+    };
+    let work = async { Ok::<_, ConnectError>(state.engine.kept_profiles(tenants, query).await?) };
+    let found = state.engine.admitted(Box::pin(work)).await?;
+    let answer = |kept: &KeptProfile| ProfileAnswer::new(&kept.id, word(kept), &kept.labels, kept.time_us);
+    Ok(found.iter().map(answer).collect())
+}
+
+/// All services, sorted: those that ever were, or of the longest time that a query may ask for.
+pub(super) async fn services(state: &ServerState, tenants: &Tenants) -> Result<Vec<String>, Refusal> {
+    let longest = state.engine.limits().max_query_length;
+    let range = match i64::try_from(longest.as_millis()) {
+        Ok(0) | Err(_) => TimeRange::ALL,
+        Ok(longest) => {
+            let now = chrono::Utc::now().timestamp_millis();
+            TimeRange::new(now.saturating_sub(longest), now)
+        }
+    };
+    let work = async { Ok::<_, ConnectError>(state.engine.label_values(tenants, SERVICE_NAME, &[], range).await?) };
+    Ok(state.engine.admitted(Box::pin(work)).await?)
+}
+
+/// Conditions on the service and the labels: all must be equal.
+pub(super) fn matchers(wanted: &Wanted) -> Result<Vec<Matcher>, Refusal> {
+    let labels = wanted
+        .labels
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()));
+    let pairs: Vec<(&str, &str)> = labels.chain([(SERVICE_NAME, wanted.service.as_str())]).collect();
+    let bytes = pairs.iter().map(|(name, value)| name.len() + value.len()).sum();
+    selector::check_count(pairs.len())
+        .and_then(|()| selector::check_bytes(bytes))
+        .map_err(|error| Refusal::bad(&error.to_string()))?;
+    let matcher = |(name, value): (&str, &str)| Matcher::new(name, MatchOp::Equal, value);
+    let matchers: Result<Vec<Matcher>, _> = pairs.into_iter().map(matcher).collect();
+    matchers.map_err(|error| Refusal::bad(&error.to_string()))
+}
+
+/// The range of a request: its last second belongs to it.
+pub(super) fn range(wanted: &Wanted) -> TimeRange {
+    let after = wanted.to.saturating_add(1);
+    TimeRange::new(wanted.from.saturating_mul(1000), after.saturating_mul(1000))
+}
+
+/// The names of profiles of a type.
+pub(super) fn names(word: Option<&'static TypeWord>) -> TypeNames {
+    match word {
+        None => TypeNames::ALL,
+        Some(word) if word.word == OTHER => TypeNames::NoneOf(&NAMED),
+        Some(word) => TypeNames::AnyOf(word.names),
+    }
+}
+
+/// The type of a profile in profefe's words.
+pub(super) fn word(kept: &KeptProfile) -> &'static TypeWord {
+    let first = kept.types.first().map_or("", |of_type| of_type.as_str());
+    TypeWord::of_name(first.split(':').next().unwrap_or_default())
+}

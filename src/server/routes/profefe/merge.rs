@@ -1,0 +1,217 @@
+//! Profiles as one pprof: those of a range, or those with some ids.
+//!
+//! In: what is wanted. Out: gzip of pprof with every sample type of the profiles, in the order of Go's own, so that
+//! `go tool pprof` shows the usual one. Each sample type is a query of its own; equal stacks are one sample.
+
+use std::collections::{BTreeSet, HashSet};
+
+use crate::profile::pprof::{self, Profile};
+use crate::profile::selector::Matcher;
+use crate::profile::{ProfileType, ProfileTypeId, Tenants};
+use crate::query::{KeptProfile, ProfilesQuery, StackQuery, TimeRange};
+use crate::server::routes::profefe::answers::{matchers, names, range, word};
+use crate::server::routes::profefe::take::time_of;
+use crate::server::state::shared::ServerState;
+use crate::wire::connect::{Code, ConnectError};
+use crate::wire::profefe::{Refusal, TypeWord, Wanted, sample_type_place};
+
+/// Synthetic label with the full profile type.
+const PROFILE_TYPE: &str = "__profile_type__";
+
+/// Maximum number of ids in a request.
+const MAX_IDS: usize = 1000;
+
+/// Maximum size in bytes of all sample types of an answer, and number of its values: each stack has one for every type.
+const MAX_BYTES: usize = 128 << 20;
+const MAX_VALUES: usize = 16 << 20;
+
+/// One pprof and what it is called.
+pub(super) struct Merged {
+    /// The merged profile, compressed as gzip.
+    pub pprof: Vec<u8>,
+    /// The type of all profiles in it.
+    pub word: &'static TypeWord,
+}
+
+/// Which stacks are merged, and what the result says of them.
+struct Selection {
+    types: Vec<ProfileType>,
+    matchers: Vec<Matcher>,
+    range: TimeRange,
+    ids: Vec<String>,
+    time_nanos: i64,
+    duration_nanos: i64,
+}
+
+/// The profiles of a range.
+pub(super) async fn of_range(state: &ServerState, tenants: &Tenants, wanted: Wanted) -> Result<Merged, Refusal> {
+    let (matchers, range) = (matchers(&wanted)?, range(&wanted));
+    let word = wanted.word.ok_or_else(|| Refusal::bad("unknown profile type"))?;
+    let work = async {
+        let by_type = [PROFILE_TYPE.to_owned()];
+        let sets = state
+            .engine
+            .series(tenants, std::slice::from_ref(&matchers), &by_type, range)
+            .await?;
+        let ids = sets.iter().filter_map(|labels| labels.get(PROFILE_TYPE));
+        let types: BTreeSet<&str> = ids.filter(|id| names(Some(word)).contain(id)).collect();
+        let selection = Selection {
+            types: types.into_iter().filter_map(|id| id.parse().ok()).collect(),
+            matchers,
+            range,
+            ids: Vec::new(),
+            time_nanos: range.start_ms.saturating_mul(1_000_000),
+            duration_nanos: range.end_ms.saturating_sub(range.start_ms).saturating_mul(1_000_000),
+        };
+        merged(state, tenants, selection, word).await
+    };
+    state
+        .engine
+        .admitted(Box::pin(work))
+        .await?
+        .ok_or_else(Refusal::nothing)
+}
+
+/// The profiles with these ids, all of which must be stored.
+pub(super) async fn of_ids(state: &ServerState, tenants: &Tenants, ids: Vec<String>) -> Result<Merged, Refusal> {
+    if ids.len() > MAX_IDS {
+        return Err(Refusal::bad(&format!(
+            "{} ids are too many, the limit is {MAX_IDS}",
+            ids.len()
+        )));
+    }
+    let work = async {
+        let found = with_ids(state, tenants, &ids).await?;
+        let Some(of_first) = found.first().map(word) else {
+            return Ok(None);
+        };
+        let types: BTreeSet<&str> = found
+            .iter()
+            .flat_map(|kept| &kept.types)
+            .map(ProfileTypeId::as_str)
+            .collect();
+        let times = found.iter().map(|kept| kept.time_us);
+        let (first, last) = (times.clone().min().unwrap_or(0), times.max().unwrap_or(0));
+        let durations = found.iter().map(|kept| kept.duration_ns);
+        let selection = Selection {
+            types: types.into_iter().filter_map(|id| id.parse().ok()).collect(),
+            matchers: Vec::new(),
+            range: TimeRange::new(first.div_euclid(1000), last.div_euclid(1000).saturating_add(1)),
+            ids,
+            time_nanos: first.saturating_mul(1000),
+            duration_nanos: durations.fold(0, i64::saturating_add),
+        };
+        merged(state, tenants, selection, of_first).await
+    };
+    state
+        .engine
+        .admitted(Box::pin(work))
+        .await?
+        .ok_or_else(Refusal::nothing)
+}
+
+/// The stored profiles with all of these ids; none when one is missing. First those times are searched that the ids
+/// have in them, if they are ours, and then all.
+async fn with_ids(state: &ServerState, tenants: &Tenants, ids: &[String]) -> Result<Vec<KeptProfile>, ConnectError> {
+    let times: Option<Vec<i64>> = ids.iter().map(|id| time_of(id)).collect();
+    let likely = times.and_then(|times| {
+        let (first, last) = (*times.iter().min()?, *times.iter().max()?);
+        Some(TimeRange::new(first, last.saturating_add(1)))
+    });
+    let wanted: HashSet<&str> = ids.iter().map(String::as_str).collect();
+    for range in likely.into_iter().chain([TimeRange::ALL]) {
+        let query = ProfilesQuery {
+            matchers: Vec::new(),
+            range,
+            names: names(None),
+            ids: ids.to_vec(),
+            limit: 0,
+        };
+        let found = state.engine.kept_profiles(tenants, query).await?;
+        let known: HashSet<&str> = found.iter().map(|kept| kept.id.as_ref()).collect();
+        if known.len() == wanted.len() {
+            return Ok(found);
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// The stacks of a selection; `None` when it has no type.
+async fn merged(
+    state: &ServerState,
+    tenants: &Tenants,
+    mut selection: Selection,
+    word: &'static TypeWord,
+) -> Result<Option<Merged>, ConnectError> {
+    check(&selection.types)?;
+    selection
+        .types
+        .sort_by_key(|of_type| sample_type_place(&of_type.sample_type));
+    let mut parts: Vec<Vec<u8>> = Vec::with_capacity(selection.types.len());
+    let mut bytes = 0;
+    for of_type in &selection.types {
+        let mut query = StackQuery::new(of_type.clone(), selection.matchers.clone(), selection.range);
+        query.profile_ids.clone_from(&selection.ids);
+        let part = state.engine.merge_profile(tenants, query, pprof::encode).await?;
+        bytes += part.len();
+        if bytes > MAX_BYTES {
+            return Err(too_large(&format!("{} MiB", MAX_BYTES >> 20)));
+        }
+        parts.push(part);
+    }
+    if parts.is_empty() {
+        return Ok(None);
+    }
+    let (time_nanos, duration_nanos) = (selection.time_nanos, selection.duration_nanos);
+    let join = move || joined(&parts, time_nanos, duration_nanos, word.shown);
+    let pprof = state.workers.run(bytes, join).await?;
+    Ok(Some(Merged { pprof, word }))
+}
+
+/// Fails for types that do not belong into one profile.
+fn check(types: &[ProfileType]) -> Result<(), ConnectError> {
+    let whole = |of_type: &ProfileType| {
+        (
+            of_type.name.clone(),
+            of_type.period_type.clone(),
+            of_type.period_unit.clone(),
+        )
+    };
+    let kinds: BTreeSet<_> = types.iter().map(whole).collect();
+    if kinds.len() > 1 {
+        let kinds: Vec<String> = kinds
+            .into_iter()
+            .map(|(name, kind, unit)| format!("{name} by {kind}:{unit}"))
+            .collect();
+        let message = format!("profiles that count differently cannot be merged: {}", kinds.join(", "));
+        return Err(ConnectError::invalid(message));
+    }
+    Ok(())
+}
+
+fn too_large(limit: &str) -> ConnectError {
+    ConnectError::invalid(format!(
+        "the merged profile has more than {limit}; take a shorter range or more labels"
+    ))
+}
+
+/// Profiles of one sample type each as gzip of one.
+fn joined(parts: &[Vec<u8>], time_nanos: i64, duration_nanos: i64, shown: &str) -> Result<Vec<u8>, ConnectError> {
+    let decoded: Result<Vec<Profile<'_>>, _> = parts.iter().map(|part| pprof::decode(part)).collect();
+    let decoded =
+        decoded.map_err(|error| ConnectError::new(Code::Internal, format!("cannot read our own answer: {error}")))?;
+    let samples: usize = decoded.iter().map(Profile::sample_count).sum();
+    if samples.saturating_mul(decoded.len()) > MAX_VALUES {
+        return Err(too_large(&format!("{MAX_VALUES} values")));
+    }
+    let mut profile = pprof::side_by_side(&decoded);
+    profile.time_nanos = time_nanos;
+    profile.duration_nanos = duration_nanos;
+    let default = profile
+        .sample_types
+        .iter()
+        .find(|of| of.kind == shown)
+        .or(profile.sample_types.last());
+    profile.default_sample_type = default.map_or("", |of| of.kind);
+    Ok(pprof::gzip(&pprof::encode(&profile)))
+}

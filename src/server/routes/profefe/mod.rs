@@ -1,0 +1,202 @@
+//! The API of profefe under `/api/0/`: profiles in as pprof; profiles, services and versions out.
+//!
+//! In: requests of profefe's agents, of `kprofefe`, scripts and `go tool pprof`. Out: JSON in profefe's envelope, or
+//! pprof. What is asked for and how answers look is `wire::profefe`'s; tenants, slots of running queries and limits are
+//! those of all routes.
+
+mod answers;
+mod merge;
+mod take;
+
+use axum::body::Body;
+use axum::extract::{RawQuery, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, any, get};
+use http::header::{ALLOW, CONTENT_DISPOSITION, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
+use percent_encoding::percent_decode_str;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::base::encoding::accepts;
+use crate::server::bodies::sending::{Written, respond};
+use crate::server::routes::profefe::merge::Merged;
+use crate::server::services::about::{VERSION, revision};
+use crate::server::state::shared::ServerState;
+use crate::server::state::tenant::tenants;
+use crate::wire::connect::{Code, ConnectError};
+use crate::wire::profefe::{Envelope, Refusal, Wanted};
+
+/// Path of the route of single profiles, up to their ids.
+const PROFILES: &str = "/api/0/profiles/";
+
+/// Approximate size of an item of a list as JSON, in bytes.
+const ITEM_BYTES: usize = 256;
+
+/// Path and handler of each route.
+pub(in crate::server) fn routes() -> impl Iterator<Item = (String, MethodRouter<ServerState>)> {
+    // No HEAD, which would be as much work as a GET.
+    let only = |methods: MethodRouter<ServerState>| methods.head(wrong_method).fallback(wrong_method);
+    let routes = [
+        ("/api/0/profiles", only(get(find).post(take))),
+        ("/api/0/profiles/merge", only(get(merge_of_range))),
+        (PROFILES, only(get(merge_of_ids))),
+        ("/api/0/profiles/{*ids}", only(get(merge_of_ids))),
+        ("/api/0/services", only(get(services))),
+        ("/api/0/version", only(get(version))),
+        ("/api/0/{*path}", any(nothing)),
+    ];
+    routes.into_iter().map(|(path, methods)| (path.to_owned(), methods))
+}
+
+async fn take(State(state): State<ServerState>, request: Request<Body>) -> Response {
+    let answer = async { json_of(&state, &HeaderMap::new(), 1, take::take(&state, request).await?).await };
+    answer.await.unwrap_or_else(refuse)
+}
+
+async fn find(State(state): State<ServerState>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
+    let answer = async {
+        let tenants = tenants(&headers, &state.options)?;
+        let wanted = Wanted::parse(&query.unwrap_or_default())?;
+        let found = answers::find(&state, &tenants, wanted).await?;
+        if found.is_empty() {
+            return Err(Refusal::nothing());
+        }
+        json_of(&state, &headers, found.len(), found).await
+    };
+    answer.await.unwrap_or_else(refuse)
+}
+
+async fn merge_of_range(State(state): State<ServerState>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
+    let answer = async {
+        let tenants = tenants(&headers, &state.options)?;
+        let wanted = Wanted::parse_merge(&query.unwrap_or_default())?;
+        pprof_of(&state, merge::of_range(&state, &tenants, wanted).await?)
+    };
+    answer.await.unwrap_or_else(refuse)
+}
+
+async fn merge_of_ids(State(state): State<ServerState>, headers: HeaderMap, uri: Uri) -> Response {
+    let answer = async {
+        let tenants = tenants(&headers, &state.options)?;
+        pprof_of(&state, merge::of_ids(&state, &tenants, ids_of(uri.path())?).await?)
+    };
+    answer.await.unwrap_or_else(refuse)
+}
+
+/// The ids at the end of a path, with `+` between them. An id may have a slash.
+fn ids_of(path: &str) -> Result<Vec<String>, Refusal> {
+    let ids = path.split_once(PROFILES).map_or("", |(_, ids)| ids);
+    let decoded = ids.split('+').map(|id| match id {
+        "" => Err(Refusal::bad("an id of a profile is missing")),
+        id => Ok(percent_decode_str(id).decode_utf8_lossy().into_owned()),
+    });
+    decoded.collect()
+}
+
+async fn services(State(state): State<ServerState>, headers: HeaderMap) -> Response {
+    let answer = async {
+        let tenants = tenants(&headers, &state.options)?;
+        let found = answers::services(&state, &tenants).await?;
+        if found.is_empty() {
+            return Err(Refusal::nothing());
+        }
+        json_of(&state, &headers, found.len(), found).await
+    };
+    answer.await.unwrap_or_else(refuse)
+}
+
+async fn version(State(state): State<ServerState>, headers: HeaderMap) -> Response {
+    let body = json!({
+        "version": VERSION,
+        "commit": revision(),
+        "build_time": "",
+        "go_version": "",
+    });
+    json_of(&state, &headers, 1, body).await.unwrap_or_else(refuse)
+}
+
+async fn nothing() -> Response {
+    refuse(Refusal::nothing())
+}
+
+async fn wrong_method(method: Method, uri: Uri) -> Response {
+    let allowed = if uri.path().ends_with("/api/0/profiles") {
+        "GET, POST"
+    } else {
+        "GET"
+    };
+    let mut response = refuse(Refusal {
+        status: 405,
+        message: format!("method {method} is not allowed here, use {allowed}"),
+    });
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+    response
+}
+
+/// An answer in the envelope, of about this many items.
+async fn json_of(
+    state: &ServerState,
+    headers: &HeaderMap,
+    items: usize,
+    body: impl Serialize + Send + 'static,
+) -> Result<Response, Refusal> {
+    let pack = if accepts(headers, "gzip") {
+        Written::packed
+    } else {
+        Written::plain
+    };
+    let write = move || {
+        let json = serde_json::to_vec(&Envelope::new(body));
+        let json = json
+            .map_err(|error| ConnectError::new(Code::Internal, format!("cannot write the answer as JSON: {error}")))?;
+        Ok(pack(json.into()))
+    };
+    let written = state.write(items.saturating_mul(ITEM_BYTES), write).await?;
+    let time = state.engine.limits().timeout;
+    Ok(respond(&state.answers, time, "application/json", written)?)
+}
+
+fn pprof_of(state: &ServerState, merged: Merged) -> Result<Response, Refusal> {
+    let time = state.engine.limits().timeout;
+    let written = Written::plain(merged.pprof.into());
+    let mut response = respond(&state.answers, time, "application/octet-stream", written)?;
+    let name = format!("attachment; filename=\"{}\"", merged.word.word);
+    if let Ok(name) = HeaderValue::from_str(&name) {
+        response.headers_mut().insert(CONTENT_DISPOSITION, name);
+    }
+    Ok(response)
+}
+
+fn refuse(refusal: Refusal) -> Response {
+    let Refusal { status, message } = &refusal;
+    if *status >= 500 {
+        tracing::warn!(status, error = message, "request failed");
+    } else {
+        tracing::debug!(status, error = message, "request refused");
+    }
+    let code = StatusCode::from_u16(*status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = (code, refusal.to_json()).into_response();
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if matches!(code, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+        headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_stand_at_the_end_of_a_path_with_a_plus_between_them() {
+        let of = |path: &str| ids_of(path).map_err(|refusal| refusal.status);
+        assert_eq!(of("/api/0/profiles/a"), Ok(vec!["a".to_owned()]));
+        let several = of("/profile/api/0/profiles/P0.shop/1/b%2Cv=1+c%2Bd");
+        assert_eq!(several, Ok(vec!["P0.shop/1/b,v=1".to_owned(), "c+d".to_owned()]));
+        for bad in ["/api/0/profiles/", "/api/0/profiles/a++b", "/api/0/profiles/+a"] {
+            assert_eq!(of(bad), Err(400), "{bad}");
+        }
+    }
+}

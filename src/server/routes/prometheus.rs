@@ -1,0 +1,46 @@
+//! `/api/v1/prometheus/query_range`.
+//!
+//! In: a GET with parameters in its URL. Out: the answer of the Prometheus that is configured, or an error as on all
+//! routes.
+
+use axum::extract::{RawQuery, State};
+use axum::response::{IntoResponse, Response};
+use http::HeaderMap;
+
+use crate::base::encoding::accepts;
+use crate::server::bodies::sending::{Written, respond};
+use crate::server::prometheus::client::TIMEOUT;
+use crate::server::prometheus::question::Question;
+use crate::server::services::questions::unimplemented;
+use crate::server::state::shared::ServerState;
+use crate::server::state::tenant::tenants;
+
+/// Path of the route below the root or the prefix.
+pub(in crate::server) const PATH: &str = "/api/v1/prometheus/query_range";
+
+/// `GET /api/v1/prometheus/query_range`: a range query of the server that is configured.
+pub(in crate::server) async fn query_range(
+    State(state): State<ServerState>,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let answer = async {
+        let tenants = tenants(&headers, &state.options)?;
+        let Some(prometheus) = &state.options.prometheus else {
+            return Err(unimplemented(
+                "no Prometheus is configured (`--prometheus-url`), so that metrics beside profiles are",
+            ));
+        };
+        let question = Question::parse(&query.unwrap_or_default())?;
+        let tenants = state.options.multi_tenant.then_some(&tenants);
+        let body = prometheus.ask(&question, tenants).await?;
+        let pack = if accepts(&headers, "gzip") {
+            Written::packed
+        } else {
+            Written::plain
+        };
+        let written = state.write(body.len(), move || Ok(pack(body))).await?;
+        respond(&state.answers, TIMEOUT, "application/json", written)
+    };
+    answer.await.unwrap_or_else(IntoResponse::into_response)
+}

@@ -1,0 +1,160 @@
+//! Answers of Pyroscope's plain routes, without HTTP.
+//!
+//! In: parsed parameters. Out: answers of the query engine; each request takes one slot of running queries. Selectors,
+//! node limits and their errors are those of `querier.v1`.
+
+use crate::profile::Tenants;
+use crate::profile::flamegraph::CallGraph;
+use crate::profile::pprof::encode;
+use crate::query::{Detail, ExemplarKind, SeriesQuery, StackQuery, TimeRange};
+use crate::server::routes::render::parameters::{DiffQuestion, LabelQuestion, RenderQuestion, Side};
+use crate::server::routes::render::timeline::{by_label, of_all, step};
+use crate::server::services::questions::{NAME_LABEL, max_functions, max_nodes, text_query};
+use crate::server::state::shared::ServerState;
+use crate::wire::connect::ConnectError;
+use crate::wire::flamebearer::FlamebearerProfile;
+
+/// A call graph and the type of its values.
+pub(super) struct Calls {
+    pub graph: CallGraph,
+    pub title: String,
+    pub unit: String,
+}
+
+/// The flame graph of a request with its time lines.
+pub(super) async fn flame_graph(
+    state: &ServerState,
+    tenants: &Tenants,
+    question: RenderQuestion,
+) -> Result<FlamebearerProfile, ConnectError> {
+    let work = async {
+        let nodes = max_nodes(question.max_nodes, &state.options.limits)?;
+        let query = stack_query(state, question.side).await?;
+        let (profile_type, range) = (query.profile_type.clone(), query.range);
+        let step = step(range);
+        let lines = |group_by: Option<&String>, aggregation| {
+            let query = SeriesQuery {
+                profile_type: query.profile_type.clone(),
+                matchers: query.matchers.clone(),
+                range,
+                call_site: Vec::new(),
+                step: step as f64,
+                group_by: group_by.into_iter().cloned().collect(),
+                aggregation,
+                limit: 0,
+                exemplars: ExemplarKind::None,
+            };
+            state.engine.select_series(tenants, query)
+        };
+        let all = lines(None, question.aggregation).await?;
+        let groups = match &question.group_by {
+            Some(label) => {
+                let series = lines(Some(label), question.aggregation).await?;
+                Some(by_label(&series, label, range, step)?)
+            }
+            None => None,
+        };
+        let graph = state.engine.flamegraph(tenants, query, nodes, Detail::Names).await?;
+        let mut profile = FlamebearerProfile::single(graph, &profile_type);
+        profile.timeline = Some(of_all(&all, range, step));
+        profile.groups = groups;
+        Ok(profile)
+    };
+    state.engine.admitted(Box::pin(work)).await
+}
+
+/// The merged profile of a request as pprof.
+pub(super) async fn merged(
+    state: &ServerState,
+    tenants: &Tenants,
+    question: RenderQuestion,
+) -> Result<Vec<u8>, ConnectError> {
+    let work = async {
+        let query = stack_query(state, question.side).await?;
+        Ok(state.engine.merge_profile(tenants, query, encode).await?)
+    };
+    state.engine.admitted(Box::pin(work)).await
+}
+
+/// The call graph of a request.
+pub(super) async fn call_graph(
+    state: &ServerState,
+    tenants: &Tenants,
+    question: RenderQuestion,
+) -> Result<Calls, ConnectError> {
+    let work = async {
+        let functions = max_functions(question.max_nodes, &state.options.limits)?;
+        let query = stack_query(state, question.side).await?;
+        let profile_type = query.profile_type.clone();
+        let graph = state.engine.call_graph(tenants, query, functions).await?;
+        Ok(Calls {
+            graph,
+            title: profile_type.to_string(),
+            unit: profile_type.sample_unit,
+        })
+    };
+    state.engine.admitted(Box::pin(work)).await
+}
+
+/// The difference of two sides of the same profile type.
+pub(super) async fn difference(
+    state: &ServerState,
+    tenants: &Tenants,
+    question: DiffQuestion,
+) -> Result<FlamebearerProfile, ConnectError> {
+    let work = async {
+        let nodes = max_nodes(question.max_nodes, &state.options.limits)?;
+        let (left, right) = (
+            stack_query(state, question.left).await?,
+            stack_query(state, question.right).await?,
+        );
+        if left.profile_type != right.profile_type {
+            return Err(ConnectError::invalid(format!(
+                "both sides must have one profile type, not `{}` and `{}`",
+                left.profile_type, right.profile_type
+            )));
+        }
+        let profile_type = left.profile_type.clone();
+        let graph = state.engine.diff(tenants, left, right, nodes).await?;
+        Ok(FlamebearerProfile::double(graph, &profile_type))
+    };
+    state.engine.admitted(Box::pin(work)).await
+}
+
+/// Values of a label, or the profile types for `__name__`, sorted. Without times, the range is all time, limited by the
+/// maximum length of a query.
+pub(super) async fn label_values(
+    state: &ServerState,
+    tenants: &Tenants,
+    question: LabelQuestion,
+) -> Result<Vec<String>, ConnectError> {
+    let work = async {
+        let range = label_range(state, &question);
+        if question.label == NAME_LABEL {
+            let is_limited = question.from_ms.is_some() || question.until_ms.is_some();
+            let types = state.engine.profile_types(tenants, is_limited.then_some(range)).await?;
+            return Ok(types.iter().map(ToString::to_string).collect());
+        }
+        Ok(state.engine.label_values(tenants, &question.label, &[], range).await?)
+    };
+    state.engine.admitted(Box::pin(work)).await
+}
+
+fn label_range(state: &ServerState, question: &LabelQuestion) -> TimeRange {
+    let longest = state.engine.limits().max_query_length;
+    let TimeRange { start_ms, end_ms } = TimeRange::ALL;
+    if longest.is_zero() {
+        return TimeRange::new(
+            question.from_ms.unwrap_or(start_ms),
+            question.until_ms.unwrap_or(end_ms),
+        );
+    }
+    let longest = i64::try_from(longest.as_millis()).unwrap_or(i64::MAX);
+    let now = chrono::Utc::now().timestamp_millis();
+    let until = question.until_ms.unwrap_or(now);
+    TimeRange::new(question.from_ms.unwrap_or(until.saturating_sub(longest)), until)
+}
+
+async fn stack_query(state: &ServerState, side: Side) -> Result<StackQuery, ConnectError> {
+    text_query(state, side.parameter, &side.text, side.range).await
+}

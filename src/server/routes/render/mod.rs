@@ -1,0 +1,127 @@
+//! The plain routes of Pyroscope for older pages, scripts and `curl`: `/pyroscope/render`, `render-diff` and
+//! `label-values`.
+//!
+//! In: a GET with parameters in its URL. Out: flamebearer JSON, text for Graphviz, or a JSON array; errors as in calls.
+//! Tenants, slots of running queries and limits are those of `querier.v1` ([`answers`]).
+
+mod answers;
+mod parameters;
+mod timeline;
+
+use axum::extract::{RawQuery, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get};
+use http::header::ALLOW;
+use http::{HeaderMap, HeaderValue, Method};
+use serde::Serialize;
+
+use crate::base::encoding::accepts;
+use crate::profile::flamegraph::dot;
+use crate::profile::pprof::gzip;
+use crate::server::bodies::sending::{Written, respond};
+use crate::server::routes::ingest::now_nanos;
+use crate::server::routes::render::parameters::{DiffQuestion, LabelQuestion, RenderFormat, RenderQuestion};
+use crate::server::state::shared::ServerState;
+use crate::server::state::tenant::tenants;
+use crate::wire::connect::{Code, ConnectError};
+
+const JSON: &str = "application/json";
+const TEXT: &str = "text/plain; charset=utf-8";
+const PPROF: &str = "application/x-pprof";
+/// Approximate size of the text of a box or an arrow besides its name, in bytes.
+const DRAWN_BYTES: usize = 128;
+
+/// Path and handler of each route.
+pub(in crate::server) fn routes() -> impl Iterator<Item = (String, MethodRouter<ServerState>)> {
+    let routes = [
+        ("/pyroscope/render", get(render)),
+        ("/pyroscope/render-diff", get(render_diff)),
+        ("/pyroscope/label-values", get(label_values)),
+    ];
+    // No HEAD, which would be as much work as a GET; Pyroscope refuses it too.
+    routes
+        .into_iter()
+        .map(|(path, methods)| (path.to_owned(), methods.head(only_get).fallback(only_get)))
+}
+
+async fn render(State(state): State<ServerState>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
+    let answer = async {
+        let (tenants, query) = (tenants(&headers, &state.options)?, query.unwrap_or_default());
+        let question = RenderQuestion::parse(&query, now_nanos())?;
+        match question.format {
+            RenderFormat::Json => {
+                let profile = answers::flame_graph(&state, &tenants, question).await?;
+                let bytes = profile.bytes();
+                written(&state, &headers, JSON, bytes, move || json(&profile)).await
+            }
+            RenderFormat::Pprof => {
+                let profile = answers::merged(&state, &tenants, question).await?;
+                let length = profile.len();
+                let pack = move || Ok(Written::plain(gzip(&profile).into()));
+                let written = state.write(length, pack).await?;
+                respond(&state.answers, state.engine.limits().timeout, PPROF, written)
+            }
+            RenderFormat::Dot => {
+                let calls = answers::call_graph(&state, &tenants, question).await?;
+                let graph = &calls.graph;
+                let names: usize = graph.functions.iter().map(|function| function.name.len()).sum();
+                let bytes = names + (graph.functions.len() + graph.calls.len()) * DRAWN_BYTES;
+                let write = move || Ok(dot(&calls.graph, &calls.title, &calls.unit).into_bytes());
+                written(&state, &headers, TEXT, bytes, write).await
+            }
+        }
+    };
+    answer.await.unwrap_or_else(IntoResponse::into_response)
+}
+
+async fn render_diff(State(state): State<ServerState>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
+    let answer = async {
+        let (tenants, query) = (tenants(&headers, &state.options)?, query.unwrap_or_default());
+        let question = DiffQuestion::parse(&query, now_nanos())?;
+        let profile = answers::difference(&state, &tenants, question).await?;
+        let bytes = profile.bytes();
+        written(&state, &headers, JSON, bytes, move || json(&profile)).await
+    };
+    answer.await.unwrap_or_else(IntoResponse::into_response)
+}
+
+async fn label_values(State(state): State<ServerState>, headers: HeaderMap, RawQuery(query): RawQuery) -> Response {
+    let answer = async {
+        let (tenants, query) = (tenants(&headers, &state.options)?, query.unwrap_or_default());
+        let question = LabelQuestion::parse(&query, now_nanos())?;
+        let values = answers::label_values(&state, &tenants, question).await?;
+        let bytes = values.iter().map(|value| value.len() + 3).sum();
+        written(&state, &headers, JSON, bytes, move || json(&values)).await
+    };
+    answer.await.unwrap_or_else(IntoResponse::into_response)
+}
+
+async fn only_get(method: Method) -> Response {
+    let message = format!("method {method} is not allowed here, use GET");
+    let error = ConnectError::new(Code::Unimplemented, message).with_status(405);
+    let mut response = error.into_response();
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET"));
+    response
+}
+
+fn json(answer: &impl Serialize) -> Result<Vec<u8>, ConnectError> {
+    serde_json::to_vec(answer)
+        .map_err(|error| ConnectError::new(Code::Internal, format!("cannot write the answer as JSON: {error}")))
+}
+
+/// Writes an answer of about this many bytes, compressed when the client accepts it.
+async fn written(
+    state: &ServerState,
+    headers: &HeaderMap,
+    content_type: &'static str,
+    bytes: usize,
+    write: impl FnOnce() -> Result<Vec<u8>, ConnectError> + Send + 'static,
+) -> Result<Response, ConnectError> {
+    let pack = if accepts(headers, "gzip") {
+        Written::packed
+    } else {
+        Written::plain
+    };
+    let written = state.write(bytes, move || Ok(pack(write()?.into()))).await?;
+    respond(&state.answers, state.engine.limits().timeout, content_type, written)
+}

@@ -1,0 +1,105 @@
+//! Routes about the server itself: readiness, build information, configuration, what is stored, who sends, flush.
+//!
+//! In: plain GETs and one POST. Out: text or JSON.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use chrono::{NaiveDate, TimeDelta};
+use http::{HeaderMap, StatusCode};
+use serde_json::json;
+
+use crate::query::Holding;
+use crate::server::services::about::{VERSION, revision};
+use crate::server::state::shared::ServerState;
+use crate::server::state::tenant::{tenant, tenants};
+use crate::wire::connect::ConnectError;
+
+/// `GET /ready`: 200 `ready`, or 503 and the reason.
+pub(in crate::server) async fn ready(State(state): State<ServerState>) -> Response {
+    match state.not_ready() {
+        None => "ready\n".into_response(),
+        Some(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {reason}\n")).into_response(),
+    }
+}
+
+/// `GET /api/v1/status/buildinfo`, in the format of the Prometheus route with that name.
+pub(super) async fn buildinfo() -> Response {
+    Json(json!({
+        "status": "success",
+        "data": {
+            "application": "alluvium",
+            "version": VERSION,
+            "revision": revision(),
+            "branch": "",
+            "buildUser": "",
+            "buildDate": "",
+            "goVersion": "",
+        },
+    }))
+    .into_response()
+}
+
+/// `GET /api/v1/status/config`.
+pub(in crate::server) async fn config(State(state): State<ServerState>) -> String {
+    state.options.settings.in_force()
+}
+
+/// `GET /api/v1/status/config/default`.
+pub(super) async fn default_config(State(state): State<ServerState>) -> String {
+    state.options.settings.default()
+}
+
+/// `GET /api/v1/status/config/diff`.
+pub(super) async fn config_difference(State(state): State<ServerState>) -> String {
+    state.options.settings.difference()
+}
+
+/// `GET /api/v1/tenant_limits`.
+pub(super) async fn tenant_limits(State(state): State<ServerState>, headers: HeaderMap) -> Response {
+    match tenant(&headers, &state.options) {
+        Ok(tenant) => {
+            let own = state.store.limits(&tenant);
+            Json(state.options.settings.limits(&tenant, &own)).into_response()
+        }
+        Err(error) => error.into_response(),
+    }
+}
+
+/// `GET /api/v1/status/storage`: the files of the tenants by table and by day, the oldest day first.
+pub(super) async fn storage(State(state): State<ServerState>, headers: HeaderMap) -> Response {
+    let found = match tenants(&headers, &state.options) {
+        Ok(tenants) => state.engine.holdings(&tenants),
+        Err(error) => return error.into_response(),
+    };
+    let row = |key: &str, name: String, held: &Holding| {
+        let Holding { files, bytes, rows } = held;
+        json!({ key: name, "files": files, "bytes": bytes, "rows": rows })
+    };
+    let tables = found
+        .tables
+        .iter()
+        .map(|(name, held)| row("table", (*name).to_owned(), held));
+    let date = |day: i32| NaiveDate::default() + TimeDelta::days(day.into());
+    let days = found
+        .days
+        .iter()
+        .map(|(day, held)| row("day", date(*day).to_string(), held));
+    Json(json!({ "tables": tables.collect::<Vec<_>>(), "days": days.collect::<Vec<_>>() })).into_response()
+}
+
+/// `GET /api/v1/status/senders`: who has sent profiles to the tenants since the start, the last seen first.
+pub(in crate::server) async fn senders(State(state): State<ServerState>, headers: HeaderMap) -> Response {
+    match tenants(&headers, &state.options) {
+        Ok(tenants) => Json(json!({ "senders": state.senders.of(&tenants) })).into_response(),
+        Err(error) => error.into_response(),
+    }
+}
+
+/// `POST /flush`: returns when all profiles accepted so far are in files.
+pub(in crate::server) async fn flush(State(state): State<ServerState>) -> Response {
+    match state.store.flush().await {
+        Ok(()) => StatusCode::NO_CONTENT.into_response(),
+        Err(error) => ConnectError::from(error).into_response(),
+    }
+}

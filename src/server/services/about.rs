@@ -1,0 +1,107 @@
+//! `version.v1`, `capabilities.v1` and `status.v1`: what clients ask before they choose how to ask for the rest, and
+//! how the server is set up.
+//!
+//! In: empty messages. Out: what the program and its configuration have. The data of the tenant is not looked at.
+
+use std::sync::Arc;
+
+use crate::server::state::settings::Settings;
+use crate::wire::proto::capabilities::{
+    FeatureFlag, FeatureFlagsService, GetFeatureFlagsRequest, GetFeatureFlagsResponse,
+};
+use crate::wire::proto::status::{
+    GetBuildInfoData, GetBuildInfoRequest, GetBuildInfoResponse, GetConfigRequest, HttpBody, StatusService,
+};
+use crate::wire::proto::version::{Version, VersionRequest, VersionResponse};
+use crate::wire::service::{Call, CallResult};
+
+/// Version of `querier.v1` that this server speaks.
+const QUERIER_API: u64 = 1;
+
+/// Name of the flag of ours that says whether metrics can be shown beside profiles.
+const PROMETHEUS: &str = "alluviumPrometheus";
+
+/// Name of each known flag of Pyroscope, whether the server has it, and what it stands for.
+const FLAGS: [(&str, bool, &str); 4] = [
+    ("pyroscopeRuler", false, "recording rules"),
+    ("pyroscopeRulerFunctions", false, "recording rules of functions"),
+    ("utf8LabelNames", true, "names of labels with any characters"),
+    ("v2StorageLayer", true, "exemplars and heatmaps"),
+];
+
+/// Type of a configuration as text: the one that browsers show.
+const YAML: &str = "text/plain; charset=utf-8";
+
+/// Version of the program.
+pub(in crate::server) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The revision that the program was built from, if the build said it.
+pub(in crate::server) fn revision() -> &'static str {
+    option_env!("ALLUVIUM_REVISION").unwrap_or("")
+}
+
+/// Answers from constants and the configuration.
+#[derive(Clone)]
+pub(in crate::server) struct About {
+    /// There is a server of metrics.
+    pub(in crate::server) has_prometheus: bool,
+    /// What the calls about the configuration show.
+    pub(in crate::server) settings: Arc<Settings>,
+}
+
+impl Version for About {
+    async fn version(&self, _call: Call<VersionRequest>) -> CallResult<VersionResponse> {
+        Ok(VersionResponse {
+            querier_api: QUERIER_API,
+        }
+        .into())
+    }
+}
+
+impl FeatureFlagsService for About {
+    async fn get_feature_flags(&self, _call: Call<GetFeatureFlagsRequest>) -> CallResult<GetFeatureFlagsResponse> {
+        let flag = |(name, enabled, description): (&str, bool, &str)| FeatureFlag {
+            name: name.to_owned(),
+            enabled,
+            description: Some(description.to_owned()),
+            documentation_url: None,
+        };
+        let own = flag((PROMETHEUS, self.has_prometheus, "metrics beside profiles"));
+        let feature_flags = FLAGS.into_iter().map(flag).chain([own]).collect();
+        Ok(GetFeatureFlagsResponse { feature_flags }.into())
+    }
+}
+
+impl StatusService for About {
+    async fn get_build_info(&self, _call: Call<GetBuildInfoRequest>) -> CallResult<GetBuildInfoResponse> {
+        let data = GetBuildInfoData {
+            version: VERSION.to_owned(),
+            revision: revision().to_owned(),
+            ..GetBuildInfoData::default()
+        };
+        Ok(GetBuildInfoResponse {
+            status: "success".to_owned(),
+            data: Some(data),
+        }
+        .into())
+    }
+
+    async fn get_config(&self, _call: Call<GetConfigRequest>) -> CallResult<HttpBody> {
+        Ok(yaml(self.settings.in_force()).into())
+    }
+
+    async fn get_diff_config(&self, _call: Call<GetConfigRequest>) -> CallResult<HttpBody> {
+        Ok(yaml(self.settings.difference()).into())
+    }
+
+    async fn get_default_config(&self, _call: Call<GetConfigRequest>) -> CallResult<HttpBody> {
+        Ok(yaml(self.settings.default()).into())
+    }
+}
+
+fn yaml(text: String) -> HttpBody {
+    HttpBody {
+        content_type: YAML.to_owned(),
+        data: text.into(),
+    }
+}

@@ -1,0 +1,22 @@
+//! `grpc.health.v1`: whether the server is ready, for load balancers and probes that speak gRPC.
+//!
+//! In: a service's name, which does not matter: all services of the port are ready at the same time. Out: what `/ready`
+//! says.
+
+use crate::server::state::shared::ServerState;
+use crate::wire::proto::health::{Health, HealthCheckRequest, HealthCheckResponse, ServingStatus};
+use crate::wire::service::{Call, CallResult};
+
+/// Answers from the readiness of the server.
+#[derive(Clone)]
+pub(in crate::server) struct Serving(pub(in crate::server) ServerState);
+
+impl Health for Serving {
+    async fn check(&self, _call: Call<HealthCheckRequest>) -> CallResult<HealthCheckResponse> {
+        let status = match self.0.not_ready() {
+            None => ServingStatus::Serving,
+            Some(_) => ServingStatus::NotServing,
+        };
+        Ok(HealthCheckResponse { status: status.into() }.into())
+    }
+}

@@ -1,0 +1,15 @@
+//! The services of Pyroscope's API, one file each: a method of a generated trait for each call.
+//!
+//! In: messages. Out: calls of the store and the query engine, and their results as messages.
+
+pub(in crate::server) mod about;
+pub(in crate::server) mod debuginfo;
+pub(in crate::server) mod health;
+pub(in crate::server) mod kept;
+pub(in crate::server) mod push;
+pub(in crate::server) mod querier;
+pub(in crate::server) mod questions;
+pub(in crate::server) mod recording_rules;
+mod timeline_messages;
+pub(in crate::server) mod user_settings;
+pub(in crate::server) mod vcs;

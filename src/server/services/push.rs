@@ -1,0 +1,31 @@
+//! `push.v1.PusherService`.
+//!
+//! In: profiles. Out: profiles to the store, and the store's errors, joined, to the caller. Valid profiles of a call
+//! stay stored when others are refused.
+
+use crate::server::state::shared::ServerState;
+use crate::server::state::tenant::one_tenant;
+use crate::wire::proto::push::{PushRequest, PushResponse, PusherService};
+use crate::wire::push::PushBatch;
+use crate::wire::service::{Call, CallResult};
+
+/// Passes pushed profiles to the store.
+#[derive(Clone)]
+pub(in crate::server) struct Pusher(pub(in crate::server) ServerState);
+
+impl PusherService for Pusher {
+    async fn push(&self, call: Call<PushRequest>) -> CallResult<PushResponse> {
+        let tenant = one_tenant(&call.tenants)?;
+        let Call { request, memory, .. } = call;
+        let bytes = prost::Message::encoded_len(&request);
+        let split = move || Ok((PushBatch::from_request(request)?.split(), memory));
+        let ((profiles, outcome), memory) = self.0.workers.run(bytes, split).await?;
+        let errors = if profiles.is_empty() {
+            Vec::new()
+        } else {
+            self.0.append(tenant, profiles, memory).await?
+        };
+        outcome.finish(errors)?;
+        Ok(PushResponse {}.into())
+    }
+}

@@ -1,0 +1,391 @@
+//! `querier.v1.QuerierService`.
+//!
+//! In: messages. Out: queries to the engine, and its answers as messages. Limits on messages (nodes, ids, formats) are
+//! checked before; the engine interprets the queries. Calls that are not listed here answer `unimplemented`.
+
+use bytes::Bytes;
+
+use crate::profile::flamegraph::dot;
+use crate::profile::pprof::encode;
+use crate::profile::{Labels, Tenants};
+use crate::query::{Aggregation, Detail, HeatmapQuery, Impact, Reading, SeriesQuery, StackQuery, TimeRange};
+use crate::server::services::questions::{
+    all_matchers, at_most, check_step, exemplar_kind, heatmap_of, hexadecimal, matchers, max_functions, max_nodes,
+    profile_type, series_limit, stack_query, stack_selection, text_query, unimplemented,
+};
+use crate::server::services::timeline_messages::{heatmap_message, series_message};
+use crate::server::state::shared::ServerState;
+use crate::wire::connect::{Codec, ConnectError};
+use crate::wire::pprof_message::message;
+use crate::wire::proto::google::Profile;
+use crate::wire::proto::querier::{self, ProfileFormat, QuerierService};
+use crate::wire::proto::types;
+use crate::wire::push::pairs;
+use crate::wire::querier::{detailed_flamegraph_message, diff_message, flamegraph_message, type_message};
+use crate::wire::service::{Answer, Call, CallResult};
+use crate::wire::tree_bytes::tree_bytes;
+
+/// Bytes of work that are more than the thread of a request should do.
+const LARGE_WORK: usize = 1 << 20;
+
+/// Answers calls with the query engine.
+#[derive(Clone)]
+pub(in crate::server) struct Querier(pub(in crate::server) ServerState);
+
+impl QuerierService for Querier {
+    /// Without a range: all types ever seen.
+    async fn profile_types(
+        &self,
+        call: Call<querier::ProfileTypesRequest>,
+    ) -> CallResult<querier::ProfileTypesResponse> {
+        let request = &call.request;
+        let range = (request.start != 0 || request.end != 0).then(|| TimeRange::new(request.start, request.end));
+        let found = self.0.engine.profile_types(&call.tenants, range).await?;
+        let profile_types = found.iter().map(type_message).collect();
+        Ok(querier::ProfileTypesResponse { profile_types }.into())
+    }
+
+    async fn label_values(&self, call: Call<types::LabelValuesRequest>) -> CallResult<types::LabelValuesResponse> {
+        let (tenants, request) = (&call.tenants, call.request);
+        let matchers = all_matchers(&self.0, request.matchers).await?;
+        let range = TimeRange::new(request.start, request.end);
+        let names = self
+            .0
+            .engine
+            .label_values(tenants, &request.name, &matchers, range)
+            .await?;
+        Ok(types::LabelValuesResponse { names }.into())
+    }
+
+    async fn label_names(&self, call: Call<types::LabelNamesRequest>) -> CallResult<types::LabelNamesResponse> {
+        let (tenants, request) = (&call.tenants, call.request);
+        let matchers = all_matchers(&self.0, request.matchers).await?;
+        let range = TimeRange::new(request.start, request.end);
+        let names = self.0.engine.label_names(tenants, &matchers, range).await?;
+        Ok(types::LabelNamesResponse { names }.into())
+    }
+
+    async fn series(&self, call: Call<querier::SeriesRequest>) -> CallResult<querier::SeriesResponse> {
+        let (tenants, request) = (&call.tenants, call.request);
+        let matchers = all_matchers(&self.0, request.matchers).await?;
+        let range = TimeRange::new(request.start, request.end);
+        at_most("label names", request.label_names.len())?;
+        let sets = self
+            .0
+            .engine
+            .series(tenants, &matchers, &request.label_names, range)
+            .await?;
+        let set = |labels: &Labels| types::Labels { labels: pairs(labels) };
+        let labels_set = sets.iter().map(set).collect();
+        Ok(querier::SeriesResponse { labels_set }.into())
+    }
+
+    /// Answers as a flame graph, as a tree of bytes, as text for Graphviz or as pprof.
+    async fn select_merge_stacktraces(
+        &self,
+        call: Call<querier::SelectMergeStacktracesRequest>,
+    ) -> CallResult<querier::SelectMergeStacktracesResponse> {
+        let (tenants, request) = (&call.tenants, call.request);
+        let format = request.format();
+        let asked = request.max_nodes;
+        let max_nodes = max_nodes(asked, &self.0.options.limits)?;
+        let detail = if request.frame_details {
+            Detail::Files
+        } else {
+            Detail::Names
+        };
+        let mut query = stacktraces_query(&self.0, request).await?;
+        // Without a number a profile is complete: programs read it.
+        query.pprof_nodes = asked.filter(|asked| *asked != 0).map_or(0, |_| max_nodes);
+        match format {
+            ProfileFormat::Unspecified | ProfileFormat::Flamegraph => {
+                let flamegraph = Some(graph(&self.0, tenants, query, max_nodes, detail).await?);
+                Ok(querier::SelectMergeStacktracesResponse {
+                    flamegraph,
+                    ..Default::default()
+                }
+                .into())
+            }
+            ProfileFormat::Pprof => {
+                let profile = self.0.engine.merge_profile(tenants, query, message).await?;
+                let pprof = Some(querier::PprofProfile { profile: Some(profile) });
+                Ok(querier::SelectMergeStacktracesResponse {
+                    pprof,
+                    ..Default::default()
+                }
+                .into())
+            }
+            ProfileFormat::Tree => {
+                let tree = tree(&self.0, tenants, query, max_nodes).await?;
+                Ok(querier::SelectMergeStacktracesResponse {
+                    tree,
+                    ..Default::default()
+                }
+                .into())
+            }
+            ProfileFormat::Dot => {
+                let (title, unit) = (query.profile_type.to_string(), query.profile_type.sample_unit.clone());
+                let functions = max_functions(asked, &self.0.options.limits)?;
+                let graph = self.0.engine.call_graph(tenants, query, functions).await?;
+                let write = move || Ok(dot(&graph, &title, &unit));
+                let dot = self.0.workers.run(LARGE_WORK, write).await?;
+                Ok(querier::SelectMergeStacktracesResponse {
+                    dot,
+                    ..Default::default()
+                }
+                .into())
+            }
+        }
+    }
+
+    /// Older clients use this call instead of `SelectMergeStacktraces` with `span_selector`.
+    async fn select_merge_span_profile(
+        &self,
+        call: Call<querier::SelectMergeSpanProfileRequest>,
+    ) -> CallResult<querier::SelectMergeSpanProfileResponse> {
+        let (tenants, request) = (&call.tenants, call.request);
+        let max_nodes = max_nodes(request.max_nodes, &self.0.options.limits)?;
+        let format = request.format();
+        if matches!(format, ProfileFormat::Dot | ProfileFormat::Pprof) {
+            return Err(unimplemented(
+                "the answer of this call has no field for the formats DOT and PPROF: they are",
+            ));
+        }
+        let mut query = stack_query(
+            &self.0,
+            &request.profile_type_id,
+            request.label_selector,
+            request.start,
+            request.end,
+        )
+        .await?;
+        query.span_ids = hexadecimal("span", 16, request.span_selector)?;
+        if query.span_ids.is_empty() {
+            return Err(ConnectError::invalid("span_selector must name at least one span"));
+        }
+        if format == ProfileFormat::Tree {
+            let tree = tree(&self.0, tenants, query, max_nodes).await?;
+            return Ok(querier::SelectMergeSpanProfileResponse {
+                tree,
+                ..Default::default()
+            }
+            .into());
+        }
+        Ok(querier::SelectMergeSpanProfileResponse {
+            flamegraph: Some(graph(&self.0, tenants, query, max_nodes, Detail::Names).await?),
+            ..Default::default()
+        }
+        .into())
+    }
+
+    /// Answers with the merged profile: all of it, or about as many nodes as `max_nodes` says.
+    async fn select_merge_profile(&self, call: Call<querier::SelectMergeProfileRequest>) -> CallResult<Profile> {
+        let (tenants, request) = (&call.tenants, call.request);
+        let mut query = stack_query(
+            &self.0,
+            &request.profile_type_id,
+            request.label_selector,
+            request.start,
+            request.end,
+        )
+        .await?;
+        if request.max_nodes.is_some_and(|asked| asked != 0) {
+            query.pprof_nodes = max_nodes(request.max_nodes, &self.0.options.limits)?;
+        }
+        (query.call_site, query.go_pgo) = stack_selection(request.stack_trace_selector)?;
+        at_most("profile ids", request.profile_id_selector.len())?;
+        query.profile_ids = request.profile_id_selector;
+        query.trace_ids = hexadecimal("trace", 32, request.trace_id_selector)?;
+        match call.codec {
+            Codec::Json => Ok(self.0.engine.merge_profile(tenants, query, message).await?.into()),
+            Codec::Proto => {
+                let bytes = self.0.engine.merge_profile(tenants, query, encode).await?;
+                Ok(Answer::Encoded(bytes.into()))
+            }
+        }
+    }
+
+    /// Of `stack_trace_selector` the call site narrows the values; `go_pgo` cuts stacks, of which no values depend.
+    async fn select_series(
+        &self,
+        call: Call<querier::SelectSeriesRequest>,
+    ) -> CallResult<querier::SelectSeriesResponse> {
+        let (tenants, request) = (&call.tenants, call.request);
+        check_step(request.step)?;
+        at_most("labels to group by", request.group_by.len())?;
+        let query = SeriesQuery {
+            profile_type: profile_type(&request.profile_type_id)?,
+            matchers: matchers(&self.0, request.label_selector.clone()).await?,
+            range: TimeRange::new(request.start, request.end),
+            call_site: stack_selection(request.stack_trace_selector.clone())?.0,
+            step: request.step,
+            aggregation: match request.aggregation() {
+                types::TimeSeriesAggregationType::Sum => Aggregation::Sum,
+                types::TimeSeriesAggregationType::Average => Aggregation::Average,
+            },
+            limit: series_limit(request.limit)?,
+            exemplars: exemplar_kind(request.exemplar_type()),
+            group_by: request.group_by,
+        };
+        let lines = self.0.engine.select_series(tenants, query).await?;
+        let series = lines.into_iter().map(series_message).collect();
+        Ok(querier::SelectSeriesResponse { series }.into())
+    }
+
+    /// Counts profiles or spans. What stands for a cell must be of the same kind.
+    async fn select_heatmap(
+        &self,
+        call: Call<querier::SelectHeatmapRequest>,
+    ) -> CallResult<querier::SelectHeatmapResponse> {
+        let (tenants, request) = (&call.tenants, call.request);
+        check_step(request.step)?;
+        at_most("labels to group by", request.group_by.len())?;
+        let (of, exemplars) = heatmap_of(request.query_type(), exemplar_kind(request.exemplar_type()))?;
+        let query = HeatmapQuery {
+            profile_type: profile_type(&request.profile_type_id)?,
+            matchers: matchers(&self.0, request.label_selector.clone()).await?,
+            range: TimeRange::new(request.start, request.end),
+            step: request.step,
+            of,
+            exemplars,
+            limit: series_limit(request.limit)?,
+            group_by: request.group_by,
+        };
+        let lines = self.0.engine.select_heatmap(tenants, query).await?;
+        let series = lines.into_iter().map(heatmap_message).collect();
+        Ok(querier::SelectHeatmapResponse { series }.into())
+    }
+
+    /// Both sides have the same type and differ in selector or range. The larger of the two node limits applies.
+    async fn diff(&self, call: Call<querier::DiffRequest>) -> CallResult<querier::DiffResponse> {
+        let (tenants, request) = (&call.tenants, call.request);
+        let (Some(left), Some(right)) = (request.left, request.right) else {
+            return Err(ConnectError::invalid("a difference needs `left` and `right`"));
+        };
+        let limits = &self.0.options.limits;
+        let max_nodes = max_nodes(left.max_nodes, limits)?.max(max_nodes(right.max_nodes, limits)?);
+        let (left, right) = (
+            stacktraces_query(&self.0, left).await?,
+            stacktraces_query(&self.0, right).await?,
+        );
+        if left.profile_type != right.profile_type {
+            return Err(ConnectError::invalid(format!(
+                "both sides must have one profile type, not `{}` and `{}`",
+                left.profile_type, right.profile_type
+            )));
+        }
+        let graph = self.0.engine.diff(tenants, left, right, max_nodes).await?;
+        let flamegraph = Some(diff_message(graph));
+        Ok(querier::DiffResponse { flamegraph }.into())
+    }
+
+    /// Answered from the statistics of files and from the heads.
+    async fn get_profile_stats(
+        &self,
+        call: Call<types::GetProfileStatsRequest>,
+    ) -> CallResult<types::GetProfileStatsResponse> {
+        let times = self.0.engine.profile_times(&call.tenants).await?;
+        let (oldest, newest) = times.map_or((0, 0), |times| (times.least, times.most));
+        Ok(types::GetProfileStatsResponse {
+            data_ingested: times.is_some(),
+            oldest_profile_time: oldest.div_euclid(1000),
+            newest_profile_time: newest.div_euclid(1000),
+        }
+        .into())
+    }
+
+    /// Answers with what the query would read, without reading it.
+    async fn analyze_query(
+        &self,
+        call: Call<querier::AnalyzeQueryRequest>,
+    ) -> CallResult<querier::AnalyzeQueryResponse> {
+        let (tenants, request) = (&call.tenants, call.request);
+        let range = TimeRange::new(request.start, request.end);
+        let query = text_query(&self.0, "query", &request.query, range).await?;
+        let impact = self.0.engine.impact(tenants, query).await?;
+        Ok(impact_message(&impact).into())
+    }
+}
+
+async fn stacktraces_query(
+    state: &ServerState,
+    request: querier::SelectMergeStacktracesRequest,
+) -> Result<StackQuery, ConnectError> {
+    if request
+        .r#async
+        .is_some_and(|request| request.r#type() == querier::AsyncQueryType::Force)
+    {
+        return Err(unimplemented("asynchronous queries are"));
+    }
+    let mut query = stack_query(
+        state,
+        &request.profile_type_id,
+        request.label_selector,
+        request.start,
+        request.end,
+    )
+    .await?;
+    (query.call_site, query.go_pgo) = stack_selection(request.stack_trace_selector)?;
+    at_most("profile ids", request.profile_id_selector.len())?;
+    query.profile_ids = request.profile_id_selector;
+    query.span_ids = hexadecimal("span", 16, request.span_selector)?;
+    query.trace_ids = hexadecimal("trace", 32, request.trace_id_selector)?;
+    if !query.span_ids.is_empty() && !query.trace_ids.is_empty() {
+        return Err(ConnectError::invalid("span and trace selectors cannot be combined"));
+    }
+    Ok(query)
+}
+
+/// Converts a flame graph to a message. Without `frame_details` functions are identified by name only.
+async fn graph(
+    state: &ServerState,
+    tenants: &Tenants,
+    query: StackQuery,
+    max_nodes: usize,
+    detail: Detail,
+) -> Result<querier::FlameGraph, ConnectError> {
+    let graph = state.engine.flamegraph(tenants, query, max_nodes, detail).await?;
+    Ok(match detail {
+        Detail::Names => flamegraph_message(graph),
+        Detail::Files => detailed_flamegraph_message(graph),
+    })
+}
+
+/// A flame graph by name as the bytes of a tree.
+async fn tree(
+    state: &ServerState,
+    tenants: &Tenants,
+    query: StackQuery,
+    max_nodes: usize,
+) -> Result<Bytes, ConnectError> {
+    let graph = state
+        .engine
+        .flamegraph(tenants, query, max_nodes, Detail::Names)
+        .await?;
+    let write = move || Ok(tree_bytes(&graph));
+    Ok(state.workers.run(LARGE_WORK, write).await?.into())
+}
+
+/// What a query would read, as a message: the tables are one component, the heads another.
+fn impact_message(impact: &Impact) -> querier::AnalyzeQueryResponse {
+    let scope = |name: &str, reading: &Reading| querier::QueryScope {
+        component_type: name.to_owned(),
+        component_count: 1,
+        block_count: reading.blocks,
+        series_count: reading.series,
+        profile_count: reading.profiles,
+        sample_count: reading.samples,
+        index_bytes: reading.index_bytes,
+        profile_bytes: reading.sample_bytes,
+        symbol_bytes: reading.symbol_bytes,
+    };
+    querier::AnalyzeQueryResponse {
+        query_scopes: vec![scope("head", &impact.heads), scope("tables", &impact.files)],
+        query_impact: Some(querier::QueryImpact {
+            total_bytes_in_time_range: impact.files.bytes(),
+            total_queried_series: impact.series,
+            // A profile is in one place only.
+            deduplication_needed: false,
+        }),
+    }
+}

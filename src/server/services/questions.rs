@@ -1,0 +1,217 @@
+//! Parses what questions have in common: profile types, selectors, ids, and limits of their answers.
+//!
+//! In: fields of messages and parameters of URLs. Out: values of the query layer, or 400 with the reason. The calls of
+//! `querier.v1` and Pyroscope's plain routes share it, so that both refuse the same questions.
+
+use crate::profile::ProfileType;
+use crate::profile::profile_type::ProfileTypeError;
+use crate::profile::selector::{self, Matcher};
+use crate::query::{ExemplarKind, GoPgo, HeatmapOf, StackQuery, TimeRange};
+use crate::server::bodies::limits::ServerLimits;
+use crate::server::state::shared::ServerState;
+use crate::wire::connect::{Code, ConnectError};
+use crate::wire::proto::querier::HeatmapQueryType;
+use crate::wire::proto::types;
+
+/// Maximum number of characters of a selector in an error.
+const SHOWN_CHARS: usize = 1000;
+/// Maximum number of selectors, ids or names in one list of a request.
+const MAX_LISTED: usize = 1000;
+/// Functions of a call graph when the request does not say.
+const CALL_GRAPH_FUNCTIONS: i64 = 100;
+/// A regular expression counts as this many bytes of work: it takes milliseconds to compile, however short it is.
+const COMPILE_BYTES: usize = 1 << 20;
+/// Shortest step of a time line in seconds, since the times of points are in milliseconds.
+const MIN_STEP: f64 = 0.001;
+/// The label for the profile type.
+pub(in crate::server) const NAME_LABEL: &str = "__name__";
+
+/// The error for an option that this server does not have.
+pub(in crate::server) fn unimplemented(what: &str) -> ConnectError {
+    ConnectError::new(Code::Unimplemented, format!("{what} not implemented by this server"))
+}
+
+/// The profile type with this id.
+pub(in crate::server) fn profile_type(id: &str) -> Result<ProfileType, ConnectError> {
+    id.parse()
+        .map_err(|error: ProfileTypeError| ConnectError::invalid(error.to_string()))
+}
+
+/// Parses the matchers of one selector in braces.
+pub(in crate::server) async fn matchers(state: &ServerState, text: String) -> Result<Vec<Matcher>, ConnectError> {
+    Ok(all_matchers(state, vec![text]).await?.concat())
+}
+
+/// Parses selectors that must all match. The limits of one selector apply to them together.
+pub(super) async fn all_matchers(state: &ServerState, texts: Vec<String>) -> Result<Vec<Vec<Matcher>>, ConnectError> {
+    at_most("selectors", texts.len())?;
+    let bytes = texts.iter().map(String::len).sum();
+    let cost = if texts.iter().any(|text| text.contains('~')) {
+        COMPILE_BYTES
+    } else {
+        bytes
+    };
+    let read = move || {
+        selector::check_bytes(bytes).map_err(|error| ConnectError::invalid(error.to_string()))?;
+        let mut all = Vec::with_capacity(texts.len());
+        let mut count = 0;
+        for text in texts {
+            let matchers = selector::parse(&text).map_err(|error| {
+                let shown: String = text.chars().take(SHOWN_CHARS).collect();
+                ConnectError::invalid(format!("label selector `{shown}`: {error}"))
+            })?;
+            count += matchers.len();
+            selector::check_count(count).map_err(|error| ConnectError::invalid(error.to_string()))?;
+            all.push(matchers);
+        }
+        Ok(all)
+    };
+    state.workers.run(cost, read).await
+}
+
+/// Refuses lists that are longer than any query needs.
+pub(super) fn at_most(what: &str, count: usize) -> Result<(), ConnectError> {
+    if count > MAX_LISTED {
+        return Err(ConnectError::invalid(format!(
+            "a question may name {MAX_LISTED} {what}, not {count}"
+        )));
+    }
+    Ok(())
+}
+
+/// A query for all stacks of a type in [start, end) in Unix milliseconds.
+pub(in crate::server) async fn stack_query(
+    state: &ServerState,
+    profile_type_id: &str,
+    selector: String,
+    start: i64,
+    end: i64,
+) -> Result<StackQuery, ConnectError> {
+    let (profile_type, matchers) = (profile_type(profile_type_id)?, matchers(state, selector).await?);
+    Ok(StackQuery::new(profile_type, matchers, TimeRange::new(start, end)))
+}
+
+/// The functions at the root, outermost first, that stacks must begin with, and what is kept of the stacks.
+pub(super) fn stack_selection(
+    selector: Option<types::StackTraceSelector>,
+) -> Result<(Vec<String>, Option<GoPgo>), ConnectError> {
+    let Some(selector) = selector else {
+        return Ok((Vec::new(), None));
+    };
+    at_most("call sites", selector.call_site.len())?;
+    let call_site = selector.call_site.into_iter().map(|location| location.name);
+    let pgo = selector.go_pgo.map(|pgo| GoPgo {
+        keep_locations: pgo.keep_locations as usize,
+        aggregate_callees: pgo.aggregate_callees,
+    });
+    Ok((call_site.collect(), pgo))
+}
+
+/// Refuses steps that are not numbers or too short.
+pub(super) fn check_step(step: f64) -> Result<(), ConnectError> {
+    if !step.is_finite() || step < MIN_STEP {
+        return Err(ConnectError::invalid(format!(
+            "step must be at least {MIN_STEP} seconds, not {step}"
+        )));
+    }
+    Ok(())
+}
+
+/// The number of series of an answer; 0 for all.
+pub(super) fn series_limit(asked: Option<i64>) -> Result<usize, ConnectError> {
+    usize::try_from(asked.unwrap_or(0)).map_err(|_| ConnectError::invalid("limit must not be negative"))
+}
+
+/// What a heatmap counts, and what stands for its cells.
+pub(super) fn heatmap_of(
+    asked: HeatmapQueryType,
+    exemplars: ExemplarKind,
+) -> Result<(HeatmapOf, ExemplarKind), ConnectError> {
+    match (asked, exemplars) {
+        (HeatmapQueryType::Unspecified, _) => Err(ConnectError::invalid(
+            "query_type must be HEATMAP_QUERY_TYPE_INDIVIDUAL or HEATMAP_QUERY_TYPE_SPAN",
+        )),
+        (HeatmapQueryType::Individual, ExemplarKind::Span) | (HeatmapQueryType::Span, ExemplarKind::Profile) => Err(
+            ConnectError::invalid("exemplar_type must be of the kind of query_type, or none"),
+        ),
+        (HeatmapQueryType::Individual, _) => Ok((HeatmapOf::Profiles, exemplars)),
+        (HeatmapQueryType::Span, _) => Ok((HeatmapOf::Spans, exemplars)),
+    }
+}
+
+/// What is to stand for a point; nothing unless the request says so.
+pub(super) fn exemplar_kind(asked: types::ExemplarType) -> ExemplarKind {
+    match asked {
+        types::ExemplarType::Unspecified | types::ExemplarType::None => ExemplarKind::None,
+        types::ExemplarType::Individual => ExemplarKind::Profile,
+        types::ExemplarType::Span => ExemplarKind::Span,
+    }
+}
+
+/// Ids of `length` hexadecimal digits, in lower case.
+pub(super) fn hexadecimal(what: &str, length: usize, ids: Vec<String>) -> Result<Vec<String>, ConnectError> {
+    at_most(&format!("{what} ids"), ids.len())?;
+    for id in &ids {
+        if id.len() != length || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(ConnectError::invalid(format!(
+                "invalid {what} id length or digits: `{id}` must be {length} hexadecimal digits"
+            )));
+        }
+    }
+    Ok(ids.into_iter().map(|id| id.to_ascii_lowercase()).collect())
+}
+
+/// The node limit of a request: the default for `None` and 0, an error (400) above the maximum.
+pub(in crate::server) fn max_nodes(asked: Option<i64>, limits: &ServerLimits) -> Result<usize, ConnectError> {
+    let (asked, max) = (asked.unwrap_or(0), limits.max_flamegraph_nodes);
+    if asked < 0 {
+        return Err(ConnectError::invalid(format!(
+            "max flamegraph nodes limit must be set (max allowed {max})"
+        )));
+    }
+    if asked > max {
+        return Err(ConnectError::invalid(format!(
+            "max flamegraph nodes limit {asked} is greater than allowed {max}"
+        )));
+    }
+    let nodes = if asked == 0 { limits.flamegraph_nodes } else { asked };
+    Ok(usize::try_from(nodes).unwrap_or_default())
+}
+
+/// The function limit of a call graph: a hundred for `None` and 0, an error (400) above the maximum of nodes.
+pub(in crate::server) fn max_functions(asked: Option<i64>, limits: &ServerLimits) -> Result<usize, ConnectError> {
+    let default = CALL_GRAPH_FUNCTIONS.min(limits.max_flamegraph_nodes);
+    max_nodes(asked.filter(|asked| *asked != 0).or(Some(default)), limits)
+}
+
+/// Parses `TYPE{...}` or its equivalent `{__name__="TYPE", ...}`; `parameter` is the text's name in errors.
+pub(in crate::server) async fn text_query(
+    state: &ServerState,
+    parameter: &str,
+    text: &str,
+    range: TimeRange,
+) -> Result<StackQuery, ConnectError> {
+    let named = |mut error: ConnectError| {
+        error.message = format!("{parameter}: {}", error.message);
+        error
+    };
+    let (id, selector) = text.split_at(text.find('{').unwrap_or(text.len()));
+    let mut id = id.trim().to_owned();
+    let selector = if selector.is_empty() { "{}" } else { selector };
+    let mut matchers = matchers(state, selector.to_owned()).await.map_err(named)?;
+    if id.is_empty()
+        && let Some(place) = matchers.iter().position(|matcher| matcher.name() == NAME_LABEL)
+    {
+        let matcher = matchers.remove(place);
+        // Only a matcher that accepts its own value determines the type.
+        if matcher.matches_value(matcher.value()) {
+            matcher.value().clone_into(&mut id);
+        }
+    }
+    if id.is_empty() {
+        let message = format!("{parameter}: there is no profile type before the selector `{text}`");
+        return Err(ConnectError::invalid(message));
+    }
+    let profile_type = profile_type(&id).map_err(named)?;
+    Ok(StackQuery::new(profile_type, matchers, range))
+}

@@ -1,0 +1,65 @@
+//! Recording rules of `settings.v1`: there are none, and none is taken.
+//!
+//! In: ids and rules. Out: an empty list, and refusals by name. In Pyroscope a rule makes a metric of the profiles that
+//! it selects, which goes to a Prometheus. Nothing here does that, so no rule is kept: one that is listed but does
+//! nothing would be missed only when its metric is needed.
+
+use crate::server::services::questions::unimplemented;
+use crate::server::state::tenant::one_tenant;
+use crate::wire::connect::{Code, ConnectError};
+use crate::wire::proto::settings::{
+    DeleteRecordingRuleRequest, DeleteRecordingRuleResponse, GetRecordingRuleRequest, GetRecordingRuleResponse,
+    ListRecordingRulesRequest, ListRecordingRulesResponse, RecordingRulesService, UpsertRecordingRuleRequest,
+    UpsertRecordingRuleResponse,
+};
+use crate::wire::service::{Call, CallResult};
+
+/// Maximum number of characters of an id in an error.
+const SHOWN_CHARS: usize = 100;
+
+/// Answers without looking at anything but the request.
+#[derive(Clone)]
+pub(in crate::server) struct RecordingRules;
+
+impl RecordingRulesService for RecordingRules {
+    async fn get_recording_rule(&self, call: Call<GetRecordingRuleRequest>) -> CallResult<GetRecordingRuleResponse> {
+        one_tenant(&call.tenants)?;
+        Err(no_rule(&call.request.id))
+    }
+
+    async fn list_recording_rules(
+        &self,
+        call: Call<ListRecordingRulesRequest>,
+    ) -> CallResult<ListRecordingRulesResponse> {
+        one_tenant(&call.tenants)?;
+        Ok(ListRecordingRulesResponse::default().into())
+    }
+
+    async fn upsert_recording_rule(
+        &self,
+        call: Call<UpsertRecordingRuleRequest>,
+    ) -> CallResult<UpsertRecordingRuleResponse> {
+        one_tenant(&call.tenants)?;
+        Err(unimplemented(
+            "no metrics are made of recording rules, so none is kept: the call is",
+        ))
+    }
+
+    async fn delete_recording_rule(
+        &self,
+        call: Call<DeleteRecordingRuleRequest>,
+    ) -> CallResult<DeleteRecordingRuleResponse> {
+        one_tenant(&call.tenants)?;
+        Err(no_rule(&call.request.id))
+    }
+}
+
+/// The error for a call about one rule.
+fn no_rule(id: &str) -> ConnectError {
+    let id = id.trim();
+    if id.is_empty() {
+        return ConnectError::invalid("the id of the recording rule is missing");
+    }
+    let shown: String = id.chars().take(SHOWN_CHARS).collect();
+    ConnectError::new(Code::NotFound, format!("there is no recording rule `{shown}`"))
+}

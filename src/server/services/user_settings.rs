@@ -1,0 +1,145 @@
+//! `settings.v1`: texts that pages keep on the server, by tenant.
+//!
+//! In: names and texts. Out: the same. All settings of a tenant are one small JSON document on the shelf. Their number
+//! and size are limited.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::profile::TenantId;
+use crate::server::services::kept::{failed, on_shelf};
+use crate::server::state::shared::ServerState;
+use crate::server::state::tenant::one_tenant;
+use crate::store::tables::shelf::Shelf;
+use crate::wire::connect::{Code, ConnectError};
+use crate::wire::proto::settings::{
+    DeleteSettingsRequest, DeleteSettingsResponse, GetSettingsRequest, GetSettingsResponse, SetSettingsRequest,
+    SetSettingsResponse, Setting, SettingsService,
+};
+use crate::wire::service::{Call, CallResult};
+
+/// Name of the document on the shelf.
+const DOCUMENT: &str = "settings.json";
+/// Maximum number of settings of a tenant.
+const MAX_SETTINGS: usize = 1000;
+/// Maximum length of a name in bytes.
+const MAX_NAME_BYTES: usize = 256;
+/// Maximum size of all names and texts of a tenant together, in bytes.
+const MAX_BYTES: usize = 1 << 20;
+
+/// Keeps the settings on the shelf.
+#[derive(Clone)]
+pub(in crate::server) struct UserSettings(pub(in crate::server) ServerState);
+
+/// The settings of a tenant by name.
+type Settings = BTreeMap<String, Kept>;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Kept {
+    value: String,
+    /// Unix time in milliseconds.
+    modified_at: i64,
+}
+
+impl SettingsService for UserSettings {
+    async fn get(&self, call: Call<GetSettingsRequest>) -> CallResult<GetSettingsResponse> {
+        let tenant = one_tenant(&call.tenants)?;
+        let settings = on_shelf(&self.0, move |shelf| read(shelf, &tenant)).await?;
+        let settings = settings.into_iter().map(message).collect();
+        Ok(GetSettingsResponse { settings }.into())
+    }
+
+    /// A setting that was modified later than the given one stays, and the call fails.
+    async fn set(&self, call: Call<SetSettingsRequest>) -> CallResult<SetSettingsResponse> {
+        let (tenant, request) = (one_tenant(&call.tenants)?, call.request);
+        let mut given = request
+            .setting
+            .ok_or_else(|| ConnectError::invalid("there is no setting to set"))?;
+        if given.name.is_empty() || given.name.len() > MAX_NAME_BYTES {
+            let message = format!("the name of a setting must have 1 to {MAX_NAME_BYTES} bytes");
+            return Err(ConnectError::invalid(message));
+        }
+        if given.modified_at == 0 {
+            given.modified_at = chrono::Utc::now().timestamp_millis();
+        }
+        let kept = given.clone();
+        on_shelf(&self.0, move |shelf| {
+            change(shelf, &tenant, |settings| insert(settings, kept))
+        })
+        .await?;
+        let setting = Some(given);
+        Ok(SetSettingsResponse { setting }.into())
+    }
+
+    async fn delete(&self, call: Call<DeleteSettingsRequest>) -> CallResult<DeleteSettingsResponse> {
+        let (tenant, name) = (one_tenant(&call.tenants)?, call.request.name);
+        if name.is_empty() {
+            return Err(ConnectError::invalid("the name of the setting to delete is missing"));
+        }
+        let remove = move |settings: &mut Settings| {
+            settings.remove(&name);
+            Ok(())
+        };
+        on_shelf(&self.0, move |shelf| change(shelf, &tenant, remove)).await?;
+        Ok(DeleteSettingsResponse {}.into())
+    }
+}
+
+fn message((name, kept): (String, Kept)) -> Setting {
+    Setting {
+        name,
+        value: kept.value,
+        modified_at: kept.modified_at,
+    }
+}
+
+fn read(shelf: &Shelf, tenant: &TenantId) -> Result<Settings, ConnectError> {
+    let Some(bytes) = shelf.read(tenant, DOCUMENT).map_err(failed)? else {
+        return Ok(Settings::new());
+    };
+    serde_json::from_slice(&bytes).map_err(|error| {
+        tracing::error!(tenant = %tenant, error = %error, "the settings of a tenant are damaged");
+        ConnectError::new(Code::Internal, "the settings that are kept are damaged")
+    })
+}
+
+/// Changes the settings of a tenant; nothing is written when `change` fails.
+fn change(
+    shelf: &Shelf,
+    tenant: &TenantId,
+    change: impl FnOnce(&mut Settings) -> Result<(), ConnectError>,
+) -> Result<(), ConnectError> {
+    shelf.alone(|| {
+        let mut settings = read(shelf, tenant)?;
+        change(&mut settings)?;
+        let text = serde_json::to_vec(&settings)
+            .map_err(|error| ConnectError::new(Code::Internal, format!("cannot write settings: {error}")))?;
+        shelf.write(tenant, DOCUMENT, &text).map_err(failed)
+    })
+}
+
+fn insert(settings: &mut Settings, given: Setting) -> Result<(), ConnectError> {
+    if let Some(known) = settings.get(&given.name)
+        && known.modified_at > given.modified_at
+    {
+        let message = format!(
+            "the setting `{}` was modified at {}, after this",
+            given.name, known.modified_at
+        );
+        return Err(ConnectError::new(Code::AlreadyExists, message));
+    }
+    let kept = Kept {
+        value: given.value,
+        modified_at: given.modified_at,
+    };
+    settings.insert(given.name, kept);
+    let bytes: usize = settings.iter().map(|(name, kept)| name.len() + kept.value.len()).sum();
+    if settings.len() > MAX_SETTINGS || bytes > MAX_BYTES {
+        return Err(ConnectError::invalid(format!(
+            "a tenant may keep {MAX_SETTINGS} settings of {MAX_BYTES} bytes in all, these would be {} of {bytes}",
+            settings.len()
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! `vcs.v1`: source code from GitHub, which this server does not ask.
+//!
+//! In: calls of Grafana's pages. Out: refusals, each with the code that Pyroscope uses while its GitHub app is not
+//! configured. By the first the pages know that they offer no source code; the calls that need a session have none.
+
+use crate::wire::connect::{Code, ConnectError};
+use crate::wire::proto::vcs::{
+    GetCommitRequest, GetCommitResponse, GetCommitsRequest, GetCommitsResponse, GetFileRequest, GetFileResponse,
+    GithubAppRequest, GithubAppResponse, GithubLoginRequest, GithubLoginResponse, GithubRefreshRequest,
+    GithubRefreshResponse, VcsService,
+};
+use crate::wire::service::{Call, CallResult};
+
+/// Refuses every call by name.
+#[derive(Clone)]
+pub(in crate::server) struct Vcs;
+
+impl VcsService for Vcs {
+    async fn github_app(&self, _call: Call<GithubAppRequest>) -> CallResult<GithubAppResponse> {
+        Err(no_app())
+    }
+
+    /// Pyroscope has `internal` here, which would count as a fault of this server.
+    async fn github_login(&self, _call: Call<GithubLoginRequest>) -> CallResult<GithubLoginResponse> {
+        Err(no_app())
+    }
+
+    async fn github_refresh(&self, _call: Call<GithubRefreshRequest>) -> CallResult<GithubRefreshResponse> {
+        Err(no_session())
+    }
+
+    async fn get_file(&self, _call: Call<GetFileRequest>) -> CallResult<GetFileResponse> {
+        Err(no_session())
+    }
+
+    async fn get_commit(&self, _call: Call<GetCommitRequest>) -> CallResult<GetCommitResponse> {
+        Err(no_session())
+    }
+
+    async fn get_commits(&self, _call: Call<GetCommitsRequest>) -> CallResult<GetCommitsResponse> {
+        Err(no_session())
+    }
+}
+
+fn no_app() -> ConnectError {
+    ConnectError::new(Code::Unimplemented, "no GitHub app is configured: this server has none")
+}
+
+fn no_session() -> ConnectError {
+    let message = "there is no session with GitHub: this server has no GitHub app";
+    ConnectError::new(Code::Unauthenticated, message)
+}

@@ -1,0 +1,273 @@
+//! Who sends profiles here: programs and collectors by what they call themselves and where they come from, since the
+//! start of the server.
+//!
+//! In: requests of the routes that take profiles. Out: for a tenant, each sender with its numbers, when it was last
+//! seen, and what it said of its queue, where it is a collector of ours. Their number is limited: the one that was not
+//! seen for the longest time makes room.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use http::header::{CONTENT_LENGTH, USER_AGENT};
+use http::{HeaderMap, Method};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use crate::profile::{TenantId, Tenants};
+use crate::wire::queue_report::{QUEUE_HEADER, QueueReport};
+
+/// Templates of the routes that take profiles.
+const ROUTES: [&str; 6] = [
+    "/push.v1.PusherService/Push",
+    "/ingest",
+    "/pyroscope/ingest",
+    "/v1development/profiles",
+    "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export",
+    "/api/0/profiles",
+];
+/// Maximum number of senders of all tenants.
+const MAX_SENDERS: usize = 1000;
+/// Characters of a sender's name that are kept.
+const MAX_AGENT_CHARS: usize = 100;
+
+/// The senders of all tenants.
+#[derive(Debug, Default)]
+pub(crate) struct Senders(Mutex<HashMap<Sender, Seen>>);
+
+/// A sender as it is told apart from others.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Sender {
+    tenant: TenantId,
+    /// `User-Agent`: usually a program and its version.
+    agent: Arc<str>,
+    /// Address of the other end of the connection, which may be a proxy's; `None` when it is not known.
+    address: Option<IpAddr>,
+    /// Machine and component of a collector: there may be several behind an address.
+    collector: Option<(Arc<str>, Arc<str>)>,
+}
+
+/// What a sender has sent.
+#[derive(Debug)]
+struct Seen {
+    first_ms: i64,
+    last_ms: i64,
+    requests: u64,
+    /// Requests that were refused or failed.
+    failed: u64,
+    /// Bytes on the wire, of requests that announced their length.
+    bytes: u64,
+    /// Status of the last answer.
+    status: u16,
+    /// A collector's queue, as it said with the last request.
+    queue: Option<QueueReport>,
+}
+
+/// A request of a sender, before its answer.
+pub(in crate::server) struct Sending {
+    sender: Sender,
+    bytes: u64,
+    queue: Option<QueueReport>,
+}
+
+impl Sending {
+    /// The sending in a request; `None` when the route takes no profiles.
+    pub(in crate::server) fn of(
+        (method, route): (&Method, &str),
+        headers: &HeaderMap,
+        tenant: impl FnOnce() -> Option<TenantId>,
+        address: Option<IpAddr>,
+    ) -> Option<Self> {
+        if *method != Method::POST || !ROUTES.contains(&route) {
+            return None;
+        }
+        let text_of = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        let agent: String = text_of(USER_AGENT.as_str())
+            .unwrap_or_default()
+            .chars()
+            .take(MAX_AGENT_CHARS)
+            .collect();
+        let queue = text_of(QUEUE_HEADER).and_then(QueueReport::of_header);
+        let name_of = |report: &QueueReport| -> (Arc<str>, Arc<str>) {
+            (report.host.as_str().into(), report.component.as_str().into())
+        };
+        Some(Self {
+            sender: Sender {
+                tenant: tenant()?,
+                agent: agent.into(),
+                address,
+                collector: queue.as_ref().map(name_of),
+            },
+            queue,
+            bytes: text_of(CONTENT_LENGTH.as_str())
+                .and_then(|length| length.parse().ok())
+                .unwrap_or_default(),
+        })
+    }
+}
+
+impl Senders {
+    /// Counts a request that was answered with `status`.
+    pub(in crate::server) fn answered(&self, sending: Sending, status: u16, now_ms: i64) {
+        let mut senders = self.0.lock();
+        if senders.len() >= MAX_SENDERS && !senders.contains_key(&sending.sender) {
+            let oldest = senders.iter().min_by_key(|(_, seen)| seen.last_ms);
+            if let Some(oldest) = oldest.map(|(sender, _)| sender.clone()) {
+                senders.remove(&oldest);
+            }
+        }
+        let seen = senders.entry(sending.sender).or_insert(Seen {
+            first_ms: now_ms,
+            last_ms: now_ms,
+            requests: 0,
+            failed: 0,
+            bytes: 0,
+            status,
+            queue: None,
+        });
+        seen.last_ms = now_ms;
+        seen.requests += 1;
+        seen.failed += u64::from(status >= 400);
+        seen.bytes = seen.bytes.saturating_add(sending.bytes);
+        seen.status = status;
+        seen.queue = sending.queue;
+    }
+
+    /// The senders of tenants, the last seen first.
+    pub(in crate::server) fn of(&self, tenants: &Tenants) -> Value {
+        let senders = self.0.lock();
+        let mut found: Vec<_> = senders
+            .iter()
+            .filter(|(sender, _)| tenants.has(&sender.tenant))
+            .collect();
+        found.sort_by(|(one, a), (other, b)| {
+            let names =
+                || (&one.agent, one.address, &one.collector).cmp(&(&other.agent, other.address, &other.collector));
+            b.last_ms.cmp(&a.last_ms).then_with(names)
+        });
+        let row = |(sender, seen): &(&Sender, &Seen)| {
+            json!({
+                "agent": *sender.agent,
+                "address": sender.address,
+                "firstSeen": seen.first_ms,
+                "lastSeen": seen.last_ms,
+                "requests": seen.requests,
+                "failed": seen.failed,
+                "bytes": seen.bytes,
+                "lastStatus": seen.status,
+                "queue": seen.queue.as_ref().map(queue_value),
+            })
+        };
+        found.iter().map(row).collect()
+    }
+}
+
+fn queue_value(queue: &QueueReport) -> Value {
+    json!({
+        "host": queue.host,
+        "component": queue.component,
+        "profiles": queue.profiles,
+        "oldestMs": u64::try_from(queue.oldest_age.as_millis()).unwrap_or(u64::MAX),
+        "dropped": queue.dropped,
+        "failures": queue.failures,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn sending(agent: &str, tenant: &str) -> Sending {
+        let headers = HeaderMap::from_iter([
+            (USER_AGENT, HeaderValue::from_str(agent).unwrap()),
+            (CONTENT_LENGTH, HeaderValue::from_static("10")),
+        ]);
+        let route = (&Method::POST, "/ingest");
+        Sending::of(route, &headers, || tenant.parse().ok(), "127.0.0.1".parse().ok()).unwrap()
+    }
+
+    #[test]
+    fn a_sender_is_counted_with_its_last_answer_for_its_tenant() {
+        let senders = Senders::default();
+        senders.answered(sending("alluvium/1", "one"), 200, 5);
+        senders.answered(sending("alluvium/1", "one"), 429, 7);
+        senders.answered(sending("alloy/1", "one"), 200, 6);
+        senders.answered(sending("alloy/1", "two"), 200, 8);
+        let row = |agent: &str, seen: [i64; 2], requests: u64, failed: u64, status: u16| {
+            json!({
+                "agent": agent, "address": "127.0.0.1", "firstSeen": seen[0], "lastSeen": seen[1],
+                "requests": requests, "failed": failed, "bytes": 10 * requests, "lastStatus": status,
+                "queue": null,
+            })
+        };
+        let expected = json!([row("alluvium/1", [5, 7], 2, 1, 429), row("alloy/1", [6, 6], 1, 0, 200)]);
+        assert_eq!(senders.of(&"one".parse().unwrap()), expected);
+    }
+
+    #[test]
+    fn collectors_behind_one_address_are_told_apart_with_the_last_that_each_said_of_its_queue() {
+        let senders = Senders::default();
+        for (host, profiles, now_ms) in [("web-1", 9, 5), ("web-2", 4, 6), ("web-1", 2, 7)] {
+            let mut sending = sending("alluvium/1", "one");
+            let report = QueueReport {
+                host: host.to_owned(),
+                component: "pyroscope.write.default".to_owned(),
+                profiles,
+                ..QueueReport::default()
+            };
+            let value = HeaderValue::from_str(&report.to_header()).unwrap();
+            let headers = HeaderMap::from_iter([(http::HeaderName::from_static(QUEUE_HEADER), value)]);
+            let route = (&Method::POST, "/ingest");
+            let told = Sending::of(route, &headers, || Some(TenantId::anonymous()), None).unwrap();
+            (sending.sender.collector, sending.queue) = (told.sender.collector, told.queue);
+            senders.answered(sending, 200, now_ms);
+        }
+        let found = senders.of(&"one".parse().unwrap());
+        let row = |at: usize| {
+            (
+                &found[at]["queue"]["host"],
+                &found[at]["queue"]["profiles"],
+                &found[at]["requests"],
+            )
+        };
+        assert_eq!(row(0), (&json!("web-1"), &json!(2), &json!(2)));
+        assert_eq!(row(1), (&json!("web-2"), &json!(4), &json!(1)));
+    }
+
+    #[test]
+    fn only_routes_that_take_profiles_have_senders() {
+        let of = |method: Method, route: &str| {
+            Sending::of(
+                (&method, route),
+                &HeaderMap::new(),
+                || Some(TenantId::anonymous()),
+                None,
+            )
+            .is_some()
+        };
+        assert!(of(Method::POST, "/push.v1.PusherService/Push"));
+        assert!(!of(Method::GET, "/api/0/profiles"));
+        assert!(!of(Method::POST, "/api/v1/sql"));
+    }
+
+    #[test]
+    fn the_one_that_was_not_seen_for_the_longest_makes_room() {
+        let senders = Senders::default();
+        for number in 0..=MAX_SENDERS {
+            senders.answered(sending(&format!("agent {number}"), "one"), 200, number as i64);
+        }
+        let found = senders.of(&"one".parse().unwrap());
+        let agents: Vec<&str> = found
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| row["agent"].as_str().unwrap())
+            .collect();
+        assert_eq!((agents.len(), agents[0]), (MAX_SENDERS, "agent 1000"));
+        assert!(!agents.contains(&"agent 0"));
+        let long = sending(&"x".repeat(1000), "one");
+        assert_eq!(long.sender.agent.len(), MAX_AGENT_CHARS);
+    }
+}

@@ -1,0 +1,102 @@
+//! The tenants of a request, from the header `X-Scope-OrgID`.
+//!
+//! In: headers. Out: a tenant id, or for questions several. Whether the caller may use the tenants was decided before,
+//! by the guard of `access` or by a proxy.
+
+use http::HeaderMap;
+
+use crate::profile::{TenantError, TenantId, Tenants};
+use crate::server::state::shared::ServerOptions;
+use crate::wire::call::TENANT_HEADER;
+use crate::wire::connect::{Code, ConnectError};
+
+/// The tenant of a request that is about exactly one. On a single-tenant server the header is not read.
+pub(in crate::server) fn tenant(headers: &HeaderMap, options: &ServerOptions) -> Result<TenantId, ConnectError> {
+    one_tenant(&tenants(headers, options)?)
+}
+
+/// The tenants of a question: one, or several with `|` between them. On a single-tenant server the header is not read.
+pub(in crate::server) fn tenants(headers: &HeaderMap, options: &ServerOptions) -> Result<Tenants, ConnectError> {
+    if !options.multi_tenant {
+        return Ok(TenantId::anonymous().into());
+    }
+    let unauthenticated = |problem| {
+        let message = format!("no org id: the header X-Scope-OrgID is {problem}");
+        ConnectError::new(Code::Unauthenticated, message)
+    };
+    let value = headers.get(TENANT_HEADER).ok_or_else(|| unauthenticated("missing"))?;
+    if value.is_empty() {
+        return Err(unauthenticated("empty"));
+    }
+    String::from_utf8_lossy(value.as_bytes())
+        .parse()
+        .map_err(|error: TenantError| ConnectError::invalid(error.to_string()))
+}
+
+/// For calls about the server itself: the header is not read.
+pub(in crate::server) fn no_tenants(_headers: &HeaderMap, _options: &ServerOptions) -> Result<Tenants, ConnectError> {
+    Ok(TenantId::anonymous().into())
+}
+
+/// The tenant of a request that is about exactly one, as all are that store something. Of several the refusal is
+/// Pyroscope's.
+pub(in crate::server) fn one_tenant(tenants: &Tenants) -> Result<TenantId, ConnectError> {
+    tenants.single().cloned().ok_or_else(|| {
+        let message = format!("multiple org IDs present: `{tenants}`, and this is about exactly one tenant");
+        ConnectError::new(Code::Unauthenticated, message)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The tenant by a header on a server of several tenants, or the status of the refusal.
+    fn of(header: Option<&str>) -> Result<String, u16> {
+        let several = ServerOptions {
+            multi_tenant: true,
+            ..ServerOptions::default()
+        };
+        by(header, &several)
+    }
+
+    fn by(header: Option<&str>, options: &ServerOptions) -> Result<String, u16> {
+        let mut headers = HeaderMap::new();
+        if let Some(header) = header {
+            headers.insert(TENANT_HEADER, header.parse().unwrap());
+        }
+        tenant(&headers, options)
+            .map(|tenant| tenant.to_string())
+            .map_err(|error| error.status)
+    }
+
+    #[test]
+    fn with_one_tenant_the_header_does_not_matter() {
+        let one = ServerOptions::default();
+        assert_eq!(by(None, &one).unwrap(), "anonymous");
+        assert_eq!(by(Some("../../etc"), &one).unwrap(), "anonymous");
+    }
+
+    #[test]
+    fn with_several_the_header_must_be_there_and_valid() {
+        assert_eq!(of(Some("team-1_(a)!*.'")).unwrap(), "team-1_(a)!*.'");
+        assert_eq!(of(None), Err(401));
+        assert_eq!(of(Some("")), Err(401));
+        for bad in ["a/b", "..", "a||b", "|", "\u{e9}"] {
+            assert_eq!(of(Some(bad)), Err(400), "{bad}");
+        }
+    }
+
+    #[test]
+    fn several_are_for_questions_only() {
+        assert_eq!(of(Some("a|b")), Err(401));
+        assert_eq!(of(Some("a|a")).unwrap(), "a");
+        let options = ServerOptions {
+            multi_tenant: true,
+            ..ServerOptions::default()
+        };
+        let mut headers = HeaderMap::new();
+        headers.insert(TENANT_HEADER, "b|a|b".parse().unwrap());
+        assert_eq!(tenants(&headers, &options).unwrap().to_string(), "a|b");
+    }
+}

@@ -1,0 +1,12 @@
+//! What all rooms of the store share: errors, table schemas, clocks, metrics, and faults that tests inject.
+//!
+//! In: nothing from the other rooms. Out: types that every room above imports.
+
+pub(crate) mod clock;
+mod disk_wait;
+pub(in crate::store) mod error;
+pub mod fault;
+pub(in crate::store) mod lifecycle;
+pub(in crate::store) mod metrics;
+pub mod schema;
+pub(in crate::store) mod steady;

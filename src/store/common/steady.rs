@@ -1,0 +1,143 @@
+//! How far the wall clock is from the time that the monotonic clock expects, for limits on the age of new profiles.
+//!
+//! A wall clock that is set wrong by a day would refuse every new profile, and senders do not send a refused profile
+//! again. In: both clocks. Out: by how much the limits give way. The expected time follows the wall clock by an hour a
+//! day, as an exact clock drifts less, and takes a jump for right that stands for a day.
+
+use std::time::{Duration, SystemTime};
+
+use parking_lot::Mutex;
+
+use crate::store::common::clock::Clock;
+
+const DAY: Duration = Duration::from_hours(24);
+/// The expected time follows the wall clock by this part of the time that passes.
+const FOLLOWED: u32 = 24;
+/// A smaller difference is none.
+const EXACT: Duration = Duration::from_secs(1);
+
+/// The expected time. It begins as what the wall clock says.
+#[derive(Debug)]
+pub(crate) struct Steady(Mutex<Expected>);
+
+#[derive(Debug, Clone, Copy)]
+struct Expected {
+    wall: SystemTime,
+    /// Monotonic time at which `wall` was expected.
+    running: Duration,
+    /// Monotonic time since which the wall clock differs.
+    differs_since: Option<Duration>,
+}
+
+/// Difference of the wall clock from the expected time. At most one of both is above zero.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Difference {
+    pub(crate) ahead: Duration,
+    pub(crate) behind: Duration,
+}
+
+impl Difference {
+    fn between(wall: SystemTime, expected: SystemTime) -> Self {
+        let by = |one: SystemTime, other: SystemTime| one.duration_since(other).unwrap_or_default();
+        Self {
+            ahead: by(wall, expected),
+            behind: by(expected, wall),
+        }
+    }
+
+    /// Whether the clock is where it should be.
+    pub(crate) fn is_none(self) -> bool {
+        self.ahead <= EXACT && self.behind <= EXACT
+    }
+}
+
+impl Steady {
+    /// Trusts the wall clock as it is now.
+    pub(crate) fn new(clock: &Clock) -> Self {
+        Self(Mutex::new(Expected {
+            wall: clock.now(),
+            running: clock.running(),
+            differs_since: None,
+        }))
+    }
+
+    /// Compares both clocks at this moment.
+    pub(crate) fn difference(&self, clock: &Clock) -> Difference {
+        let (wall, running) = (clock.now(), clock.running());
+        let mut seen = self.0.lock();
+        let passed = running.saturating_sub(seen.running);
+        let expected = seen.wall + passed;
+        let apart = Difference::between(wall, expected);
+        let most = passed / FOLLOWED;
+        let expected = expected + apart.ahead.min(most) - apart.behind.min(most);
+        *seen = Expected {
+            wall: expected,
+            running: seen.running.max(running),
+            ..*seen
+        };
+        let left = Difference::between(wall, expected);
+        if left.is_none() {
+            seen.differs_since = None;
+            return Difference::default();
+        }
+        let since = *seen.differs_since.get_or_insert(running);
+        if running.saturating_sub(since) < DAY {
+            return left;
+        }
+        seen.wall = wall;
+        seen.differs_since = None;
+        Difference::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::UNIX_EPOCH;
+
+    use super::*;
+
+    const HOUR: Duration = Duration::from_hours(1);
+
+    #[test]
+    fn a_jump_counts_until_it_is_taken_back_or_stands_for_a_day() {
+        let hands = Arc::new(Mutex::new((DAY * 20_000, Duration::ZERO)));
+        let (wall, running) = (hands.clone(), hands.clone());
+        let clock = Clock::set_by(move || UNIX_EPOCH + wall.lock().0, move || running.lock().1);
+        let pass = |time: Duration| {
+            let mut hands = hands.lock();
+            hands.0 += time;
+            hands.1 += time;
+        };
+        let steady = Steady::new(&clock);
+        pass(HOUR);
+        assert_eq!(steady.difference(&clock), Difference::default());
+        // A time server puts it right by a little.
+        hands.lock().0 += Duration::from_secs(30);
+        pass(HOUR);
+        assert_eq!(steady.difference(&clock), Difference::default());
+
+        hands.lock().0 += 25 * HOUR;
+        let jumped = steady.difference(&clock);
+        assert_eq!((jumped.ahead, jumped.behind), (25 * HOUR, Duration::ZERO));
+        pass(2 * HOUR);
+        let later = steady.difference(&clock).ahead;
+        assert!(later > 24 * HOUR && later < 25 * HOUR, "{later:?}");
+        hands.lock().0 -= 25 * HOUR;
+        let back = steady.difference(&clock);
+        assert!(back.ahead.is_zero() && back.behind < HOUR, "{back:?}");
+        pass(3 * HOUR);
+        assert_eq!(steady.difference(&clock), Difference::default());
+
+        hands.lock().0 -= 5 * HOUR;
+        assert_eq!(steady.difference(&clock).behind, 5 * HOUR);
+        for _ in 0..23 {
+            pass(HOUR);
+            assert!(!steady.difference(&clock).is_none());
+        }
+        pass(HOUR);
+        assert_eq!(steady.difference(&clock), Difference::default());
+        pass(HOUR);
+        assert_eq!(steady.difference(&clock), Difference::default());
+    }
+}

@@ -1,0 +1,474 @@
+//! Writes the Parquet files of one head: sorted, compressed, synced.
+//!
+//! In: a head's partition and table. Out: a file under the table's folder and what the Delta log needs to know of it. A
+//! file that is not committed is harmless garbage; its name contains the writer ([`FileName`]).
+
+use std::fs::{self, File};
+use std::io;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::record_batch::RecordBatch;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::SortingColumn;
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
+use parquet::schema::types::ColumnPath;
+
+use crate::base::file;
+use crate::profile::TenantId;
+use crate::store::common::error::StoreError;
+use crate::store::common::fault::{Faults, Place};
+use crate::store::common::lifecycle::Lifecycle;
+use crate::store::common::schema::Table;
+use crate::store::flush::unsynced::Unsynced;
+use crate::store::head::Head;
+use crate::store::head::sorted::BatchError;
+use crate::store::tables::bucket::Bucket;
+use crate::store::tables::checksums::Summed;
+use crate::store::tables::delta::{NewFile, day_text};
+use crate::store::tables::root::Root;
+use crate::store::tables::stats::FileStats;
+
+/// Largest dictionary of profile ids of a row group.
+const ID_DICTIONARY_BYTES: usize = 16 << 20;
+
+/// Name of a file that a flush writes: `<last segment>-<attempt>-<writer>.parquet`.
+#[derive(Debug, Clone)]
+pub(crate) struct FileName {
+    /// Last segment of the log that the file covers.
+    pub(crate) segment: u64,
+    /// Number of the attempt, so that no file is ever written twice.
+    pub(crate) attempt: u32,
+    /// Identity of the writer.
+    pub(crate) writer: String,
+}
+
+impl FileName {
+    fn text(&self) -> String {
+        format!("{:012}-{}-{}.parquet", self.segment, self.attempt, self.writer)
+    }
+
+    /// The segment of a file name, when `writer` wrote the file.
+    pub(crate) fn segment_of(path: &str, writer: &str) -> Option<u64> {
+        let (segment, rest) = name_of(path).strip_suffix(".parquet")?.split_once('-')?;
+        let (_, owner) = rest.split_once('-')?;
+        if owner == writer { segment.parse().ok() } else { None }
+    }
+
+    /// Parses the name of a file; `None` when no flush wrote it.
+    pub(crate) fn parse(path: &str) -> Option<Self> {
+        let (segment, rest) = name_of(path).strip_suffix(".parquet")?.split_once('-')?;
+        let (attempt, writer) = rest.split_once('-')?;
+        uuid::Uuid::parse_str(writer).ok()?;
+        Some(Self {
+            segment: segment.parse().ok()?,
+            attempt: attempt.parse().ok()?,
+            writer: writer.to_owned(),
+        })
+    }
+}
+
+/// The last part of a path.
+pub(crate) fn name_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
+}
+
+/// Writes all files of a table for a head; durable when it returns. A stop of the store breaks it off.
+pub(crate) fn write_table(
+    head: &Head,
+    table: Table,
+    root: &Root,
+    name: &FileName,
+    (faults, lifecycle): (&Faults, &Lifecycle),
+) -> Result<Vec<NewFile>, StoreError> {
+    let mut files = Vec::new();
+    let mut unsynced = Unsynced::new(root, table, faults);
+    for (tenant, day) in head.days() {
+        if lifecycle.is_stopped() {
+            return Err(StoreError::Closed);
+        }
+        let target = Target {
+            table,
+            root,
+            tenant: &tenant,
+            day,
+        };
+        files.extend(write_partition(head, target, name, faults, &mut unsynced)?);
+    }
+    unsynced.sync(|| lifecycle.is_stopped())?;
+    Ok(files)
+}
+
+/// Writes the file of a partition. One for a bucket needs no room on the disk: flushed files are small enough for
+/// memory.
+fn write_partition(
+    head: &Head,
+    target: Target<'_>,
+    name: &FileName,
+    faults: &Faults,
+    unsynced: &mut Unsynced<'_>,
+) -> Result<Option<NewFile>, StoreError> {
+    match write_by(head, target, (name, faults), Bucket::scratch, unsynced) {
+        Err(error) if error.is_full() && target.root.bucket().is_some() => {
+            tracing::warn!(error = %error, "the disk has no room for files on their way to the bucket, using memory");
+            write_by(head, target, (name, faults), |_| file::in_memory(), unsynced)
+        }
+        result => result,
+    }
+}
+
+fn write_by(
+    head: &Head,
+    target: Target<'_>,
+    (name, faults): (&FileName, &Faults),
+    scratch: Scratch,
+    unsynced: &mut Unsynced<'_>,
+) -> Result<Option<NewFile>, StoreError> {
+    let mut output: Option<Output> = None;
+    let result = head.sorted(target.table, target.tenant, target.day, |batch| {
+        let output = match output.as_mut() {
+            Some(output) => output,
+            None => output.insert(Output::create_by(target, &name.text(), FLUSHED, faults, scratch)?),
+        };
+        faults.encode(target.table, batch);
+        output.write(batch)
+    });
+    let stats = result.map_err(|error| match error {
+        BatchError::Receiver(error) => error,
+        BatchError::Arrow(error) => StoreError::Parquet {
+            path: target.root.name(&format!("{}/{}", target.table.name(), name.text())),
+            reason: error.to_string(),
+        },
+    })?;
+    output.map(|output| output.finish_later(stats, unsynced)).transpose()
+}
+
+/// Encodes all tables of a head and discards the output; the error says why they cannot be encoded.
+pub(crate) fn encode_nowhere(head: &Head, faults: &Faults) -> Result<(), String> {
+    for (tenant, day) in head.days() {
+        for table in Table::ALL {
+            let properties = builder(table, FLUSHED).map_err(|error| error.to_string())?.build();
+            let mut writer: Option<ArrowWriter<std::io::Sink>> = None;
+            let mut properties = Some(properties);
+            head.sorted(table, &tenant, day, |batch| {
+                let writer = if let Some(writer) = writer.as_mut() {
+                    writer
+                } else {
+                    let new = ArrowWriter::try_new(std::io::sink(), batch.schema(), properties.take());
+                    writer.insert(new.map_err(|error| error.to_string())?)
+                };
+                faults.encode(table, batch);
+                writer.write(batch).map_err(|error| error.to_string())
+            })
+            .map_err(|error| error.to_string())?;
+            if let Some(writer) = writer {
+                writer.close().map_err(|error| error.to_string())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Target<'a> {
+    pub(crate) table: Table,
+    pub(crate) root: &'a Root,
+    pub(crate) tenant: &'a TenantId,
+    /// Partition: days since 1970.
+    pub(crate) day: i32,
+}
+
+/// How much work goes into a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Effort {
+    /// Compression level of zstd.
+    pub(crate) zstd: i32,
+    /// Rows of a page: longer pages compress better, shorter ones allow finer skipping.
+    pub(crate) page_rows: usize,
+    /// Rows of a row group: many readers skip whole row groups only, and each has its own dictionary.
+    pub(crate) group_rows: usize,
+    /// Samples: the stacks of a series are ordered by their number of rows, largest first, instead of by id, and row
+    /// groups end where a series does. Stacks that occur all the time then come first. The numbers of a row group's
+    /// dictionary of times therefore rise with time, and those of one series in an hour fit in a byte: both compress
+    /// better, at the cost of a second pass over the rows.
+    pub(crate) stacks_by_rows: bool,
+}
+
+/// Flushed files: written once and merged soon.
+pub(crate) const FLUSHED: Effort = Effort {
+    zstd: 3,
+    page_rows: 20_000,
+    group_rows: 1 << 20,
+    stacks_by_rows: false,
+};
+/// First merges: merged again when their hour is over.
+pub(crate) const MERGED: Effort = Effort {
+    zstd: 3,
+    page_rows: 20_000,
+    group_rows: 64 << 10,
+    stacks_by_rows: false,
+};
+/// Files that stay: names, profiles, and samples of hours that are over. Written once, read often.
+pub(crate) const SETTLED: Effort = Effort {
+    zstd: 14,
+    page_rows: 20_000,
+    group_rows: 256 << 10,
+    stacks_by_rows: true,
+};
+
+/// Makes the local file that is uploaded to a bucket when it is complete.
+type Scratch = fn(&Bucket) -> io::Result<File>;
+
+/// A Parquet file that is being written.
+pub(crate) struct Output {
+    path: PathBuf,
+    relative: String,
+    root: Root,
+    table: Table,
+    tenant: TenantId,
+    day: i32,
+    writer: ArrowWriter<Summed>,
+    faults: Faults,
+}
+
+impl Output {
+    /// Creates a file that must not exist.
+    pub(crate) fn create(target: Target<'_>, name: &str, effort: Effort, faults: &Faults) -> Result<Self, StoreError> {
+        Self::create_by(target, name, effort, faults, Bucket::scratch)
+    }
+
+    fn create_by(
+        target: Target<'_>,
+        name: &str,
+        effort: Effort,
+        faults: &Faults,
+        scratch: Scratch,
+    ) -> Result<Self, StoreError> {
+        let (table, tenant, day) = (target.table, target.tenant.clone(), target.day);
+        let relative = format!("tenant={tenant}/day={}/{name}", day_text(day));
+        let path = target.root.name(&format!("{}/{relative}", table.name()));
+        let file = faults
+            .run(Place::FileCreate(table), || match target.root {
+                Root::Folder(_) => {
+                    if let Some(folder) = path.parent() {
+                        fs::create_dir_all(folder)?;
+                    }
+                    File::options().write(true).read(true).create_new(true).open(&path)
+                }
+                // The bucket gets the file when it is complete.
+                Root::Bucket(bucket) => scratch(bucket),
+            })
+            .map_err(StoreError::io("create", &path))?;
+        let full = table.schema();
+        let columns: Vec<usize> = (2..full.fields().len()).collect();
+        let writer = full
+            .project(&columns)
+            .map_err(|error| error.to_string())
+            .and_then(|schema| {
+                let properties = builder(table, effort).map_err(|error| error.to_string())?.build();
+                ArrowWriter::try_new(Summed::new(file), Arc::new(schema), Some(properties))
+                    .map_err(|error| error.to_string())
+            })
+            .map_err(|reason| StoreError::Parquet {
+                path: path.clone(),
+                reason,
+            })?;
+        Ok(Self {
+            path,
+            relative,
+            root: target.root.clone(),
+            table,
+            tenant,
+            day,
+            writer,
+            faults: faults.clone(),
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Adds rows of the table's schema without the partition columns.
+    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<(), StoreError> {
+        self.faults
+            .check(Place::FileWrite(self.table))
+            .map_err(StoreError::io("write", &self.path))?;
+        self.writer
+            .write(batch)
+            .map_err(|error| parquet_error(&self.path, &error))
+    }
+
+    /// Memory of the rows that are not in the file yet.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.writer.memory_size()
+    }
+
+    /// Writes the rows that are not in the file yet; later ones are in another row group.
+    pub(crate) fn end_group(&mut self) -> Result<(), StoreError> {
+        self.writer.flush().map_err(|error| parquet_error(&self.path, &error))
+    }
+
+    /// Ends the file; it and its name are durable afterwards.
+    pub(crate) fn finish(self, stats: FileStats) -> Result<NewFile, StoreError> {
+        let faults = self.faults.clone();
+        let mut unsynced = Unsynced::new(&self.root.clone(), self.table, &faults);
+        let file = self.finish_later(stats, &mut unsynced)?;
+        unsynced.sync(|| false)?;
+        Ok(file)
+    }
+
+    /// Ends the file. It and its name are durable when `unsynced` is synced.
+    fn finish_later(self, stats: FileStats, unsynced: &mut Unsynced<'_>) -> Result<NewFile, StoreError> {
+        let (path, faults, table) = (self.path, self.faults, self.table);
+        faults
+            .check(Place::FileWrite(table))
+            .map_err(StoreError::io("write", &path))?;
+        let summed = Summed::finish(self.writer).map_err(|error| parquet_error(&path, &error))?;
+        let (file, size, checksum) = summed.into_parts();
+        faults.done(Place::FileWrite(table));
+        unsynced.add(&self.relative, file, size)?;
+        Ok(NewFile {
+            path: self.relative,
+            size,
+            modified_ms: chrono::Utc::now().timestamp_millis(),
+            tenant: self.tenant,
+            day: self.day,
+            stats,
+            checksum: Some(checksum),
+        })
+    }
+}
+
+/// An error of the disk says nothing of the data: without this difference each flush to a full disk would look at every
+/// record of the log for the one that cannot be written.
+fn parquet_error(path: &Path, error: &ParquetError) -> StoreError {
+    if let ParquetError::External(source) = error
+        && let Some(source) = source.downcast_ref::<io::Error>()
+    {
+        return StoreError::io("write", path)(io::Error::new(source.kind(), source.to_string()));
+    }
+    StoreError::Parquet {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    }
+}
+
+/// Parquet writer properties for a table. Dictionaries, the default, are smallest for every column of the samples
+/// (`layout_tests.rs` measures).
+pub(crate) fn builder(table: Table, effort: Effort) -> Result<WriterPropertiesBuilder, ParquetError> {
+    let schema = table.schema();
+    // Partition columns are not in the files.
+    let index = |name: &str| {
+        schema
+            .fields()
+            .iter()
+            .position(|field| field.name() == name)
+            .map(|index| index as i32 - 2)
+    };
+    // Profiles are few rows; a dictionary of their ids per row group would be most of the file.
+    let group_rows = match table {
+        Table::Samples => effort.group_rows,
+        _ => FLUSHED.group_rows,
+    };
+    let sorted: &[&str] = match table {
+        Table::Samples if effort.stacks_by_rows => &["profile_type", "series"],
+        Table::Samples => &["profile_type", "series", "stack", "time"],
+        Table::Profiles => &["profile_type", "series", "time"],
+        Table::Stacks => &["stack"],
+        Table::Series => &["series"],
+    };
+    let order = sorted
+        .iter()
+        .filter_map(|name| index(name))
+        .map(|column_idx| SortingColumn {
+            column_idx,
+            descending: false,
+            nulls_first: false,
+        })
+        .collect();
+    let mut builder = WriterProperties::builder()
+        .set_created_by(concat!("alluvium ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(effort.zstd)?))
+        .set_max_row_group_row_count(Some(group_rows))
+        .set_data_page_row_count_limit(effort.page_rows)
+        .set_sorting_columns(Some(order))
+        .set_statistics_enabled(EnabledStatistics::None);
+    // Every profile has its own id, which all its types share: a dictionary, however large, stores each id once.
+    if index("profile_id").is_some() {
+        builder = builder.set_column_dictionary_page_size_limit(ColumnPath::from("profile_id"), ID_DICTIONARY_BYTES);
+    }
+    for name in ["time", "series", "profile_type", "stack"] {
+        if index(name).is_some() {
+            builder = builder.set_column_statistics_enabled(ColumnPath::from(name), EnabledStatistics::Page);
+        }
+    }
+    Ok(builder)
+}
+
+/// Files of flushes that did not commit them.
+#[derive(Debug)]
+pub(crate) enum Uncommitted {
+    /// Those of these attempts, which are this process's own.
+    Attempts(RangeInclusive<u32>),
+    /// Those of earlier processes of a folder.
+    Earlier,
+}
+
+/// Removes files of `table` that `writer` wrote but never committed: those of segments after `committed`. Returns how
+/// many.
+///
+/// In a bucket they stay until the vacuum finds them old. An entry that names them may still appear: a put is sometimes
+/// done after its client has given up, and a process on a copy of the folder has the same writer.
+pub(crate) fn remove_uncommitted(
+    root: &Root,
+    table: Table,
+    (writer, committed): (&str, u64),
+    whose: &Uncommitted,
+) -> Result<usize, StoreError> {
+    if root.bucket().is_some() {
+        return Ok(0);
+    }
+    let uncommitted = |path: &str| {
+        FileName::parse(path).is_some_and(|name| {
+            let is_meant = match whose {
+                Uncommitted::Attempts(attempts) => attempts.contains(&name.attempt),
+                Uncommitted::Earlier => true,
+            };
+            is_meant && name.writer == writer && name.segment > committed
+        })
+    };
+    let found = root.parquet_files(table, uncommitted)?;
+    for file in &found {
+        root.remove(&file.path)
+            .map_err(StoreError::io("remove", &root.name(&file.path)))?;
+    }
+    Ok(found.len())
+}
+
+#[cfg(test)]
+#[path = "layout_tests.rs"]
+mod layout;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_tells_its_segment_to_its_writer_only() {
+        let writer = uuid::Uuid::new_v4().to_string();
+        let name = FileName {
+            segment: 42,
+            attempt: 3,
+            writer: writer.clone(),
+        };
+        assert_eq!(FileName::segment_of(&name.text(), &writer), Some(42));
+        assert_eq!(FileName::segment_of(&name.text(), "other"), None);
+        assert_eq!(FileName::segment_of("part-00000.parquet", &writer), None);
+        assert_eq!(FileName::parse(&name.text()).map(|name| name.segment), Some(42));
+        assert!(FileName::parse(&format!("c1-0-abc-{writer}.parquet")).is_none());
+    }
+}

@@ -1,0 +1,147 @@
+//! Finds the records that prevent a generation from being written, when the cause is not the disk.
+//!
+//! In: segments of the log. Out: the records to leave out, and a head of the others. A trial builds a head of some
+//! records and encodes all its tables without output; failing sets are halved until single records are left.
+
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::store::common::error::StoreError;
+use crate::store::common::fault::Faults;
+use crate::store::common::lifecycle::caught;
+use crate::store::common::metrics::Metrics;
+use crate::store::flush::files;
+use crate::store::head::batch;
+use crate::store::head::batch::Batch;
+use crate::store::head::{Head, KnownStacks};
+use crate::store::log::damaged;
+use crate::store::log::damaged::{BadRecord, RecordPlace};
+use crate::store::log::{reader, record, wal};
+use crate::store::rules::relabel_rules::KnownRules;
+
+/// Segments, by their numbers.
+pub(crate) type Range = RangeInclusive<u64>;
+
+/// A record and its place in the log.
+type Placed = (RecordPlace, Bytes);
+
+/// The records of some segments that cannot be written, alone or together with others.
+pub(crate) fn isolate(folder: &Path, range: &Range, faults: &Faults) -> Result<Vec<BadRecord>, StoreError> {
+    let mut records: Vec<Placed> = Vec::new();
+    for segment in wal::segments(folder)? {
+        if range.contains(&segment) {
+            let mut record = 0;
+            reader::read(&wal::segment_path(folder, segment), |payload| {
+                records.push((RecordPlace { segment, record }, payload));
+                record += 1;
+            })?;
+        }
+    }
+    let mut bad = Vec::new();
+    search(&records, &|records| writable(records, faults), &mut bad);
+    Ok(bad)
+}
+
+/// Puts `bad` aside, and makes a head of the other records of the segments.
+pub(crate) fn without(
+    folder: &Path,
+    range: &Range,
+    known: &Arc<KnownStacks>,
+    bad: &[BadRecord],
+    metrics: &Metrics,
+) -> Result<Head, StoreError> {
+    for record in bad {
+        damaged::put_aside(folder, record)?;
+        metrics.records_put_aside.inc();
+    }
+    let skipped = bad.iter().map(|record| record.place).collect();
+    let head = Head::new(known.clone());
+    for segment in wal::segments(folder)? {
+        if !range.contains(&segment) {
+            continue;
+        }
+        let mut batch = Batch::new(segment, &head, &skipped);
+        let mut pushed = Ok(());
+        reader::read(&wal::segment_path(folder, segment), |payload| {
+            if pushed.is_ok() {
+                pushed = batch.push(payload);
+            }
+        })?;
+        pushed.and_then(|()| batch.apply())?;
+    }
+    Ok(head)
+}
+
+/// Whether the tables of these records can be encoded; the error says why not.
+pub(crate) fn writable(records: &[Placed], faults: &Faults) -> Result<(), String> {
+    let trial = || {
+        let head = Head::new(Arc::default());
+        let mut rules = KnownRules::default();
+        for (_, payload) in records {
+            let record = record::decode(payload, &mut rules).map_err(|error| error.to_string())?;
+            head.apply(&record.tenant, &batch::prepare(&record)?);
+        }
+        files::encode_nowhere(&head, faults)
+    };
+    caught(trial).unwrap_or_else(Err)
+}
+
+/// Adds records of `all` to `bad`, so that the others pass `test`.
+fn search(all: &[Placed], test: &dyn Fn(&[Placed]) -> Result<(), String>, bad: &mut Vec<BadRecord>) {
+    let Err(reason) = test(all) else { return };
+    let found = |(place, payload): &Placed| BadRecord {
+        place: *place,
+        payload: payload.clone(),
+        reason: reason.clone(),
+    };
+    if let [one] = all {
+        bad.push(found(one));
+        return;
+    }
+    let (left, right) = all.split_at(all.len() / 2);
+    let before = bad.len();
+    search(left, test, bad);
+    search(right, test, bad);
+    // Each half passes without the other: the later one is put aside.
+    if bad.len() == before {
+        bad.extend(right.iter().map(found));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn records(count: u64) -> Vec<Placed> {
+        (0..count)
+            .map(|record| (RecordPlace { segment: 1, record }, Bytes::new()))
+            .collect()
+    }
+
+    fn found(count: u64, test: impl Fn(&[u64]) -> bool) -> Vec<u64> {
+        let mut bad = Vec::new();
+        let test = |some: &[Placed]| {
+            let numbers: Vec<u64> = some.iter().map(|(place, _)| place.record).collect();
+            if test(&numbers) { Ok(()) } else { Err("no".to_owned()) }
+        };
+        search(&records(count), &test, &mut bad);
+        bad.iter().map(|record| record.place.record).collect()
+    }
+
+    #[test]
+    fn the_records_that_fail_alone_are_found_and_no_others() {
+        assert_eq!(found(1000, |some| !some.contains(&3) && !some.contains(&999)), [3, 999]);
+        assert_eq!(found(1, <[u64]>::is_empty), [0]);
+        assert!(found(1000, |_| true).is_empty());
+    }
+
+    #[test]
+    fn of_records_that_fail_only_together_enough_are_left_out() {
+        let fits = |some: &[u64]| some.len() <= 10;
+        let bad = found(16, fits);
+        assert!(!bad.is_empty() && 16 - bad.len() <= 10, "{bad:?}");
+    }
+}

@@ -1,0 +1,103 @@
+//! Whether the tables and the log of a data folder belong together: the tables have what the folder remembers, the log
+//! has what some tables still need, and no other folder has committed as the same writer.
+//!
+//! In: tables, log, and memory of a folder. Out: an error for each contradiction. Nothing is changed: who starts,
+//! repairs or checks asks first.
+
+use std::path::Path;
+
+use crate::store::common::error::StoreError;
+use crate::store::common::schema::Table;
+use crate::store::flush::commits::Remembered;
+use crate::store::log::reader;
+use crate::store::log::wal;
+use crate::store::tables::delta::DeltaTable;
+use crate::store::tables::root::Root;
+
+/// The parts of a data folder that must agree.
+pub(crate) struct Lineage<'a> {
+    /// The folder of the write-ahead log.
+    pub(crate) log: &'a Path,
+    pub(crate) root: &'a Root,
+    /// The tables that can be opened; the others have no commit.
+    pub(crate) tables: &'a [DeltaTable],
+    pub(crate) writer: &'a str,
+    pub(crate) remembered: &'a Remembered,
+}
+
+impl Lineage<'_> {
+    /// What does not agree; the first is the error of a start.
+    pub(crate) fn contradictions(&self) -> Result<Vec<StoreError>, StoreError> {
+        let mut found = Vec::new();
+        let mut committed = Vec::new();
+        for kind in Table::ALL {
+            let table = self.tables.iter().find(|table| table.table() == kind);
+            let version = match table {
+                Some(table) => table.committed(self.writer)?.map_or(0, |version| version.max(0) as u64),
+                None => 0,
+            };
+            committed.push(version);
+            let (flushed, accepted) = (self.remembered.flushed, self.remembered.accepted);
+            if version < flushed && flushed > accepted {
+                found.push(StoreError::MissingEntry {
+                    table: kind,
+                    place: self.root.name(kind.name()),
+                    committed: version,
+                    flushed,
+                });
+            }
+            if let Some(table) = table
+                && let Some(process) = table.process(self.writer)?
+                && !self.remembered.processes.contains(&process)
+            {
+                found.push(StoreError::CopiedFolder {
+                    table: kind,
+                    writer: self.writer.to_owned(),
+                });
+            }
+        }
+        let low = committed.iter().copied().min().unwrap_or(0);
+        let high = committed.iter().copied().max().unwrap_or(0);
+        if found.is_empty() && low < high && high > self.remembered.accepted {
+            found.extend(self.missing_records(low + 1, high)?);
+        }
+        Ok(found)
+    }
+
+    /// Fails on the first contradiction.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        self.contradictions()?.into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// Looks whether the log has the generation that some tables lack. Damage explains less than there should be: its
+    /// bytes are kept and counted by the replay.
+    fn missing_records(&self, first: u64, last: u64) -> Result<Option<StoreError>, StoreError> {
+        let mut expected = None;
+        for table in self.tables {
+            expected = expected.max(table.profiles(self.writer, last as i64)?);
+        }
+        let mut found = 0;
+        let mut damaged = 0;
+        let numbers = if self.log.exists() {
+            wal::segments(self.log)?
+        } else {
+            Vec::new()
+        };
+        for number in numbers.into_iter().filter(|number| (first..=last).contains(number)) {
+            // The flush has ended these segments, so none may be torn.
+            let ending = reader::read(&wal::segment_path(self.log, number), |_| found += 1)?;
+            damaged += ending.damaged_bytes + ending.torn_bytes;
+        }
+        // Entries of older programs do not say how many profiles there were; a generation is never empty.
+        if found >= expected.unwrap_or(1) || damaged > 0 {
+            return Ok(None);
+        }
+        Ok(Some(StoreError::MissingRecords {
+            log: self.log.to_owned(),
+            first,
+            last,
+            expected,
+            found,
+        }))
+    }
+}

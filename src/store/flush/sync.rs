@@ -1,0 +1,155 @@
+//! Polls the tables of a bucket for the commits of other servers, and publishes them.
+//!
+//! In: the tables, read again. Out: the list of files that queries see. A flush of another server reaches the tables
+//! one after the other; its samples are published once its profiles are committed, so that no query sees a part of it.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use crate::store::common::error::StoreError;
+use crate::store::common::schema::Table;
+use crate::store::flush::files::FileName;
+use crate::store::flush::published::Published;
+use crate::store::flush::write::Tables;
+use crate::store::tables::delta::DeltaTable;
+use crate::store::tables::root::Root;
+use crate::store::tables::snapshot::FileEntry;
+
+/// The order in which tables are read: referring tables before the names, the reverse of a flush.
+pub(crate) const ORDER: [Table; 4] = [Table::Profiles, Table::Samples, Table::Series, Table::Stacks];
+
+/// When to poll next, and what the last poll found.
+pub(crate) struct Sync {
+    interval: Option<Duration>,
+    next: Instant,
+    /// Versions of the tables at the last poll.
+    seen: HashMap<Table, u64>,
+    /// Files were left out that the next poll may publish.
+    partial: bool,
+    failing: bool,
+}
+
+impl Sync {
+    /// Does not poll for tables in a folder, which have no other writer.
+    pub(crate) fn new(root: &Root) -> Self {
+        let interval = root.bucket().map(|bucket| bucket.sync_interval());
+        Self {
+            interval,
+            next: Instant::now() + interval.unwrap_or_default(),
+            seen: HashMap::new(),
+            partial: false,
+            failing: false,
+        }
+    }
+
+    pub(crate) fn is_due(&self) -> bool {
+        self.interval.is_some() && Instant::now() >= self.next
+    }
+
+    /// Polls, and publishes what is new. A failure is logged once and retried.
+    pub(crate) fn run(&mut self, published: &Published, tables: &mut Tables) -> Result<(), StoreError> {
+        let Some(interval) = self.interval else {
+            return Ok(());
+        };
+        let result = self.look(published, tables);
+        // Set after the work, so that a slow bucket is not polled without a pause.
+        self.next = Instant::now() + interval;
+        match &result {
+            Ok(()) => self.failing = false,
+            Err(error) => {
+                if let Some(bucket) = published.root.bucket() {
+                    bucket.metrics().sync_failures.inc();
+                }
+                if !std::mem::replace(&mut self.failing, true) {
+                    tracing::warn!(error = %error, "cannot see what other servers have committed, trying again");
+                }
+            }
+        }
+        result
+    }
+
+    fn look(&mut self, published: &Published, tables: &mut Tables) -> Result<(), StoreError> {
+        let publication = published.begin();
+        let is_new = |table: &DeltaTable| self.partial || self.seen.get(&table.table()) != Some(&table.version());
+        let (lists, partial) = whole_flushes(tables, &published.files(), is_new)?;
+        if lists.is_empty() {
+            return Ok(());
+        }
+        self.partial = partial;
+        publication.listed(lists);
+        for table in &tables.tables {
+            self.seen.insert(table.table(), table.version());
+        }
+        Ok(())
+    }
+}
+
+/// The files that a store shows when it starts. Flushes of other servers that are on their way are left out: the poll
+/// publishes them once they are complete.
+pub(crate) fn files_at_start(root: &Root, tables: &mut Tables) -> Result<Vec<FileEntry>, StoreError> {
+    if root.bucket().is_none() {
+        return tables.files();
+    }
+    let (lists, _) = whole_flushes(tables, &[], |_| true)?;
+    Ok(lists.into_values().flatten().collect())
+}
+
+/// Reads the tables and lists the files of those that `is_meant` chooses, without flushes of other writers that are not
+/// complete and not `known`. Returns whether there were any.
+fn whole_flushes(
+    tables: &mut Tables,
+    known: &[FileEntry],
+    is_meant: impl Fn(&DeltaTable) -> bool,
+) -> Result<(BTreeMap<Table, Vec<FileEntry>>, bool), StoreError> {
+    let mut lists = BTreeMap::new();
+    for kind in ORDER {
+        if let Some(table) = tables.tables.iter_mut().find(|table| table.table() == kind) {
+            table.reload()?;
+            if is_meant(table) {
+                lists.insert(kind, table.files()?);
+            }
+        }
+    }
+    let profiles = tables.tables.iter().find(|table| table.table() == Table::Profiles);
+    let mut is_partial = false;
+    if let (Some(profiles), Some(samples)) = (profiles, lists.get_mut(&Table::Samples)) {
+        let known: HashSet<&str> = known.iter().map(|file| file.path.as_str()).collect();
+        is_partial = leave_out_partial(samples, profiles, |file, name| {
+            name.writer == tables.writer || known.contains(file.path.as_str())
+        })?;
+    }
+    Ok((lists, is_partial))
+}
+
+/// Removes samples of flushes whose profiles are not committed, but for those that `is_kept` chooses. Returns whether
+/// there were any.
+pub(crate) fn leave_out_partial(
+    samples: &mut Vec<FileEntry>,
+    profiles: &DeltaTable,
+    is_kept: impl Fn(&FileEntry, &FileName) -> bool,
+) -> Result<bool, StoreError> {
+    let mut committed: HashMap<String, u64> = HashMap::new();
+    let before = samples.len();
+    let mut kept = Vec::with_capacity(before);
+    for file in samples.drain(..) {
+        let flushed = FileName::parse(&file.path).filter(|name| !is_kept(&file, name));
+        let Some(flushed) = flushed else {
+            kept.push(file);
+            continue;
+        };
+        let last = if let Some(last) = committed.get(&flushed.writer) {
+            *last
+        } else {
+            let last = profiles
+                .committed(&flushed.writer)?
+                .map_or(0, |version| version.max(0) as u64);
+            committed.insert(flushed.writer.clone(), last);
+            last
+        };
+        if flushed.segment <= last {
+            kept.push(file);
+        }
+    }
+    *samples = kept;
+    Ok(samples.len() < before)
+}

@@ -1,0 +1,269 @@
+//! Files of a table that are written and not yet durable, and the folders that must have their names.
+//!
+//! In: complete files. Out: everything is durable: synced in a folder, uploaded to a bucket. Each folder is synced
+//! once, however many files are in and below it. Many syncs or uploads run at the same time: a disk or a bucket answers
+//! them together in little more than the time of one. A flush of thousands of small tenants takes minutes otherwise.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::store::common::error::StoreError;
+use crate::store::common::fault::{Faults, Place};
+use crate::store::common::lifecycle::message;
+use crate::store::common::schema::Table;
+use crate::store::tables::root::Root;
+
+/// Files that are held open at a time.
+const OPEN_FILES: usize = 128;
+/// Bytes of files that wait for their upload. An upload of a small file holds it in memory, so this also bounds the
+/// memory of all uploads that run at the same time.
+const WAITING_BYTES: u64 = 32 << 20;
+/// Threads that sync at a time, and the number of syncs from which on each of them is worth its start. A request to a
+/// bucket takes longer than the start of a thread.
+const THREADS: usize = 16;
+const SYNCS_A_THREAD: usize = 4;
+const UPLOADS_A_THREAD: usize = 1;
+
+/// Files that must be durable before a table's log may name them.
+pub(crate) struct Unsynced<'a> {
+    table: Table,
+    faults: &'a Faults,
+    root: Root,
+    files: Vec<Written>,
+    waiting_bytes: u64,
+    folders: BTreeSet<PathBuf>,
+}
+
+/// A complete file that is not durable yet.
+struct Written {
+    /// Its path or address, for messages.
+    path: PathBuf,
+    /// Path relative to the root of the tables.
+    relative: String,
+    file: Mutex<File>,
+}
+
+impl<'a> Unsynced<'a> {
+    /// Nothing of `table` yet.
+    pub(crate) fn new(root: &Root, table: Table, faults: &'a Faults) -> Self {
+        Self {
+            table,
+            faults,
+            root: root.clone(),
+            files: Vec::new(),
+            waiting_bytes: 0,
+            folders: BTreeSet::new(),
+        }
+    }
+
+    /// Adds a complete file of `size` bytes. `relative` is its path below the table's folder. In a folder, the folders
+    /// from the file's own up to the table's are added too: they may be new.
+    pub(crate) fn add(&mut self, relative: &str, file: File, size: u64) -> Result<(), StoreError> {
+        let relative = format!("{}/{relative}", self.table.name());
+        let path = self.root.name(&relative);
+        if let Some(root) = self.root.folder() {
+            let table = root.join(self.table.name());
+            let above = path.ancestors().skip(1).take_while(|folder| folder.starts_with(&table));
+            for folder in above {
+                if !self.folders.insert(folder.to_owned()) {
+                    break;
+                }
+            }
+        } else {
+            self.waiting_bytes += size;
+        }
+        let file = Mutex::new(file);
+        self.files.push(Written { path, relative, file });
+        if self.files.len() >= OPEN_FILES || self.waiting_bytes >= WAITING_BYTES {
+            self.sync_files(&|| false)?;
+        }
+        Ok(())
+    }
+
+    /// Makes all of it durable. When `is_over` says so it is broken off.
+    pub(crate) fn sync(mut self, is_over: impl Fn() -> bool + Sync) -> Result<(), StoreError> {
+        self.sync_files(&is_over)?;
+        let folders: Vec<&PathBuf> = self.folders.iter().collect();
+        at_once(&folders, SYNCS_A_THREAD, |folder| {
+            if is_over() {
+                return Err(StoreError::Closed);
+            }
+            self.faults
+                .run(Place::FolderSync(self.table), || File::open(folder)?.sync_all())
+                .map_err(StoreError::io("sync the folder", folder))
+        })
+    }
+
+    fn sync_files(&mut self, is_over: &(impl Fn() -> bool + Sync)) -> Result<(), StoreError> {
+        let files = std::mem::take(&mut self.files);
+        self.waiting_bytes = 0;
+        let place = Place::FileSync(self.table);
+        match &self.root {
+            Root::Folder(_) => at_once(&files, SYNCS_A_THREAD, |Written { path, file, .. }| {
+                self.faults
+                    .run(place, || file.lock().sync_all())
+                    .map_err(StoreError::io("sync", path))
+            }),
+            Root::Bucket(bucket) => at_once(&files, UPLOADS_A_THREAD, |Written { path, relative, file }| {
+                if is_over() {
+                    return Err(StoreError::Closed);
+                }
+                self.faults
+                    .run(place, || bucket.upload(relative, &mut file.lock()))
+                    .map_err(StoreError::io("write", path))
+            }),
+        }
+    }
+}
+
+/// Runs `sync` for every item, on one thread for each `share` of them. After an error no further items are begun.
+fn at_once<T: Sync>(
+    items: &[T],
+    share: usize,
+    sync: impl Fn(&T) -> Result<(), StoreError> + Sync,
+) -> Result<(), StoreError> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            sync(item).inspect_err(|_| next.store(items.len(), Ordering::Relaxed))?;
+        }
+        Ok(())
+    };
+    let threads = (items.len() / share).min(THREADS);
+    std::thread::scope(|scope| {
+        let start = |_| {
+            // One that cannot be started is no failure: this thread does its share.
+            let thread = std::thread::Builder::new().name("store-flush".to_owned());
+            thread.spawn_scoped(scope, work).ok()
+        };
+        let helpers: Vec<_> = (1..threads).filter_map(start).collect();
+        helpers.into_iter().fold(work(), |result, helper| {
+            let ended = helper.join();
+            result.and(ended.unwrap_or_else(|panic| Err(StoreError::Panicked(message(panic.as_ref())))))
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::path::Path;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use object_store::memory::InMemory;
+    use parking_lot::Condvar;
+
+    use super::*;
+    use crate::store::common::fault::FaultHook;
+    use crate::store::tables::bucket::metrics::BucketMetrics;
+    use crate::store::tables::bucket::options::GivenStore;
+    use crate::store::tables::bucket::{Bucket, BucketOptions, Provider};
+
+    /// Counts the syncs, and fails the one with a number.
+    #[derive(Default)]
+    struct Syncs {
+        done: Mutex<Vec<Place>>,
+        failing: usize,
+    }
+
+    impl FaultHook for Syncs {
+        fn check(&self, place: Place) -> io::Result<()> {
+            let mut done = self.done.lock();
+            done.push(place);
+            if done.len() == self.failing {
+                return Err(io::Error::other("injected"));
+            }
+            Ok(())
+        }
+    }
+
+    fn fill(folder: &Path, hook: &Arc<Syncs>) -> Result<(), StoreError> {
+        let faults = Faults::new(hook.clone());
+        let mut unsynced = Unsynced::new(&Root::from(folder), Table::Series, &faults);
+        for tenant in 0..200 {
+            let relative = format!("tenant={tenant}/day=1/a.parquet");
+            let path = folder.join("series").join(&relative);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            unsynced.add(&relative, File::create(&path).unwrap(), 0)?;
+        }
+        unsynced.sync(|| false)
+    }
+
+    #[test]
+    fn every_file_and_every_folder_is_synced_once_and_files_come_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let hook = Arc::<Syncs>::default();
+        fill(folder.path(), &hook).unwrap();
+        let done = hook.done.lock();
+        let (files, folders) = done.split_at(200);
+        assert!(files.iter().all(|place| *place == Place::FileSync(Table::Series)));
+        assert!(folders.iter().all(|place| *place == Place::FolderSync(Table::Series)));
+        assert_eq!(folders.len(), 200 + 200 + 1, "of the days, the tenants and the table");
+    }
+
+    #[test]
+    fn a_sync_that_fails_on_any_thread_fails_all() {
+        for failing in [1, 100, 201, 601] {
+            let folder = tempfile::tempdir().unwrap();
+            let hook = Arc::new(Syncs {
+                failing,
+                ..Syncs::default()
+            });
+            let error = fill(folder.path(), &hook).unwrap_err();
+            assert!(error.to_string().contains("injected"), "{error}");
+            assert!(hook.done.lock().len() < failing + THREADS, "it goes on after a failure");
+        }
+    }
+
+    /// Holds each upload until as many as there are threads have begun.
+    #[derive(Default)]
+    struct Meeting {
+        begun: Mutex<usize>,
+        changed: Condvar,
+    }
+
+    impl FaultHook for Meeting {
+        fn check(&self, _: Place) -> io::Result<()> {
+            let mut begun = self.begun.lock();
+            *begun += 1;
+            self.changed.notify_all();
+            while *begun < THREADS {
+                if self.changed.wait_for(&mut begun, Duration::from_mins(1)).timed_out() {
+                    return Err(io::Error::other("the others did not begin"));
+                }
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn files_of_many_tenants_are_uploaded_at_the_same_time() {
+        let given = GivenStore {
+            name: "tests".to_owned(),
+            store: Arc::new(InMemory::new()),
+        };
+        let options = BucketOptions::new(Provider::Given(given));
+        let bucket = Bucket::open(&options, None, BucketMetrics::default()).unwrap();
+        let root = Root::Bucket(Arc::new(bucket));
+        let faults = Faults::new(Arc::<Meeting>::default());
+        let mut unsynced = Unsynced::new(&root, Table::Series, &faults);
+        for tenant in 0..THREADS {
+            let mut file = tempfile::tempfile().unwrap();
+            io::Write::write_all(&mut file, format!("of {tenant}").as_bytes()).unwrap();
+            let relative = format!("tenant={tenant}/day=1/a.parquet");
+            unsynced.add(&relative, file, 5).unwrap();
+        }
+        unsynced.sync(|| false).unwrap();
+        let read = |tenant| match &root {
+            Root::Bucket(bucket) => bucket.read(&format!("series/tenant={tenant}/day=1/a.parquet")).unwrap(),
+            Root::Folder(_) => panic!("it is a bucket"),
+        };
+        assert_eq!(read(0), "of 0".as_bytes());
+        assert_eq!(read(THREADS - 1), "of 15".as_bytes());
+    }
+}

@@ -1,0 +1,294 @@
+//! Writes a frozen head to the tables: files, commits, publication, deletion of log segments, in that order.
+//!
+//! A generation is a frozen head and the last log segment it covers. Each table is committed with that number as its
+//! transaction version, so a retry after a failure or a crash only does what is missing. Segments are deleted after all
+//! four tables are durable, never before.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::base::file::sync_parent;
+use crate::store::common::error::StoreError;
+use crate::store::common::fault::{Faults, Place};
+use crate::store::common::lifecycle::{Lifecycle, caught};
+use crate::store::common::schema::Table;
+use crate::store::flush::commits::Commits;
+use crate::store::flush::files;
+use crate::store::flush::files::{FileName, Uncommitted};
+use crate::store::flush::lineage::Lineage;
+use crate::store::head::Head;
+use crate::store::log::cut;
+use crate::store::log::wal;
+use crate::store::tables::delta::{DeltaTable, NewFile, Stamp};
+use crate::store::tables::root::Root;
+use crate::store::tables::snapshot::FileEntry;
+
+/// A frozen head and the log segments it covers.
+#[derive(Clone)]
+pub(crate) struct Generation {
+    pub(crate) head: Arc<Head>,
+    /// Last segment of the log with records of it.
+    pub(crate) last_segment: u64,
+}
+
+/// The tables of a folder, open for writing, and the identity of their writer.
+pub(crate) struct Tables {
+    /// In the order of [`Table::ALL`].
+    pub(crate) tables: Vec<DeltaTable>,
+    /// Identity of the writer in transactions and file names.
+    pub(crate) writer: String,
+    /// What the folder remembers of its commits.
+    pub(crate) commits: Commits,
+    /// The last segment committed to each table, once it is known that a process of this folder committed it.
+    own: BTreeMap<Table, i64>,
+    /// Counts attempts of this process, so that file names do not repeat.
+    pub(crate) attempt: u32,
+    /// Where that count began.
+    first_attempt: u32,
+    /// True after an attempt that failed and may have left files behind.
+    pub(crate) failed: bool,
+    pub(crate) faults: Faults,
+    /// Breaks a commit off when the store stops.
+    pub(crate) lifecycle: Arc<Lifecycle>,
+}
+
+/// Result of committing a generation to a table.
+pub(crate) enum Outcome {
+    Added(Vec<FileEntry>),
+    /// An earlier attempt had already committed: the table must be listed again.
+    Unknown,
+}
+
+/// Outcomes of the tables that a generation is committed to, kept between attempts.
+pub(crate) type Progress = BTreeMap<Table, Outcome>;
+
+/// All live files of some tables.
+pub(crate) type Lists = Vec<(Table, Vec<FileEntry>)>;
+
+impl Tables {
+    /// Opens or creates the four tables in `root`.
+    pub(crate) fn open(
+        root: &Root,
+        (writer, commits): (String, Commits),
+        checkpoints: u64,
+        faults: Faults,
+    ) -> Result<Self, StoreError> {
+        let tables = Table::ALL
+            .into_iter()
+            .map(|table| {
+                let opened = DeltaTable::open_or_create(root, table, faults.clone())?;
+                Ok(opened.with_checkpoint_interval(checkpoints))
+            })
+            .collect::<Result<_, StoreError>>()?;
+        // Two processes write no file of the same name, also when one of them runs on a copy of the folder.
+        let attempt = rand::random_range(0..1 << 30);
+        Ok(Self {
+            tables,
+            writer,
+            commits,
+            own: BTreeMap::new(),
+            attempt,
+            first_attempt: attempt,
+            failed: false,
+            faults,
+            lifecycle: Arc::default(),
+        })
+    }
+
+    /// The last segment committed to each table; 0 for none.
+    pub(crate) fn committed(&self) -> Result<Vec<u64>, StoreError> {
+        self.tables
+            .iter()
+            .map(|table| {
+                Ok(table
+                    .committed(&self.writer)?
+                    .map_or(0, |version| version.max(0) as u64))
+            })
+            .collect()
+    }
+
+    /// Fails when the tables and the log in the folder `log` do not belong together.
+    pub(crate) fn check_lineage(&self, log: &Path) -> Result<(), StoreError> {
+        let Some(table) = self.tables.first() else {
+            return Ok(());
+        };
+        let lineage = Lineage {
+            log,
+            root: table.root(),
+            tables: &self.tables,
+            writer: &self.writer,
+            remembered: self.commits.remembered(),
+        };
+        lineage.check()
+    }
+
+    /// Live files of all tables.
+    pub(crate) fn files(&self) -> Result<Vec<FileEntry>, StoreError> {
+        let mut files = Vec::new();
+        for table in &self.tables {
+            files.extend(table.files()?);
+        }
+        Ok(files)
+    }
+
+    /// The files of the tables whose outcome is unknown.
+    pub(crate) fn lists(&mut self, progress: &Progress) -> Result<Lists, StoreError> {
+        let mut lists = Lists::new();
+        for table in &mut self.tables {
+            let kind = table.table();
+            if matches!(progress.get(&kind), Some(Outcome::Unknown)) {
+                table.reload()?;
+                lists.push((kind, table.files()?));
+            }
+        }
+        Ok(lists)
+    }
+
+    /// Commits a generation to every table that `progress` lacks. After an error `progress` holds what was done.
+    pub(crate) fn commit(&mut self, generation: &Generation, progress: &mut Progress) -> Result<(), StoreError> {
+        let result =
+            caught(|| self.try_commit(generation, progress)).unwrap_or_else(|reason| Err(StoreError::Panicked(reason)));
+        self.failed = result.is_err();
+        result
+    }
+
+    /// Writes the files of all tables before the first commit, so that rows that cannot be encoded are found before any
+    /// table has a part of the generation.
+    fn try_commit(&mut self, generation: &Generation, progress: &mut Progress) -> Result<(), StoreError> {
+        self.attempt += 1;
+        let name = FileName {
+            segment: generation.last_segment,
+            attempt: self.attempt,
+            writer: self.writer.clone(),
+        };
+        let version = generation.last_segment as i64;
+        let mut written: BTreeMap<Table, Vec<NewFile>> = BTreeMap::new();
+        for table in &mut self.tables {
+            let kind = table.table();
+            if progress.contains_key(&kind) {
+                continue;
+            }
+            table.reload()?;
+            let committed = table.committed(&self.writer)?;
+            must_be_own(table, committed, &self.writer, &self.commits, &mut self.own)?;
+            if committed < Some(version) {
+                if self.failed {
+                    // Removed at once: with each attempt, half-written files would fill a full disk a little more.
+                    let committed = committed.map_or(0, |version| version.max(0) as u64);
+                    let own = Uncommitted::Attempts(self.first_attempt..=self.attempt);
+                    files::remove_uncommitted(table.root(), kind, (&self.writer, committed), &own)?;
+                }
+                self.faults
+                    .check(Place::FilesWrite(kind))
+                    .map_err(StoreError::io("flush to", &table.place()))?;
+                let files = files::write_table(
+                    &generation.head,
+                    kind,
+                    table.root(),
+                    &name,
+                    (&self.faults, &self.lifecycle),
+                )?;
+                written.insert(kind, files);
+            }
+        }
+        self.remember_process()?;
+        let stamp = Stamp {
+            process: self.commits.process(),
+            profiles: generation.head.profiles(),
+        };
+        for table in &mut self.tables {
+            let kind = table.table();
+            if progress.contains_key(&kind) {
+                continue;
+            }
+            let place = table.place();
+            let fault = |place_of: Place| self.faults.check(place_of).map_err(StoreError::io("flush to", &place));
+            let transaction = (self.writer.as_str(), version);
+            if let Some(files) = written.remove(&kind) {
+                fault(Place::Commit(kind))?;
+                if table.append(transaction, Some(stamp), &files)? {
+                    let added = files.iter().map(|file| file.entry(kind)).collect();
+                    progress.insert(kind, Outcome::Added(added));
+                    self.own.insert(kind, version);
+                    fault(Place::Committed(kind))?;
+                    table.checkpoint_if_due();
+                    continue;
+                }
+            }
+            // The name of the entry may not be durable yet; the append that finds it committed syncs it.
+            table.append(transaction, Some(stamp), &[])?;
+            let committed = table.committed(&self.writer)?;
+            must_be_own(table, committed, &self.writer, &self.commits, &mut self.own)?;
+            progress.insert(kind, Outcome::Unknown);
+        }
+        Ok(())
+    }
+
+    /// Lets the folder remember this process before its first commit.
+    fn remember_process(&mut self) -> Result<(), StoreError> {
+        if self.commits.has_process() {
+            return Ok(());
+        }
+        let mut named = Vec::new();
+        for table in &self.tables {
+            named.extend(table.process(&self.writer)?);
+        }
+        self.commits.before_commit(&named)
+    }
+
+    /// Deletes the segments up to `last`, which all tables have.
+    pub(crate) fn delete_segments(&mut self, log: &Path, last: u64) -> Result<(), StoreError> {
+        match self.commits.flushed(last) {
+            // The segments themselves may be what fills the disk.
+            Err(error) if error.is_full() => {
+                delete_segments(log, last, &self.faults)?;
+                self.commits.flushed(last)
+            }
+            result => result.and_then(|()| delete_segments(log, last, &self.faults)),
+        }
+    }
+}
+
+/// Fails when the last commit of a writer is that of a process of another folder. What was found once is not looked up
+/// again.
+fn must_be_own(
+    table: &DeltaTable,
+    committed: Option<i64>,
+    writer: &str,
+    commits: &Commits,
+    own: &mut BTreeMap<Table, i64>,
+) -> Result<(), StoreError> {
+    let kind = table.table();
+    let Some(committed) = committed.filter(|committed| own.get(&kind) != Some(committed)) else {
+        return Ok(());
+    };
+    if table.process(writer)?.is_some_and(|process| !commits.is_ours(process)) {
+        return Err(StoreError::CopiedFolder {
+            table: kind,
+            writer: writer.to_owned(),
+        });
+    }
+    own.insert(kind, committed);
+    Ok(())
+}
+
+/// Deletes the segments up to `last`.
+fn delete_segments(folder: &Path, last: u64, faults: &Faults) -> Result<(), StoreError> {
+    for number in wal::segments(folder)? {
+        if number <= last {
+            let path = wal::segment_path(folder, number);
+            faults
+                .run(Place::LogDelete, || {
+                    fs::remove_file(&path)?;
+                    cut::remove(&path)
+                })
+                .map_err(StoreError::io("remove", &path))?;
+        }
+    }
+    // Not needed for safety, since a segment that reappears is deleted again; it saves the next start that work.
+    faults
+        .run(Place::LogDeleteSync, || sync_parent(&folder.join("x")))
+        .map_err(StoreError::io("sync", folder))
+}

@@ -1,0 +1,191 @@
+//! Applies records of the log to a head, at start and whenever a head is rebuilt.
+
+use std::collections::BTreeSet;
+use std::thread::ScopedJoinHandle;
+
+use bytes::Bytes;
+
+use crate::store::common::error::StoreError;
+use crate::store::common::lifecycle::caught;
+use crate::store::head::Head;
+use crate::store::head::repeats::Repeats;
+use crate::store::ingest::{self, Prepared, Refusal};
+use crate::store::log::damaged::{BadRecord, RecordPlace};
+use crate::store::log::record;
+use crate::store::log::record::Record;
+use crate::store::rules::relabel_rules::KnownRules;
+
+/// Memory of the records that are decoded together: a few dozen profiles per core.
+const BATCH_BYTES: usize = 64 << 20;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReplayError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A record made the program panic; the head that it was applied to must be dropped.
+    #[error("record {} of segment {} cannot be applied: {}", .0.place.record, .0.place.segment, .0.reason)]
+    Record(BadRecord),
+}
+
+/// Records of one segment on their way into a head: decoded on all cores, applied in order, bounded in memory.
+pub(in crate::store) struct Batch<'a> {
+    segment: u64,
+    head: &'a Head,
+    skipped: &'a BTreeSet<RecordPlace>,
+    waiting: Vec<Waiting>,
+    /// Learns which profiles there were.
+    repeats: Option<&'a Repeats>,
+    /// The relabel rules of the records.
+    rules: KnownRules,
+    /// Memory that decoding the waiting records may take, in bytes.
+    bytes: usize,
+    /// Records seen so far, including the skipped ones.
+    pub records: u64,
+    pub applied: u64,
+    /// Records that cannot be read.
+    pub unreadable: Vec<BadRecord>,
+}
+
+impl From<ReplayError> for StoreError {
+    fn from(error: ReplayError) -> Self {
+        match error {
+            ReplayError::Store(error) => error,
+            ReplayError::Record(record) => Self::Panicked(record.reason),
+        }
+    }
+}
+
+impl<'a> Batch<'a> {
+    /// A batch for the records of `segment`, without those in `skipped`.
+    pub(in crate::store) fn new(segment: u64, head: &'a Head, skipped: &'a BTreeSet<RecordPlace>) -> Self {
+        Self {
+            segment,
+            head,
+            skipped,
+            waiting: Vec::new(),
+            repeats: None,
+            rules: KnownRules::default(),
+            bytes: 0,
+            records: 0,
+            applied: 0,
+            unreadable: Vec::new(),
+        }
+    }
+
+    /// Lets `repeats` know the profiles that are applied.
+    pub(in crate::store) fn known_to(mut self, repeats: &'a Repeats) -> Self {
+        self.repeats = Some(repeats);
+        self
+    }
+
+    /// Adds the next record of the segment.
+    pub(in crate::store) fn push(&mut self, payload: Bytes) -> Result<(), ReplayError> {
+        let place = RecordPlace {
+            segment: self.segment,
+            record: self.records,
+        };
+        self.records += 1;
+        if self.skipped.contains(&place) {
+            return Ok(());
+        }
+        match record::decode(&payload, &mut self.rules) {
+            Ok(record) => {
+                let room = ingest::announced_size(&record.profile, &record.limits());
+                self.bytes += ingest::memory_for(room);
+                self.waiting.push(Waiting {
+                    place,
+                    payload,
+                    record,
+                    room,
+                });
+            }
+            Err(error) => self.unreadable.push(BadRecord {
+                place,
+                payload,
+                reason: error.to_string(),
+            }),
+        }
+        if self.bytes >= BATCH_BYTES {
+            self.apply()?;
+        }
+        Ok(())
+    }
+
+    /// Applies what was added.
+    pub(in crate::store) fn apply(&mut self) -> Result<(), ReplayError> {
+        let waiting = std::mem::take(&mut self.waiting);
+        self.bytes = 0;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let share = waiting.len().div_ceil(cores).max(1);
+        let decoded: Vec<_> = std::thread::scope(|threads| {
+            let workers: Vec<_> = waiting
+                .chunks(share)
+                .map(|chunk| threads.spawn(move || chunk.iter().map(Waiting::decode).collect::<Vec<_>>()))
+                .collect();
+            workers.into_iter().map(ScopedJoinHandle::join).collect()
+        });
+        let mut records = waiting.into_iter();
+        for worker in decoded {
+            // The decoder catches its own panics, so this one is a bug.
+            let results = worker.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            for (result, waiting) in results.into_iter().zip(&mut records) {
+                let result = match result {
+                    Err(Failure::LargerThanAnnounced) => prepare(&waiting.record),
+                    Err(Failure::Unreadable(reason)) => Err(reason),
+                    Ok(prepared) => Ok(prepared),
+                };
+                let Waiting {
+                    place, payload, record, ..
+                } = waiting;
+                let bad = |reason| BadRecord { place, payload, reason };
+                match result {
+                    Ok(prepared) => {
+                        if let Err(reason) = caught(|| self.head.apply(&record.tenant, &prepared)) {
+                            return Err(ReplayError::Record(bad(reason)));
+                        }
+                        if let Some(repeats) = self.repeats {
+                            repeats.replayed(&record.tenant, &record.profile, prepared.is_dated);
+                        }
+                        self.applied += 1;
+                    }
+                    Err(reason) => self.unreadable.push(bad(reason)),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A record that is not decoded yet.
+struct Waiting {
+    place: RecordPlace,
+    payload: Bytes,
+    record: Record,
+    /// Bytes that the profile says it has uncompressed.
+    room: usize,
+}
+
+enum Failure {
+    LargerThanAnnounced,
+    Unreadable(String),
+}
+
+impl Waiting {
+    fn decode(&self) -> Result<Prepared, Failure> {
+        let record = &self.record;
+        let prepared = || ingest::prepare_within(&record.profile, record.received_ms, &record.limits(), self.room);
+        match caught(prepared) {
+            Ok(Ok(prepared)) => Ok(prepared),
+            Ok(Err(Refusal::Rejected(rejection))) => Err(Failure::Unreadable(rejection.error.message)),
+            Ok(Err(Refusal::LargerThanAnnounced)) => Err(Failure::LargerThanAnnounced),
+            Ok(Err(Refusal::Dropped)) => Err(Failure::Unreadable("its relabel rules drop it".to_owned())),
+            Err(reason) => Err(Failure::Unreadable(reason)),
+        }
+    }
+}
+
+/// The profile of a record, ready for a head, however large it is.
+pub(in crate::store) fn prepare(record: &Record) -> Result<Prepared, String> {
+    caught(|| ingest::prepare(&record.profile, record.received_ms, &record.limits()))?
+        .map_err(|rejection| rejection.error.message)
+}

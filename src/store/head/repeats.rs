@@ -1,0 +1,262 @@
+//! Profiles that were stored a short time ago: one that is sent again, since its answer was lost, is stored once.
+//!
+//! In: profiles with an id. Out: whether the same one is stored, is on its way, or is new. The same are profiles of a
+//! tenant with equal id, labels and bytes, which say when the profile was taken: an id that a program uses for all of
+//! its profiles costs none of them. Profiles without an id or a time are not remembered. What the log still has is
+//! known again after a start.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hashbrown::{HashMap, HashSet};
+use parking_lot::Mutex;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::profile::{RawProfile, TenantId};
+use crate::store::common::clock::Clock;
+
+/// Profiles of a tenant that are remembered at least, if they came within [`AGE`]; at most twice as many are.
+const PROFILES: usize = 32 << 10;
+/// Time for which a profile is remembered at least, if there are no more than [`PROFILES`].
+const AGE: Duration = Duration::from_mins(10);
+/// Number of tenants up to which idle ones are not looked for.
+const FEW_TENANTS: usize = 64;
+
+/// The profiles of all tenants that were stored a short time ago.
+pub(crate) struct Repeats {
+    clock: Clock,
+    tenants: Mutex<Tenants>,
+}
+
+#[derive(Default)]
+struct Tenants {
+    seen: HashMap<TenantId, Seen>,
+    /// Number of tenants at which idle ones are looked for.
+    crowded: usize,
+}
+
+/// Keys of the profiles of a tenant.
+struct Seen {
+    stored: HashSet<u128>,
+    /// Those of the time before `since`.
+    older: HashSet<u128>,
+    /// Those on their way to the log.
+    waiting: HashSet<u128>,
+    since: Duration,
+    /// When the tenant was last looked up.
+    last: Duration,
+}
+
+/// What is known of a profile.
+pub(crate) enum Sight {
+    /// It is to be stored; profiles that are not remembered have no claim.
+    New(Option<Claim>),
+    /// The same one is stored.
+    Stored,
+    /// The same one is on its way to the log, and may still be refused.
+    Waiting,
+}
+
+/// A profile on its way to the log. Forgotten when it is dropped without having been [kept](Claim::keep).
+pub(crate) struct Claim {
+    repeats: Arc<Repeats>,
+    tenant: TenantId,
+    key: u128,
+    is_stored: bool,
+}
+
+impl Repeats {
+    pub(crate) fn new(clock: Clock) -> Arc<Self> {
+        Arc::new(Self {
+            clock,
+            tenants: Mutex::default(),
+        })
+    }
+
+    /// Looks for a profile that is ready to be stored, and claims it when it is new. `is_dated` is true when its bytes
+    /// say when it was taken.
+    pub(crate) fn see(self: &Arc<Self>, tenant: &TenantId, profile: &RawProfile, is_dated: bool) -> Sight {
+        let Some(key) = key(profile, is_dated) else {
+            return Sight::New(None);
+        };
+        let now = self.clock.running();
+        let mut tenants = self.tenants.lock();
+        let seen = tenants.of(tenant, now);
+        if seen.stored.contains(&key) || seen.older.contains(&key) {
+            return Sight::Stored;
+        }
+        if !seen.waiting.insert(key) {
+            return Sight::Waiting;
+        }
+        Sight::New(Some(Claim {
+            repeats: self.clone(),
+            tenant: tenant.clone(),
+            key,
+            is_stored: false,
+        }))
+    }
+
+    /// Forgets the stored profiles of a tenant, of which some may be deleted: they are stored when they are sent again.
+    pub(crate) fn forget(&self, tenant: &TenantId) {
+        if let Some(seen) = self.tenants.lock().seen.get_mut(tenant) {
+            seen.stored.clear();
+            seen.older.clear();
+        }
+    }
+
+    /// Remembers a profile of the log.
+    pub(crate) fn replayed(&self, tenant: &TenantId, profile: &RawProfile, is_dated: bool) {
+        if let Some(key) = key(profile, is_dated) {
+            self.tenants.lock().of(tenant, self.clock.running()).store(key);
+        }
+    }
+}
+
+impl Claim {
+    /// Remembers the profile, which is stored now.
+    pub(crate) fn keep(mut self) {
+        self.is_stored = true;
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let mut tenants = self.repeats.tenants.lock();
+        let seen = tenants.of(&self.tenant, self.repeats.clock.running());
+        seen.waiting.remove(&self.key);
+        if self.is_stored {
+            seen.store(self.key);
+        }
+    }
+}
+
+impl Tenants {
+    fn of(&mut self, tenant: &TenantId, now: Duration) -> &mut Seen {
+        if self.seen.len() >= self.crowded.max(FEW_TENANTS) && !self.seen.contains_key(tenant) {
+            self.seen
+                .retain(|_, seen| !seen.waiting.is_empty() || now.saturating_sub(seen.last) < 2 * AGE);
+            self.crowded = 2 * self.seen.len();
+        }
+        let seen = self.seen.entry(tenant.clone()).or_insert_with(|| Seen {
+            stored: HashSet::new(),
+            older: HashSet::new(),
+            waiting: HashSet::new(),
+            since: now,
+            last: now,
+        });
+        seen.last = now;
+        if seen.stored.len() >= PROFILES || now.saturating_sub(seen.since) >= AGE {
+            seen.older = std::mem::take(&mut seen.stored);
+            seen.since = now;
+        }
+        seen
+    }
+}
+
+impl Seen {
+    fn store(&mut self, key: u128) {
+        self.stored.insert(key);
+    }
+}
+
+/// What makes a profile the same as another of its tenant; `None` for one that is not remembered.
+fn key(profile: &RawProfile, is_dated: bool) -> Option<u128> {
+    if profile.id.is_empty() || !is_dated {
+        return None;
+    }
+    let mut hasher = Xxh3::new();
+    let texts = profile.labels.iter().flat_map(|(name, value)| [name, value]);
+    for text in std::iter::once(profile.id.as_ref()).chain(texts) {
+        hasher.update(&(text.len() as u64).to_le_bytes());
+        hasher.update(text.as_bytes());
+    }
+    hasher.update(&u64::MAX.to_le_bytes());
+    hasher.update(&profile.pprof);
+    Some(hasher.digest128())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::SystemTime;
+
+    use super::*;
+    use crate::profile::Labels;
+    use crate::profile::tenant::tenant_id;
+
+    fn profile(id: &str, service: &str, bytes: &str) -> RawProfile {
+        RawProfile {
+            labels: Labels::from_pairs([("service_name", service)]),
+            id: id.into(),
+            pprof: bytes.as_bytes().to_vec().into(),
+        }
+    }
+
+    fn claim(repeats: &Arc<Repeats>, tenant: &str, profile: &RawProfile) -> Option<Claim> {
+        match repeats.see(&tenant_id(tenant), profile, true) {
+            Sight::New(claim) => claim,
+            Sight::Stored | Sight::Waiting => None,
+        }
+    }
+
+    fn is_stored(repeats: &Arc<Repeats>, tenant: &str, profile: &RawProfile) -> bool {
+        matches!(repeats.see(&tenant_id(tenant), profile, true), Sight::Stored)
+    }
+
+    #[test]
+    fn a_profile_is_waiting_until_it_is_stored_or_refused() {
+        let repeats = Repeats::new(Clock::default());
+        let one = profile("id", "shop", "bytes");
+        let first = claim(&repeats, "a", &one).unwrap();
+        assert!(matches!(repeats.see(&tenant_id("a"), &one, true), Sight::Waiting));
+        drop(first);
+        claim(&repeats, "a", &one).unwrap().keep();
+        assert!(is_stored(&repeats, "a", &one));
+        assert!(claim(&repeats, "b", &one).is_some(), "of another tenant");
+        for other in [
+            profile("other", "shop", "bytes"),
+            profile("id", "cart", "bytes"),
+            profile("id", "shop", "others"),
+            profile("", "shop", "bytes"),
+        ] {
+            assert!(!is_stored(&repeats, "a", &other));
+        }
+        assert!(matches!(repeats.see(&tenant_id("a"), &one, false), Sight::New(None)));
+        repeats.replayed(&tenant_id("c"), &one, true);
+        assert!(is_stored(&repeats, "c", &one));
+    }
+
+    #[test]
+    fn the_number_of_profiles_is_bounded_and_the_last_ones_are_known() {
+        let repeats = Repeats::new(Clock::default());
+        let of = |number: usize| profile(&number.to_string(), "shop", "bytes");
+        let count = 3 * PROFILES;
+        for number in 0..count {
+            claim(&repeats, "a", &of(number)).unwrap().keep();
+        }
+        assert!((count - PROFILES..count).all(|number| is_stored(&repeats, "a", &of(number))));
+        let tenants = repeats.tenants.lock();
+        let seen = &tenants.seen[&tenant_id("a")];
+        assert!(seen.stored.len() + seen.older.len() <= 2 * PROFILES && seen.waiting.is_empty());
+        drop(tenants);
+        assert!(!is_stored(&repeats, "a", &of(0)));
+    }
+
+    #[test]
+    fn tenants_that_send_nothing_any_more_are_forgotten() {
+        let running = Arc::new(AtomicU64::new(0));
+        let seconds = running.clone();
+        let clock = Clock::set_by(SystemTime::now, move || {
+            Duration::from_secs(seconds.load(Ordering::Relaxed))
+        });
+        let repeats = Repeats::new(clock);
+        for number in 0..10 * FEW_TENANTS {
+            let tenant = format!("made-up-{number}");
+            claim(&repeats, &tenant, &profile("id", "shop", "bytes"))
+                .unwrap()
+                .keep();
+            running.fetch_add(AGE.as_secs() / 10, Ordering::Relaxed);
+        }
+        assert!(repeats.tenants.lock().seen.len() <= 2 * FEW_TENANTS);
+    }
+}

@@ -1,0 +1,487 @@
+//! From a push to the log: decodes profiles in groups, charges each group to the memory budget and queues it for the
+//! log.
+//!
+//! In: the profiles of one push. Out: an error for each refused profile, once all others are durable and in the head. A
+//! push may exceed the budget: each group waits until the log and the head have taken earlier ones.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use crate::profile::{DecodedProfile, RawProfile, RefusedProfile, SinkError, SinkErrorKind, TenantId};
+use crate::store::common::lifecycle::Lifecycle;
+use crate::store::common::metrics::{Metrics, Reason};
+use crate::store::common::steady::Steady;
+use crate::store::config::StoreConfig;
+use crate::store::flush::flushes::Flushes;
+use crate::store::flush::published::Published;
+use crate::store::head::repeats::{Claim, Repeats, Sight};
+use crate::store::ingest::{self, Prepared, Refusal};
+use crate::store::intake::budget::{Budget, Charge};
+use crate::store::log::record;
+use crate::store::log::wal::{Log, Refused};
+use crate::store::quota::Quotas;
+use crate::store::rules::limits::{Limits, Rejection};
+
+/// Groups whose profiles take less memory than this are decoded on the calling thread: decoding them takes less than
+/// the half millisecond that a change of threads costs. The memory follows from the uncompressed size, not from the
+/// bytes received.
+const LIGHT_BYTES: usize = 1 << 20;
+
+/// Groups whose records have fewer bytes than this are copied to the log's buffer on the calling thread.
+const LIGHT_RECORD_BYTES: usize = 256 << 10;
+
+/// Profiles that are decoded together, and the memory that they may take.
+const GROUP_PROFILES: usize = 256;
+const GROUP_BYTES: usize = 8 << 20;
+
+/// Value of the metric's label `reason` for profiles that are stored already.
+const REPEATED: &str = "repeated";
+/// The same while the disk does not answer.
+const STALLED: &str = "log_stalled";
+
+/// Longest time that an append waits for a flush to make room; after it, the limit on all heads decides.
+const ROOM_WAIT: Duration = Duration::from_secs(5);
+
+/// Longest time that a group waits for its part of the budget.
+const BUDGET_WAIT: Duration = Duration::from_secs(30);
+
+/// The write path of a store: what an append needs to take profiles in.
+pub(crate) struct Intake {
+    pub(crate) config: Arc<StoreConfig>,
+    /// Counts refused profiles and dropped values.
+    pub(crate) metrics: Metrics,
+    /// Memory budget of profiles between their arrival and the head.
+    pub(crate) budget: Budget,
+    /// What each tenant may still send.
+    pub(crate) quotas: Quotas,
+    /// Profiles that were stored a short time ago.
+    pub(crate) repeats: Arc<Repeats>,
+    pub(crate) log: Arc<Log<Pending>>,
+    /// The heads; their size limits what is accepted.
+    pub(crate) published: Arc<Published>,
+    /// Appends wait here for a flush when the heads are full.
+    pub(crate) flushes: Arc<Flushes>,
+    /// Says whether the store still accepts profiles.
+    pub(crate) lifecycle: Arc<Lifecycle>,
+    /// Compares the clocks, for limits on the age of profiles.
+    pub(crate) steady: Steady,
+}
+
+/// Accepted profiles of one group while their records go through the log.
+pub(crate) struct Pending {
+    pub(crate) tenant: TenantId,
+    /// The profiles whose records were queued.
+    pub(crate) profiles: Vec<Prepared>,
+    /// Kept when they are stored.
+    pub(crate) claims: Vec<Claim>,
+    pub(crate) reply: oneshot::Sender<Result<(), SinkError>>,
+    /// Their part of the budget, held until the head has them.
+    _charge: Charge,
+}
+
+/// A profile in one of the two forms that producers hand over.
+pub(crate) enum Arrived {
+    /// As pprof bytes, which the store decodes.
+    Packed(RawProfile),
+    /// As columns, decoded by the producer.
+    Decoded(DecodedProfile),
+}
+
+/// A profile and its index in the push.
+struct Opened {
+    index: usize,
+    profile: ToPrepare,
+}
+
+enum ToPrepare {
+    /// pprof bytes, and the uncompressed size that may be opened.
+    Packed(RawProfile, usize),
+    Decoded(DecodedProfile),
+}
+
+impl ToPrepare {
+    /// Most memory in bytes that preparing the profile takes.
+    fn memory(&self) -> usize {
+        match self {
+            Self::Packed(_, room) => ingest::memory_for(*room),
+            Self::Decoded(profile) => ingest::memory_for_decoded(&profile.columns),
+        }
+    }
+}
+
+/// A prepared profile and what the log keeps of it.
+struct Accepted {
+    index: usize,
+    prepared: Prepared,
+    header: Vec<u8>,
+    raw: RawProfile,
+    claim: Option<Claim>,
+}
+
+#[derive(Default)]
+struct Decoded {
+    accepted: Vec<Accepted>,
+    refused: Vec<(usize, Rejection)>,
+    /// Profiles that are larger than they announced: opened once more, with room for the largest.
+    larger: Vec<(usize, RawProfile)>,
+    /// Number of profiles that the tenant's relabel rules drop.
+    dropped: usize,
+    /// Number of profiles that are stored already.
+    repeated: usize,
+}
+
+/// A group that is queued for the log.
+struct Waiting {
+    /// Places of its profiles in the push.
+    indices: Vec<usize>,
+    /// Answers when the group is durable and in the head.
+    durable: oneshot::Receiver<Result<(), SinkError>>,
+    since: Instant,
+}
+
+/// Stores the profiles that the limits allow; returns the refused ones.
+pub(crate) async fn append(intake: Arc<Intake>, tenant: TenantId, profiles: Vec<Arrived>) -> Vec<RefusedProfile> {
+    let limits = &intake.config.limits.of(&tenant);
+    let to_prepare = |arrived| match arrived {
+        Arrived::Packed(raw) => {
+            let room = ingest::announced_size(&raw, limits);
+            ToPrepare::Packed(raw, room)
+        }
+        Arrived::Decoded(profile) => ToPrepare::Decoded(profile),
+    };
+    let mut rest: Vec<Opened> = profiles
+        .into_iter()
+        .map(to_prepare)
+        .enumerate()
+        .map(|(index, profile)| Opened { index, profile })
+        .collect();
+    let mut refused: Vec<RefusedProfile> = Vec::new();
+    let mut waiting: Vec<Waiting> = Vec::new();
+    while !rest.is_empty() {
+        let after = rest.split_off(group_end(&rest));
+        let group = std::mem::replace(&mut rest, after);
+        let indices: Vec<usize> = group.iter().map(|opened| opened.index).collect();
+        match take(&intake, &tenant, limits, group).await {
+            Ok(taken) => {
+                refused.extend(taken.refused);
+                waiting.extend(taken.waiting);
+                let room = ingest::size_limit(limits);
+                let again = taken.larger.into_iter().map(|(index, raw)| Opened {
+                    index,
+                    profile: ToPrepare::Packed(raw, room),
+                });
+                rest.extend(again);
+            }
+            Err(error) => refused.extend(all_refused(indices, &error)),
+        }
+    }
+    for group in waiting {
+        let deadline = group.since + intake.config.answer_after;
+        let error = match tokio::time::timeout_at(deadline, group.durable).await {
+            Ok(Ok(Ok(()))) => continue,
+            Ok(Ok(Err(error))) => error,
+            Ok(Err(_)) => intake.refusal(),
+            Err(_) => {
+                intake.count_refused(STALLED, group.indices.len());
+                not_known_yet(intake.config.answer_after)
+            }
+        };
+        refused.extend(all_refused(group.indices, &error));
+    }
+    refused.sort_by_key(|refused| refused.index);
+    refused
+}
+
+/// The error of a push whose record the disk has neither written nor refused in time.
+fn not_known_yet(after: Duration) -> SinkError {
+    let message = format!(
+        "the disk has not finished the sync of the write-ahead log within {} s: the profile may be stored all the \
+         same, and one with an id is stored once when it is sent again",
+        after.as_secs()
+    );
+    SinkError::new(SinkErrorKind::Unavailable, message)
+}
+
+fn all_refused(indices: Vec<usize>, error: &SinkError) -> impl Iterator<Item = RefusedProfile> {
+    indices
+        .into_iter()
+        .map(|index| RefusedProfile::new(index, error.clone()))
+}
+
+/// Number of profiles at the start of `rest` that make a group; at least one.
+fn group_end(rest: &[Opened]) -> usize {
+    let mut bytes = 0;
+    let full = rest.iter().take(GROUP_PROFILES).position(|opened| {
+        bytes += opened.profile.memory();
+        bytes > GROUP_BYTES
+    });
+    full.unwrap_or(rest.len().min(GROUP_PROFILES)).max(1)
+}
+
+/// Result of decoding and queueing a group.
+struct Taken {
+    refused: Vec<RefusedProfile>,
+    waiting: Option<Waiting>,
+    larger: Vec<(usize, RawProfile)>,
+}
+
+/// Decodes a group and queues it; an error concerns the whole group.
+async fn take(
+    intake: &Arc<Intake>,
+    tenant: &TenantId,
+    limits: &Arc<Limits>,
+    group: Vec<Opened>,
+) -> Result<Taken, SinkError> {
+    may_append(intake, group.len())?;
+    let quotas = &intake.quotas;
+    let checked = quotas
+        .check_tenant(tenant)
+        .and_then(|()| quotas.check_rate(tenant, limits));
+    checked.map_err(|rejection| {
+        intake.count_refused(rejection.reason, group.len());
+        rejection.error
+    })?;
+    // Back pressure: senders slow down to the speed of the flush before memory grows to the limit.
+    let _ = tokio::time::timeout(ROOM_WAIT, intake.flushes.wait_for_room(|| intake.is_crowded())).await;
+    let memory: usize = group.iter().map(|opened| opened.profile.memory()).sum();
+    let charge = within(intake, group.len(), intake.budget.reserve(memory)).await?;
+    let received_ms = intake.config.clock.millis();
+    let difference = intake.steady.difference(&intake.config.clock);
+    let (at_work, of_tenant, within_limits) = (intake.clone(), tenant.clone(), limits.giving_way(difference));
+    let decoded = run(memory, LIGHT_BYTES, move || {
+        decode(&at_work, &of_tenant, group, received_ms, &within_limits)
+    })
+    .await?;
+    let refused = decoded
+        .refused
+        .into_iter()
+        .map(|(index, rejection)| {
+            intake.count_refused(rejection.reason, 1);
+            RefusedProfile::new(index, rejection.error)
+        })
+        .collect();
+    // Their sender is told that they were taken.
+    for (reason, count) in [(ingest::DROPPED, decoded.dropped), (REPEATED, decoded.repeated)] {
+        if count > 0 {
+            intake.count_refused(reason, count);
+        }
+    }
+    let larger = decoded.larger;
+    if decoded.accepted.is_empty() {
+        return Ok(Taken {
+            refused,
+            waiting: None,
+            larger,
+        });
+    }
+    let held = decoded.accepted.iter().map(Accepted::bytes).sum();
+    let charge = within(intake, decoded.accepted.len(), intake.budget.settle(charge, held)).await?;
+    let record_bytes: usize = decoded.accepted.iter().map(|one| one.raw.pprof.len()).sum();
+    let (at_work, tenant) = (intake.clone(), tenant.clone());
+    let waiting = run(record_bytes, LIGHT_RECORD_BYTES, move || {
+        queue(&at_work, tenant, decoded.accepted, charge)
+    })
+    .await?;
+    Ok(Taken {
+        refused,
+        waiting: Some(waiting),
+        larger,
+    })
+}
+
+/// Whether profiles are taken now.
+fn may_append(intake: &Intake, count: usize) -> Result<(), SinkError> {
+    let refuse = |reason: &'static str, error: SinkError| {
+        intake.count_refused(reason, count);
+        Err(error)
+    };
+    let unavailable = |message: String| SinkError::new(SinkErrorKind::Unavailable, message);
+    if let Some((reason, message)) = intake.unavailable() {
+        return refuse(reason, unavailable(message));
+    }
+    let (held, limit) = (intake.published.head_bytes(), intake.config.head_limit_bytes);
+    if held > limit {
+        let message =
+            format!("profiles in memory hold {held} bytes, at most {limit} are allowed until a flush succeeds");
+        return refuse("head_limit", unavailable(message));
+    }
+    Ok(())
+}
+
+/// Waits for `charge`, at most [`BUDGET_WAIT`].
+async fn within(intake: &Intake, count: usize, charge: impl Future<Output = Charge>) -> Result<Charge, SinkError> {
+    if let Ok(charge) = tokio::time::timeout(BUDGET_WAIT, charge).await {
+        Ok(charge)
+    } else {
+        intake.count_refused("memory_limit", count);
+        Err(SinkError::new(
+            SinkErrorKind::Unavailable,
+            format!(
+                "profiles that came before hold all memory for decoding ({} bytes), and have for {} s",
+                intake.budget.used(),
+                BUDGET_WAIT.as_secs()
+            ),
+        ))
+    }
+}
+
+/// Runs CPU work that handles `bytes` bytes: on this thread below `light_bytes`, else on a thread for blocking work.
+async fn run<T: Send + 'static>(
+    bytes: usize,
+    light_bytes: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, SinkError> {
+    if bytes < light_bytes {
+        return Ok(work());
+    }
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|_| SinkError::new(SinkErrorKind::Internal, "the decoder failed"))
+}
+
+fn decode(intake: &Intake, tenant: &TenantId, group: Vec<Opened>, received_ms: i64, limits: &Limits) -> Decoded {
+    let mut decoded = Decoded::default();
+    for Opened { index, profile } in group {
+        let (raw, prepared) = match profile {
+            ToPrepare::Packed(raw, room) => {
+                let prepared = ingest::prepare_within(&raw, received_ms, limits, room);
+                (raw, prepared)
+            }
+            ToPrepare::Decoded(profile) => {
+                let (raw, columns) = profile.into_parts();
+                let prepared = ingest::prepare_decoded(&raw, columns, received_ms, limits);
+                (raw, prepared)
+            }
+        };
+        match prepared {
+            Ok(prepared) => match intake.repeats.see(tenant, &raw, prepared.is_dated) {
+                Sight::New(claim) => match intake.quotas.take(tenant, limits, &prepared) {
+                    Ok(()) => decoded.accepted.push(Accepted {
+                        index,
+                        prepared,
+                        header: record::encode_header(tenant, received_ms, limits, &raw),
+                        raw,
+                        claim,
+                    }),
+                    Err(rejection) => decoded.refused.push((index, rejection)),
+                },
+                Sight::Stored => decoded.repeated += 1,
+                Sight::Waiting => decoded.refused.push((index, on_its_way(&raw))),
+            },
+            Err(Refusal::Rejected(rejection)) => decoded.refused.push((index, rejection)),
+            Err(Refusal::LargerThanAnnounced) => decoded.larger.push((index, raw)),
+            Err(Refusal::Dropped) => decoded.dropped += 1,
+        }
+    }
+    decoded
+}
+
+/// Refuses a profile while the same one is on its way to the log: whether that will be stored is not known yet.
+fn on_its_way(raw: &RawProfile) -> Rejection {
+    Rejection::new(
+        REPEATED,
+        SinkErrorKind::Unavailable,
+        format!(
+            "profile {} is being stored at this moment under the same id, try again",
+            raw.labels.short()
+        ),
+    )
+}
+
+/// Queues the records of a group in the log.
+fn queue(intake: &Intake, tenant: TenantId, accepted: Vec<Accepted>, charge: Charge) -> Waiting {
+    let (mut indices, mut profiles, mut parts) = (Vec::new(), Vec::new(), Vec::new());
+    let mut claims = Vec::new();
+    for one in accepted {
+        intake.count_dropped(&one.prepared);
+        indices.push(one.index);
+        profiles.push(one.prepared);
+        claims.extend(one.claim);
+        parts.push((one.header, one.raw.pprof));
+    }
+    let records: Vec<[&[u8]; 2]> = parts
+        .iter()
+        .map(|(header, body)| [header.as_slice(), body.as_ref()])
+        .collect();
+    let (reply, durable) = oneshot::channel();
+    let pending = Pending {
+        tenant,
+        profiles,
+        claims,
+        reply,
+        _charge: charge,
+    };
+    if let Err(Refused(pending, reason)) = intake.log.append(&records, pending) {
+        let error = SinkError::new(SinkErrorKind::Unavailable, reason.as_ref());
+        let _ = pending.reply.send(Err(error));
+    }
+    Waiting {
+        indices,
+        durable,
+        since: Instant::now(),
+    }
+}
+
+impl Accepted {
+    /// Bytes to charge: the profile's memory until the head has it, the growth of the head, and the record's bytes here
+    /// and in the log's buffer.
+    fn bytes(&self) -> usize {
+        self.prepared.bytes() + self.prepared.growth() + 2 * self.raw.pprof.len() + self.header.len()
+    }
+}
+
+impl Intake {
+    /// Why the store accepts no profiles, or `None`: a value of the metric's label `reason`, and a message.
+    pub(crate) fn unavailable(&self) -> Option<(&'static str, String)> {
+        if self.lifecycle.is_closing() {
+            return Some(("closing", "the store is closing".to_owned()));
+        }
+        if let Some(failure) = self.lifecycle.failure() {
+            return Some(("thread_ended", failure));
+        }
+        if let Some(failure) = self.log.failure() {
+            return Some(("log_unavailable", failure.to_string()));
+        }
+        let stuck = self.metrics.waits.log_is_stuck(self.config.stuck_after)?;
+        Some((STALLED, stuck))
+    }
+
+    /// True while appends should wait: the heads hold more than twice the size of a flush, and a flush is about to make
+    /// room.
+    fn is_crowded(&self) -> bool {
+        self.published.head_bytes() > self.config.flush_bytes.saturating_mul(2) && self.unavailable().is_none()
+    }
+
+    fn count_refused(&self, reason: &'static str, count: usize) {
+        self.metrics
+            .rejected
+            .get_or_create(&Reason { reason })
+            .inc_by(count as u64);
+    }
+
+    fn count_dropped(&self, prepared: &Prepared) {
+        for (reason, count) in [
+            ("zero", prepared.zero_values),
+            ("negative", prepared.negative_values),
+            (ingest::DROPPED, prepared.relabelled_values),
+        ] {
+            if count > 0 {
+                self.metrics
+                    .dropped_values
+                    .get_or_create(&Reason { reason })
+                    .inc_by(count);
+            }
+        }
+    }
+
+    /// The error of an append that nobody answers because a thread has ended.
+    fn refusal(&self) -> SinkError {
+        let message = self
+            .unavailable()
+            .map_or_else(|| "the store is closing".to_owned(), |(_, message)| message);
+        SinkError::new(SinkErrorKind::Unavailable, message)
+    }
+}

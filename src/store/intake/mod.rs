@@ -1,0 +1,6 @@
+//! The way of a profile from the caller to the acknowledgement.
+//!
+//! In: profiles of a tenant. Out: the refused profiles, once all others are in the log and in the head ([`append`]).
+
+pub(in crate::store) mod append;
+pub(in crate::store) mod budget;

@@ -1,0 +1,145 @@
+//! Reads a segment of the write-ahead log record by record; distinguishes damage from unfinished writes.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use bytes::Bytes;
+
+use crate::base::segment::{self, Key, Opening, SegmentContents};
+use crate::store::common::error::StoreError;
+use crate::store::common::error::is_full;
+use crate::store::common::fault::{Faults, Place};
+use crate::store::log::cut;
+
+/// The unreadable bytes of a segment.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ending {
+    /// Bytes of an unfinished write at the end.
+    pub(crate) torn_bytes: u64,
+    /// Bytes of damage: acknowledged profiles may have been in them.
+    pub(crate) damaged_bytes: u64,
+}
+
+impl Ending {
+    /// The ending of a segment that is not the last: it was complete when the next one began, so that bytes which look
+    /// like an unfinished write are what is left of a record.
+    pub(crate) fn of_ended(self) -> Self {
+        Self {
+            torn_bytes: 0,
+            damaged_bytes: self.damaged_bytes + self.torn_bytes,
+        }
+    }
+}
+
+/// Reads a segment record by record, so that a large one needs little memory. From the first damage on, the rest is
+/// read whole and searched for further records; a damaged magic does not hide the records after it. Bytes that were
+/// refused and could not be cut off are not read.
+pub(crate) fn read(path: &Path, mut receive: impl FnMut(Bytes)) -> Result<Ending, StoreError> {
+    let failed = |error| StoreError::io("read", path)(error);
+    let file = File::open(path).map_err(failed)?;
+    let length = durable_length(&file, path).map_err(failed)?;
+    let mut first = Vec::new();
+    let most = length.min(segment::KEYED_HEADER_BYTES as u64);
+    (&file).take(most).read_to_end(&mut first).map_err(failed)?;
+    let mut ending = Ending::default();
+    let Some(Opening {
+        key,
+        bytes,
+        damaged_bytes,
+    }) = Opening::of(&first)
+    else {
+        ending.torn_bytes = length;
+        return Ok(ending);
+    };
+    ending.damaged_bytes = damaged_bytes;
+    let mut position = bytes as u64;
+    let mut reader = BufReader::with_capacity(1 << 20, file);
+    reader.seek(SeekFrom::Start(position)).map_err(failed)?;
+    while position < length {
+        if let Some(payload) = next_record(&mut reader, length - position, key).map_err(failed)? {
+            position += (segment::RECORD_HEADER_BYTES + payload.len()) as u64;
+            receive(payload);
+        } else {
+            let rest = rest_of(reader.into_inner(), position..length, key).map_err(failed)?;
+            for payload in rest.records {
+                receive(payload);
+            }
+            ending.torn_bytes += rest.torn_bytes;
+            ending.damaged_bytes += rest.damaged_bytes;
+            break;
+        }
+    }
+    Ok(ending)
+}
+
+/// Writes a segment again, in place, and syncs it. A process that was killed may have left bytes that only the system's
+/// cache has. After a failed sync the system takes them for written, so that another sync alone would write nothing.
+pub(crate) fn renew(path: &Path, faults: &Faults) -> Result<(), StoreError> {
+    let renewed = faults.run(Place::LogRenew, || {
+        let file = File::options().read(true).write(true).open(path)?;
+        match write_again(&file, path) {
+            // Some file systems need room even for bytes that are there. The sync is tried all the same.
+            Err(error) if is_full(&error) => {}
+            written => written?,
+        }
+        file.sync_data()
+    });
+    renewed.map_err(StoreError::io("sync", path))
+}
+
+fn write_again(file: &File, path: &Path) -> io::Result<()> {
+    let length = durable_length(file, path)?;
+    let mut buffer = vec![0; 1 << 20];
+    let mut at = 0;
+    while at < length {
+        let part = &mut buffer[..(length - at).min(1 << 20) as usize];
+        file.read_exact_at(part, at)?;
+        file.write_all_at(part, at)?;
+        at += part.len() as u64;
+    }
+    Ok(())
+}
+
+/// Cuts an unfinished write of `bytes` bytes off a segment; durable when it returns.
+pub(crate) fn cut(path: &Path, bytes: u64) -> Result<(), StoreError> {
+    let cut = || {
+        let file = File::options().write(true).open(path)?;
+        file.set_len(file.metadata()?.len().saturating_sub(bytes))?;
+        file.sync_all()
+    };
+    cut().map_err(StoreError::io("cut", path))
+}
+
+/// Length of a segment without bytes that were refused and could not be cut off.
+fn durable_length(file: &File, path: &Path) -> io::Result<u64> {
+    let length = file.metadata()?.len();
+    Ok(cut::read(path)?.map_or(length, |durable| length.min(durable)))
+}
+
+/// The record at the reader's position; `None` when the `left` bytes hold no valid one.
+fn next_record(reader: &mut impl Read, left: u64, key: Key) -> io::Result<Option<Bytes>> {
+    let mut header = [0; segment::RECORD_HEADER_BYTES];
+    if left < header.len() as u64 {
+        return Ok(None);
+    }
+    reader.read_exact(&mut header)?;
+    let [a, b, c, d, e, f, g, h] = header;
+    let (length, checksum) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
+    if length == 0 || u64::from(length) > left - header.len() as u64 || length as usize > segment::MAX_RECORD_BYTES {
+        return Ok(None);
+    }
+    let mut payload = vec![0; length as usize];
+    reader.read_exact(&mut payload)?;
+    Ok((key.checksum(&payload) == checksum).then(|| Bytes::from(payload)))
+}
+
+/// Searches everything from a position on for valid records.
+fn rest_of(mut file: File, range: Range<u64>, key: Key) -> io::Result<SegmentContents> {
+    file.seek(SeekFrom::Start(range.start))?;
+    let mut data = Vec::new();
+    file.take(range.end - range.start).read_to_end(&mut data)?;
+    Ok(segment::records(Bytes::from(data), 0, key))
+}

@@ -1,0 +1,138 @@
+//! The files of the write-ahead log: their names, and the one that is being written.
+//!
+//! In: framed records. Out: a segment whose durable length is known, so that refused records can be cut off again.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::base::segment::{KEYED_HEADER_BYTES, Key};
+use crate::store::common::error::StoreError;
+use crate::store::common::fault::{Faults, Place};
+use crate::store::log::cut;
+
+/// Whether an acknowledged profile is on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SyncMode {
+    /// Every acknowledgement follows an `fdatasync`.
+    #[default]
+    Full,
+    /// The log is written but not synced: data survives a crash of the process, not of the machine.
+    Off,
+}
+
+/// The segment that is being written.
+pub(crate) struct Segment {
+    pub(crate) number: u64,
+    file: File,
+    durable_bytes: u64,
+    /// False for the placeholder of a log that has no segment yet.
+    pub(crate) exists: bool,
+}
+
+impl Segment {
+    pub(crate) fn create(
+        folder: &Path,
+        number: u64,
+        (key, sync): (Key, SyncMode),
+        faults: &Faults,
+    ) -> io::Result<Self> {
+        let path = segment_path(folder, number);
+        let created = faults
+            .run(Place::LogCreate, || {
+                // Of an earlier segment with this number. Its removal is durable with the new name.
+                cut::remove(&path)?;
+                key.create(&path)
+            })
+            .and_then(|file| {
+                if sync == SyncMode::Full {
+                    faults.run(Place::LogCreateSync, || file.sync_all())?;
+                    faults.run(Place::LogCreateSync, || File::open(folder)?.sync_all())?;
+                }
+                Ok(file)
+            });
+        let file = match created {
+            Ok(file) => file,
+            Err(error) => {
+                // A half-created file must not block the next attempt; an existing file is left alone.
+                if error.kind() != io::ErrorKind::AlreadyExists {
+                    let _ = std::fs::remove_file(&path);
+                }
+                return Err(error);
+            }
+        };
+        Ok(Self {
+            number,
+            file,
+            durable_bytes: KEYED_HEADER_BYTES as u64,
+            exists: true,
+        })
+    }
+
+    /// The predecessor of a segment that could not be created. Nothing is ever written to it.
+    pub(crate) fn none(number: u64) -> io::Result<Self> {
+        Ok(Self {
+            number,
+            file: File::open("/dev/null")?,
+            durable_bytes: 0,
+            exists: false,
+        })
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8], appends: usize, sync: SyncMode, faults: &Faults) -> io::Result<()> {
+        if let Err(error) = faults.check(Place::LogWrite) {
+            // Simulated fault: failing disks have often written a part.
+            let _ = self.file.write_all(&bytes[..bytes.len() / 2]);
+            return Err(error);
+        }
+        self.file.write_all(bytes)?;
+        faults.done(Place::LogWrite);
+        faults.logged(appends);
+        match sync {
+            SyncMode::Full => faults.run(Place::LogSync, || self.file.sync_data())?,
+            SyncMode::Off => faults.check(Place::LogSync)?,
+        }
+        self.durable_bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    pub(crate) fn truncate(&mut self, faults: &Faults) -> io::Result<()> {
+        self.cut_to(self.durable_bytes, faults)
+    }
+
+    /// Notes beside the segment which part of it is durable.
+    pub(crate) fn mark(&self, folder: &Path, faults: &Faults) -> io::Result<()> {
+        let path = segment_path(folder, self.number);
+        faults.run(Place::LogMark, || cut::write(&path, self.durable_bytes))
+    }
+
+    pub(crate) fn cut_to(&mut self, length: u64, faults: &Faults) -> io::Result<()> {
+        faults.run(Place::LogCut, || self.file.set_len(length))?;
+        faults.run(Place::LogCut, || self.file.sync_all())?;
+        self.durable_bytes = length;
+        Ok(())
+    }
+}
+
+/// Path of segment `number`.
+pub(crate) fn segment_path(folder: &Path, number: u64) -> PathBuf {
+    folder.join(format!("{number:012}.seg"))
+}
+
+/// Numbers of the segments in `folder`, ascending. Files with other names are ignored.
+pub(crate) fn segments(folder: &Path) -> Result<Vec<u64>, StoreError> {
+    let mut numbers = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(StoreError::io("list", folder))? {
+        let entry = entry.map_err(StoreError::io("list", folder))?;
+        if let Some(number) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.strip_suffix(".seg"))
+            .and_then(|stem| stem.parse().ok())
+        {
+            numbers.push(number);
+        }
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}

@@ -1,0 +1,255 @@
+//! Runs deletions: takes a request, carries it out, and at the next round or start finishes what a crash or an error
+//! interrupted.
+//!
+//! In: a [`Deletion`]. Out: files without the profiles, which replace the others in all tables in one step for readers.
+//! If one covered file cannot be read, nothing is deleted and the request waits, so that the tables always agree.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot::error::TryRecvError;
+
+use crate::base::file::sync_parent;
+use crate::store::common::error::StoreError;
+use crate::store::common::fault::Place;
+use crate::store::common::schema::Table;
+use crate::store::flush::flushes::Flushes;
+use crate::store::maintenance::deletion::request;
+use crate::store::maintenance::deletion::request::Deletion;
+use crate::store::maintenance::exchange::Exchange;
+use crate::store::maintenance::jobs::{Held, HeldFiles, UNREADABLE_WAIT};
+use crate::store::maintenance::report::Report;
+use crate::store::maintenance::worker::{Worker, worse};
+use crate::store::tables::snapshot::FileEntry;
+
+/// The requests that wait, from round to round.
+#[derive(Default)]
+pub(in crate::store::maintenance) struct Deletions {
+    /// Requests that failed for their files, and when they are tried again.
+    later: HashMap<PathBuf, Instant>,
+}
+
+impl Deletions {
+    /// Writes the request down and carries it out.
+    pub(in crate::store::maintenance) fn take(
+        worker: &mut Worker,
+        flushes: &Flushes,
+        asked: &Deletion,
+    ) -> Result<Report, StoreError> {
+        asked.check().map_err(StoreError::Request)?;
+        // Everything acknowledged before is in files after this, and published, also what other servers have flushed.
+        flush(worker, flushes)?;
+        let mut report = Report::default();
+        let mut request: Option<PathBuf> = None;
+        worker.again(|worker| {
+            // After a commit of unknown outcome the list of files is read first.
+            worker.tables.settle()?;
+            // When another server was first, the list is made again: the caller still waits for the answer.
+            let taken = asked
+                .clone()
+                .taken(worker.tables.committed()?, &worker.published.files())?;
+            let path = match &request {
+                Some(path) => {
+                    taken.replace(path, &worker.config.faults)?;
+                    path.clone()
+                }
+                None => request
+                    .insert(taken.write(&worker.config.dir, &worker.config.faults)?)
+                    .clone(),
+            };
+            delete(worker, &taken, &path, &mut report)
+        })?;
+        // An earlier request for the same is carried out with this one.
+        for path in request::pending(&worker.config.dir)? {
+            if Deletion::read(&path).is_ok_and(|earlier| asked.repeats(&earlier)) {
+                remove(worker, &path)?;
+            }
+        }
+        Ok(report)
+    }
+
+    /// Carries out the requests that an earlier attempt has left, and returns the files that the rest holds. A request
+    /// that failed for its files is tried again after a while, or at once if `asked`.
+    pub(in crate::store::maintenance) fn finish(
+        &mut self,
+        worker: &mut Worker,
+        asked: bool,
+        report: &mut Report,
+    ) -> (Held, Result<(), StoreError>) {
+        let requests = match request::pending(&worker.config.dir) {
+            Ok(requests) => requests,
+            Err(error) => return (Held::All, Err(error)),
+        };
+        self.later.retain(|request, _| requests.contains(request));
+        let mut result = Ok(());
+        for request in &requests {
+            if !asked && self.later.get(request).is_some_and(|time| Instant::now() < *time) {
+                continue;
+            }
+            match Deletion::read(request) {
+                Ok(deletion) => {
+                    tracing::info!(request = %request.display(), "finishing a deletion");
+                    let done = delete(worker, &deletion, request, report);
+                    if let Err(StoreError::Damaged { .. } | StoreError::Unfinished { .. }) = &done {
+                        self.later.insert(request.clone(), Instant::now() + UNREADABLE_WAIT);
+                    }
+                    result = worse(result, done);
+                }
+                // `alluvium store check` reports it.
+                Err(error @ StoreError::Damaged { .. }) => {
+                    self.later.insert(request.clone(), Instant::now() + UNREADABLE_WAIT);
+                    tracing::error!(%error, "a request for a deletion is passed over");
+                }
+                Err(error) => result = worse(result, Err(error)),
+            }
+        }
+        match held(worker) {
+            Ok(held) => (held, result),
+            Err(error) => (Held::All, worse(result, Err(error))),
+        }
+    }
+}
+
+/// The files that waiting requests need as they are.
+fn held(worker: &Worker) -> Result<Held, StoreError> {
+    let files = worker.published.files();
+    let mut held = HeldFiles {
+        writer: worker.published.writer.clone(),
+        ..HeldFiles::default()
+    };
+    let requests = request::pending(&worker.config.dir)?;
+    worker.metrics.deletions_waiting.set(requests.len() as i64);
+    for request in requests {
+        let deletion = match Deletion::read(&request) {
+            Ok(deletion) => deletion,
+            Err(StoreError::Damaged { .. }) => continue,
+            Err(error) => return Err(error),
+        };
+        let covered = files
+            .iter()
+            .filter(|file| deletion.holds(file, &worker.published.writer));
+        held.covered.extend(covered.map(|file| file.path.clone()));
+        held.folders.extend(deletion.folders().map(str::to_owned));
+    }
+    Ok(Held::Only(held))
+}
+
+/// Removes a request that is carried out. Without the sync a power cut may bring it back; it then finds nothing to do.
+fn remove(worker: &Worker, request: &Path) -> Result<(), StoreError> {
+    let faults = &worker.config.faults;
+    let gone = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => Ok(()),
+        _ => Err(error),
+    };
+    faults
+        .run(Place::RequestRemove, || fs::remove_file(request).or_else(gone))
+        .map_err(StoreError::io("remove", request))?;
+    if let Err(error) = faults.run(Place::RequestRemoveSync, || sync_parent(request)) {
+        tracing::warn!(%error, request = %request.display(), "cannot sync the removal of a finished request");
+    }
+    Ok(())
+}
+
+/// Flushes the head, looks at the commits of other servers, and waits for the result.
+fn flush(worker: &Worker, flushes: &Flushes) -> Result<(), StoreError> {
+    let mut answer = flushes.ask_with_sync();
+    loop {
+        match answer.try_recv() {
+            Ok(result) => return result,
+            Err(TryRecvError::Closed) => return Err(StoreError::Closed),
+            // A stopped flusher does not answer.
+            Err(TryRecvError::Empty) if worker.lifecycle.is_stopped() => return Err(StoreError::Closed),
+            Err(TryRecvError::Empty) => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+/// Carries out a request: rewrites the files that hold such profiles without them, and replaces them in all tables in
+/// one step for readers.
+fn delete(worker: &mut Worker, deletion: &Deletion, request: &Path, report: &mut Report) -> Result<(), StoreError> {
+    let start = Instant::now();
+    worker.tables.settle()?;
+    worker.begin("delete")?;
+    let published = worker.published.clone();
+    let root = &published.root;
+    let mut exchanges: Vec<Exchange> = Vec::new();
+    let mut replaced: Vec<(FileEntry, Vec<String>)> = Vec::new();
+    let files = published.files();
+    let covered = deletion.covered(&files, &published.writer);
+    let covered = covered.map_err(|reason| StoreError::Unfinished {
+        request: request.to_owned(),
+        reason,
+    });
+    let jobs = covered.and_then(|covered| deletion.jobs(root, &files, &covered));
+    let jobs = jobs.map_err(|error| worker.tables.explained(Table::Series, error));
+    let jobs = jobs.inspect_err(|error| worker.note(error));
+    for job in worker.counted("delete", jobs)? {
+        let result = worker.rewrite(&job, 1.0);
+        let result = result.map_err(|error| worker.tables.explained(job.table, error));
+        let result = result.inspect_err(|error| worker.note(error));
+        let added = match worker.counted("delete", result) {
+            Ok(added) => added,
+            Err(error) => {
+                exchanges.iter().for_each(|exchange| exchange.discard(root));
+                return Err(error);
+            }
+        };
+        let exchange = Exchange::of(&job, added);
+        // The statistics selected a file that has no such row.
+        if exchange.keeps_rows() {
+            exchange.discard(root);
+            continue;
+        }
+        let added = exchange.added.iter().map(|file| file.entry(job.table).path).collect();
+        replaced.extend(job.inputs.iter().map(|file| (file.clone(), Vec::clone(&added))));
+        match exchanges.iter_mut().find(|other| other.table == job.table) {
+            Some(other) => {
+                other.removed.extend(exchange.removed);
+                other.added.extend(exchange.added);
+            }
+            None => exchanges.push(exchange),
+        }
+    }
+    if !exchanges.is_empty() {
+        if let Err(error) = pass_on(worker, request, &replaced) {
+            exchanges.iter().for_each(|exchange| exchange.discard(root));
+            return worker.counted("delete", Err(error));
+        }
+        let result = worker.tables.exchange(&exchanges);
+        worker.counted("delete", result)?;
+        for exchange in &exchanges {
+            worker.count(exchange, "delete", start, report);
+        }
+    }
+    // Also when there was nothing left to do: an attempt that failed may have been committed.
+    worker.repeats.forget(&deletion.tenant);
+    let durable = worker.tables.make_durable(&[Table::Samples, Table::Profiles]);
+    worker.counted("delete", durable)?;
+    remove(worker, request)
+}
+
+/// Makes the other requests cover what takes the place of files that they cover.
+fn pass_on(worker: &Worker, request: &Path, replaced: &[(FileEntry, Vec<String>)]) -> Result<(), StoreError> {
+    let live = worker.published.files();
+    for path in request::pending(&worker.config.dir)? {
+        if path == request {
+            continue;
+        }
+        let mut other = match Deletion::read(&path) {
+            Ok(other) => other,
+            Err(StoreError::Damaged { .. }) => continue,
+            Err(error) => return Err(error),
+        };
+        let mut is_changed = false;
+        for (removed, added) in replaced {
+            is_changed |= other.pass_on(removed, added, &live, &worker.published.writer);
+        }
+        if is_changed {
+            other.replace(&path, &worker.config.faults)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,548 @@
+//! Deletion of profiles by selector: the request, kept on disk until it is carried out, and the jobs that carry it out.
+//!
+//! A request covers what was acknowledged before it. What is in memory is flushed first, and the request lists the live
+//! files that may hold selected profiles, so that a retry, however late, deletes nothing that came later. The list is a
+//! part of what the table's log names, and of what the server holds in memory. Until the request is carried out, no
+//! other job of this server rewrites these files. The request is written and synced first: after a crash the next start
+//! finishes the deletion, so it is never left half done. Frames and labels stay until the retention of their day.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::base::file::{replace_by, sync_parent};
+use crate::profile::selector::{self, Matcher};
+use crate::profile::{ProfileTypeId, TenantId, TimeSpan};
+use crate::store::common::error::StoreError;
+use crate::store::common::fault::{Faults, Place};
+use crate::store::common::schema::Table;
+use crate::store::flush::files::FileName;
+use crate::store::maintenance::merge::input::Input;
+use crate::store::maintenance::merge::rewrite::{Change, Job, MergedName, Selection};
+use crate::store::maintenance::merge::series::each_series;
+use crate::store::tables::root::Root;
+use crate::store::tables::snapshot::FileEntry;
+
+/// Key of a request with its checksum.
+const CHECKSUM: &str = "xxh3";
+/// Key of a file that may have held covered rows and more; only requests that have one have the key.
+const MIXED: &str = "mixed";
+/// Keys of a request but for its checksum.
+const KEYS: [&str; 8] = [
+    "tenant", "selector", "from_us", "until_us", "segment", "others", "files", MIXED,
+];
+
+/// The folder of a file: its table, tenant and day.
+pub(crate) fn folder_of(path: &str) -> Option<&str> {
+    path.rsplit_once('/').map(|(folder, _)| folder)
+}
+
+/// Whether another server than `writer`, or another program, has merged the file.
+pub(crate) fn is_foreign(path: &str, writer: &str) -> bool {
+    FileName::parse(path).is_none() && !MergedName::is_of(path, writer)
+}
+
+/// A request to delete profiles.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deletion {
+    /// Only profiles of this tenant.
+    pub tenant: TenantId,
+    /// `{label="value"}`, optionally after the id of a profile type.
+    pub selector: String,
+    /// Start of the range, microseconds since 1970.
+    pub from_us: i64,
+    /// End of the range, exclusive.
+    pub until_us: i64,
+    /// Last segment of the log whose profiles are covered; `None` until the store has taken the request.
+    pub segment: Option<u64>,
+    /// Of a request that an earlier version has taken: the last covered segment of other servers on the same tables, by
+    /// writer.
+    pub others: BTreeMap<String, u64>,
+    /// Paths of the files that are covered; `None` until the store has taken the request, and in requests that an
+    /// earlier version has taken.
+    pub files: Option<BTreeSet<String>>,
+    /// A file that another server may have merged of covered files and of later ones, and that another request has
+    /// replaced since. The rows in its place cannot be told apart.
+    pub mixed: Option<String>,
+}
+
+/// The parts of a selector.
+struct Parsed {
+    profile_type: Option<ProfileTypeId>,
+    matchers: Vec<Matcher>,
+}
+
+impl Deletion {
+    /// A request to delete the profiles of `tenant` that `selector` selects within `span`.
+    pub fn new(tenant: TenantId, selector: impl Into<String>, span: TimeSpan) -> Self {
+        Self {
+            tenant,
+            selector: selector.into(),
+            from_us: span.start,
+            until_us: span.end,
+            segment: None,
+            others: BTreeMap::new(),
+            files: None,
+            mixed: None,
+        }
+    }
+
+    /// Limits the request to those of the live files that may hold selected profiles. The tables have the log up to
+    /// `segment`. Fails when the range cannot be told from the time around it.
+    pub(crate) fn taken(mut self, segment: u64, live: &[FileEntry]) -> Result<Self, StoreError> {
+        let selection = self.selection().map_err(StoreError::Request)?;
+        self.check_edges(&selection, live)?;
+        let touched = live.iter().filter(|file| self.may_touch(&selection, file));
+        let files = touched.map(|file| file.path.clone()).collect();
+        self.segment = Some(segment);
+        self.files = Some(files);
+        Ok(self)
+    }
+
+    /// Refuses a range that begins or ends within an interval over which samples are summed: rows of the interval are
+    /// deleted as a whole or not at all.
+    fn check_edges(&self, selection: &Selection, live: &[FileEntry]) -> Result<(), StoreError> {
+        let at_any_time = Selection {
+            time: None,
+            ..selection.clone()
+        };
+        let may_be_summed = |file: &&FileEntry| file.table == Table::Samples && self.may_touch(&at_any_time, file);
+        for edge in [self.from_us, self.until_us] {
+            let around = live
+                .iter()
+                .filter(may_be_summed)
+                .filter_map(|file| summed_around(file, edge));
+            let Some(span) = around.max_by_key(|span| span.end - span.start) else {
+                continue;
+            };
+            let [edge, start, end] = [edge, span.start, span.end].map(|micros| {
+                let time = chrono::DateTime::from_timestamp_micros(micros).unwrap_or_default();
+                time.to_rfc3339_opts(chrono::SecondsFormat::AutoSi, true)
+            });
+            return Err(StoreError::Request(format!(
+                "the range begins or ends at {edge}, and the samples from {start} to {end} are summed: choose one of \
+                    these two times"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Covers the files in `added`, which take the place of a covered file. Remembers when they take the place of one
+    /// that may have held covered rows and more. Returns whether the request has changed.
+    pub(crate) fn pass_on(&mut self, removed: &FileEntry, added: &[String], live: &[FileEntry], writer: &str) -> bool {
+        let is_touched = self
+            .selection()
+            .is_ok_and(|selection| self.may_touch(&selection, removed));
+        if is_touched && self.may_be_mixed(&removed.path, &paths_of(live), writer) {
+            self.mixed = Some(removed.path.clone());
+            return true;
+        }
+        match &mut self.files {
+            Some(files) if files.contains(&removed.path) => {
+                files.extend(added.iter().cloned());
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The live files that the request covers. The error says why they cannot be told from what came later: then
+    /// nothing may be deleted.
+    pub(crate) fn covered(&self, live: &[FileEntry], writer: &str) -> Result<Vec<FileEntry>, String> {
+        let selection = self.selection()?;
+        let touched = live.iter().filter(|file| self.may_touch(&selection, file));
+        let touched: Vec<&FileEntry> = touched.collect();
+        let is_merged = |file: &&&FileEntry| FileName::parse(&file.path).is_none();
+        let Some(files) = &self.files else {
+            if self.segment.is_some()
+                && let Some(merged) = touched.iter().find(is_merged)
+            {
+                return Err(format!(
+                    "an earlier version has taken it, and the merged file {} may hold profiles that came later",
+                    merged.path
+                ));
+            }
+            let covered = touched.iter().filter(|file| self.holds(file, writer));
+            return Ok(covered.map(|file| (*file).clone()).collect());
+        };
+        let paths = paths_of(live);
+        let mut touched_paths = touched.iter().map(|file| &file.path);
+        let mixed = touched_paths.find(|path| self.may_be_mixed(path, &paths, writer));
+        if let Some(mixed) = self.mixed.as_ref().or(mixed) {
+            return Err(format!(
+                "another server has rewritten files that it covers, and the file {mixed} may hold profiles that came \
+                    later"
+            ));
+        }
+        let covered = touched.iter().filter(|file| files.contains(&file.path));
+        Ok(covered.map(|file| (*file).clone()).collect())
+    }
+
+    /// Whether another server may have merged the file of covered files and of later ones. This server leaves covered
+    /// files alone while the request waits; another one knows nothing of it.
+    fn may_be_mixed(&self, path: &str, live: &HashSet<&str>, writer: &str) -> bool {
+        let Some(files) = &self.files else {
+            return false;
+        };
+        let mut gone = files.iter().filter(|covered| !live.contains(covered.as_str()));
+        let folder = folder_of(path);
+        is_foreign(path, writer) && !files.contains(path) && gone.any(|covered| folder_of(covered) == folder)
+    }
+
+    /// Folders of the files that are covered, live or not.
+    pub(crate) fn folders(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().flatten().filter_map(|path| folder_of(path))
+    }
+
+    /// Whether a live file holds profiles from before the request only, so that jobs leave it to the deletion.
+    pub(crate) fn holds(&self, file: &FileEntry, writer: &str) -> bool {
+        if let Some(files) = &self.files {
+            return files.contains(&file.path);
+        }
+        let rows = matches!(file.table, Table::Samples | Table::Profiles);
+        if file.tenant != self.tenant || !rows {
+            return false;
+        }
+        match (self.segment, FileName::parse(&file.path)) {
+            (Some(last), Some(flushed)) if flushed.writer == writer => flushed.segment <= last,
+            (Some(_), Some(flushed)) => self.others.get(&flushed.writer) >= Some(&flushed.segment),
+            (Some(_), None) => false,
+            (None, _) => true,
+        }
+    }
+
+    /// Whether a request that this one repeats can go: the same tenant and selector, and no time outside of this one's.
+    pub(crate) fn repeats(&self, earlier: &Self) -> bool {
+        (&self.tenant, self.selector.trim()) == (&earlier.tenant, earlier.selector.trim())
+            && self.from_us <= earlier.from_us
+            && earlier.until_us <= self.until_us
+    }
+
+    fn may_touch(&self, selection: &Selection, file: &FileEntry) -> bool {
+        file.tenant == self.tenant && matches!(file.table, Table::Samples | Table::Profiles) && selection.touches(file)
+    }
+
+    /// What is selected by type and time, of all series.
+    fn selection(&self) -> Result<Selection, String> {
+        Ok(Selection {
+            series: None,
+            profile_type: self.parse()?.profile_type,
+            time: Some(TimeSpan::new(self.from_us, self.until_us)),
+        })
+    }
+
+    /// Checks the selector; the error says what is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        self.parse().map(|_| ())
+    }
+
+    fn parse(&self) -> Result<Parsed, String> {
+        let text = self.selector.trim();
+        let parsed = if text.starts_with('{') {
+            selector::parse(text).map(|matchers| Parsed {
+                profile_type: None,
+                matchers,
+            })
+        } else {
+            selector::parse_query(text).map(|(profile_type, matchers)| Parsed {
+                profile_type: Some((&profile_type).into()),
+                matchers,
+            })
+        };
+        let parsed = parsed.map_err(|error| format!("the selector `{text}` cannot be read: {error}"))?;
+        match parsed.matchers.iter().find(|matcher| matcher.name().starts_with("__")) {
+            Some(matcher) => Err(format!(
+                "the label `{}` is not stored; put the id of a profile type before the brace to choose one",
+                matcher.name()
+            )),
+            None => Ok(parsed),
+        }
+    }
+
+    /// The jobs that remove the profiles from the files in `covered`; the names of series are in `live`.
+    pub(crate) fn jobs(&self, root: &Root, live: &[FileEntry], covered: &[FileEntry]) -> Result<Vec<Job>, StoreError> {
+        let parsed = self.parse().map_err(StoreError::Request)?;
+        let mut selection = self.selection().map_err(StoreError::Request)?;
+        let days: HashSet<i32> = covered.iter().map(|file| file.day).collect();
+        let names =
+            |file: &&FileEntry| file.table == Table::Series && file.tenant == self.tenant && days.contains(&file.day);
+        if !parsed.matchers.is_empty() {
+            let mut chosen = HashSet::new();
+            for file in live.iter().filter(names) {
+                each_series(&mut Input::open(root, file)?, |id, labels| {
+                    if parsed.matchers.iter().all(|matcher| matcher.matches(&labels)) {
+                        chosen.insert(id);
+                    }
+                })?;
+            }
+            selection.series = Some(Arc::new(chosen));
+        }
+        let jobs = covered
+            .iter()
+            .filter(|file| self.may_touch(&selection, file))
+            .map(|file| {
+                let name = MergedName::of(&file.path);
+                Job {
+                    table: file.table,
+                    tenant: file.tenant.clone(),
+                    day: file.day,
+                    inputs: vec![file.clone()],
+                    change: Change {
+                        drop: Some(selection.clone()),
+                        interval_us: 0,
+                    },
+                    level: name.level,
+                    resolution: name.resolution,
+                    by_hour: false,
+                    by_type: false,
+                    reason: "delete",
+                }
+            });
+        Ok(jobs.collect())
+    }
+
+    /// Makes the request durable; returns its file.
+    pub fn write(&self, dir: &Path, faults: &Faults) -> Result<PathBuf, StoreError> {
+        let folder = requests_of(dir);
+        let path = folder.join(format!("{}.json", uuid::Uuid::new_v4()));
+        let step = |operation: &mut dyn FnMut() -> io::Result<()>| faults.run(Place::RequestWrite, operation);
+        step(&mut || fs::create_dir_all(&folder)).map_err(StoreError::io("write", &path))?;
+        self.replace(&path, faults)?;
+        step(&mut || sync_parent(&folder)).map_err(StoreError::io("write", &path))?;
+        Ok(path)
+    }
+
+    /// Replaces the request in its file; durable when it returns.
+    pub(crate) fn replace(&self, path: &Path, faults: &Faults) -> Result<(), StoreError> {
+        let mut request = json!({
+            "tenant": self.tenant.as_str(),
+            "selector": self.selector,
+            "from_us": self.from_us,
+            "until_us": self.until_us,
+            "segment": self.segment,
+            "others": self.others,
+            "files": self.files,
+        });
+        if let Some(mixed) = &self.mixed {
+            request[MIXED] = mixed.as_str().into();
+        }
+        request[CHECKSUM] = checksum_of(&request).into();
+        let mut run = |operation: &mut dyn FnMut() -> io::Result<()>| faults.run(Place::RequestWrite, operation);
+        replace_by(path, request.to_string().as_bytes(), &mut run).map_err(StoreError::io("write", path))
+    }
+
+    /// Reads a request from its file.
+    pub fn read(path: &Path) -> Result<Self, StoreError> {
+        let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
+        Self::parse_request(&bytes).ok_or_else(|| StoreError::Damaged {
+            path: path.to_owned(),
+            reason: "it is not a request for a deletion".to_owned(),
+        })
+    }
+
+    fn parse_request(bytes: &[u8]) -> Option<Self> {
+        let mut value: Value = serde_json::from_slice(bytes).ok()?;
+        let request = value.as_object_mut()?;
+        // Earlier versions wrote neither a list nor a checksum. A flipped bit in a key does not make one of these.
+        let checksum = request.remove(CHECKSUM);
+        let known = |key: &String| KEYS.contains(&key.as_str()) && (checksum.is_some() || key != "files");
+        if !request.keys().all(known) {
+            return None;
+        }
+        if checksum.is_some_and(|checksum| checksum != checksum_of(&value)) {
+            return None;
+        }
+        Some(Self {
+            tenant: value.get("tenant")?.as_str()?.parse().ok()?,
+            selector: value.get("selector")?.as_str()?.to_owned(),
+            from_us: value.get("from_us")?.as_i64()?,
+            until_us: value.get("until_us")?.as_i64()?,
+            segment: value.get("segment").and_then(Value::as_u64),
+            others: match value.get("others") {
+                Some(others) => serde_json::from_value(others.clone()).ok()?,
+                None => BTreeMap::new(),
+            },
+            files: match value.get("files") {
+                Some(files) => serde_json::from_value(files.clone()).ok()?,
+                None => None,
+            },
+            mixed: match value.get(MIXED) {
+                Some(mixed) => Some(mixed.as_str()?.to_owned()),
+                None => None,
+            },
+        })
+    }
+}
+
+/// The interval around a time over which samples of a file are summed; `None` when the time is its start, or when the
+/// file has no such samples.
+fn summed_around(file: &FileEntry, time: i64) -> Option<TimeSpan> {
+    let interval = i64::from(MergedName::of(&file.path).resolution) * 1_000_000;
+    let within = time.checked_rem_euclid(interval).filter(|within| *within > 0)?;
+    let start = time.checked_sub(within)?;
+    let has_it = file.time.is_none_or(|bounds| bounds.contains(&start));
+    has_it.then(|| TimeSpan::new(start, start.saturating_add(interval)))
+}
+
+fn paths_of(files: &[FileEntry]) -> HashSet<&str> {
+    files.iter().map(|file| file.path.as_str()).collect()
+}
+
+/// XXH3 of a request without its checksum, 16 hexadecimal digits.
+fn checksum_of(request: &Value) -> String {
+    format!("{:016x}", xxh3_64(request.to_string().as_bytes()))
+}
+
+/// Files of the requests that are not yet carried out.
+pub fn pending(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let folder = requests_of(dir);
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(StoreError::io("list", &folder)(error)),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(StoreError::io("list", &folder))?.path();
+        if path.extension().is_some_and(|end| end == "json") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn requests_of(dir: &Path) -> PathBuf {
+    dir.join("deletions")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::tenant::tenant_id;
+
+    const OWN: &str = "0190a6a0-0000-7000-8000-000000000001";
+    const OTHER: &str = "0190a6a0-0000-7000-8000-000000000002";
+    const NEW: &str = "0190a6a0-0000-7000-8000-000000000003";
+
+    fn file(name: &str) -> FileEntry {
+        FileEntry {
+            table: Table::Samples,
+            path: format!("samples/tenant=t/day=2026-01-01/{name}.parquet"),
+            size: 10,
+            rows: 1,
+            tenant: tenant_id("t"),
+            day: 20_454,
+            time: None,
+            profile_type: None,
+            series: None,
+            checksum: None,
+        }
+    }
+
+    fn asked() -> Deletion {
+        Deletion::new(tenant_id("t"), "{}", TimeSpan::ALL)
+    }
+
+    fn names(files: &[FileEntry]) -> Vec<&str> {
+        files
+            .iter()
+            .map(|file| crate::store::flush::files::name_of(&file.path))
+            .collect()
+    }
+
+    #[test]
+    fn a_request_covers_the_files_of_its_moment_and_what_takes_their_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let before = [
+            file(&format!("000000000004-0-{OWN}")),
+            file(&format!("c1-0-aa-{OWN}")),
+            file(&format!("c1-0-bb-{OTHER}")),
+        ];
+        let later = [file(&format!("000000000004-1-{OWN}")), file(&format!("c1-0-cc-{OWN}"))];
+        let path = asked()
+            .taken(4, &before)
+            .unwrap()
+            .write(dir.path(), &Faults::default())
+            .unwrap();
+        let mut read = Deletion::read(&path).unwrap();
+        let live: Vec<FileEntry> = before.iter().chain(&later).cloned().collect();
+        assert_eq!(names(&read.covered(&live, OWN).unwrap()), names(&before));
+        // What retention has taken is no matter.
+        assert_eq!(names(&read.covered(&live[1..], OWN).unwrap()), names(&before[1..]));
+        assert!(read.covered(&later, OWN).unwrap().is_empty());
+        assert!(read.pass_on(&before[1], &[later[1].path.clone()], &live, OWN));
+        assert!(!read.pass_on(&file("another"), &[later[0].path.clone()], &live, OWN));
+        read.replace(&path, &Faults::default()).unwrap();
+        let read = Deletion::read(&path).unwrap();
+        assert_eq!(names(&read.covered(&later, OWN).unwrap()), names(&later[1..]));
+        assert_eq!(pending(dir.path()).unwrap(), [path]);
+    }
+
+    #[test]
+    fn what_another_server_has_merged_is_not_told_from_what_came_later() {
+        let taken = asked().taken(4, &[file(&format!("000000000004-0-{OWN}"))]).unwrap();
+        let merged = [file(&format!("c1-0-aa-{OTHER}"))];
+        let error = taken.covered(&merged, OWN).unwrap_err();
+        assert!(error.contains(&merged[0].path), "{error}");
+        // On another day it has nothing of the covered file.
+        let mut elsewhere = merged.clone();
+        elsewhere[0].path = elsewhere[0].path.replace("2026-01-01", "2026-01-02");
+        assert!(taken.covered(&elsewhere, OWN).unwrap().is_empty());
+        // Another request has rewritten it since, which a restart does not forget.
+        let dir = tempfile::tempdir().unwrap();
+        let mut other = taken.clone();
+        let rewritten = [file(&format!("c1-0-bb-{OWN}"))];
+        assert!(!other.pass_on(&elsewhere[0], &[rewritten[0].path.clone()], &elsewhere, OWN));
+        assert!(other.pass_on(&merged[0], &[rewritten[0].path.clone()], &merged, OWN));
+        let path = other.write(dir.path(), &Faults::default()).unwrap();
+        let error = Deletion::read(&path).unwrap().covered(&rewritten, OWN).unwrap_err();
+        assert!(error.contains(&merged[0].path), "{error}");
+    }
+
+    #[test]
+    fn a_request_of_an_earlier_version_covers_flushed_files_and_no_merged_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.json");
+        let text = format!(
+            r#"{{"tenant":"t","selector":"{{}}","from_us":0,"until_us":9,"segment":4,"others":{{"{OTHER}":7}}}}"#
+        );
+        fs::write(&path, text).unwrap();
+        let read = Deletion::read(&path).unwrap();
+        let mut live = Vec::new();
+        for (name, covered) in [
+            (format!("000000000004-0-{OWN}"), true),
+            (format!("000000000005-0-{OWN}"), false),
+            (format!("000000000007-2-{OTHER}"), true),
+            (format!("000000000008-0-{OTHER}"), false),
+            (format!("000000000001-0-{NEW}"), false),
+        ] {
+            assert_eq!(read.holds(&file(&name), OWN), covered, "{name}");
+            live.push(file(&name));
+        }
+        assert_eq!(read.covered(&live, OWN).unwrap().len(), 2);
+        live.push(file(&format!("c1-0-ab-{OWN}")));
+        assert!(read.covered(&live, OWN).unwrap_err().contains("c1-0-ab"));
+    }
+
+    #[test]
+    fn no_flipped_bit_of_a_request_makes_another_request() {
+        let dir = tempfile::tempdir().unwrap();
+        let selector = r#"cpu:a:b:c:d{service_name="cart"}"#;
+        let asked = Deletion::new(tenant_id("t"), selector, TimeSpan::new(12, 345));
+        let taken = asked.taken(4, &[file("a"), file("b")]).unwrap();
+        let path = taken.write(dir.path(), &Faults::default()).unwrap();
+        let bytes = fs::read(&path).unwrap();
+        for bit in 0..bytes.len() * 8 {
+            let mut bytes = bytes.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let read = Deletion::parse_request(&bytes);
+            assert!(read.is_none_or(|read| read == taken), "bit {bit}");
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! Parquet files as sorted inputs of a rewrite: opened, verified, checked for their order, read in small batches.
+//!
+//! A rewrite gives its files fresh checksums, so it must not read bytes that differ from those that were written:
+//! [`Verified`] compares what is read with the checksums in the table's log.
+//!
+//! The metadata of a file names its order ([`ORDER_KEY`], or the sorting columns of its row groups). Samples whose
+//! stacks are in another order are sorted one series at a time. A file in an unknown order, which another program may
+//! have left, is read whole and sorted in memory.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow::array::{AsArray, DictionaryArray, RecordBatch, StringArray};
+use arrow::compute::{SortColumn, concat_batches, lexsort_to_indices, take_record_batch};
+use arrow::datatypes::{DataType, FieldRef, Int32Type, Schema, SchemaRef};
+use arrow::error::ArrowError;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
+
+use crate::profile::SeriesId;
+use crate::store::common::error::StoreError;
+use crate::store::common::schema;
+use crate::store::common::schema::Table;
+use crate::store::common::schema::column::{PROFILE_TYPE, SERIES, START_LINES};
+use crate::store::tables::checksums::Verified;
+use crate::store::tables::root::Root;
+use crate::store::tables::snapshot::FileEntry;
+
+/// Key of the file metadata that names the order of the rows.
+pub(crate) const ORDER_KEY: &str = "alluvium.order";
+/// Rows of a batch of an input; a few dozen inputs are open at once.
+const BATCH_ROWS: usize = 8 << 10;
+/// Rows of a batch of stacks, whose rows are kilobytes, a megabyte at most.
+const STACK_ROWS: usize = 256;
+/// Rows of a batch of series, whose rows are 90 KiB at most.
+const SERIES_ROWS: usize = 1 << 10;
+
+/// Batches of one file in the order of [`order`].
+pub(crate) struct Input {
+    path: PathBuf,
+    batches: Batches,
+}
+
+enum Batches {
+    Streamed(ParquetRecordBatchReader),
+    BySeries(Stretches),
+    Sorted(Option<RecordBatch>),
+}
+
+/// Reads batches that are sorted by type and series as one sorted batch per type and series.
+struct Stretches {
+    table: Table,
+    reader: ParquetRecordBatchReader,
+    /// Rows of the last batch that belong to the next series.
+    rest: Option<RecordBatch>,
+}
+
+/// Name of the order of settled samples.
+const BY_SERIES: &str = "profile_type,series";
+
+/// The name of the order in which a table's files are written.
+pub(crate) fn order(table: Table) -> &'static str {
+    match table {
+        Table::Samples => "profile_type,series,stack,time",
+        Table::Profiles => "profile_type,series,time",
+        Table::Stacks => "stack",
+        Table::Series => "series",
+    }
+}
+
+impl Input {
+    /// Opens a file; the profile type of its rows comes as a dictionary.
+    pub(crate) fn open(root: &Root, entry: &FileEntry) -> Result<Self, StoreError> {
+        let table = entry.table;
+        let path = root.name(&entry.path);
+        let failed = |reason: String| StoreError::Damaged {
+            path: path.clone(),
+            reason,
+        };
+        let file = root
+            .open_file(&entry.path, entry.size)
+            .map_err(StoreError::io("open", &path))?;
+        let (file, metadata) = Verified::open(file, entry).map_err(failed)?;
+        let metadata = to_read(metadata, table).map_err(|error| failed(error.to_string()))?;
+        // Stacks are merged in memory, whatever their order.
+        let claimed = order_of(metadata.metadata());
+        let sorted = table == Table::Stacks || claimed.as_deref() == Some(order(table));
+        let rows = match table {
+            Table::Stacks => STACK_ROWS,
+            Table::Series => SERIES_ROWS,
+            _ => BATCH_ROWS,
+        };
+        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
+            .with_batch_size(rows)
+            .build()
+            .map_err(|error| failed(error.to_string()))?;
+        let batches = match claimed.as_deref() {
+            _ if sorted => Batches::Streamed(reader),
+            Some(BY_SERIES) if table == Table::Samples => Batches::BySeries(Stretches {
+                table,
+                reader,
+                rest: None,
+            }),
+            _ => {
+                let batches: Result<Vec<RecordBatch>, _> = reader.collect();
+                let batches = batches.map_err(|error| failed(error.to_string()))?;
+                Batches::Sorted(Some(sort(&batches, table).map_err(failed)?))
+            }
+        };
+        Ok(Self { path, batches })
+    }
+
+    pub(crate) fn next(&mut self) -> Result<Option<RecordBatch>, StoreError> {
+        let batch = match &mut self.batches {
+            Batches::Streamed(reader) => reader.next().transpose().map_err(|error| error.to_string()),
+            Batches::BySeries(stretches) => stretches.next(),
+            Batches::Sorted(batch) => Ok(batch.take()),
+        };
+        batch.map_err(|reason| self.failed(reason))
+    }
+
+    /// The error for a batch that has not the columns of the layout.
+    pub(crate) fn damaged(&self, error: &ArrowError) -> StoreError {
+        self.failed(error.to_string())
+    }
+
+    /// The error for a file that does not hold what it must.
+    pub(crate) fn failed(&self, reason: String) -> StoreError {
+        StoreError::Damaged {
+            path: self.path.clone(),
+            reason,
+        }
+    }
+}
+
+/// The profile types of a batch of samples or profiles.
+pub(crate) fn types(batch: &RecordBatch) -> Result<&DictionaryArray<Int32Type>, ArrowError> {
+    let column = batch.column_by_name(PROFILE_TYPE);
+    let types = column.and_then(|column| column.as_dictionary_opt::<Int32Type>());
+    types.ok_or_else(|| ArrowError::SchemaError("the profile types are no dictionary".to_owned()))
+}
+
+impl Stretches {
+    fn next(&mut self) -> Result<Option<RecordBatch>, String> {
+        let mut parts: Vec<RecordBatch> = Vec::new();
+        loop {
+            let batch = match self.rest.take() {
+                Some(batch) => batch,
+                None => match self.reader.next() {
+                    Some(batch) => batch.map_err(|error| error.to_string())?,
+                    None => break,
+                },
+            };
+            if batch.num_rows() == 0 {
+                continue;
+            }
+            let text = |error: ArrowError| error.to_string();
+            let keys = Keys::of(&batch).map_err(text)?;
+            let wanted = keys.at(0);
+            if let Some(first) = parts.first()
+                && Keys::of(first).map_err(text)?.at(0) != wanted
+            {
+                self.rest = Some(batch);
+                break;
+            }
+            let end = (1..batch.num_rows()).find(|row| keys.at(*row) != wanted);
+            let Some(end) = end else {
+                parts.push(batch);
+                continue;
+            };
+            parts.push(batch.slice(0, end));
+            self.rest = Some(batch.slice(end, batch.num_rows() - end));
+            break;
+        }
+        if parts.is_empty() {
+            return Ok(None);
+        }
+        sort(&parts, self.table).map(Some)
+    }
+}
+
+/// Profile types and series of a batch of samples with the schema of [`read_schema`].
+struct Keys<'a> {
+    types: &'a DictionaryArray<Int32Type>,
+    names: &'a StringArray,
+    series: &'a [i64],
+}
+
+impl<'a> Keys<'a> {
+    fn of(batch: &'a RecordBatch) -> Result<Self, ArrowError> {
+        let types = types(batch)?;
+        Ok(Self {
+            types,
+            names: types.values().as_string::<i32>(),
+            series: schema::integers(batch, SERIES)?,
+        })
+    }
+
+    fn at(&self, row: usize) -> (&'a str, SeriesId) {
+        let name = self.types.key(row).map_or("", |key| self.names.value(key));
+        (name, SeriesId(self.series[row]))
+    }
+}
+
+/// The order that a file claims to have.
+pub(crate) fn order_of(metadata: &ParquetMetaData) -> Option<String> {
+    let file = metadata.file_metadata();
+    if let Some(named) = file.key_value_metadata().and_then(|pairs| {
+        let pair = pairs.iter().find(|pair| pair.key == ORDER_KEY)?;
+        pair.value.clone()
+    }) {
+        return Some(named);
+    }
+    let columns = file.schema_descr().root_schema().get_fields();
+    let mut order: Option<String> = None;
+    for group in metadata.row_groups() {
+        let names: Option<Vec<&str>> = group
+            .sorting_columns()?
+            .iter()
+            .map(|column| columns.get(column.column_idx as usize).map(|field| field.name()))
+            .collect();
+        let names = names?.join(",");
+        if order.as_ref().is_some_and(|before| *before != names) {
+            return None;
+        }
+        order = Some(names);
+    }
+    order
+}
+
+/// The metadata of a file, to be read with the columns of [`read_schema`]; files of layout 1 lack one.
+fn to_read(metadata: Arc<ParquetMetaData>, table: Table) -> Result<ArrowReaderMetadata, ParquetError> {
+    let found = ArrowReaderMetadata::try_new(metadata, ArrowReaderOptions::new())?;
+    let wanted = read_schema(table);
+    let in_file = found.schema();
+    let has = |field: &&FieldRef| field.name() != START_LINES || in_file.field_with_name(START_LINES).is_ok();
+    let fields: Vec<FieldRef> = wanted.fields().iter().filter(has).cloned().collect();
+    let options = ArrowReaderOptions::new().with_schema(Arc::new(Schema::new(fields)));
+    ArrowReaderMetadata::try_new(found.metadata().clone(), options)
+}
+
+/// The table's schema without the partition columns, the profile type as a dictionary.
+fn read_schema(table: Table) -> SchemaRef {
+    let schema = table.file_schema();
+    let fields = schema.fields().iter().map(|field| {
+        if field.name() != PROFILE_TYPE {
+            return field.clone();
+        }
+        let dictionary = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+        Arc::new(field.as_ref().clone().with_data_type(dictionary))
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+fn sort(batches: &[RecordBatch], table: Table) -> Result<RecordBatch, String> {
+    let all = concat_batches(&read_schema(table), batches).map_err(|error| error.to_string())?;
+    let columns: Vec<SortColumn> = order(table)
+        .split(',')
+        .filter_map(|name| all.column_by_name(name))
+        .map(|values| SortColumn {
+            values: values.clone(),
+            options: None,
+        })
+        .collect();
+    let indices = lexsort_to_indices(&columns, None).map_err(|error| error.to_string())?;
+    take_record_batch(&all, &indices).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{ArrayRef, DictionaryArray, Int64Array, TimestampMicrosecondArray, new_null_array};
+    use parquet::arrow::ArrowWriter;
+
+    use super::*;
+
+    /// Rows of type, series, stack and time.
+    fn batch(rows: &[(&str, i64, i64, i64)]) -> RecordBatch {
+        let integers = |of: fn(&(&str, i64, i64, i64)) -> i64| -> Vec<i64> { rows.iter().map(of).collect() };
+        let types: DictionaryArray<Int32Type> = rows.iter().map(|row| row.0).collect();
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(TimestampMicrosecondArray::from(integers(|row| row.3)).with_timezone("UTC")),
+            Arc::new(Int64Array::from(integers(|row| row.1))),
+            Arc::new(types),
+            Arc::new(Int64Array::from(integers(|row| row.2))),
+            Arc::new(Int64Array::from(integers(|row| row.2 * 100 + row.3))),
+            new_null_array(&DataType::Utf8, rows.len()),
+            new_null_array(&DataType::Utf8, rows.len()),
+        ];
+        RecordBatch::try_new(read_schema(Table::Samples), columns).unwrap()
+    }
+
+    #[test]
+    fn a_series_whose_stacks_stand_in_another_order_is_read_sorted_whatever_the_batches() {
+        let mut rows = Vec::new();
+        for (profile_type, series) in [("a", 1), ("a", 2), ("b", 1), ("b", 1 << 40)] {
+            for stack in [9, 3, 7, 1] {
+                rows.extend((0..stack).map(|time| (profile_type, series, stack, time)));
+            }
+        }
+        let mut sorted = rows.clone();
+        sorted.sort_unstable();
+        for size in [1, 3, 8, 1000] {
+            let mut bytes = Vec::new();
+            let mut writer = ArrowWriter::try_new(&mut bytes, read_schema(Table::Samples), None).unwrap();
+            writer.write(&batch(&rows)).unwrap();
+            writer.close().unwrap();
+            let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes)).unwrap();
+            let mut stretches = Stretches {
+                table: Table::Samples,
+                reader: reader.with_batch_size(size).build().unwrap(),
+                rest: None,
+            };
+            let mut found = Vec::new();
+            while let Some(part) = stretches.next().unwrap() {
+                found.push(part);
+            }
+            assert_eq!(found.len(), 4, "one batch a series and type");
+            let found = concat_batches(&read_schema(Table::Samples), &found).unwrap();
+            assert_eq!(found, batch(&sorted), "batches of {size} rows");
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Merges the stacks of many files, each written once.
+//!
+//! Stacks are kept in memory as numbers of distinct frames, so hundreds of thousands of them take some tens of
+//! megabytes. They are written in the order of their paths from the root, so that neighbours share most of their frames
+//! and the file compresses well. A merge of more stacks than memory may hold reads its inputs once for each [`Piece`].
+
+use arrow::array::{AsArray, BooleanArray, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::Int64Type;
+use hashbrown::HashMap;
+
+use crate::profile::StackId;
+use crate::store::common::error::StoreError;
+use crate::store::common::fault::Faults;
+use crate::store::common::schema;
+use crate::store::common::schema::column::{FRAMES, STACK};
+use crate::store::common::schema::{PARTITION_COLUMNS, StartLines, Table};
+use crate::store::flush::files::{Effort, Output, Target};
+use crate::store::head::rows::{Shared, StackRows};
+use crate::store::head::{Frame, Frames, TextId, Texts};
+use crate::store::maintenance::merge::input::Input;
+use crate::store::tables::delta::NewFile;
+use crate::store::tables::stats::{FileStats, extend};
+
+/// Frames of an output batch.
+const BATCH_FRAMES: usize = 32 << 10;
+/// Pieces of a merge are not halved further than this many times.
+const MOST_HALVINGS: u32 = 10;
+
+/// The stacks whose ids begin with the same bits. Ids are hashes, so pieces of as many bits have as many stacks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// How many of the first bits of an id are compared with `value`.
+    bits: u32,
+    value: u64,
+}
+
+impl Piece {
+    /// True for the piece that has all stacks.
+    pub(crate) fn is_all(self) -> bool {
+        self.bits == 0
+    }
+
+    /// The first half, unless the piece is small already.
+    pub(crate) fn half(self) -> Option<Self> {
+        (self.bits < MOST_HALVINGS).then_some(Self {
+            bits: self.bits + 1,
+            value: self.value * 2,
+        })
+    }
+
+    /// The piece of the same size after this one.
+    pub(crate) fn next(self) -> Option<Self> {
+        let value = self.value + 1;
+        (value < 1 << self.bits).then_some(Self { value, ..self })
+    }
+
+    fn has(self, id: StackId) -> bool {
+        self.bits == 0 || (id.0 as u64) >> (u64::BITS - self.bits) == self.value
+    }
+}
+
+pub(crate) struct StackSet {
+    piece: Piece,
+    texts: Texts,
+    frames: Frames,
+    /// Id of each stack, with its start and end in `paths`.
+    stacks: Vec<(StackId, u32, u32)>,
+    /// For each stack its place in `stacks`, and whether first lines of its functions are known.
+    known: HashMap<StackId, (u32, bool)>,
+    paths: Vec<u32>,
+}
+
+impl StackSet {
+    /// An empty set for the stacks of a piece.
+    pub(crate) fn new(piece: Piece) -> Self {
+        Self {
+            piece,
+            texts: Texts::default(),
+            frames: Frames::default(),
+            stacks: Vec::new(),
+            known: HashMap::new(),
+            paths: Vec::new(),
+        }
+    }
+
+    /// Adds all stacks of a file that are in the piece. `go_on` is called after each batch with the memory in use, and
+    /// ends the read by false, which is returned.
+    pub(crate) fn read(
+        &mut self,
+        input: &mut Input,
+        go_on: &mut dyn FnMut(usize) -> Result<bool, StoreError>,
+    ) -> Result<bool, StoreError> {
+        while let Some(batch) = input.next()? {
+            self.insert(&batch).map_err(|reason| input.failed(reason))?;
+            if !go_on(self.bytes())? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Memory held, with that for sorting, estimated.
+    fn bytes(&self) -> usize {
+        self.texts.bytes()
+            + self.frames.bytes()
+            + self.frames.len() * 8
+            + self.stacks.capacity() * size_of::<(StackId, u32, u32)>()
+            + self.known.capacity() * 17
+            + self.paths.capacity() * 4
+    }
+
+    fn insert(&mut self, batch: &RecordBatch) -> Result<(), String> {
+        let lacks = |name: &str| format!("the frames have no column `{name}` of the layout's type");
+        let ids = schema::integers(batch, STACK).map_err(|error| error.to_string())?;
+        let lists = schema::lists(batch, FRAMES).map_err(|error| error.to_string())?;
+        let start_lines = StartLines::of(batch).map_err(|error| error.to_string())?;
+        let frames = lists.values().as_struct_opt().ok_or("the frames are no struct")?;
+        let text = |name: &'static str| -> Result<&StringArray, String> {
+            let column = frames
+                .column_by_name(name)
+                .and_then(|column| column.as_string_opt::<i32>());
+            column.ok_or_else(|| lacks(name))
+        };
+        let number = |name: &'static str| -> Result<&Int64Array, String> {
+            let column = frames
+                .column_by_name(name)
+                .and_then(|column| column.as_primitive_opt::<Int64Type>());
+            column.ok_or_else(|| lacks(name))
+        };
+        let texts = [text("function")?, text("file")?, text("mapping")?, text("build_id")?];
+        let (line, address) = (number("line")?, number("address")?);
+        let inlined: &BooleanArray = frames
+            .column_by_name("inlined")
+            .and_then(|column| column.as_boolean_opt())
+            .ok_or_else(|| lacks("inlined"))?;
+        let offsets = lists.value_offsets();
+        let ids = ids.iter().map(|id| StackId(*id)).enumerate();
+        for (row, id) in ids.filter(|(_, id)| self.piece.has(*id)) {
+            let start_lines = start_lines.row(row);
+            let has_start_lines = !start_lines.is_empty();
+            let known = self.known.get(&id).copied();
+            if known.is_some_and(|(_, has_them)| has_them || !has_start_lines) {
+                continue;
+            }
+            let start = self.paths.len() as u32;
+            for (depth, at) in (offsets[row] as usize..offsets[row + 1] as usize).enumerate() {
+                let [function, file, mapping, build_id] = texts.map(|column| self.texts.insert(column.value(at)));
+                self.paths.push(self.frames.insert(Frame {
+                    function,
+                    file,
+                    line: line.value(at),
+                    mapping,
+                    build_id,
+                    address: address.value(at) as u64,
+                    inlined: inlined.value(at),
+                    start_line: start_lines.get(depth).copied().unwrap_or(0),
+                }));
+            }
+            let stack = (id, start, self.paths.len() as u32);
+            let place = if let Some((place, _)) = known {
+                self.stacks[place as usize] = stack;
+                place
+            } else {
+                self.stacks.push(stack);
+                self.stacks.len() as u32 - 1
+            };
+            self.known.insert(id, (place, has_start_lines));
+        }
+        Ok(())
+    }
+
+    /// Writes the stacks to a file; `None` when there are none.
+    pub(crate) fn write(
+        mut self,
+        target: Target<'_>,
+        name: &str,
+        effort: Effort,
+        faults: &Faults,
+    ) -> Result<Option<NewFile>, StoreError> {
+        if self.stacks.is_empty() {
+            return Ok(None);
+        }
+        let ranks = self.ranks();
+        let paths = &self.paths;
+        self.stacks.sort_unstable_by(|left, right| {
+            let path = |stack: &(StackId, u32, u32)| {
+                let frames = &paths[stack.1 as usize..stack.2 as usize];
+                frames.iter().rev().map(|frame| ranks[*frame as usize])
+            };
+            path(left).cmp(path(right)).then(left.0.cmp(&right.0))
+        });
+        let mut output = Output::create(target, name, effort, faults)?;
+        let columns: Vec<usize> = (PARTITION_COLUMNS..Table::Stacks.schema().fields().len()).collect();
+        let shared = Shared {
+            tenant: target.tenant,
+            day: target.day,
+            texts: self.texts.shared(),
+            projection: Some(&columns),
+        };
+        let mut stats = FileStats {
+            rows: self.stacks.len() as u64,
+            ..FileStats::default()
+        };
+        let mut rows = StackRows::default();
+        let failed = |path: &std::path::Path, error: arrow::error::ArrowError| StoreError::Parquet {
+            path: path.to_owned(),
+            reason: error.to_string(),
+        };
+        for (id, start, end) in &self.stacks {
+            let frames = &self.paths[*start as usize..*end as usize];
+            rows.push(
+                *id,
+                frames.iter().map(|frame| self.frames.get(*frame)),
+                self.texts.shared(),
+            );
+            extend(&mut stats.stack, [*id]);
+            if rows.is_full(BATCH_FRAMES) {
+                let batch = rows.take(shared).map_err(|error| failed(output.path(), error))?;
+                output.write(&batch)?;
+            }
+        }
+        if rows.len() > 0 {
+            let batch = rows.take(shared).map_err(|error| failed(output.path(), error))?;
+            output.write(&batch)?;
+        }
+        output.finish(stats).map(Some)
+    }
+
+    /// Rank of each frame among all frames, sorted by names.
+    fn ranks(&self) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..self.frames.len() as u32).collect();
+        let key = |index: &u32| {
+            let frame = self.frames.get(*index);
+            let text = |id: TextId| self.texts.get(id);
+            (
+                text(frame.mapping),
+                text(frame.function),
+                text(frame.file),
+                frame.line,
+                frame.address,
+                frame.start_line,
+                *index,
+            )
+        };
+        order.sort_unstable_by(|left, right| key(left).cmp(&key(right)));
+        let mut ranks = vec![0; order.len()];
+        for (rank, index) in order.iter().enumerate() {
+            ranks[*index as usize] = rank as u32;
+        }
+        ranks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_of_any_size_have_each_stack_once() {
+        let ids = [0, 1, -1, i64::MAX, i64::MIN, 1 << 40, -(1 << 61)].map(StackId);
+        let mut first = Piece::default();
+        loop {
+            let (mut count, mut had) = (1, vec![0; ids.len()]);
+            let mut piece = first;
+            loop {
+                for (id, had) in ids.iter().zip(&mut had) {
+                    *had += usize::from(piece.has(*id));
+                }
+                let Some(next) = piece.next() else { break };
+                (piece, count) = (next, count + 1);
+            }
+            assert!(had.iter().all(|had| *had == 1), "{first:?}");
+            assert_eq!(count, 1 << first.bits);
+            let Some(half) = first.half() else { break };
+            first = half;
+        }
+    }
+}

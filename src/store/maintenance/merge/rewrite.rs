@@ -1,0 +1,497 @@
+//! Rewrites files: merges the live rows of some files of a partition into new files, optionally leaving rows out.
+//!
+//! In: [`Job`]. Out: files that are durable and not committed. Rows keep their order and their values; the job says
+//! which rows are left out and to which interval times are rounded. Each input is read once, and memory is bounded by
+//! the number of inputs.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::{Array, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use prometheus_client::metrics::gauge::Gauge;
+
+use crate::profile::time::HOUR_US;
+use crate::profile::{ProfileTypeId, SeriesId, TenantId, TimeSpan};
+use crate::store::common::error::StoreError;
+use crate::store::common::fault::Faults;
+use crate::store::common::schema;
+use crate::store::common::schema::Table;
+use crate::store::common::schema::column::{PROFILE_TYPE, SERIES, TIME};
+use crate::store::flush::files::{Effort, Output, Target, name_of};
+use crate::store::maintenance::merge::input::Input;
+use crate::store::maintenance::merge::names::{Piece, StackSet};
+use crate::store::maintenance::merge::parts::{Parts, Split};
+use crate::store::maintenance::merge::profiles;
+use crate::store::maintenance::merge::samples;
+use crate::store::maintenance::merge::samples::Row;
+use crate::store::maintenance::merge::series::SeriesMerge;
+use crate::store::tables::delta::NewFile;
+use crate::store::tables::root::Root;
+use crate::store::tables::snapshot::FileEntry;
+use crate::store::tables::stats::{FileStats, extend, extend_type};
+
+/// Level of a file of names that is one of several of a merge, which memory could not hold together. It is not merged
+/// again.
+pub(crate) const FULL_NAMES: u8 = 2;
+
+/// Rows between two calls of [`Environment::throttle`].
+const THROTTLE_ROWS: usize = 16 << 10;
+
+/// Change to the rows of a rewrite.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Change {
+    /// Rows that this selects are left out.
+    pub(crate) drop: Option<Selection>,
+    /// Times are rounded down to this many microseconds and equal rows summed; span and trace ids are lost. 0 for no
+    /// change.
+    pub(crate) interval_us: i64,
+}
+
+/// A selection of rows of samples or profiles; every condition must hold.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Selection {
+    /// Of these series; `None` for all.
+    pub(crate) series: Option<Arc<HashSet<SeriesId>>>,
+    /// Of this profile type; `None` for all.
+    pub(crate) profile_type: Option<ProfileTypeId>,
+    /// Of times in this span; `None` for all.
+    pub(crate) time: Option<TimeSpan>,
+}
+
+impl Selection {
+    /// Whether the row is selected.
+    pub(crate) fn selects(&self, profile_type: &str, series: SeriesId, time: i64) -> bool {
+        self.series.as_ref().is_none_or(|set| set.contains(&series))
+            && self
+                .profile_type
+                .as_ref()
+                .is_none_or(|own| own.as_str() == profile_type)
+            && self.time.is_none_or(|span| span.contains(time))
+    }
+
+    /// Whether a file may hold selected rows.
+    pub(crate) fn touches(&self, file: &FileEntry) -> bool {
+        let touches = |span: TimeSpan| file.time.is_none_or(|time| span.touches(time.least, time.most));
+        self.time.is_none_or(touches)
+            && self.series.as_ref().is_none_or(|set| {
+                file.series
+                    .is_none_or(|bounds| set.iter().any(|id| bounds.contains(id)))
+            })
+            && self.profile_type.as_ref().is_none_or(|own| {
+                let bounds = file.profile_type.as_ref();
+                bounds.is_none_or(|bounds| bounds.contains(own))
+            })
+    }
+}
+
+/// A rewrite of files of one partition.
+#[derive(Debug, Clone)]
+pub(crate) struct Job {
+    pub(crate) table: Table,
+    pub(crate) tenant: TenantId,
+    /// Partition: days since 1970.
+    pub(crate) day: i32,
+    pub(crate) inputs: Vec<FileEntry>,
+    /// The change to the rows.
+    pub(crate) change: Change,
+    pub(crate) level: u8,
+    /// Resolution of the output in seconds, 0 for unchanged times.
+    pub(crate) resolution: u32,
+    pub(crate) by_hour: bool,
+    /// Each profile type gets its own file.
+    pub(crate) by_type: bool,
+    /// Why: for logs and metrics.
+    pub(crate) reason: &'static str,
+}
+
+/// Name of a file that maintenance writes: `c<level>-<resolution>-<uuid>-<writer>.parquet`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MergedName {
+    /// 1 for files merged from flushes, then upwards.
+    pub(crate) level: u8,
+    /// Seconds to which times are rounded, 0 for none.
+    pub(crate) resolution: u32,
+}
+
+impl MergedName {
+    pub(crate) fn text(&self, writer: &str) -> String {
+        let id = uuid::Uuid::new_v4().simple();
+        format!("c{}-{}-{id}-{writer}.parquet", self.level, self.resolution)
+    }
+
+    /// Parses the name of a file; flushed files and those of other programs have level 0.
+    pub(crate) fn of(path: &str) -> Self {
+        let parse = || {
+            let name = name_of(path).strip_suffix(".parquet")?.strip_prefix('c')?;
+            let (level, rest) = name.split_once('-')?;
+            let (resolution, _) = rest.split_once('-')?;
+            Some(Self {
+                level: level.parse().ok()?,
+                resolution: resolution.parse().ok()?,
+            })
+        };
+        parse().unwrap_or(Self {
+            level: 0,
+            resolution: 0,
+        })
+    }
+
+    /// Whether `writer` wrote the merged file.
+    pub(crate) fn is_of(path: &str, writer: &str) -> bool {
+        let name = name_of(path);
+        name.starts_with('c')
+            && name
+                .strip_suffix(".parquet")
+                .and_then(|stem| stem.strip_suffix(writer))
+                .is_some_and(|rest| rest.ends_with('-'))
+    }
+}
+
+/// What a rewrite needs from its caller.
+pub(crate) struct Environment<'a> {
+    pub(crate) root: &'a Root,
+    /// Identity of the writer in file names.
+    pub(crate) writer: &'a str,
+    /// How the files are written.
+    pub(crate) effort: Effort,
+    pub(crate) faults: &'a Faults,
+    /// See [`MaintenanceConfig::memory_bytes`](crate::store::maintenance::MaintenanceConfig::memory_bytes).
+    pub(crate) memory_bytes: usize,
+    /// Is told how much of that is used.
+    pub(crate) memory_used: &'a Gauge,
+    /// Called every some thousand rows: waits to keep within the budget, fails when the work must end.
+    pub(crate) throttle: &'a mut dyn FnMut() -> Result<(), StoreError>,
+}
+
+/// Writes the files of a job. On an error they are removed again.
+pub(crate) fn run(job: &Job, environment: &mut Environment<'_>) -> Result<Vec<NewFile>, StoreError> {
+    let mut written = Written::default();
+    let result = match job.table {
+        Table::Samples => write_samples(job, environment, &mut written),
+        Table::Profiles => write_profiles(job, environment, &mut written),
+        Table::Stacks => write_stacks(job, environment, &mut written),
+        Table::Series => write_series(job, environment, &mut written),
+    };
+    environment.memory_used.set(0);
+    match result {
+        Ok(()) => Ok(written.files),
+        Err(error) => {
+            for path in written.paths {
+                let _ = environment.root.remove(&path);
+            }
+            Err(error)
+        }
+    }
+}
+
+#[derive(Default)]
+struct Written {
+    files: Vec<NewFile>,
+    /// Paths of the new files, relative to the root.
+    paths: Vec<String>,
+}
+
+impl Environment<'_> {
+    fn inputs(&self, job: &Job) -> Result<Vec<Input>, StoreError> {
+        job.inputs.iter().map(|file| Input::open(self.root, file)).collect()
+    }
+
+    fn name(&self, job: &Job) -> String {
+        let name = MergedName {
+            level: job.level,
+            resolution: job.resolution,
+        };
+        name.text(self.writer)
+    }
+}
+
+impl Job {
+    fn target<'a>(&'a self, root: &'a Root) -> Target<'a> {
+        Target {
+            table: self.table,
+            root,
+            tenant: &self.tenant,
+            day: self.day,
+        }
+    }
+}
+
+/// Writes one file, or several when the stacks do not fit into memory together.
+fn write_stacks(job: &Job, environment: &mut Environment<'_>, written: &mut Written) -> Result<(), StoreError> {
+    let mut piece = Piece::default();
+    loop {
+        let half = piece.half();
+        let Some(set) = read_stacks(job, environment, piece, half.is_some())? else {
+            piece = half.unwrap_or(piece);
+            continue;
+        };
+        let name = MergedName {
+            level: if piece.is_all() { job.level } else { FULL_NAMES },
+            resolution: job.resolution,
+        };
+        let (name, root) = (name.text(environment.writer), environment.root);
+        written.paths.push(file_path(job, &name));
+        written
+            .files
+            .extend(set.write(job.target(root), &name, environment.effort, environment.faults)?);
+        environment.memory_used.set(0);
+        match piece.next() {
+            Some(next) => piece = next,
+            None => return Ok(()),
+        }
+    }
+}
+
+/// The stacks of a piece; with `may_stop`, `None` when they take more memory than there may be.
+fn read_stacks(
+    job: &Job,
+    environment: &mut Environment<'_>,
+    piece: Piece,
+    may_stop: bool,
+) -> Result<Option<StackSet>, StoreError> {
+    let mut set = StackSet::new(piece);
+    let (throttle, used) = (&mut *environment.throttle, environment.memory_used);
+    let memory_bytes = environment.memory_bytes;
+    for file in &job.inputs {
+        let mut input = Input::open(environment.root, file)?;
+        let is_within = set.read(&mut input, &mut |bytes| {
+            throttle()?;
+            used.set(bytes as i64);
+            Ok(!may_stop || bytes <= memory_bytes)
+        })?;
+        if !is_within {
+            return Ok(None);
+        }
+    }
+    Ok(Some(set))
+}
+
+fn write_series(job: &Job, environment: &mut Environment<'_>, written: &mut Written) -> Result<(), StoreError> {
+    let merge = SeriesMerge::new(environment.inputs(job)?)?;
+    let (name, root) = (environment.name(job), environment.root);
+    written.paths.push(file_path(job, &name));
+    let (throttle, used) = (&mut *environment.throttle, environment.memory_used);
+    let file = merge.write(
+        job.target(root),
+        &name,
+        (environment.effort, environment.faults),
+        environment.memory_bytes,
+        &mut |bytes| {
+            used.set(bytes as i64);
+            throttle()
+        },
+    )?;
+    written.files.extend(file);
+    Ok(())
+}
+
+fn file_path(job: &Job, name: &str) -> String {
+    format!(
+        "{}/tenant={}/day={}/{name}",
+        job.table.name(),
+        job.tenant,
+        crate::store::tables::delta::day_text(job.day)
+    )
+}
+
+fn write_profiles(job: &Job, environment: &mut Environment<'_>, written: &mut Written) -> Result<(), StoreError> {
+    let inputs = environment.inputs(job)?;
+    let (schema, root) = (job.table.file_schema(), environment.root);
+    let mut open: Vec<((i64, usize), Output, FileStats)> = Vec::new();
+    let change = &job.change;
+    let mut types: Vec<String> = Vec::new();
+    profiles::merge(
+        inputs,
+        |row| {
+            if let Some(drop) = &change.drop
+                && drop.selects(row.profile_type, row.series, row.time)
+            {
+                return None;
+            }
+            let hour = if job.by_hour { row.time.div_euclid(HOUR_US) } else { 0 };
+            if job.by_type && types.last().is_none_or(|last| last != row.profile_type) {
+                types.push(row.profile_type.to_owned());
+            }
+            Some((hour, types.len()))
+        },
+        |hour, batch| {
+            (environment.throttle)()?;
+            let place = if let Some(place) = open.iter().position(|(other, ..)| *other == hour) {
+                place
+            } else {
+                let name = environment.name(job);
+                written.paths.push(file_path(job, &name));
+                let output = Output::create(job.target(root), &name, environment.effort, environment.faults)?;
+                open.push((hour, output, FileStats::default()));
+                open.len() - 1
+            };
+            let (_, output, stats) = &mut open[place];
+            let failed = |error: ArrowError| StoreError::Parquet {
+                path: output.path().to_owned(),
+                reason: error.to_string(),
+            };
+            let batch = plain(&batch, &schema).map_err(failed)?;
+            extend_stats(stats, &batch).map_err(failed)?;
+            output.write(&batch)
+        },
+    )?;
+    for (_, output, stats) in open {
+        written.files.push(output.finish(stats)?);
+    }
+    Ok(())
+}
+
+/// Converts the profile type of a batch from a dictionary to text.
+fn plain(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+    let columns = std::iter::zip(batch.columns(), schema.fields());
+    let columns = columns.map(|(column, field)| cast(column, field.data_type()));
+    RecordBatch::try_new(schema.clone(), columns.collect::<Result<_, _>>()?)
+}
+
+fn extend_stats(stats: &mut FileStats, batch: &RecordBatch) -> Result<(), ArrowError> {
+    stats.rows += batch.num_rows() as u64;
+    extend(&mut stats.time, schema::times(batch, TIME)?.iter().copied());
+    let series = schema::integers(batch, SERIES)?;
+    extend(&mut stats.series, series.iter().map(|id| SeriesId(*id)));
+    let types = schema::texts(batch, PROFILE_TYPE)?;
+    // Sorted by type: the first and the last row have the smallest and the largest.
+    for row in [0, types.len().saturating_sub(1)] {
+        if row < types.len() {
+            extend_type(&mut stats.profile_type, types.value(row));
+        }
+    }
+    Ok(())
+}
+
+fn write_samples(job: &Job, environment: &mut Environment<'_>, written: &mut Written) -> Result<(), StoreError> {
+    let inputs = environment.inputs(job)?;
+    let mut parts = Parts::new(Split {
+        by_hour: job.by_hour,
+        by_type: job.by_type,
+        stacks_by_rows: environment.effort.stacks_by_rows,
+    });
+    let change = &job.change;
+    let (mut pending, mut rows): (Option<Pending>, usize) = (None, 0);
+    let (effort, faults, writer, root) = (
+        environment.effort,
+        environment.faults,
+        environment.writer,
+        environment.root,
+    );
+    let mut create = || {
+        let name = MergedName {
+            level: job.level,
+            resolution: job.resolution,
+        }
+        .text(writer);
+        written.paths.push(file_path(job, &name));
+        Output::create(job.target(root), &name, effort, faults)
+    };
+    samples::merge(inputs, |types, mut row| {
+        rows += 1;
+        if rows % THROTTLE_ROWS == 0 {
+            (environment.throttle)()?;
+        }
+        let profile_type = types.id(row.profile_type);
+        if let Some(drop) = &change.drop
+            && drop.selects(profile_type.as_str(), row.series, row.time)
+        {
+            return Ok(());
+        }
+        if change.interval_us == 0 {
+            return parts.push(profile_type, &row, &mut create);
+        }
+        (row.span, row.trace) = (None, None);
+        row.time -= row.time.rem_euclid(change.interval_us);
+        if pending.as_mut().is_some_and(|sum| sum.adds(&row)) {
+            return Ok(());
+        }
+        match pending.replace(Pending::new(profile_type, &row)) {
+            Some(sum) => parts.push(&sum.profile_type, &sum.row, &mut create),
+            None => Ok(()),
+        }
+    })?;
+    if let Some(sum) = pending {
+        parts.push(&sum.profile_type, &sum.row, &mut create)?;
+    }
+    written.files.extend(parts.finish()?);
+    Ok(())
+}
+
+/// A row whose value may still grow.
+struct Pending {
+    row: Row<'static>,
+    profile_type: ProfileTypeId,
+}
+
+impl Pending {
+    fn new(profile_type: &ProfileTypeId, row: &Row<'_>) -> Self {
+        Self {
+            profile_type: profile_type.clone(),
+            row: Row {
+                profile_type: row.profile_type,
+                series: row.series,
+                stack: row.stack,
+                time: row.time,
+                value: row.value,
+                span: None,
+                trace: None,
+            },
+        }
+    }
+
+    /// Adds the value of a row with the same key; false when the key differs, or the sum overflows.
+    fn adds(&mut self, row: &Row<'_>) -> bool {
+        let own = &mut self.row;
+        if (own.profile_type, own.series, own.stack, own.time) != (row.profile_type, row.series, row.stack, row.time) {
+            return false;
+        }
+        match own.value.checked_add(row.value) {
+            Some(sum) => {
+                own.value = sum;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_tells_level_resolution_and_writer() {
+        let name = MergedName {
+            level: 2,
+            resolution: 300,
+        };
+        let text = name.text("some-writer");
+        assert_eq!(MergedName::of(&format!("samples/tenant=t/day=2026-11-21/{text}")), name);
+        assert!(MergedName::is_of(&text, "some-writer"));
+        assert!(!MergedName::is_of(&text, "writer2"));
+        let flushed = MergedName::of("samples/tenant=t/day=2026-11-21/000000000012-1-w.parquet");
+        assert_eq!((flushed.level, flushed.resolution), (0, 0));
+    }
+
+    #[test]
+    fn a_sum_that_would_overflow_stays_two_rows() {
+        let profile_type = ProfileTypeId::from("k");
+        let row = |value| Row {
+            profile_type: 0,
+            series: SeriesId(1),
+            stack: crate::profile::StackId(2),
+            time: 3,
+            value,
+            span: None,
+            trace: None,
+        };
+        let mut sum = Pending::new(&profile_type, &row(i64::MAX - 1));
+        assert!(sum.adds(&row(1)));
+        assert!(!sum.adds(&row(1)));
+        assert_eq!(sum.row.value, i64::MAX);
+    }
+}

@@ -1,0 +1,347 @@
+//! Ageing of data: downsampled after a while, deleted after its retention. Pure functions.
+//!
+//! Whole files are deleted, so a profile may stay up to a day longer than its period. Where periods differ by profile
+//! type, files that hold several types are split first. Downsampling changes samples only: profiles and their totals
+//! stay as they are.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::profile::time::DAY_US;
+use crate::profile::{ProfileTypeId, TenantId, TimeSpan};
+use crate::store::common::schema::Table;
+use crate::store::maintenance::merge::rewrite::{Change, Job, MergedName};
+use crate::store::maintenance::plan::{Policy, partitions};
+use crate::store::tables::snapshot::FileEntry;
+
+/// Settings of ageing. A period of zero means for ever.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Aging {
+    /// `retention_period`: how long profiles are kept.
+    pub retention: Duration,
+    /// Retention of single tenants.
+    pub tenants: BTreeMap<TenantId, Duration>,
+    /// The same for profile types, over that of the tenant. The name is a whole type id or its first part, such as
+    /// `memory`.
+    pub types: BTreeMap<String, Duration>,
+    /// Retention of types of single tenants, which overrides all others.
+    pub tenant_types: BTreeMap<TenantId, BTreeMap<String, Duration>>,
+    /// Steps of downsampling: older samples are summed over longer intervals.
+    pub downsample: Vec<Downsampling>,
+}
+
+/// One step of downsampling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Downsampling {
+    /// Age from which samples are summed.
+    pub after: Duration,
+    /// Length of the intervals.
+    pub interval: Duration,
+}
+
+impl Aging {
+    /// How long profiles of a tenant and type are kept; `None` for ever.
+    fn period(&self, tenant: &TenantId, profile_type: &ProfileTypeId) -> Option<Duration> {
+        let of = |types: &BTreeMap<String, Duration>| {
+            let id = profile_type.as_str();
+            let name = id.split_once(':').map_or(id, |(name, _)| name);
+            types.get(id).or_else(|| types.get(name)).copied()
+        };
+        let own = self.tenant_types.get(tenant).and_then(of);
+        let period = own
+            .or_else(|| of(&self.types))
+            .or_else(|| self.tenants.get(tenant).copied())
+            .unwrap_or(self.retention);
+        (!period.is_zero()).then_some(period)
+    }
+
+    /// Whether any type has a period of its own.
+    pub fn by_type(&self) -> bool {
+        !self.types.is_empty() || self.tenant_types.values().any(|types| !types.is_empty())
+    }
+
+    /// All periods that may apply to profiles of a tenant.
+    fn periods(&self, tenant: &TenantId) -> impl Iterator<Item = Duration> {
+        let own = self.tenants.get(tenant).unwrap_or(&self.retention);
+        let of_tenant = self.tenant_types.get(tenant).into_iter().flat_map(BTreeMap::values);
+        std::iter::once(own)
+            .chain(self.types.values())
+            .chain(of_tenant)
+            .copied()
+    }
+
+    /// The longest period of any profile of a tenant; `None` for ever.
+    fn longest(&self, tenant: &TenantId) -> Option<Duration> {
+        if self.periods(tenant).any(|period| period.is_zero()) {
+            None
+        } else {
+            self.periods(tenant).max()
+        }
+    }
+
+    /// The shortest period of any profile of a tenant.
+    fn shortest(&self, tenant: &TenantId) -> Option<Duration> {
+        self.periods(tenant).filter(|period| !period.is_zero()).min()
+    }
+}
+
+/// What retention deletes at one moment.
+#[derive(Debug, Default)]
+pub(crate) struct Expired {
+    /// Files to delete, by table.
+    pub files: BTreeMap<Table, Vec<FileEntry>>,
+    /// Files of several types, of which some may have to be deleted.
+    pub splits: Vec<Job>,
+}
+
+/// The files whose time is over at `now_us`.
+pub(crate) fn expired(files: &[FileEntry], now_us: i64, aging: &Aging) -> Expired {
+    let before = |period: Duration| now_us.saturating_sub(period.as_micros().min(i64::MAX as u128) as i64);
+    let mut expired = Expired::default();
+    let mut left: BTreeMap<(TenantId, i32), usize> = BTreeMap::new();
+    for file in files {
+        let (Some(time), Some(types)) = (file.time, &file.profile_type) else {
+            continue;
+        };
+        let is_over = |period| time.most < before(period);
+        let whole = match types.single() {
+            Some(profile_type) => aging.period(&file.tenant, profile_type),
+            None => aging.longest(&file.tenant),
+        };
+        if whole.is_some_and(is_over) {
+            expired.files.entry(file.table).or_default().push(file.clone());
+            continue;
+        }
+        *left.entry((file.tenant.clone(), file.day)).or_default() += 1;
+        let partly = aging.by_type() && types.single().is_none();
+        if partly && aging.shortest(&file.tenant).is_some_and(is_over) {
+            let name = MergedName::of(&file.path);
+            expired.splits.push(Job {
+                table: file.table,
+                tenant: file.tenant.clone(),
+                day: file.day,
+                inputs: vec![file.clone()],
+                change: Change::default(),
+                level: name.level.max(1),
+                resolution: name.resolution,
+                by_hour: false,
+                by_type: true,
+                reason: "retention",
+            });
+        }
+    }
+    // Names are deleted with the last rows of a day, and only when no later profile of that day can be kept.
+    for file in files {
+        let day_end = TimeSpan::of_day(file.day).end;
+        let over = aging
+            .longest(&file.tenant)
+            .is_some_and(|period| day_end.saturating_add(DAY_US) < before(period));
+        if file.time.is_none() && over && !left.contains_key(&(file.tenant.clone(), file.day)) {
+            expired.files.entry(file.table).or_default().push(file.clone());
+        }
+    }
+    expired
+}
+
+/// Jobs for the samples that are due for downsampling at `now_us`.
+pub(crate) fn downsamples(files: &[FileEntry], now_us: i64, aging: &Aging, policy: &Policy) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    for ((table, tenant, day), files) in partitions(files) {
+        if table != Table::Samples {
+            continue;
+        }
+        let mut groups: BTreeMap<u32, Vec<&FileEntry>> = BTreeMap::new();
+        for file in files {
+            let Some(time) = file.time else {
+                continue;
+            };
+            let age = Duration::from_micros(now_us.saturating_sub(time.most).max(0) as u64);
+            let wanted = aging
+                .downsample
+                .iter()
+                .filter(|step| age >= step.after)
+                .map(|step| step.interval.as_secs() as u32)
+                .max()
+                .unwrap_or(0);
+            if wanted > MergedName::of(&file.path).resolution {
+                groups.entry(wanted).or_default().push(file);
+            }
+        }
+        for (resolution, mut files) in groups {
+            files.sort_by_key(|file| (file.time, file.path.clone()));
+            for inputs in files.chunks(policy.max_inputs) {
+                let bytes: u64 = inputs.iter().map(|file| file.size).sum();
+                jobs.push(Job {
+                    table,
+                    tenant: tenant.clone(),
+                    day,
+                    inputs: inputs.iter().copied().cloned().collect(),
+                    change: Change {
+                        drop: None,
+                        interval_us: i64::from(resolution) * 1_000_000,
+                    },
+                    level: 3,
+                    resolution,
+                    by_hour: false,
+                    by_type: bytes >= policy.split_bytes,
+                    reason: "downsample",
+                });
+            }
+        }
+    }
+    jobs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::tenant::tenant_id;
+    use crate::store::tables::stats::Bounds;
+
+    const DAY: Duration = Duration::from_hours(24);
+
+    fn file(table: Table, name: &str, day: i32, types: Option<(&str, &str)>) -> FileEntry {
+        let start = i64::from(day) * DAY_US;
+        FileEntry {
+            table,
+            path: format!("{}/tenant=t/day={day}/{name}", table.name()),
+            size: 10,
+            rows: 1,
+            tenant: tenant_id("t"),
+            day,
+            time: types.map(|_| Bounds::new(start, start + 1000)),
+            profile_type: types.map(|(least, most)| Bounds::new(least.into(), most.into())),
+            series: None,
+            checksum: None,
+        }
+    }
+
+    #[test]
+    fn whole_files_go_when_their_last_profile_is_too_old_and_names_after_them() {
+        let aging = Aging {
+            retention: DAY * 7,
+            ..Aging::default()
+        };
+        let files = [
+            file(
+                Table::Samples,
+                "a.parquet",
+                100,
+                Some(("cpu:a:b:c:d", "memory:a:b:c:d")),
+            ),
+            file(Table::Stacks, "b.parquet", 100, None),
+            file(Table::Samples, "c.parquet", 106, Some(("cpu:a:b:c:d", "cpu:a:b:c:d"))),
+            file(Table::Stacks, "d.parquet", 106, None),
+        ];
+        let at = |day: i64| day * DAY_US + 2000;
+        assert!(expired(&files, at(106), &aging).files.is_empty());
+        let found = expired(&files, at(107), &aging).files;
+        assert_eq!(found[&Table::Samples].len(), 1);
+        // A day later than the rows, because a late profile of that day may still come.
+        assert!(!found.contains_key(&Table::Stacks));
+        let found = expired(&files, at(110), &aging).files;
+        assert_eq!(found[&Table::Stacks][0].day, 100);
+        assert!(expired(&files, at(9999), &Aging::default()).files.is_empty());
+    }
+
+    #[test]
+    fn types_with_a_period_of_their_own_are_split_off_first() {
+        let aging = Aging {
+            types: BTreeMap::from([("memory".to_owned(), DAY * 2)]),
+            ..Aging::default()
+        };
+        let now = 103 * DAY_US;
+        let mixed = [file(
+            Table::Samples,
+            "a.parquet",
+            100,
+            Some(("cpu:a:b:c:d", "memory:a:b:c:d")),
+        )];
+        let found = expired(&mixed, now, &aging);
+        assert!(found.files.is_empty() && found.splits.len() == 1 && found.splits[0].by_type);
+        let split = [
+            file(
+                Table::Samples,
+                "c1-0-a-w.parquet",
+                100,
+                Some(("cpu:a:b:c:d", "cpu:a:b:c:d")),
+            ),
+            file(
+                Table::Samples,
+                "c1-0-b-w.parquet",
+                100,
+                Some(("memory:a:b:c:d", "memory:a:b:c:d")),
+            ),
+        ];
+        let found = expired(&split, now, &aging);
+        assert!(found.splits.is_empty());
+        assert_eq!(found.files[&Table::Samples][0].path, split[1].path);
+    }
+
+    #[test]
+    fn a_tenant_and_type_has_the_period_that_is_said_most_exactly() {
+        let aging = Aging {
+            retention: DAY * 30,
+            tenants: BTreeMap::from([(tenant_id("own"), DAY * 7)]),
+            types: BTreeMap::from([("memory".to_owned(), DAY * 2)]),
+            tenant_types: BTreeMap::from([(
+                tenant_id("own"),
+                BTreeMap::from([
+                    ("memory:inuse:b:c:d".to_owned(), DAY),
+                    ("cpu".to_owned(), Duration::ZERO),
+                ]),
+            )]),
+            downsample: Vec::new(),
+        };
+        for (tenant, profile_type, period) in [
+            ("any", "mutex:a:b:c:d", Some(30)),
+            ("any", "memory:a:b:c:d", Some(2)),
+            ("own", "mutex:a:b:c:d", Some(7)),
+            ("own", "memory:a:b:c:d", Some(2)),
+            ("own", "memory:inuse:b:c:d", Some(1)),
+            ("own", "cpu:a:b:c:d", None),
+        ] {
+            assert_eq!(
+                aging.period(&tenant_id(tenant), &profile_type.into()),
+                period.map(|days| DAY * days),
+                "{tenant} {profile_type}"
+            );
+        }
+        assert_eq!(
+            (aging.longest(&tenant_id("any")), aging.longest(&tenant_id("own"))),
+            (Some(DAY * 30), None)
+        );
+        assert_eq!(
+            (aging.shortest(&tenant_id("any")), aging.shortest(&tenant_id("own"))),
+            (Some(DAY * 2), Some(DAY))
+        );
+    }
+
+    #[test]
+    fn samples_become_coarser_step_by_step() {
+        let aging = Aging {
+            downsample: vec![
+                Downsampling {
+                    after: DAY,
+                    interval: Duration::from_mins(5),
+                },
+                Downsampling {
+                    after: DAY * 5,
+                    interval: Duration::from_hours(1),
+                },
+            ],
+            ..Aging::default()
+        };
+        let resolutions = |name: &str, day: i64| {
+            let files = [file(Table::Samples, name, 100, Some(("a", "a")))];
+            downsamples(&files, day * DAY_US, &aging, &Policy::default())
+                .iter()
+                .map(|job| job.resolution)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(resolutions("c2-0-a-w.parquet", 100), [0; 0]);
+        assert_eq!(resolutions("c2-0-a-w.parquet", 102), [300]);
+        assert_eq!(resolutions("c3-300-a-w.parquet", 102), [0; 0]);
+        assert_eq!(resolutions("c3-300-a-w.parquet", 106), [3600]);
+    }
+}

@@ -1,0 +1,110 @@
+//! Keeps the tables within their size and the disk above its floor, round by round.
+//!
+//! In: the live files and the free space. Out: the oldest files leave their tables, counted as the jobs
+//! `retention_size` and `free_space`. What limits ask for stays on disk for the deletion delay like all removed files;
+//! when the disk is nearly full, removed files are deleted after a minute.
+
+use std::time::Instant;
+
+use crate::store::common::error::StoreError;
+use crate::store::maintenance::report::Report;
+use crate::store::maintenance::retention::space::{Crowded, FreeFloor, oldest};
+use crate::store::maintenance::retention::vacuum_job::Vacuum;
+use crate::store::maintenance::worker::Worker;
+
+/// What of earlier rounds counts in the next one.
+#[derive(Default)]
+pub(in crate::store::maintenance) struct Room {
+    /// When the files that were removed for free space last are gone from the disk, and more may have to go.
+    relieved_at: Option<Instant>,
+    /// The log has said that the newest hour alone is too large.
+    has_warned: bool,
+}
+
+impl Room {
+    /// Removes what is over the limits; with `may_delete` also what the floor of free space asks for.
+    pub(in crate::store::maintenance) fn keep(
+        &mut self,
+        worker: &mut Worker,
+        vacuum: &mut Vacuum,
+        may_delete: bool,
+        report: &mut Report,
+    ) -> Result<(), StoreError> {
+        let config = worker.config.clone();
+        let space = &config.maintenance.space;
+        let mut left_over = 0;
+        for crowded in space.crowded(&worker.published.files()) {
+            left_over += crowded.left_over;
+            remove(worker, crowded, "retention_size", report)?;
+        }
+        // Files of a bucket are not on this disk, and files that only a doubtful clock calls old are not deleted.
+        if let Some(floor) = space.floor
+            && may_delete
+            && worker.published.root.bucket().is_none()
+        {
+            left_over += self.relieve(worker, vacuum, &floor, report)?;
+        }
+        self.warn(left_over);
+        Ok(())
+    }
+
+    /// Deletes removed files and removes the oldest ones while free space is missing; returns the bytes that are still
+    /// missing because what is left must stay.
+    fn relieve(
+        &mut self,
+        worker: &mut Worker,
+        vacuum: &mut Vacuum,
+        floor: &FreeFloor,
+        report: &mut Report,
+    ) -> Result<u64, StoreError> {
+        let config = worker.config.clone();
+        let missing = || {
+            let missing = floor.missing(&config.dir);
+            missing.map_err(StoreError::io("measure the free space of", &config.dir))
+        };
+        if missing()? == 0 {
+            return Ok(0);
+        }
+        let delay = config.maintenance.deletion_delay.min(FreeFloor::DELAY);
+        vacuum.run(worker, delay, report)?;
+        let is_waiting = self.relieved_at.is_some_and(|time| Instant::now() < time);
+        let missing = missing()?;
+        if missing == 0 || is_waiting {
+            return Ok(0);
+        }
+        let files = worker.published.files();
+        let total: u64 = files.iter().map(|file| file.size).sum();
+        let Some(crowded) = oldest(files.iter(), total.saturating_sub(missing)) else {
+            return Ok(0);
+        };
+        self.relieved_at = Some(Instant::now() + delay + config.maintenance.interval);
+        let left_over = crowded.left_over;
+        remove(worker, crowded, "free_space", report)?;
+        Ok(left_over)
+    }
+
+    /// Says once that what must stay is too large, and again after it has fitted.
+    fn warn(&mut self, left_over: u64) {
+        if left_over > 0 && !self.has_warned {
+            tracing::warn!(
+                bytes = left_over,
+                "the profiles of the newest hour and the names of two days take more space than there may be: they stay"
+            );
+        }
+        self.has_warned = left_over > 0;
+    }
+}
+
+fn remove(worker: &mut Worker, crowded: Crowded, reason: &'static str, report: &mut Report) -> Result<(), StoreError> {
+    if crowded.bytes == 0 {
+        return Ok(());
+    }
+    let until = chrono::DateTime::from_timestamp_micros(crowded.until_us).unwrap_or_default();
+    tracing::info!(
+        reason,
+        bytes = crowded.bytes,
+        until = until.to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
+        "the oldest profiles go to make room"
+    );
+    worker.remove(crowded.files, reason, report)
+}

@@ -1,0 +1,228 @@
+//! Retention by size: which files go when the tables take more than they may, or when the disk is nearly full. Pure
+//! functions, but for the measure of the disk.
+//!
+//! The oldest profiles go first, up to one moment for all files that compete: what is left is as after a retention that
+//! ends there. Whole files go. Names of a day stay a day longer, as in `aging`, since a late profile may need them.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::profile::time::{DAY_US, HOUR_US};
+use crate::profile::{TenantId, TimeSpan};
+use crate::store::common::schema::Table;
+use crate::store::tables::snapshot::FileEntry;
+
+/// How much the tables may take. Without any, they grow until retention or the disk ends it.
+#[derive(Debug, Clone, Default)]
+pub struct SpaceLimits {
+    /// `--retention-size`: bytes of the files of all tables.
+    pub whole: Option<u64>,
+    /// The same for the files of single tenants.
+    pub tenants: BTreeMap<TenantId, u64>,
+    /// Free space that stays on the disk of the data folder.
+    pub floor: Option<FreeFloor>,
+}
+
+/// Free space that the oldest profiles make way for.
+#[derive(Debug, Clone, Copy)]
+pub struct FreeFloor {
+    pub bytes: u64,
+    /// Measures the bytes that are free in the file system of a folder.
+    pub measure: fn(&Path) -> io::Result<u64>,
+}
+
+impl FreeFloor {
+    /// A floor under the free space that the operating system reports.
+    pub fn of_disk(bytes: u64) -> Self {
+        Self {
+            bytes,
+            measure: |folder| {
+                let disk = rustix::fs::statvfs(folder)?;
+                Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+            },
+        }
+    }
+
+    /// How long removed files stay when space is short: for questions that read them, not for readers of other
+    /// programs.
+    pub(crate) const DELAY: Duration = Duration::from_mins(1);
+
+    /// Bytes that are missing in the file system of `folder`.
+    pub(crate) fn missing(&self, folder: &Path) -> io::Result<u64> {
+        Ok(self.bytes.saturating_sub((self.measure)(folder)?))
+    }
+}
+
+/// Files that go so that the others fit.
+#[derive(Debug)]
+pub(crate) struct Crowded {
+    pub(crate) files: BTreeMap<Table, Vec<FileEntry>>,
+    pub(crate) bytes: u64,
+    /// The last moment of which rows go, in microseconds since 1970.
+    pub(crate) until_us: i64,
+    /// Bytes that are still too many: of the newest hour, which is never taken, and of names.
+    pub(crate) left_over: u64,
+}
+
+impl SpaceLimits {
+    /// What goes for the limits of tenants and of all together; a tenant that is over its own gives way first.
+    pub(crate) fn crowded(&self, files: &[FileEntry]) -> Vec<Crowded> {
+        let mut crowded = Vec::new();
+        let mut left: Vec<&FileEntry> = files.iter().collect();
+        for (tenant, most) in &self.tenants {
+            let own = left.iter().copied().filter(|file| file.tenant == *tenant);
+            let Some(found) = oldest(own, *most) else {
+                continue;
+            };
+            left.retain(|file| !found.has(file));
+            crowded.push(found);
+        }
+        crowded.extend(self.whole.and_then(|most| oldest(left, most)));
+        crowded
+    }
+}
+
+impl Crowded {
+    fn has(&self, file: &FileEntry) -> bool {
+        let files = self.files.get(&file.table).map(Vec::as_slice).unwrap_or_default();
+        files.iter().any(|gone| gone.path == file.path)
+    }
+}
+
+/// The files that go so that those left have at most `most` bytes; `None` when all fit.
+pub(crate) fn oldest<'a>(files: impl IntoIterator<Item = &'a FileEntry>, most: u64) -> Option<Crowded> {
+    let mut total = 0;
+    let mut newest = i64::MIN;
+    // Each file with the moment that must be over for it to go.
+    let mut in_order: Vec<(i64, &FileEntry)> = Vec::new();
+    for file in files {
+        total += file.size;
+        let over = match file.time {
+            Some(time) => {
+                newest = newest.max(time.most);
+                time.most
+            }
+            None => TimeSpan::of_day(file.day).end.saturating_add(DAY_US),
+        };
+        in_order.push((over, file));
+    }
+    if total <= most {
+        return None;
+    }
+    in_order.sort_by_key(|(over, _)| *over);
+    let kept_from = newest.saturating_sub(HOUR_US);
+    let mut crowded = Crowded {
+        files: BTreeMap::new(),
+        bytes: 0,
+        until_us: i64::MIN,
+        left_over: 0,
+    };
+    for (over, file) in in_order {
+        let is_enough = total - crowded.bytes <= most;
+        // Samples and profiles of one flush end at the same moment, and go together.
+        if over >= kept_from || is_enough && over > crowded.until_us {
+            break;
+        }
+        crowded.until_us = over;
+        crowded.bytes += file.size;
+        crowded.files.entry(file.table).or_default().push(file.clone());
+    }
+    crowded.left_over = (total - crowded.bytes).saturating_sub(most);
+    Some(crowded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::tenant::tenant_id;
+    use crate::store::tables::stats::Bounds;
+
+    /// A file of 10 bytes; `hours` are those of the day 100 at which its rows begin and end.
+    fn file(table: Table, tenant: &str, name: &str, hours: Option<(i64, i64)>) -> FileEntry {
+        let start = 100 * DAY_US;
+        FileEntry {
+            table,
+            path: format!("{}/tenant={tenant}/{name}", table.name()),
+            size: 10,
+            rows: 1,
+            tenant: tenant_id(tenant),
+            day: hours.map_or(100, |(begin, _)| (100 + begin.div_euclid(24)) as i32),
+            time: hours.map(|(begin, end)| Bounds::new(start + begin * HOUR_US, start + end * HOUR_US)),
+            profile_type: None,
+            series: None,
+            checksum: None,
+        }
+    }
+
+    /// Rows of an hour in both tables.
+    fn rows(tenant: &str, hour: i64) -> [FileEntry; 2] {
+        let name = format!("{hour}.parquet");
+        [Table::Samples, Table::Profiles].map(|table| file(table, tenant, &name, Some((hour, hour + 1))))
+    }
+
+    fn names(crowded: &Crowded) -> Vec<&str> {
+        let mut paths: Vec<&str> = crowded.files.values().flatten().map(|file| &*file.path).collect();
+        paths.sort_unstable();
+        paths
+    }
+
+    #[test]
+    fn the_oldest_rows_go_in_both_tables_and_no_more_than_must() {
+        let mut files: Vec<FileEntry> = (0..5).flat_map(|hour| rows("t", hour)).collect();
+        files.push(file(Table::Stacks, "t", "names.parquet", None));
+        assert!(oldest(&files, 110).is_none());
+        let found = oldest(&files, 95).unwrap();
+        let first = ["profiles/tenant=t/0.parquet", "samples/tenant=t/0.parquet"];
+        assert_eq!((names(&found), found.bytes, found.left_over), (first.to_vec(), 20, 0));
+        assert_eq!(found.until_us, 100 * DAY_US + HOUR_US);
+        assert_eq!(oldest(&files, 90).unwrap().bytes, 20);
+        assert_eq!(oldest(&files, 89).unwrap().bytes, 40);
+    }
+
+    #[test]
+    fn the_newest_hour_and_names_that_may_be_needed_stay_whatever_the_limit() {
+        let mut files: Vec<FileEntry> = (0..5).flat_map(|hour| rows("t", hour)).collect();
+        files.push(file(Table::Stacks, "t", "names.parquet", None));
+        let found = oldest(&files, 0).unwrap();
+        // The fourth hour ends where the newest begins.
+        assert_eq!((found.bytes, found.left_over), (60, 50));
+        files.extend(rows("t", 72));
+        let found = oldest(&files, 25).unwrap();
+        assert!(names(&found).contains(&"stacks/tenant=t/names.parquet"));
+        assert_eq!((found.bytes, found.left_over), (110, 0));
+    }
+
+    #[test]
+    fn a_tenant_over_its_own_limit_gives_way_before_others() {
+        let mut files: Vec<FileEntry> = (0..3).flat_map(|hour| rows("old", hour)).collect();
+        files.extend((10..16).flat_map(|hour| rows("large", hour)));
+        let limits = SpaceLimits {
+            whole: Some(140),
+            tenants: BTreeMap::from([(tenant_id("large"), 80)]),
+            floor: None,
+        };
+        let found = limits.crowded(&files);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(names(&found[0]).iter().all(|path| path.contains("tenant=large")));
+        assert_eq!(found[0].bytes, 40);
+        let limits = SpaceLimits {
+            whole: Some(100),
+            ..limits
+        };
+        let found = limits.crowded(&files);
+        assert!(names(&found[1]).iter().all(|path| path.contains("tenant=old")));
+        assert_eq!(found.iter().map(|found| found.bytes).sum::<u64>(), 80);
+    }
+
+    #[test]
+    fn a_disk_has_free_space() {
+        let folder = tempfile::tempdir().unwrap();
+        let floor = FreeFloor::of_disk(u64::MAX);
+        let missing = floor.missing(folder.path()).unwrap();
+        assert!(0 < missing && missing < u64::MAX, "{missing}");
+        assert_eq!(FreeFloor::of_disk(1).missing(folder.path()).unwrap(), 0);
+        assert!(floor.missing(&folder.path().join("nowhere")).is_err());
+    }
+}

@@ -1,0 +1,283 @@
+//! Deletes what no reader can need: files removed from a table longer ago than the grace period, files that were never
+//! in a table, and old entries of the log.
+//!
+//! The table's log says when a file was removed. A reader that opened the table within the grace period finds all its
+//! files.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::store::common::error::StoreError;
+use crate::store::common::fault::{Faults, Place};
+use crate::store::common::schema::Table;
+use crate::store::flush::files::name_of;
+use crate::store::maintenance::report::Vacuumed;
+use crate::store::tables::bucket::Found;
+use crate::store::tables::delta::log_files::{is_temporary, version_of};
+use crate::store::tables::delta::{last_checkpoint, unescape};
+use crate::store::tables::root::Root;
+
+/// Minimum age of a file that is in no table and no log: another program may be about to commit it.
+pub(crate) const ORPHAN_AGE: Duration = Duration::from_hours(24);
+/// How long log entries that a checkpoint covers are kept, for readers of older versions.
+const LOG_AGE: Duration = Duration::from_hours(168);
+
+/// A Parquet file in the folder of a table that is not live.
+#[derive(Debug, Clone)]
+pub(crate) struct Dead {
+    /// Path relative to the root.
+    pub(crate) path: String,
+    pub(crate) size: u64,
+    /// When it left the table; `None` for a file that the log does not know.
+    pub(crate) removed: Option<SystemTime>,
+    pub(crate) modified: SystemTime,
+    /// How much older it is than what was written last to the table, by the clock of the bucket; no limit in a folder,
+    /// whose clock is our own.
+    pub(crate) older_by: Duration,
+}
+
+impl Dead {
+    /// Whether it may be deleted at `now`.
+    pub(crate) fn is_due(&self, now: SystemTime, grace: Duration) -> bool {
+        let age = |since: SystemTime| now.duration_since(since).unwrap_or(Duration::ZERO);
+        match self.removed {
+            Some(removed) => age(removed) >= grace,
+            // By both clocks: a server whose clock is ahead must not take what another one is about to commit.
+            None => age(self.modified).min(self.older_by) >= ORPHAN_AGE.max(grace),
+        }
+    }
+}
+
+/// When files were removed from a table, by path relative to the root, as far as its log was read. Each entry is read
+/// once: a log of a week has tens of thousands, and each read from a bucket costs money.
+#[derive(Default)]
+pub(crate) struct Removals {
+    /// Entries below this version were read.
+    next: u64,
+    left: HashMap<String, SystemTime>,
+}
+
+/// The files of a table that are not in `live` (paths relative to `root`). Adds new entries of its log to `removals`.
+pub(crate) fn dead_files(
+    root: &Root,
+    table: Table,
+    live: &HashSet<&str>,
+    removals: &mut Removals,
+) -> Result<Vec<Dead>, StoreError> {
+    let found = root.parquet_files(table, |path| !live.contains(path))?;
+    if found.is_empty() {
+        return Ok(Vec::new());
+    }
+    let log = root.log_files(table)?;
+    let newest = found.iter().chain(&log).map(|file| file.modified).max();
+    let older_by = |file: &Found| match root {
+        Root::Folder(_) => Duration::MAX,
+        Root::Bucket(_) => newest
+            .and_then(|newest| newest.duration_since(file.modified).ok())
+            .unwrap_or_default(),
+    };
+    removals.read_on(root, table, log)?;
+    let there: HashSet<&str> = found.iter().map(|file| file.path.as_str()).collect();
+    // Another server may have removed files meanwhile that are in `live`.
+    (removals.left).retain(|path, _| there.contains(path.as_str()) || live.contains(path.as_str()));
+    Ok(found
+        .into_iter()
+        .map(|file| Dead {
+            removed: removals.left.get(&file.path).copied(),
+            older_by: older_by(&file),
+            path: file.path,
+            size: file.size,
+            modified: file.modified,
+        })
+        .collect())
+}
+
+/// Deletes dead files that are due at `now`.
+pub(crate) fn delete(
+    root: &Root,
+    dead: &[Dead],
+    table: Table,
+    (now, grace): (SystemTime, Duration),
+    faults: &Faults,
+    done: &mut Vacuumed,
+) -> Result<(), StoreError> {
+    for file in dead {
+        if !file.is_due(now, grace) {
+            done.waiting += 1;
+            continue;
+        }
+        match faults.run(Place::FileDelete(table), || root.remove(&file.path)) {
+            Ok(()) => {
+                done.files += 1;
+                done.bytes += file.size;
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(StoreError::io("remove", &root.name(&file.path))(error)),
+        }
+    }
+    Ok(())
+}
+
+/// Deletes entries of the log that a checkpoint covers and that are old at `now`, and unfinished writes that a crash
+/// has left.
+pub(crate) fn trim_log(
+    root: &Root,
+    table: Table,
+    now: SystemTime,
+    faults: &Faults,
+    done: &mut Vacuumed,
+) -> Result<(), StoreError> {
+    let checkpoint = last_checkpoint(root, table);
+    for file in root.log_files(table)? {
+        let name = name_of(&file.path);
+        let version = version_of(name);
+        let covered = version.is_some() && version < checkpoint;
+        let age = now.duration_since(file.modified).unwrap_or_default();
+        if (covered && age >= LOG_AGE) || (is_temporary(name) && age >= ORPHAN_AGE) {
+            match faults.run(Place::FileDelete(table), || root.remove(&file.path)) {
+                Ok(()) => done.entries += 1,
+                // Another server has deleted it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(StoreError::io("remove", &root.name(&file.path))(error)),
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Removals {
+    /// Takes in the entries of the log that were not read yet.
+    fn read_on(&mut self, root: &Root, table: Table, log: Vec<Found>) -> Result<(), StoreError> {
+        let mut entries: Vec<(u64, Found)> = log
+            .into_iter()
+            .filter_map(|file| {
+                let name = name_of(&file.path);
+                let version = version_of(name).filter(|version| *version >= self.next)?;
+                name.ends_with(".json").then_some((version, file))
+            })
+            .collect();
+        entries.sort_unstable_by_key(|(version, _)| *version);
+        let mut next = self.next;
+        if let Some((first, file)) = entries.first()
+            && (next == 0 || file.modified.elapsed().unwrap_or_default() >= ORPHAN_AGE)
+        {
+            // Earlier entries were deleted by a trim.
+            next = *first;
+        }
+        for (version, file) in &entries {
+            let path = &file.path;
+            match root.read(path) {
+                Ok(entry) => {
+                    let removed = removed_by(&entry);
+                    self.left
+                        .extend(removed.map(|(path, at)| (format!("{}/{path}", table.name()), at)));
+                }
+                // A server may have trimmed its log meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(StoreError::io("read", &root.name(path))(error)),
+            }
+            // A listing may miss files written while it was made: entries after a gap are read again.
+            next += u64::from(*version == next);
+        }
+        self.next = next;
+        Ok(())
+    }
+}
+
+/// The files, relative to their table, that an entry of its log removes, and when.
+fn removed_by(entry: &[u8]) -> impl Iterator<Item = (String, SystemTime)> {
+    entry.split(|byte| *byte == b'\n').filter_map(|line| {
+        if !line.starts_with(b"{\"remove\"") {
+            return None;
+        }
+        let action: serde_json::Value = serde_json::from_slice(line).ok()?;
+        let remove = action.get("remove")?;
+        let milliseconds = remove.get("deletionTimestamp")?.as_u64()?;
+        let path = unescape(remove.get("path")?.as_str()?);
+        Some((path, UNIX_EPOCH + Duration::from_millis(milliseconds)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_file_in_no_log_is_due_a_day_later_by_our_clock_and_by_that_of_the_bucket() {
+        let (now, hours) = (SystemTime::now(), Duration::from_hours);
+        let is_due = |ours: u64, buckets: Duration| {
+            let file = Dead {
+                path: "samples/a.parquet".to_owned(),
+                size: 1,
+                removed: None,
+                modified: now - hours(ours),
+                older_by: buckets,
+            };
+            file.is_due(now, Duration::ZERO)
+        };
+        assert!(is_due(25, hours(25)) && is_due(25, Duration::MAX));
+        // Our clock is ahead, or the bucket's.
+        assert!(!is_due(25, hours(1)) && !is_due(1, hours(25)));
+    }
+
+    #[test]
+    fn an_entry_of_the_log_is_read_once_and_what_it_says_holds_until_the_file_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("samples/_delta_log");
+        fs::create_dir_all(&log).unwrap();
+        let entry = |version: u64, file: &str| {
+            let path = log.join(format!("{version:020}.json"));
+            let text = format!(
+                "{{\"add\":{{}}}}\n{{\"remove\":{{\"path\":\"{file}\",\"deletionTimestamp\":{version}000}}}}\n"
+            );
+            fs::write(&path, text).unwrap();
+            path
+        };
+        let file = |name: &str| fs::write(dir.path().join("samples").join(name), "x").unwrap();
+        let root = Root::Folder(dir.path().to_owned());
+        let mut removals = Removals::default();
+        let mut left = |live: &[&str]| -> Vec<(String, Option<u64>)> {
+            let live = live.iter().copied().collect();
+            let dead = dead_files(&root, Table::Samples, &live, &mut removals).unwrap();
+            let seconds = |at: SystemTime| at.duration_since(UNIX_EPOCH).unwrap().as_secs();
+            let mut left: Vec<_> = dead
+                .into_iter()
+                .map(|dead| (dead.path, dead.removed.map(seconds)))
+                .collect();
+            left.sort();
+            left
+        };
+        let told = |name: &str, at: Option<u64>| (format!("samples/{name}.parquet"), at);
+        ["a.parquet", "b.parquet", "c.parquet", "d.parquet"]
+            .into_iter()
+            .for_each(file);
+        let first = entry(5, "a.parquet");
+        // It left while it was still looked upon as live.
+        entry(6, "c.parquet");
+        assert_eq!(
+            left(&["samples/c.parquet", "samples/d.parquet"]),
+            [told("a", Some(5)), told("b", None)]
+        );
+        // Whoever reads it again reads that it says nothing.
+        fs::write(first, "").unwrap();
+        entry(8, "d.parquet");
+        assert_eq!(
+            left(&[]),
+            [
+                told("a", Some(5)),
+                told("b", None),
+                told("c", Some(6)),
+                told("d", Some(8))
+            ]
+        );
+        // An entry that the listing did not show.
+        entry(7, "b.parquet");
+        fs::remove_file(dir.path().join("samples/a.parquet")).unwrap();
+        assert_eq!(left(&[]), [told("b", Some(7)), told("c", Some(6)), told("d", Some(8))]);
+        assert_eq!(removals.left.len(), 3);
+        assert_eq!(removals.next, 9);
+    }
+}

@@ -1,0 +1,71 @@
+//! The vacuum job: one pass over all tables, with state kept for the next pass.
+
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use crate::store::common::error::StoreError;
+use crate::store::common::metrics::JobLabel;
+use crate::store::common::schema::Table;
+use crate::store::maintenance::report::{Report, Vacuumed};
+use crate::store::maintenance::retention::vacuum::{Removals, dead_files, delete, trim_log};
+use crate::store::maintenance::worker::Worker;
+use crate::telemetry::memory;
+
+/// Removal times of files, as far as the logs were read.
+#[derive(Default)]
+pub(in crate::store::maintenance) struct Vacuum {
+    removals: HashMap<Table, Removals>,
+}
+
+impl Vacuum {
+    /// Deletes the files that left their table longer than `grace` ago.
+    pub(in crate::store::maintenance) fn run(
+        &mut self,
+        worker: &mut Worker,
+        grace: Duration,
+        report: &mut Report,
+    ) -> Result<(), StoreError> {
+        worker.tables.settle()?;
+        worker.begin("vacuum")?;
+        let start = Instant::now();
+        let label = JobLabel { job: "vacuum" };
+        let faults = &worker.config.faults;
+        let now = worker.config.clock.now();
+        let root = &worker.published.root;
+        let mut done = Vacuumed::default();
+        let result = worker.tables.each().try_for_each(|delta| {
+            let table = delta.table();
+            delta.reload()?;
+            let live = delta.files()?;
+            let live: HashSet<&str> = live.iter().map(|file| file.path.as_str()).collect();
+            let removals = self.removals.entry(table).or_default();
+            let dead = dead_files(root, table, &live, removals)?;
+            delete(root, &dead, table, (now, grace), faults, &mut done)?;
+            trim_log(root, table, now, faults, &mut done)
+        });
+        let metrics = &worker.metrics;
+        if let Err(error) = result {
+            metrics.job_errors.get_or_create(&label).inc();
+            return Err(error);
+        }
+        metrics.job_runs.get_or_create(&label).inc();
+        metrics.job_bytes_in.get_or_create(&label).inc_by(done.bytes);
+        metrics
+            .job_seconds
+            .get_or_create(&label)
+            .observe(start.elapsed().as_secs_f64());
+        metrics.dead_files.set(done.waiting as i64);
+        if done.files + done.entries > 0 {
+            tracing::info!(
+                files = done.files,
+                bytes = done.bytes,
+                entries = done.entries,
+                "deleted files that nobody needs"
+            );
+        }
+        report.vacuumed = done;
+        // Once per pass is often enough to return the memory freed since the last one.
+        memory::give_back();
+        Ok(())
+    }
+}

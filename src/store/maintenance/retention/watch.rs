@@ -1,0 +1,434 @@
+//! Guards deletion by age against a wall clock that is wrong.
+//!
+//! A clock that is set wrong for an hour (an empty battery, a bad time server, a typing error) makes everything look
+//! old, and a deletion cannot be undone. The wall clock is therefore compared with an anchor: a time that was believed,
+//! and that runs on with the monotonic clock. Small steps of the wall clock add up, because the anchor follows it by an
+//! hour a day and no faster. The anchor survives a restart in the file `CLOCK` of the data folder, with the time since
+//! the boot of the system; after a boot only the time in the file is left to compare with. After a jump forward nothing
+//! is deleted by age until the clock is back, or has run evenly for a day.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use chrono::{DateTime, SecondsFormat, Utc};
+
+use crate::base::boot::SinceBoot;
+use crate::base::file::replace;
+use crate::store::common::clock::Clock;
+use crate::store::common::metrics::Metrics;
+
+const HOUR: Duration = Duration::from_hours(1);
+const DAY: Duration = Duration::from_hours(24);
+/// How far the clock may be from the expected time.
+const SLACK: Duration = DAY;
+/// How long a machine may have been off.
+const AWAY: Duration = DAY.saturating_mul(30);
+/// How long a clock must run without another jump to be trusted again.
+const SETTLE: Duration = DAY;
+/// Interval between writes of the time to `CLOCK`.
+const KEEP: Duration = HOUR;
+/// The anchor follows the wall clock by this part of the time that passes: an hour a day, more than any time server
+/// puts a clock right without a jump.
+const FOLLOWED: u32 = 24;
+
+pub(crate) struct Watch {
+    file: PathBuf,
+    /// The anchor: a time that was believed, with its monotonic time.
+    believed: Option<Seen>,
+    /// Since when the clock runs evenly after a jump.
+    settling: Option<Seen>,
+    /// Monotonic time of the last write to `CLOCK`.
+    kept: Option<Duration>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    wall: SystemTime,
+    /// The monotonic time of the reading.
+    running: Duration,
+    /// How far a later reading may be ahead of the expected time.
+    slack: Duration,
+}
+
+/// Position of a later reading relative to the expected time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Expected,
+    Ahead,
+    Behind,
+}
+
+impl Seen {
+    fn expected(&self, running: Duration) -> SystemTime {
+        self.wall + running.saturating_sub(self.running)
+    }
+
+    fn place(&self, later: &Self) -> Place {
+        let expected = self.expected(later.running);
+        if by(later.wall, expected) > self.slack {
+            Place::Ahead
+        } else if by(expected, later.wall) > SLACK {
+            Place::Behind
+        } else {
+            Place::Expected
+        }
+    }
+
+    /// The anchor at the time of `later`, a reading at its expected place.
+    fn followed_by(&self, later: Self) -> Self {
+        if self.slack > SLACK {
+            // The machine was off for as long as its clock says.
+            return later;
+        }
+        let expected = self.expected(later.running);
+        let most = later.running.saturating_sub(self.running) / FOLLOWED;
+        let wall = expected + by(later.wall, expected).min(most) - by(expected, later.wall).min(most);
+        Self { wall, ..later }
+    }
+}
+
+/// How far `one` is ahead of `other`.
+fn by(one: SystemTime, other: SystemTime) -> Duration {
+    one.duration_since(other).unwrap_or_default()
+}
+
+impl Watch {
+    /// Reads the time that an earlier process stored. Without that file the clock is trusted.
+    pub(crate) fn open(dir: &Path, clock: &Clock) -> Self {
+        let file = dir.join("CLOCK");
+        let kept = match fs::read_to_string(&file) {
+            Ok(text) => anchor(&text, clock)
+                .inspect_err(
+                    |error| tracing::warn!(%error, file = %file.display(), "the time that was seen last is lost"),
+                )
+                .ok(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => {
+                tracing::warn!(%error, file = %file.display(), "cannot read the time that was seen last");
+                None
+            }
+        };
+        Self {
+            file,
+            believed: kept,
+            settling: None,
+            kept: None,
+        }
+    }
+
+    /// Checks the clock; returns whether data may be deleted for its age.
+    pub(crate) fn look(&mut self, clock: &Clock, metrics: &Metrics) -> bool {
+        let now = Seen {
+            wall: clock.now(),
+            running: clock.running(),
+            slack: SLACK,
+        };
+        let place = self.believed.map_or(Place::Expected, |seen| seen.place(&now));
+        let settled = self.settling.is_some_and(|since| {
+            since.place(&now) == Place::Expected && now.running.saturating_sub(since.running) >= SETTLE
+        });
+        if place == Place::Expected || settled {
+            if self.settling.take().is_some() {
+                self.kept = None;
+                tracing::info!(now = text(now.wall), "the clock is believed again");
+            }
+            let anchor = self
+                .believed
+                .filter(|_| !settled)
+                .map_or(now, |seen| seen.followed_by(now));
+            self.believed = Some(anchor);
+            self.keep(anchor, clock);
+        } else if self.settling.is_none_or(|since| since.place(&now) != Place::Expected) {
+            self.settling = Some(now);
+            if let Some(believed) = self.believed.filter(|_| place == Place::Ahead) {
+                metrics.clock_jumps.inc();
+                tracing::warn!(
+                    expected = text(believed.expected(now.running)),
+                    now = text(now.wall),
+                    hours = SETTLE.as_secs() / 3600,
+                    "the clock has jumped: nothing is deleted or made coarser for its age until it is back, or has \
+                        run evenly for so many hours"
+                );
+            }
+        }
+        // A clock that is behind makes nothing look too old.
+        let may_delete = place != Place::Ahead || settled;
+        metrics.clock_doubted.set(i64::from(!may_delete));
+        may_delete
+    }
+
+    /// Stores the time for the next process, once per [`KEEP`].
+    fn keep(&mut self, now: Seen, clock: &Clock) {
+        if self.kept.is_some_and(|kept| now.running.saturating_sub(kept) < KEEP) {
+            return;
+        }
+        self.kept = Some(now.running);
+        let boot = clock.since_boot().map(|boot| boot.text()).unwrap_or_default();
+        if let Err(error) = replace(&self.file, format!("{}\n{boot}\n", text(now.wall)).as_bytes()) {
+            tracing::warn!(%error, file = %self.file.display(), "cannot keep the time for the next start");
+        }
+    }
+}
+
+/// The anchor that an earlier process left: exact when the system has not been started since.
+fn anchor(text: &str, clock: &Clock) -> Result<Seen, chrono::ParseError> {
+    let mut lines = text.lines();
+    let wall: SystemTime = DateTime::parse_from_rfc3339(lines.next().unwrap_or_default().trim())?.into();
+    let boot = lines.next().and_then(SinceBoot::parse);
+    let away = boot.and_then(|kept| clock.since_boot()?.since(&kept));
+    Ok(Seen {
+        wall: wall + away.unwrap_or_default(),
+        running: clock.running(),
+        slack: if away.is_some() { SLACK } else { AWAY },
+    })
+}
+
+fn text(time: SystemTime) -> String {
+    DateTime::<Utc>::from(time).to_rfc3339_opts(SecondsFormat::Secs, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::UNIX_EPOCH;
+
+    use parking_lot::Mutex;
+
+    use super::*;
+    use crate::telemetry::metrics::Scope;
+
+    /// A clock that is set by hand.
+    #[derive(Clone)]
+    struct Hands(Arc<Mutex<(Duration, Duration)>>);
+
+    impl Hands {
+        fn new() -> Self {
+            Self(Arc::new(Mutex::new((DAY * 20_000, Duration::ZERO))))
+        }
+
+        fn clock(&self) -> Clock {
+            let (wall, running) = (self.clone(), self.clone());
+            Clock::set_by(move || UNIX_EPOCH + wall.0.lock().0, move || running.0.lock().1)
+        }
+
+        /// The clock on a machine that tells the time since its boot.
+        fn clock_of_boot(&self, id: &'static str) -> Clock {
+            let hands = self.clone();
+            self.clock().with_boot(move || SinceBoot {
+                id: id.to_owned(),
+                time: hands.0.lock().1,
+            })
+        }
+
+        fn pass(&self, time: Duration) {
+            let mut hands = self.0.lock();
+            hands.0 += time;
+            hands.1 += time;
+        }
+
+        fn ahead(&self, time: Duration) {
+            self.0.lock().0 += time;
+        }
+
+        fn back(&self, time: Duration) {
+            self.0.lock().0 -= time;
+        }
+    }
+
+    struct Machine {
+        hands: Hands,
+        clock: Clock,
+        metrics: Metrics,
+        watch: Watch,
+        dir: tempfile::TempDir,
+    }
+
+    impl Machine {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let hands = Hands::new();
+            let clock = hands.clock();
+            let watch = Watch::open(dir.path(), &clock);
+            let metrics = Metrics::new(&Scope::new());
+            Self {
+                hands,
+                clock,
+                metrics,
+                watch,
+                dir,
+            }
+        }
+
+        fn of_boot(id: &'static str) -> Self {
+            let mut machine = Self::new();
+            machine.clock = machine.hands.clock_of_boot(id);
+            machine
+        }
+
+        fn look(&mut self) -> bool {
+            self.watch.look(&self.clock, &self.metrics)
+        }
+
+        fn restart(&mut self) {
+            self.watch = Watch::open(self.dir.path(), &self.clock);
+        }
+    }
+
+    #[test]
+    fn a_jump_of_days_is_believed_after_a_day_or_when_it_is_taken_back() {
+        let mut machine = Machine::new();
+        for _ in 0..100 {
+            assert!(machine.look());
+            machine.hands.pass(HOUR);
+            // It is put right now and then.
+            machine.hands.ahead(Duration::from_mins(1));
+        }
+        machine.hands.ahead(DAY * 2);
+        assert!(!machine.look());
+        machine.hands.back(DAY * 2);
+        assert!(machine.look(), "it is back");
+        machine.hands.ahead(DAY * 3000);
+        for _ in 0..24 {
+            assert!(!machine.look());
+            machine.hands.pass(HOUR);
+        }
+        assert!(machine.look(), "it has run for a day");
+        assert_eq!(machine.metrics.clock_jumps.get(), 2);
+        assert_eq!(machine.metrics.clock_doubted.get(), 0);
+    }
+
+    #[test]
+    fn small_jumps_add_up() {
+        let mut machine = Machine::new();
+        assert!(machine.look());
+        let mut looks = Vec::new();
+        for _ in 0..6 {
+            machine.hands.pass(Duration::from_secs(10));
+            machine.hands.ahead(HOUR * 20);
+            looks.push(machine.look());
+        }
+        assert_eq!(looks, [true, false, false, false, false, false]);
+        assert!(machine.metrics.clock_jumps.get() > 0);
+        machine.hands.back(HOUR * 100);
+        assert!(machine.look(), "what is left is one jump");
+    }
+
+    #[test]
+    fn small_jumps_add_up_over_restarts_as_long_as_the_system_runs() {
+        let mut machine = Machine::of_boot("first");
+        assert!(machine.look());
+        machine.hands.ahead(HOUR * 20);
+        for _ in 0..3 {
+            machine.restart();
+            machine.hands.pass(Duration::from_secs(10));
+            assert!(machine.look(), "one jump, whoever sees it");
+        }
+        machine.hands.ahead(HOUR * 20);
+        machine.restart();
+        assert!(!machine.look());
+        machine.hands.back(HOUR * 20);
+        assert!(machine.look());
+        // It was not away: the time since the boot says so.
+        machine.restart();
+        machine.hands.ahead(DAY * 20);
+        assert!(!machine.look());
+        machine.hands.back(DAY * 20);
+        machine.restart();
+        machine.hands.pass(DAY * 50);
+        assert!(machine.look(), "this time passed for the system too");
+        // After another boot nothing says how long the machine was off.
+        machine.clock = machine.hands.clock_of_boot("second");
+        machine.restart();
+        machine.hands.ahead(DAY * 20);
+        assert!(machine.look());
+        machine.hands.ahead(HOUR * 25);
+        assert!(!machine.look());
+    }
+
+    #[test]
+    fn a_clock_that_is_a_little_fast_is_followed() {
+        let mut machine = Machine::new();
+        for _ in 0..24 * 60 {
+            assert!(machine.look());
+            machine.hands.pass(HOUR);
+            machine.hands.ahead(Duration::from_mins(2));
+        }
+        assert_eq!(machine.metrics.clock_jumps.get(), 0);
+    }
+
+    #[test]
+    fn another_jump_begins_another_day() {
+        let mut machine = Machine::new();
+        assert!(machine.look());
+        machine.hands.ahead(DAY * 300);
+        assert!(!machine.look());
+        machine.hands.pass(HOUR * 23);
+        machine.hands.ahead(DAY * 300);
+        for _ in 0..24 {
+            assert!(!machine.look());
+            machine.hands.pass(HOUR);
+        }
+        assert!(machine.look());
+        assert_eq!(machine.metrics.clock_jumps.get(), 2);
+    }
+
+    #[test]
+    fn a_clock_that_was_late_may_come_back_at_once() {
+        let mut machine = Machine::new();
+        assert!(machine.look());
+        machine.hands.back(DAY * 18_000);
+        assert!(machine.look());
+        machine.hands.pass(HOUR);
+        assert!(machine.look());
+        machine.hands.ahead(DAY * 18_000);
+        assert!(
+            machine.look(),
+            "a machine without a battery asks for the time after its start"
+        );
+        assert_eq!(machine.metrics.clock_jumps.get(), 0);
+        // Who puts it back for good is believed after a day, too: what is ahead is measured from there.
+        machine.hands.back(DAY * 300);
+        assert!(machine.look());
+        machine.hands.pass(DAY);
+        assert!(machine.look());
+        machine.hands.ahead(DAY * 300);
+        assert!(!machine.look());
+    }
+
+    #[test]
+    fn after_a_start_the_time_of_the_last_process_counts() {
+        let mut machine = Machine::new();
+        assert!(machine.look());
+        machine.hands.pass(DAY * 29);
+        machine.restart();
+        assert!(machine.look(), "it was away for a month");
+        machine.restart();
+        machine.hands.ahead(DAY * 31);
+        assert!(!machine.look());
+        // Another start changes nothing about it.
+        machine.hands.pass(HOUR);
+        machine.restart();
+        assert!(!machine.look());
+        machine.hands.pass(DAY);
+        assert!(machine.look());
+        machine.restart();
+        assert!(machine.look());
+        assert_eq!(machine.metrics.clock_jumps.get(), 2);
+    }
+
+    #[test]
+    fn without_the_file_the_clock_is_believed_and_a_damaged_one_is_none() {
+        let mut machine = Machine::new();
+        assert!(machine.look());
+        machine.hands.ahead(DAY * 300);
+        fs::remove_file(machine.dir.path().join("CLOCK")).unwrap();
+        machine.restart();
+        assert!(machine.look());
+        fs::write(machine.dir.path().join("CLOCK"), "\0\0").unwrap();
+        machine.hands.ahead(DAY * 300);
+        machine.restart();
+        assert!(machine.look());
+    }
+}

@@ -1,0 +1,118 @@
+//! The order of operations: no acknowledgement before the sync of its record, no deletion before its request is
+//! durable, and none forgotten before it is.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::profile::synthetic::Names;
+use crate::profile::tenant::tenant_id;
+use crate::store::common::fault::{FaultHook, Faults, Place};
+use crate::store::config::StoreConfig;
+use crate::store::maintenance::tests::fault::config;
+use crate::store::maintenance::tests::{SHAPE, Trace, deletion, fill, open, profile};
+use crate::store::maintenance::*;
+use crate::store::tests::scratch;
+
+/// Counts appends that are in the log, that are synced, and that were acknowledged.
+#[derive(Default)]
+struct Order {
+    logged: AtomicU64,
+    durable: AtomicU64,
+    acknowledged: AtomicU64,
+    early: AtomicU64,
+}
+
+impl FaultHook for Order {
+    fn check(&self, _place: Place) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn logged(&self, appends: usize) {
+        self.logged.fetch_add(appends as u64, Ordering::SeqCst);
+    }
+
+    fn done(&self, place: Place) {
+        match place {
+            Place::LogSync => self.durable.store(self.logged.load(Ordering::SeqCst), Ordering::SeqCst),
+            // Acknowledgements come in the order of the log.
+            Place::Acknowledge
+                if self.acknowledged.fetch_add(1, Ordering::SeqCst) >= self.durable.load(Ordering::SeqCst) =>
+            {
+                self.early.fetch_add(1, Ordering::SeqCst);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn no_acknowledgement_comes_before_the_sync_of_its_record_however_many_push() {
+    let dir = scratch();
+    let order = Arc::new(Order::default());
+    let store = open(StoreConfig {
+        faults: Faults::new(order.clone()),
+        flush_bytes: 100_000,
+        ..config(dir.path())
+    });
+    let clients: Vec<_> = (0..8u64)
+        .map(|client| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                let names = Names::new(SHAPE.functions);
+                for number in 0..25u64 {
+                    let seed = client * 100 + number;
+                    assert!(
+                        store
+                            .append(&tenant_id("t"), vec![profile(&names, "shop", seed, seed as i64)])
+                            .await
+                            .is_empty()
+                    );
+                }
+            })
+        })
+        .collect();
+    for client in clients {
+        client.await.unwrap();
+    }
+    let read = |counter: &AtomicU64| counter.load(Ordering::SeqCst);
+    assert_eq!((read(&order.acknowledged), read(&order.logged)), (200, 200));
+    assert_eq!(read(&order.early), 0);
+}
+
+#[tokio::test]
+async fn a_deletion_is_written_down_before_it_is_done_and_forgotten_after_it_is_durable() {
+    let dir = scratch();
+    let trace = Arc::new(Trace::default());
+    let store = open(StoreConfig {
+        faults: Faults::new(trace.clone()),
+        ..config(dir.path())
+    });
+    fill(&store, "t", 1, 2, 40).await;
+    trace.take();
+    store
+        .maintain(Work::Delete(deletion("{service_name=\"cart\"}")))
+        .await
+        .unwrap();
+    let taken = trace.take();
+    let first = |wanted: fn(&Place) -> bool| taken.iter().position(wanted).unwrap();
+    let last = |wanted: fn(&Place) -> bool| taken.iter().rposition(wanted).unwrap();
+    let written = last(|place| matches!(place, Place::RequestWrite));
+    assert!(
+        written < first(|place| matches!(place, Place::FileCreate(_))),
+        "{taken:?}"
+    );
+    let durable = last(|place| matches!(place, Place::EntryFolderSync(_)));
+    assert!(
+        durable < first(|place| matches!(place, Place::RequestRemove)),
+        "{taken:?}"
+    );
+    assert!(
+        last(|place| matches!(place, Place::FolderSync(_))) < first(|place| matches!(place, Place::EntryLink(_))),
+        "{taken:?}"
+    );
+    assert!(
+        !taken.iter().any(|place| matches!(place, Place::FileDelete(_))),
+        "{taken:?}"
+    );
+}

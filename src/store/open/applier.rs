@@ -1,0 +1,68 @@
+//! The thread that applies durable profiles to the head.
+//!
+//! It receives the log's events in the order of the log, so a rotation splits profiles exactly as the segments do, and
+//! no profile is queryable before it is durable.
+
+use std::sync::Arc;
+
+use crate::profile::{SinkError, SinkErrorKind};
+use crate::store::common::fault::Place;
+use crate::store::common::metrics::Metrics;
+use crate::store::config::StoreConfig;
+use crate::store::flush::flushes::Flushes;
+use crate::store::flush::published::Published;
+use crate::store::head::repeats::Claim;
+use crate::store::intake::append::Pending;
+use crate::store::log::wal::{LogEvent, LogEvents};
+
+/// State of the applier thread.
+pub(crate) struct Applier {
+    pub(crate) config: Arc<StoreConfig>,
+    /// Metrics of the applied profiles.
+    pub(crate) metrics: Metrics,
+    /// Holds the head that is being filled.
+    pub(crate) published: Arc<Published>,
+    /// Woken when the head is full.
+    pub(crate) flushes: Arc<Flushes>,
+}
+
+impl Applier {
+    /// Body of the thread; ends when the log does.
+    pub(crate) fn run(&self, events: &LogEvents<Pending>) {
+        while let Ok(event) = events.recv() {
+            match event {
+                LogEvent::Durable(items) => self.apply(items),
+                LogEvent::Failed(items, reason) => {
+                    for item in items {
+                        let error = SinkError::new(SinkErrorKind::Unavailable, reason.as_ref());
+                        let _ = item.reply.send(Err(error));
+                    }
+                }
+                LogEvent::Rotated(last_segment, reply) => {
+                    self.published.freeze(last_segment);
+                    let _ = reply.send(last_segment);
+                }
+            }
+        }
+    }
+
+    fn apply(&self, items: Vec<Pending>) {
+        // Only this thread replaces the head, so it cannot change under the loop.
+        let head = self.published.active();
+        for item in items {
+            for profile in &item.profiles {
+                let rows = head.apply(&item.tenant, profile);
+                self.metrics.profiles.inc();
+                self.metrics.samples.inc_by(rows);
+                self.metrics.profile_bytes.inc_by(profile.size as u64);
+            }
+            item.claims.into_iter().for_each(Claim::keep);
+            self.config.faults.done(Place::Acknowledge);
+            let _ = item.reply.send(Ok(()));
+        }
+        self.metrics.head_bytes.set(self.published.head_bytes() as i64);
+        if head.bytes() >= self.config.flush_bytes {
+            self.flushes.wake();
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Recovery of the write-ahead log when a store is opened.
+//!
+//! The tables' transaction versions say which segments are committed. A segment committed to all tables is deleted;
+//! segments committed to some are one generation, rebuilt and committed to the rest; later ones go into the head, and
+//! are known when they are sent again. A torn tail of the last segment is normal after a crash, and cut off. Damage is
+//! counted and logged, and the segment is kept under another name. A record that is intact but cannot be used is put
+//! aside ([`damaged`]), and the replay continues.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::base::file::temporary_name;
+use crate::store::common::error::StoreError;
+use crate::store::common::error::is_full;
+use crate::store::common::metrics::Metrics;
+use crate::store::common::schema::Table;
+use crate::store::flush::files;
+use crate::store::flush::isolate;
+use crate::store::flush::write::{Generation, Progress, Tables};
+use crate::store::head::batch::{Batch, ReplayError};
+use crate::store::head::repeats::Repeats;
+use crate::store::head::{Head, KnownStacks};
+use crate::store::log::damaged::{BadRecord, RecordPlace};
+use crate::store::log::reader;
+use crate::store::log::reader::{Ending, read};
+use crate::store::log::{damaged, wal};
+use crate::store::tables::snapshot::FileEntry;
+
+/// The state with which a store starts.
+pub(crate) struct Recovered {
+    /// Profiles that are in no table yet.
+    pub(crate) head: Head,
+    /// A generation that some tables have and that could not be committed to the others, since the disk is full.
+    pub(crate) frozen: Option<Generation>,
+    /// Number of the first new segment.
+    pub(crate) next_segment: u64,
+}
+
+/// Brings log and tables in agreement. The folder must be locked. No single record keeps a store from starting: one
+/// that cannot be replayed or written is put aside.
+///
+/// First of all it makes sure that tables and log belong together: where something is missing, files that no table
+/// names may be the only copy of profiles.
+pub(crate) fn recover(
+    folder: &Path,
+    tables: &mut Tables,
+    known: &Arc<KnownStacks>,
+    (metrics, repeats): (&Metrics, &Repeats),
+) -> Result<Recovered, StoreError> {
+    tables.check_lineage(folder)?;
+    let committed = tables.committed()?;
+    let low = committed.iter().copied().min().unwrap_or(0);
+    let high = committed.iter().copied().max().unwrap_or(0);
+    for (table, version) in tables.tables.iter().zip(&committed) {
+        let removed = files::remove_uncommitted(
+            table.root(),
+            table.table(),
+            (&tables.writer, *version),
+            &files::Uncommitted::Earlier,
+        )?;
+        if removed > 0 {
+            tracing::info!(
+                table = table.table().name(),
+                removed,
+                "removed files that were never committed"
+            );
+        }
+    }
+    let segments = wal::segments(folder)?;
+    let mut frozen = None;
+    if low < high {
+        tracing::info!(low, high, "finishing a flush that was interrupted");
+        frozen = finish(folder, low + 1..=high, tables, (metrics, repeats))?;
+    }
+    if frozen.is_some() {
+        must_be_apart(tables, high)?;
+    }
+    if frozen.is_none() && segments.iter().any(|number| *number <= high) {
+        match tables.delete_segments(folder, high) {
+            // The next flush deletes them.
+            Err(error) if error.is_full() => tracing::warn!(error = %error, "cannot delete flushed segments"),
+            result => result?,
+        }
+    }
+    let later: Vec<u64> = segments.iter().copied().filter(|number| *number > high).collect();
+    let last = later.last().copied();
+    let head = head_of(folder, (later, last), known, (metrics, repeats))?;
+    // Whoever pushes again what is in the head is told that it is stored.
+    if let Some(path) = last
+        .map(|last| wal::segment_path(folder, last))
+        .filter(|path| path.exists())
+    {
+        reader::renew(&path, &tables.faults)?;
+    }
+    Ok(Recovered {
+        head,
+        frozen,
+        next_segment: segments.last().copied().unwrap_or(0).max(high) + 1,
+    })
+}
+
+/// Commits a generation to the tables that lack it; returns the generation when the disk is too full for that.
+fn finish(
+    folder: &Path,
+    range: isolate::Range,
+    tables: &mut Tables,
+    (metrics, repeats): (&Metrics, &Repeats),
+) -> Result<Option<Generation>, StoreError> {
+    let none = Arc::<KnownStacks>::default();
+    let last_segment = *range.end();
+    let within = |number: &u64| range.contains(number);
+    let segments: Vec<u64> = wal::segments(folder)?.into_iter().filter(within).collect();
+    let generation = Generation {
+        // The flush had ended its last segment.
+        head: Arc::new(head_of(folder, (segments, None), &none, (metrics, repeats))?),
+        last_segment,
+    };
+    let error = match tables.commit(&generation, &mut Progress::new()) {
+        Ok(()) => return Ok(None),
+        Err(error) if error.may_be_the_data() => error,
+        Err(error) if error.is_full() || has_no_room(folder) => {
+            tracing::error!(error = %error, "cannot finish a flush, it is tried again");
+            return Ok(Some(generation));
+        }
+        Err(error) => return Err(error),
+    };
+    let bad = isolate::isolate(folder, &range, &tables.faults)?;
+    if bad.is_empty() {
+        return Err(error);
+    }
+    let head = isolate::without(folder, &range, &none, &bad, metrics)?;
+    let rest = Generation {
+        head: Arc::new(head),
+        last_segment,
+    };
+    tables.commit(&rest, &mut Progress::new())?;
+    Ok(None)
+}
+
+/// Fails when samples of the generation that ends with `last` have been merged with others: queries would find them in
+/// the files and in memory.
+fn must_be_apart(tables: &Tables, last: u64) -> Result<(), StoreError> {
+    for table in tables.tables.iter().filter(|table| table.table() == Table::Samples) {
+        let is_committed = table.committed(&tables.writer)? == Some(last as i64);
+        let of_it = |file: &FileEntry| files::FileName::segment_of(&file.path, &tables.writer) == Some(last);
+        if is_committed && !table.files()?.iter().any(of_it) {
+            let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+            return Err(StoreError::io("finish a flush to", &table.place())(full));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the disk has no room for a small file. Errors of the Delta library do not say what they come from.
+fn has_no_room(folder: &Path) -> bool {
+    let path = temporary_name(&folder.join("room"));
+    let written = File::create(&path).and_then(|mut file| {
+        file.write_all(&[0; 64 << 10])?;
+        file.sync_all()
+    });
+    let _ = fs::remove_file(&path);
+    written.is_err_and(|error| is_full(&error))
+}
+
+/// The head of some segments, of which `last` may end in an unfinished write. Records that cannot be applied are put
+/// aside.
+fn head_of(
+    folder: &Path,
+    (segments, last): (Vec<u64>, Option<u64>),
+    known: &Arc<KnownStacks>,
+    (metrics, repeats): (&Metrics, &Repeats),
+) -> Result<Head, StoreError> {
+    let mut bad: BTreeMap<RecordPlace, BadRecord> = BTreeMap::new();
+    loop {
+        let skipped = bad.keys().copied().collect();
+        let head = Head::new(known.clone());
+        let mut replayed = Vec::new();
+        let mut applied = Ok(());
+        for segment in &segments {
+            match replay(folder, *segment, &head, (&skipped, repeats)) {
+                Ok(one) => replayed.push(one),
+                Err(ReplayError::Store(error)) => return Err(error),
+                Err(ReplayError::Record(record)) => {
+                    applied = Err(record);
+                    break;
+                }
+            }
+        }
+        if let Err(record) = applied {
+            // The head may hold a part of the record: build it again without the record.
+            bad.insert(record.place, record);
+            continue;
+        }
+        bad.extend(
+            replayed
+                .iter_mut()
+                .flat_map(|one| one.unreadable.drain(..))
+                .map(|record| (record.place, record)),
+        );
+        for record in bad.values() {
+            damaged::put_aside(folder, record)?;
+            metrics.records_put_aside.inc();
+            metrics.damaged_bytes.inc_by(record.payload.len() as u64);
+        }
+        for one in replayed {
+            let is_last = Some(one.segment) == last;
+            one.close(folder, is_last, metrics)?;
+        }
+        return Ok(head);
+    }
+}
+
+struct Replayed {
+    segment: u64,
+    ending: Ending,
+    applied: u64,
+    /// Records that could not be read. Their checksums match, so the cause is a bug, a record of a newer program, or a
+    /// profile that expands to more than is allowed.
+    unreadable: Vec<BadRecord>,
+    records: u64,
+}
+
+impl Replayed {
+    /// Logs the findings, keeps a damaged segment, cuts an unfinished write off and removes an empty segment.
+    fn close(self, folder: &Path, is_last: bool, metrics: &Metrics) -> Result<(), StoreError> {
+        let path = wal::segment_path(folder, self.segment);
+        let segment = self.segment;
+        let ending = if is_last { self.ending } else { self.ending.of_ended() };
+        if ending.damaged_bytes > 0 {
+            tracing::error!(
+                segment,
+                bytes = ending.damaged_bytes,
+                "the segment is damaged: acknowledged profiles may be lost; its other records are used, and it is kept \
+                    as .damaged"
+            );
+            metrics.damaged_bytes.inc_by(ending.damaged_bytes);
+            let _ = fs::hard_link(&path, path.with_extension("damaged"));
+        }
+        metrics.replayed.inc_by(self.applied);
+        if self.records == 0 && ending.damaged_bytes == 0 {
+            // A start without profiles leaves an empty segment.
+            return fs::remove_file(&path).map_err(StoreError::io("remove", &path));
+        }
+        if ending.torn_bytes > 0 {
+            tracing::info!(
+                segment,
+                bytes = ending.torn_bytes,
+                "the segment ends in an unfinished write"
+            );
+            // Once another segment follows, it would be damage.
+            if let Err(error) = reader::cut(&path, ending.torn_bytes) {
+                tracing::warn!(error = %error, "cannot cut an unfinished write off the log");
+            }
+        }
+        Ok(())
+    }
+}
+
+fn replay(
+    folder: &Path,
+    number: u64,
+    head: &Head,
+    (skipped, repeats): (&BTreeSet<RecordPlace>, &Repeats),
+) -> Result<Replayed, ReplayError> {
+    let mut batch = Batch::new(number, head, skipped).known_to(repeats);
+    let mut failed = Ok(());
+    let ending = read(&wal::segment_path(folder, number), |payload| {
+        if failed.is_ok() {
+            failed = batch.push(payload);
+        }
+    })?;
+    failed?;
+    batch.apply()?;
+    Ok(Replayed {
+        segment: number,
+        ending,
+        applied: batch.applied,
+        unreadable: batch.unreadable,
+        records: batch.records,
+    })
+}

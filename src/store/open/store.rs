@@ -1,0 +1,394 @@
+//! The open store: opens the data folder, starts the threads, accepts profiles, flushes, and closes.
+//!
+//! In: a [`StoreConfig`], and profiles of tenants. Out: refusals, snapshots for queries, and the results of flushes and
+//! maintenance. Each part of the work is in a room of its own; this file creates the parts and joins them.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use object_store::ObjectStore;
+use parking_lot::Mutex;
+
+use crate::base::BoxFuture;
+use crate::base::pressure::MemoryPart;
+use crate::profile::sink::Receiver;
+use crate::profile::{DecodedProfile, ProfileSink, RawProfile, RefusedProfile, TenantId};
+use crate::store::common::error::StoreError;
+use crate::store::common::lifecycle::{self, Lifecycle};
+use crate::store::common::metrics::Metrics;
+use crate::store::common::schema::Table;
+use crate::store::common::steady::Steady;
+use crate::store::config::StoreConfig;
+use crate::store::flush::commits::Commits;
+use crate::store::flush::files::FileName;
+use crate::store::flush::flushes::Flushes;
+use crate::store::flush::published::Published;
+use crate::store::flush::sync;
+use crate::store::flush::write::Tables;
+use crate::store::head::KnownStacks;
+use crate::store::head::repeats::Repeats;
+use crate::store::intake::append::{self, Arrived, Intake, Pending};
+use crate::store::intake::budget::Budget;
+use crate::store::log::wal::Log;
+use crate::store::maintenance::{self, Maintainer, Report, Requests, Work};
+use crate::store::open::applier::Applier;
+use crate::store::open::flusher::Flusher;
+use crate::store::open::folder::Folder;
+use crate::store::open::read_only::ReadOnlyStore;
+use crate::store::open::replay;
+use crate::store::quota::Quotas;
+use crate::store::rules::limits::Limits;
+use crate::store::tables::bucket::Bucket;
+use crate::store::tables::bucket::metrics::BucketMetrics;
+use crate::store::tables::root::{At, Root};
+use crate::store::tables::shelf::Shelf;
+use crate::store::tables::snapshot::{Snapshot, SnapshotSource};
+use crate::telemetry::metrics::Scope;
+
+/// Groups of durable profiles that may wait for the head; their memory is charged to the budget.
+const WAITING_EVENTS: usize = 256;
+/// How often a close looks whether the threads have ended.
+const END_POLL: Duration = Duration::from_millis(5);
+
+/// An open store. Dropping it stops its threads without a flush: the log is replayed at the next start.
+pub struct Store {
+    pub(in crate::store) intake: Arc<Intake>,
+    pub(in crate::store) published: Arc<Published>,
+    log: Arc<Log<Pending>>,
+    flushes: Arc<Flushes>,
+    maintenance: Arc<Requests>,
+    pub(in crate::store) lifecycle: Arc<Lifecycle>,
+    threads: Mutex<Vec<(&'static str, JoinHandle<()>)>>,
+    shelf: Shelf,
+    /// Also holds the lock on the folder.
+    folder: Folder,
+}
+
+impl Store {
+    /// Opens the data folder: locks it, finishes what a crash interrupted, replays the log. Blocks until the replay is
+    /// done.
+    pub fn open(config: StoreConfig, scope: &Scope) -> Result<Arc<Self>, StoreError> {
+        let metrics = Metrics::new(scope);
+        let bucket_metrics = config.bucket.as_ref().map(|_| BucketMetrics::new(scope));
+        // On its own thread: inside a runtime, `object_store` would move its work to that runtime.
+        std::thread::scope(|threads| {
+            std::thread::Builder::new()
+                .name("store-open".to_owned())
+                .spawn_scoped(threads, || Self::open_here(config, metrics, bucket_metrics))
+                .map_err(StoreError::io("start a thread for", Path::new("the store")))?
+                .join()
+                .unwrap_or_else(|panic| Err(StoreError::Panicked(lifecycle::message(panic.as_ref()))))
+        })
+    }
+
+    /// Opens a data folder read-only, without locking or changing it.
+    pub fn open_read_only<'a>(at: impl Into<At<'a>>) -> Result<ReadOnlyStore, StoreError> {
+        let at = at.into();
+        std::thread::scope(|threads| {
+            threads
+                .spawn(|| ReadOnlyStore::open(at))
+                .join()
+                .unwrap_or(Err(StoreError::Closed))
+        })
+    }
+
+    fn open_here(
+        config: StoreConfig,
+        metrics: Metrics,
+        bucket: Option<BucketMetrics>,
+    ) -> Result<Arc<Self>, StoreError> {
+        let folder = Folder::open(&config.dir, &config.faults)?;
+        let root = match (&config.bucket, bucket) {
+            (Some(options), Some(metrics)) => {
+                Root::Bucket(Arc::new(Bucket::open(options, Some(&config.dir), metrics)?))
+            }
+            _ => Root::Folder(folder.tables.clone()),
+        };
+        let shelf = Shelf::new(&config.dir, &root);
+        let commits = Commits::open(&config.dir, &folder.writer, config.faults.clone())?;
+        let mut tables = Tables::open(
+            &root,
+            (folder.writer.clone(), commits),
+            config.checkpoint_interval,
+            config.faults.noting(&metrics.waits.flush),
+        )?;
+        let known = Arc::<KnownStacks>::default();
+        let repeats = Repeats::new(config.clock.clone());
+        let recovered = replay::recover(&folder.log, &mut tables, &known, (&metrics, &repeats))?;
+        let mut files = sync::files_at_start(&root, &mut tables)?;
+        let live: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        for table in Table::ALL {
+            maintenance::remove_unnamed(&root, table, &folder.writer, &live, &config.faults)?;
+        }
+        if let Some(frozen) = &recovered.frozen {
+            // Until all tables have the generation, queries find it in memory alone.
+            files.retain(|file| FileName::segment_of(&file.path, &folder.writer) != Some(frozen.last_segment));
+        }
+        let (tx, rx) = sync_channel(WAITING_EVENTS);
+        let log = Log::open(
+            &folder.log,
+            recovered.next_segment,
+            config.sync,
+            config.faults.clone(),
+            metrics.clone(),
+            tx,
+        )?;
+        let config = Arc::new(config);
+        let log = Arc::new(log);
+        let flushes = Arc::<Flushes>::default();
+        let maintenance = Arc::<Requests>::default();
+        let lifecycle = Arc::<Lifecycle>::default();
+        tables.lifecycle = lifecycle.clone();
+        let published = Arc::new(Published::new(
+            root,
+            folder.writer.clone(),
+            known,
+            metrics.clone(),
+            files,
+            recovered.head,
+        ));
+        if let Some(frozen) = recovered.frozen {
+            published.replace_frozen(frozen);
+        }
+        let maintainer = Maintainer::open(
+            config.clone(),
+            metrics.clone(),
+            published.clone(),
+            maintenance.clone(),
+            flushes.clone(),
+            lifecycle.clone(),
+            repeats.clone(),
+        )?;
+        let applier = Applier {
+            config: config.clone(),
+            metrics: metrics.clone(),
+            published: published.clone(),
+            flushes: flushes.clone(),
+        };
+        let flusher = Flusher {
+            config: config.clone(),
+            metrics: metrics.clone(),
+            published: published.clone(),
+            log: log.clone(),
+            log_folder: folder.log.clone(),
+            flushes: flushes.clone(),
+            lifecycle: lifecycle.clone(),
+            tables,
+        };
+        let intake = Arc::new(Intake {
+            quotas: Quotas::new(config.clock.clone(), config.tenants.clone(), {
+                let published = published.clone();
+                move || published.tenants()
+            }),
+            repeats,
+            steady: Steady::new(&config.clock),
+            budget: Budget::new(config.intake_bytes),
+            config,
+            metrics,
+            log: log.clone(),
+            published: published.clone(),
+            flushes: flushes.clone(),
+            lifecycle: lifecycle.clone(),
+        });
+        let mut store = Self {
+            intake,
+            published,
+            log,
+            flushes,
+            maintenance,
+            lifecycle,
+            threads: Mutex::default(),
+            shelf,
+            folder,
+        };
+        store.spawn("store-apply", move || applier.run(&rx))?;
+        store.spawn("store-flush", move || flusher.run())?;
+        store.spawn("store-maintain", move || maintainer.run())?;
+        Ok(Arc::new(store))
+    }
+
+    /// Starts a thread. When it panics, callers that wait for it get an error.
+    fn spawn(&mut self, name: &'static str, body: impl FnOnce() + Send + 'static) -> Result<(), StoreError> {
+        let (lifecycle, flushes, maintenance) =
+            (self.lifecycle.clone(), self.flushes.clone(), self.maintenance.clone());
+        let release = {
+            let lifecycle = lifecycle.clone();
+            move || {
+                flushes.end(|| lifecycle.ended());
+                maintenance.close();
+            }
+        };
+        let thread = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || lifecycle.watch(name, body, release))
+            .map_err(StoreError::io("start a thread for", &self.folder.log))?;
+        self.threads.get_mut().push((name, thread));
+        Ok(())
+    }
+
+    /// Stores profiles. Returns the refused profiles once all others are durable and queryable. Each profile is
+    /// accepted or refused independently; dropping the future neither undoes nor loses what was queued. Needs a tokio
+    /// runtime.
+    pub fn append(&self, tenant: &TenantId, profiles: Vec<RawProfile>) -> BoxFuture<'static, Vec<RefusedProfile>> {
+        self.append_all(tenant, profiles.into_iter().map(Arrived::Packed).collect())
+    }
+
+    fn append_all(&self, tenant: &TenantId, profiles: Vec<Arrived>) -> BoxFuture<'static, Vec<RefusedProfile>> {
+        Box::pin(append::append(self.intake.clone(), tenant.clone(), profiles))
+    }
+
+    /// Writes everything that was acknowledged before the call to the tables.
+    pub fn flush(&self) -> BoxFuture<'static, Result<(), StoreError>> {
+        let lifecycle = self.lifecycle.clone();
+        if lifecycle.failure().is_some() {
+            return Box::pin(async move { Err(lifecycle.ended()) });
+        }
+        let answer = self.flushes.ask();
+        Box::pin(async move { answer.await.unwrap_or_else(|_| Err(lifecycle.ended())) })
+    }
+
+    /// What the parts of the store hold that have a limit.
+    pub(crate) fn memory(&self) -> [MemoryPart; 3] {
+        let Intake { config, metrics, .. } = self.intake.as_ref();
+        let part = |name, used, limit| MemoryPart { name, used, limit };
+        let names = u64::try_from(metrics.maintenance_bytes.get()).unwrap_or(0);
+        [
+            part("heads", self.published.head_bytes(), config.head_limit_bytes),
+            part("decoding", self.intake.budget.used() as u64, config.intake_bytes as u64),
+            part("maintenance", names, config.maintenance.memory_bytes as u64),
+        ]
+    }
+
+    /// Runs maintenance at once and returns what was done.
+    pub fn maintain(&self, work: Work) -> BoxFuture<'static, Result<Report, StoreError>> {
+        let answer = self.maintenance.ask(work);
+        let lifecycle = self.lifecycle.clone();
+        Box::pin(async move { answer.await.unwrap_or_else(|_| Err(lifecycle.ended())) })
+    }
+
+    /// Refuses further profiles, flushes, ends the threads and lets go of the folder. After `deadline` it gives up on
+    /// the flush; the log keeps the rest. Threads that the disk does not answer are given up after a while, with the
+    /// error [`StoreError::Stuck`]; the folder stays locked then until the process ends.
+    pub fn close(&self, deadline: Duration) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.lifecycle.close();
+        self.flushes.release_appends();
+        Box::pin(async move {
+            let flushed = tokio::time::timeout(deadline, self.flush()).await;
+            self.end().await?;
+            flushed.unwrap_or(Err(StoreError::Deadline(deadline)))
+        })
+    }
+
+    /// Ends the threads, then lets go of the folder.
+    async fn end(&self) -> Result<(), StoreError> {
+        self.begin_stop();
+        let limit = self.intake.config.stuck_after;
+        let deadline = Instant::now() + limit;
+        loop {
+            let mut waiting: Vec<&str> = Vec::new();
+            waiting.extend((!self.log.has_ended()).then_some("store-log"));
+            let is_running = |(_, thread): &&(&'static str, JoinHandle<()>)| !thread.is_finished();
+            waiting.extend(self.threads.lock().iter().filter(is_running).map(|(name, _)| *name));
+            if waiting.is_empty() {
+                self.stop();
+                self.folder.release();
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                let threads = waiting.join(", ");
+                // Not even a drop waits for them.
+                self.log.give_up();
+                self.threads.lock().clear();
+                self.folder.keep_locked();
+                return Err(StoreError::Stuck { after: limit, threads });
+            }
+            tokio::time::sleep(END_POLL).await;
+        }
+    }
+
+    /// The limits of `tenant` at this moment.
+    pub(crate) fn limits(&self, tenant: &TenantId) -> Arc<Limits> {
+        self.intake.config.limits.of(tenant)
+    }
+
+    /// Why the store accepts no profiles at the moment, or does not get on with a flush; `None` while all is well. For
+    /// health checks.
+    pub fn unavailable(&self) -> Option<String> {
+        let intake = &self.intake;
+        let refuses = intake.unavailable().map(|(_, message)| message);
+        let flush_is_stuck = || {
+            // A bucket is not a disk: its requests have limits of time, and their failures are counted.
+            self.published.root.folder()?;
+            intake.metrics.waits.flush_is_stuck(4 * intake.config.stuck_after)
+        };
+        refuses.or_else(flush_is_stuck)
+    }
+
+    /// Where users keep things beside their profiles.
+    pub fn shelf(&self) -> &Shelf {
+        &self.shelf
+    }
+
+    /// The store as a sink for the profiles of one tenant.
+    pub fn sink(self: &Arc<Self>, tenant: &TenantId) -> Receiver {
+        Arc::new(TenantSink {
+            store: self.clone(),
+            tenant: tenant.clone(),
+        })
+    }
+
+    fn begin_stop(&self) {
+        self.lifecycle.stop();
+        self.flushes.wake();
+        self.maintenance.wake();
+        // The applier ends too, since its events end.
+        self.log.begin_stop();
+    }
+
+    fn stop(&self) {
+        self.begin_stop();
+        self.log.stop();
+        for (_, thread) in self.threads.lock().drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a thread of the store panicked");
+            }
+        }
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl SnapshotSource for Store {
+    fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::new(self.published.snapshot())
+    }
+
+    fn object_store(&self) -> Option<Arc<dyn ObjectStore>> {
+        self.published.root.object_store()
+    }
+}
+
+/// A sink that stores profiles of one tenant.
+struct TenantSink {
+    store: Arc<Store>,
+    tenant: TenantId,
+}
+
+impl ProfileSink for TenantSink {
+    fn append(&self, profiles: Vec<RawProfile>) -> BoxFuture<'_, Vec<RefusedProfile>> {
+        self.store.append(&self.tenant, profiles)
+    }
+
+    fn append_decoded(&self, profiles: Vec<DecodedProfile>) -> BoxFuture<'_, Vec<RefusedProfile>> {
+        self.store
+            .append_all(&self.tenant, profiles.into_iter().map(Arrived::Decoded).collect())
+    }
+}

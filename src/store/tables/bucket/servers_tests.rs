@@ -1,0 +1,81 @@
+//! Several servers on one bucket: what one of them shows and deletes of what another has flushed, or flushes right now.
+
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+
+use parking_lot::Mutex;
+
+use super::fault_tests::{Fault, Faulty, Waits, bucket_options, found, numbered, once, open, open_on, push};
+use crate::profile::TimeSpan;
+use crate::profile::tenant::tenant_id;
+use crate::store::Store;
+use crate::store::common::fault::{Faults, Place};
+use crate::store::common::schema::Table;
+use crate::store::maintenance::Work;
+use crate::store::maintenance::deletion::request::Deletion;
+use crate::store::tables::root::At;
+use crate::store::tables::snapshot::{FileEntry, SnapshotSource as _};
+use crate::store::tests::scratch;
+
+fn deletion(service: &str) -> Work {
+    let selector = format!("{{service_name=\"{service}\"}}");
+    Work::Delete(Deletion::new(tenant_id("t"), selector, TimeSpan::ALL))
+}
+
+#[tokio::test]
+async fn a_deletion_reaches_what_another_server_flushed_before_it_was_asked_for() {
+    let (one, two, three) = (scratch(), scratch(), scratch());
+    let bucket = Faulty::new(Fault::Refused);
+    // Their intervals are an hour: none looks at the tables by itself.
+    let asked = open(one.path(), &bucket);
+    let other = open(two.path(), &bucket);
+    let refused = other.append(&tenant_id("t"), vec![numbered(1, "gone")]).await;
+    assert!(refused.is_empty(), "{refused:?}");
+    push(&other, 2).await;
+    other.flush().await.unwrap();
+    asked.maintain(deletion("gone")).await.unwrap();
+    assert_eq!(found(&asked, &bucket).await, once([2]));
+    let seen = open(three.path(), &bucket);
+    assert_eq!(found(&seen, &bucket).await, once([2]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_starts_within_a_flush_of_another_shows_and_merges_all_of_it_or_nothing() {
+    let (one, two, three) = (scratch(), scratch(), scratch());
+    let bucket = Faulty::new(Fault::Refused);
+    let (reached, is_reached) = sync_channel(8);
+    let (go_on, goes_on) = sync_channel(8);
+    let hook = Waits {
+        place: Mutex::new(Some(Place::Commit(Table::Profiles))),
+        reached,
+        go_on: Mutex::new(goes_on),
+    };
+    let flushing = open_on(one.path(), &bucket, Faults::new(Arc::new(hook)));
+    push(&flushing, 1).await;
+    let flush = tokio::spawn({
+        let flushing = flushing.clone();
+        async move { flushing.flush().await }
+    });
+    tokio::task::block_in_place(|| is_reached.recv()).unwrap();
+    let started = open(two.path(), &bucket);
+    assert_eq!(found(&started, &bucket).await, once([]));
+    push(&started, 2).await;
+    started.flush().await.unwrap();
+    started.maintain(Work::Compact).await.unwrap();
+    assert_eq!(found(&started, &bucket).await, once([2]));
+    let options = bucket_options(&bucket);
+    let at = At {
+        dir: three.path(),
+        bucket: Some(&options),
+    };
+    let read = tokio::task::block_in_place(|| Store::open_read_only(at)).unwrap();
+    let samples = |file: &&FileEntry| file.table == Table::Samples;
+    assert_eq!(read.snapshot().files.iter().filter(samples).count(), 1);
+    go_on.send(()).unwrap();
+    flush.await.unwrap().unwrap();
+    // A deletion begins with a look at the tables.
+    started.maintain(deletion("nothing")).await.unwrap();
+    assert_eq!(found(&started, &bucket).await, once([1, 2]));
+    let seen = open(three.path(), &bucket);
+    assert_eq!(found(&seen, &bucket).await, once([1, 2]));
+}

@@ -1,0 +1,373 @@
+//! Checksums of Parquet files: one of the whole file for `store check`, and one for each block, so that every reader
+//! of ours verifies exactly the bytes that it decodes.
+//!
+//! A file is data (row groups), then a tail (page indexes and footer). The footer holds a CRC-32 for each
+//! [`BLOCK_BYTES`] of the data, and the table's log holds the XXH3 of the tail and of the whole file. Parquet has a
+//! checksum for each page, too, but the writer of the `parquet` crate does not compute them, and they cover neither
+//! page headers nor the footer. Files of earlier versions have the checksum of the whole file only.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::arrow::ArrowWriter;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{KeyValue, PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::reader::{ChunkReader, Length};
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+use crate::store::tables::snapshot::{Checksum, FileEntry, Tail};
+
+/// Bytes of data that share a checksum: a reader of a single page reads at most two blocks more than the page.
+const BLOCK_BYTES: u64 = 16 << 10;
+/// Key of the file metadata with the checksums of the blocks, 8 hexadecimal digits each.
+const KEY: &str = "alluvium.sums";
+/// A file without checksums of blocks is verified in memory up to this size. Several dozen may be open at once.
+const MEMORY_BYTES: u64 = 1 << 20;
+
+/// Bytes that differ from those that were written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the bytes from {0} on are not those that were written")]
+pub(crate) struct Altered(u64);
+
+impl Altered {
+    /// Bytes from a position on are altered or missing.
+    pub(crate) fn at(position: u64) -> Self {
+        Self(position)
+    }
+}
+
+/// A file whose bytes are summed as they are written.
+pub(crate) struct Summed {
+    file: File,
+    size: u64,
+    whole: Xxh3,
+    block: crc32fast::Hasher,
+    blocks: Vec<u32>,
+    /// Start and hash of the tail, once the data has ended.
+    tail: Option<(u64, Xxh3)>,
+}
+
+impl Summed {
+    /// Sums what is written to `file`, which is empty.
+    pub(crate) fn new(file: File) -> Self {
+        Self {
+            file,
+            size: 0,
+            whole: Xxh3::new(),
+            block: crc32fast::Hasher::new(),
+            blocks: Vec::new(),
+            tail: None,
+        }
+    }
+
+    /// Ends a Parquet file: its footer gets the checksums of its blocks.
+    pub(crate) fn finish(mut writer: ArrowWriter<Self>) -> Result<Self, ParquetError> {
+        writer.flush()?;
+        writer.sync()?;
+        let blocks = writer.inner_mut().end_data();
+        writer.append_key_value_metadata(KeyValue::new(KEY.to_owned(), blocks));
+        writer.into_inner()
+    }
+
+    /// The file, its size and its checksums.
+    pub(crate) fn into_parts(self) -> (File, u64, Checksum) {
+        let tail = self.tail.map(|(start, hash)| Tail {
+            start,
+            hash: hash.digest(),
+        });
+        let checksum = Checksum {
+            file: self.whole.digest(),
+            tail,
+        };
+        (self.file, self.size, checksum)
+    }
+
+    fn end_data(&mut self) -> String {
+        if !self.size.is_multiple_of(BLOCK_BYTES) {
+            self.end_block();
+        }
+        self.tail = Some((self.size, Xxh3::new()));
+        self.blocks.iter().map(|sum| format!("{sum:08x}")).collect()
+    }
+
+    fn end_block(&mut self) {
+        self.blocks.push(std::mem::take(&mut self.block).finalize());
+    }
+}
+
+impl Write for Summed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        let mut bytes = &bytes[..written];
+        self.whole.update(bytes);
+        if let Some((_, hash)) = &mut self.tail {
+            hash.update(bytes);
+            self.size += written as u64;
+            return Ok(written);
+        }
+        while !bytes.is_empty() {
+            let room = BLOCK_BYTES - self.size % BLOCK_BYTES;
+            let (part, rest) = bytes.split_at(bytes.len().min(room as usize));
+            self.block.update(part);
+            self.size += part.len() as u64;
+            if part.len() as u64 == room {
+                self.end_block();
+            }
+            bytes = rest;
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// The checksums of one file's blocks, with which reads of it are verified.
+#[derive(Debug)]
+pub(crate) struct Sums {
+    size: u64,
+    tail: Tail,
+    blocks: Vec<u32>,
+}
+
+impl Sums {
+    /// The checksums that the footer of a file of `size` bytes holds; `metadata` is from a verified tail.
+    pub(crate) fn of(metadata: &ParquetMetaData, size: u64, tail: Tail) -> Result<Self, Altered> {
+        let pairs = metadata.file_metadata().key_value_metadata();
+        let text = pairs.and_then(|pairs| pairs.iter().find(|pair| pair.key == KEY)?.value.as_deref());
+        let parse = |text: &str| {
+            let sum = |at: usize| u32::from_str_radix(text.get(at..at + 8)?, 16).ok();
+            (0..text.len()).step_by(8).map(sum).collect::<Option<Vec<u32>>>()
+        };
+        let blocks = text.and_then(parse).ok_or(Altered(tail.start))?;
+        if blocks.len() as u64 != tail.start.div_ceil(BLOCK_BYTES) {
+            return Err(Altered(tail.start));
+        }
+        Ok(Self { size, tail, blocks })
+    }
+
+    /// The smallest range around `range` that can be verified.
+    fn cover(&self, range: &Range<u64>) -> Range<u64> {
+        let data = self.tail.start;
+        let start = if range.start >= data {
+            data
+        } else {
+            range.start - range.start % BLOCK_BYTES
+        };
+        let end = if range.end > data {
+            self.size.max(range.end)
+        } else {
+            range.end.next_multiple_of(BLOCK_BYTES).min(data)
+        };
+        start..end
+    }
+
+    /// The ranges to read for `ranges`, ascending and disjoint.
+    pub(crate) fn covers(&self, ranges: &[Range<u64>]) -> Vec<Range<u64>> {
+        let wanted = ranges.iter().filter(|range| !range.is_empty());
+        let mut all: Vec<Range<u64>> = wanted.map(|range| self.cover(range)).collect();
+        all.sort_unstable_by_key(|range| (range.start, range.end));
+        let mut merged: Vec<Range<u64>> = Vec::with_capacity(all.len());
+        for range in all {
+            match merged.last_mut() {
+                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+                _ => merged.push(range),
+            }
+        }
+        merged
+    }
+
+    /// Verifies bytes from `start` on, of a range of [`Sums::covers`].
+    pub(crate) fn verify(&self, start: u64, bytes: &[u8]) -> Result<(), Altered> {
+        let data = self.tail.start.saturating_sub(start).min(bytes.len() as u64);
+        let (data, tail) = bytes.split_at(data as usize);
+        let first = (start / BLOCK_BYTES) as usize;
+        for (index, block) in (first..).zip(data.chunks(BLOCK_BYTES as usize)) {
+            if self.blocks.get(index) != Some(&crc32fast::hash(block)) {
+                return Err(Altered(index as u64 * BLOCK_BYTES));
+            }
+        }
+        if tail.is_empty() {
+            return Ok(());
+        }
+        verify_tail(tail, self.tail)
+    }
+}
+
+/// Verifies the tail of a file.
+pub(crate) fn verify_tail(bytes: &[u8], tail: Tail) -> Result<(), Altered> {
+    if xxh3_64(bytes) == tail.hash {
+        Ok(())
+    } else {
+        Err(Altered(tail.start))
+    }
+}
+
+/// The metadata of a file of `size` bytes that ends with `tail`.
+pub(crate) fn metadata_of(tail: &Bytes, size: u64, policy: PageIndexPolicy) -> Result<ParquetMetaData, ParquetError> {
+    let mut reader = ParquetMetaDataReader::new().with_page_index_policy(policy);
+    reader.try_parse_sized(tail, size)?;
+    reader.finish()
+}
+
+/// A Parquet file for readers of the store, which get an error instead of bytes that nobody wrote.
+pub(crate) struct Verified(Kept);
+
+enum Kept {
+    /// Each block is verified when it is read.
+    Blocks(Arc<Blocks>),
+    /// The whole file, verified.
+    Memory(Bytes),
+    /// A file that is too large for memory, verified before it is read; or one of a foreign writer, without checksums.
+    File(File),
+}
+
+struct Blocks {
+    file: File,
+    sums: Sums,
+}
+
+impl Verified {
+    /// Opens a file that the table's log has as `entry`. The error says what is wrong with it.
+    pub(crate) fn open(file: File, entry: &FileEntry) -> Result<(Self, Arc<ParquetMetaData>), String> {
+        let text = |error: io::Error| error.to_string();
+        let size = file.metadata().map_err(text)?.len();
+        if size != entry.size {
+            return Err(format!("it has {size} bytes, the table says {}", entry.size));
+        }
+        let load = |source: Self| {
+            let metadata = ParquetMetaDataReader::new().parse_and_finish(&source);
+            let metadata = metadata.map_err(|error| error.to_string())?;
+            Ok((source, Arc::new(metadata)))
+        };
+        let Some(checksum) = entry.checksum else {
+            return load(Self(Kept::File(file)));
+        };
+        if let Some(tail) = checksum.tail {
+            let length = size.checked_sub(tail.start).ok_or("its tail is missing")?;
+            let mut bytes = vec![0; length as usize];
+            file.read_exact_at(&mut bytes, tail.start).map_err(text)?;
+            verify_tail(&bytes, tail).map_err(|error| error.to_string())?;
+            let metadata = metadata_of(&bytes.into(), size, PageIndexPolicy::Skip);
+            let metadata = metadata.map_err(|error| error.to_string())?;
+            let sums = Sums::of(&metadata, size, tail).map_err(|error| error.to_string())?;
+            let blocks = Arc::new(Blocks { file, sums });
+            return Ok((Self(Kept::Blocks(blocks)), Arc::new(metadata)));
+        }
+        let altered = || "its bytes are not those that were written".to_owned();
+        if size <= MEMORY_BYTES {
+            let mut bytes = vec![0; size as usize];
+            file.read_exact_at(&mut bytes, 0).map_err(text)?;
+            if xxh3_64(&bytes) != checksum.file {
+                return Err(altered());
+            }
+            return load(Self(Kept::Memory(bytes.into())));
+        }
+        if hash_of(&file).map_err(text)? != checksum.file {
+            return Err(altered());
+        }
+        load(Self(Kept::File(file)))
+    }
+}
+
+/// Reads to the end and hashes by XXH3.
+pub(crate) fn hash_of(mut reader: impl Read) -> io::Result<u64> {
+    let mut hash = Xxh3::new();
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match reader.read(&mut buffer)? {
+            0 => return Ok(hash.digest()),
+            read => hash.update(&buffer[..read]),
+        }
+    }
+}
+
+impl Blocks {
+    /// Verified bytes, fewer than asked for at the end of the file.
+    fn read(&self, range: &Range<u64>) -> io::Result<Bytes> {
+        let range = range.start..range.end.min(self.sums.size);
+        if range.is_empty() {
+            return Ok(Bytes::new());
+        }
+        let cover = self.sums.cover(&range);
+        let mut bytes = vec![0; (cover.end - cover.start) as usize];
+        self.file.read_exact_at(&mut bytes, cover.start)?;
+        let altered = |error| io::Error::new(io::ErrorKind::InvalidData, error);
+        self.sums.verify(cover.start, &bytes).map_err(altered)?;
+        let at = |position: u64| (position - cover.start) as usize;
+        Ok(Bytes::from(bytes).slice(at(range.start)..at(range.end)))
+    }
+}
+
+/// Reads a file from a position on, block by block.
+struct BlockRead {
+    blocks: Arc<Blocks>,
+    position: u64,
+    rest: Bytes,
+}
+
+impl Read for BlockRead {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.rest.is_empty() {
+            let end = (self.position + 1).next_multiple_of(BLOCK_BYTES);
+            self.rest = self.blocks.read(&(self.position..end))?;
+            self.position += self.rest.len() as u64;
+        }
+        let count = buffer.len().min(self.rest.len());
+        buffer[..count].copy_from_slice(&self.rest.split_to(count));
+        Ok(count)
+    }
+}
+
+impl Length for Verified {
+    fn len(&self) -> u64 {
+        match &self.0 {
+            Kept::Blocks(blocks) => blocks.sums.size,
+            Kept::Memory(bytes) => bytes.len() as u64,
+            Kept::File(file) => file.len(),
+        }
+    }
+}
+
+impl ChunkReader for Verified {
+    type T = Box<dyn Read>;
+
+    fn get_read(&self, start: u64) -> Result<Box<dyn Read>, ParquetError> {
+        Ok(match &self.0 {
+            Kept::Blocks(blocks) => Box::new(BlockRead {
+                blocks: blocks.clone(),
+                position: start,
+                rest: Bytes::new(),
+            }),
+            Kept::Memory(bytes) => Box::new(bytes.get_read(start)?),
+            Kept::File(file) => Box::new(file.get_read(start)?),
+        })
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        match &self.0 {
+            Kept::Blocks(blocks) => {
+                let bytes = blocks.read(&(start..start.saturating_add(length as u64)))?;
+                if bytes.len() == length {
+                    Ok(bytes)
+                } else {
+                    Err(ParquetError::EOF(format!(
+                        "{length} bytes at {start} are wanted, {} are there",
+                        bytes.len()
+                    )))
+                }
+            }
+            Kept::Memory(bytes) => bytes.get_bytes(start, length),
+            Kept::File(file) => file.get_bytes(start, length),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "checksums_tests.rs"]
+mod tests;

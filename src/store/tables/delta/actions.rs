@@ -1,0 +1,275 @@
+//! Files in the Delta log: add actions with statistics, and the list of live files read back from the log.
+//!
+//! Statistics are written for the columns that allow skipping files. Times are text with millisecond resolution, as the
+//! protocol requires: the smallest is rounded down and the largest up, so that no reader skips a file that it needs.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, Int64Array, MapBuilder, MapFieldNames, StringArray, StringBuilder, StructArray,
+};
+use arrow::datatypes::{Field, Fields, Int64Type, Schema};
+use arrow::error::ArrowError;
+use arrow::record_batch::RecordBatch;
+use chrono::{DateTime, NaiveDate, SecondsFormat};
+
+use crate::profile::{SeriesId, TenantId};
+use crate::store::common::schema::Table;
+use crate::store::common::schema::column::{PROFILE_TYPE, SERIES, STACK, TIME};
+use crate::store::tables::snapshot::{Checksum, FileEntry, Tail};
+use crate::store::tables::stats::{Bounds, FileStats};
+
+/// Statistics member with the XXH3 of the file's bytes, 16 hexadecimal digits. Other readers skip unknown members.
+const CHECKSUM: &str = "alluviumXxh3";
+/// Statistics member with the start of the file's tail, and the XXH3 of the tail in 16 hexadecimal digits.
+const TAIL: &str = "alluviumTail";
+
+/// A file that was written and is to be committed.
+#[derive(Debug, Clone)]
+pub(crate) struct NewFile {
+    /// Path relative to the table's folder.
+    pub(crate) path: String,
+    pub(crate) size: u64,
+    /// Milliseconds since 1970.
+    pub(crate) modified_ms: i64,
+    pub(crate) tenant: TenantId,
+    /// Partition: days since 1970.
+    pub(crate) day: i32,
+    /// Row count and bounds of the columns.
+    pub(crate) stats: FileStats,
+    /// Checksums of the file's bytes, if they were summed while they were written.
+    pub(crate) checksum: Option<Checksum>,
+}
+
+impl NewFile {
+    /// The file as readers see it.
+    pub(crate) fn entry(&self, table: Table) -> FileEntry {
+        FileEntry {
+            table,
+            path: format!("{}/{}", table.name(), self.path),
+            size: self.size,
+            rows: self.stats.rows,
+            tenant: self.tenant.clone(),
+            day: self.day,
+            time: self.stats.time,
+            profile_type: self.stats.profile_type.clone(),
+            series: self.stats.series,
+            checksum: self.checksum,
+        }
+    }
+}
+
+/// Which rows of a batch of the kernel's scan metadata are live files with a path (as [`FileEntry`] has it) in
+/// `wanted`.
+pub(crate) fn select(
+    table: Table,
+    batch: &RecordBatch,
+    selected: &[bool],
+    wanted: &HashSet<String>,
+) -> Result<Vec<bool>, String> {
+    let path = batch
+        .column_by_name("path")
+        .and_then(|column| column.as_string_opt::<i32>())
+        .ok_or("the scan has no text column `path`")?;
+    Ok((0..batch.num_rows())
+        .map(|row| {
+            selected.get(row).copied().unwrap_or(true)
+                && wanted.contains(&format!("{}/{}", table.name(), unescape(path.value(row))))
+        })
+        .collect())
+}
+
+/// The metadata of one file in the shape that `Transaction::add_files` takes.
+pub(crate) fn add_batch(file: &NewFile) -> Result<RecordBatch, ArrowError> {
+    let names = MapFieldNames {
+        entry: "key_value".to_owned(),
+        key: "key".to_owned(),
+        value: "value".to_owned(),
+    };
+    let mut partition = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
+    for (name, value) in [("tenant", file.tenant.to_string()), ("day", day_text(file.day))] {
+        partition.keys().append_value(name);
+        partition.values().append_value(value);
+    }
+    partition.append(true)?;
+    let partition: ArrayRef = Arc::new(partition.finish());
+    let stats: ArrayRef = Arc::new(stats_array(&file.stats, file.checksum)?);
+    let integer = |value: i64| -> ArrayRef { Arc::new(Int64Array::from(vec![value])) };
+    let columns: Vec<(&str, ArrayRef, bool)> = vec![
+        ("path", Arc::new(StringArray::from(vec![file.path.as_str()])), false),
+        ("partitionValues", partition, false),
+        ("size", integer(file.size as i64), false),
+        ("modificationTime", integer(file.modified_ms), false),
+        ("stats", stats, true),
+    ];
+    let fields: Vec<Field> = columns
+        .iter()
+        .map(|(name, array, nullable)| Field::new(*name, array.data_type().clone(), *nullable))
+        .collect();
+    let arrays = columns.into_iter().map(|(_, array, _)| array).collect();
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
+}
+
+fn stats_array(stats: &FileStats, checksum: Option<Checksum>) -> Result<StructArray, ArrowError> {
+    let mut columns: Vec<(&str, ArrayRef, ArrayRef)> = Vec::new();
+    let integers = |value: i64| -> ArrayRef { Arc::new(Int64Array::from(vec![value])) };
+    let texts = |value: String| -> ArrayRef { Arc::new(StringArray::from(vec![value])) };
+    if let Some(time) = stats.time {
+        let least = time.least.div_euclid(1_000);
+        let most = time.most.saturating_add(999).div_euclid(1_000);
+        columns.push((TIME, texts(time_text(least)), texts(time_text(most))));
+    }
+    if let Some(types) = &stats.profile_type {
+        columns.push((
+            PROFILE_TYPE,
+            texts(types.least.to_string()),
+            texts(types.most.to_string()),
+        ));
+    }
+    if let Some(series) = stats.series {
+        columns.push((SERIES, integers(series.least.0), integers(series.most.0)));
+    }
+    if let Some(stacks) = stats.stack {
+        columns.push((STACK, integers(stacks.least.0), integers(stacks.most.0)));
+    }
+    let zeros = columns.iter().map(|(name, ..)| (*name, integers(0))).collect();
+    let low = columns.iter().map(|(name, low, _)| (*name, low.clone())).collect();
+    let high = columns.iter().map(|(name, _, high)| (*name, high.clone())).collect();
+    let mut parts: Vec<(&str, ArrayRef)> = vec![
+        ("numRecords", integers(stats.rows as i64)),
+        ("nullCount", Arc::new(structure(zeros)?)),
+        ("minValues", Arc::new(structure(low)?)),
+        ("maxValues", Arc::new(structure(high)?)),
+    ];
+    if let Some(checksum) = checksum {
+        parts.push((CHECKSUM, texts(format!("{:016x}", checksum.file))));
+        if let Some(tail) = checksum.tail {
+            parts.push((TAIL, texts(format!("{}-{:016x}", tail.start, tail.hash))));
+        }
+    }
+    structure(parts)
+}
+
+fn structure(columns: Vec<(&str, ArrayRef)>) -> Result<StructArray, ArrowError> {
+    let fields: Fields = columns
+        .iter()
+        .map(|(name, array)| Field::new(*name, array.data_type().clone(), true))
+        .collect();
+    let arrays = columns.into_iter().map(|(_, array)| array).collect();
+    StructArray::try_new_with_length(fields, arrays, None, 1)
+}
+
+/// Live files from the rows of a batch of the kernel's scan metadata (columns `path`, `size`, `stats`,
+/// `fileConstantValues`) that `selected` marks. The error says what the batch lacks.
+pub(crate) fn entries(table: Table, batch: &RecordBatch, selected: &[bool]) -> Result<Vec<FileEntry>, String> {
+    let column = |name: &str| {
+        batch
+            .column_by_name(name)
+            .ok_or_else(|| format!("the scan has no column `{name}`"))
+    };
+    let path = column("path")?.as_string_opt::<i32>().ok_or("`path` is not text")?;
+    let size = column("size")?
+        .as_primitive_opt::<Int64Type>()
+        .ok_or("`size` is not a number")?;
+    let stats = column("stats")?.as_string_opt::<i32>().ok_or("`stats` is not text")?;
+    let constants = column("fileConstantValues")?
+        .as_struct_opt()
+        .ok_or("`fileConstantValues` is not a struct")?;
+    let partition = constants
+        .column_by_name("partitionValues")
+        .and_then(|array| array.as_map_opt())
+        .ok_or("`partitionValues` is not a map")?;
+    let mut files = Vec::new();
+    for row in 0..batch.num_rows() {
+        if !selected.get(row).copied().unwrap_or(true) {
+            continue;
+        }
+        let values = partition.value(row);
+        let value_of = |name: &str| {
+            let keys = values.column(0).as_string_opt::<i32>()?;
+            let texts = values.column(1).as_string_opt::<i32>()?;
+            (0..values.len())
+                .find(|index| keys.value(*index) == name)
+                .map(|index| texts.value(index).to_owned())
+        };
+        let name = path.value(row);
+        let tenant = value_of("tenant").ok_or_else(|| format!("file `{name}` has no tenant"))?;
+        let tenant = tenant.parse().map_err(|error| format!("file `{name}`: {error}"))?;
+        let day = value_of("day")
+            .and_then(|day| parse_day(&day))
+            .ok_or_else(|| format!("file `{name}` has no day"))?;
+        let mut entry = FileEntry {
+            table,
+            path: format!("{}/{}", table.name(), unescape(name)),
+            size: size.value(row).max(0) as u64,
+            rows: 0,
+            tenant,
+            day,
+            time: None,
+            profile_type: None,
+            series: None,
+            checksum: None,
+        };
+        if !stats.is_null(row) {
+            read_stats(stats.value(row), &mut entry);
+        }
+        files.push(entry);
+    }
+    Ok(files)
+}
+
+/// Fills in the statistics of a file; they are optional, so unreadable ones are left out.
+fn read_stats(text: &str, entry: &mut FileEntry) {
+    let Ok(stats) = serde_json::from_str::<serde_json::Value>(text) else {
+        return;
+    };
+    let range = |name: &str| Some((stats.get("minValues")?.get(name)?, stats.get("maxValues")?.get(name)?));
+    entry.rows = stats.get("numRecords").and_then(serde_json::Value::as_u64).unwrap_or(0);
+    let text = |name: &str| stats.get(name).and_then(serde_json::Value::as_str);
+    let tail = || {
+        let (start, hash) = text(TAIL)?.split_once('-')?;
+        Some(Tail {
+            start: start.parse().ok()?,
+            hash: u64::from_str_radix(hash, 16).ok()?,
+        })
+    };
+    let whole = text(CHECKSUM).and_then(|text| u64::from_str_radix(text, 16).ok());
+    entry.checksum = whole.map(|file| Checksum { file, tail: tail() });
+    entry.series =
+        range(SERIES).and_then(|(least, most)| Some(Bounds::new(SeriesId(least.as_i64()?), SeriesId(most.as_i64()?))));
+    entry.profile_type =
+        range(PROFILE_TYPE).and_then(|(least, most)| Some(Bounds::new(least.as_str()?.into(), most.as_str()?.into())));
+    // Another writer may have cut the largest time to the millisecond.
+    let micros = |value: &serde_json::Value| {
+        DateTime::parse_from_rfc3339(value.as_str()?)
+            .ok()
+            .map(|time| time.timestamp_micros())
+    };
+    entry.time =
+        range(TIME).and_then(|(least, most)| Some(Bounds::new(micros(least)?, micros(most)?.saturating_add(999))));
+}
+
+/// A day as in paths, `2026-11-21`.
+pub(crate) fn day_text(day: i32) -> String {
+    // Unreachable in practice: microseconds in 64 bits give no day outside of chrono's range.
+    NaiveDate::from_epoch_days(day).map_or_else(|| day.to_string(), |date| date.to_string())
+}
+
+fn parse_day(text: &str) -> Option<i32> {
+    text.parse::<NaiveDate>().ok().map(|date| date.to_epoch_days())
+}
+
+fn time_text(time_ms: i64) -> String {
+    DateTime::from_timestamp_millis(time_ms).map_or_else(
+        || time_ms.to_string(),
+        |time| time.to_rfc3339_opts(SecondsFormat::Millis, true),
+    )
+}
+
+/// Paths in the log are URL-encoded.
+pub(crate) fn unescape(path: &str) -> String {
+    percent_encoding::percent_decode_str(path)
+        .decode_utf8_lossy()
+        .into_owned()
+}

@@ -1,0 +1,410 @@
+//! The four Delta tables of a data folder: created, opened, appended to with a transaction id, checkpointed, listed.
+//!
+//! delta_kernel implements the protocol; this module adds what its defaults lack on a local disk: every entry and
+//! checkpoint is synced before its name appears ([`commit`]). In a bucket an entry is a conditional put, which only one
+//! writer can win. `docs/adr/0002-delta-kernel.md` has the details. Data files are written elsewhere.
+
+mod actions;
+mod columns;
+pub(crate) mod commit;
+mod connection;
+pub(crate) mod executor;
+pub(crate) mod log_files;
+mod log_store;
+mod replace;
+pub(crate) mod sums;
+mod transactions;
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use delta_kernel::checkpoint::LastCheckpointHintStats;
+use delta_kernel::committer::Committer;
+use delta_kernel::engine::arrow_data::ArrowEngineData;
+use delta_kernel::engine_data::FilteredEngineData;
+use delta_kernel::transaction::CommitResult;
+use delta_kernel::transaction::UpdateTableOperation;
+use delta_kernel::{Engine, KernelError, KernelResult, SnapshotRef};
+use delta_kernel_default_engine::DefaultEngine;
+use url::Url;
+
+use crate::base::file::{self, Staged};
+use crate::store::common::error::StoreError;
+use crate::store::common::fault::{Faults, Place};
+use crate::store::common::schema::{LAYOUT_VERSION, Table};
+use crate::store::tables::root::{Root, log_of};
+use crate::store::tables::snapshot::FileEntry;
+
+pub(crate) use actions::{NewFile, day_text, unescape};
+use columns::{ENGINE_INFO, LAYOUT_PROPERTY};
+use connection::{committer, connect};
+use executor::InlineExecutor;
+pub(crate) use replace::{Operation, Replaced};
+pub(crate) use transactions::Stamp;
+
+/// Commits between checkpoints: opening a table reads at most this many entries one by one.
+pub(crate) const CHECKPOINT_INTERVAL: u64 = 50;
+/// A failed checkpoint is retried when the version is a multiple of this.
+const CHECKPOINT_RETRY: u64 = 5;
+/// Attempts of a commit against other writers before it fails; the flush tries again later.
+const COMMIT_ATTEMPTS: usize = 20;
+
+/// One table, opened at a version of its log.
+pub(crate) struct DeltaTable {
+    table: Table,
+    root: Root,
+    url: Url,
+    engine: Arc<DefaultEngine<InlineExecutor>>,
+    snapshot: SnapshotRef,
+    checkpoint_interval: u64,
+    faults: Faults,
+}
+
+impl DeltaTable {
+    /// Opens the table in `root`, creating it when it is not there, and adds the columns that an older layout lacked.
+    pub(crate) fn open_or_create(root: &Root, table: Table, faults: Faults) -> Result<Self, StoreError> {
+        let exists = match root {
+            Root::Folder(folder) => {
+                let folder = folder.join(table.name());
+                let log = folder.join("_delta_log");
+                fs::create_dir_all(&log).map_err(StoreError::io("create", &log))?;
+                for name in [&log, &folder] {
+                    file::sync_parent(name).map_err(StoreError::io("sync the folder of", name))?;
+                }
+                log_files::has_begun(&log).map_err(StoreError::io("read", &log))?
+            }
+            Root::Bucket(_) => root.has_log(table)?,
+        };
+        if !exists {
+            let (url, engine) = connect(root, table)?;
+            let committer = committer(root, table, faults.clone());
+            if let Err(error) = columns::create(&url, engine.as_ref(), table, committer) {
+                // Another server may have created it at the same time.
+                if root.bucket().is_none() || !root.has_log(table)? {
+                    return Err(StoreError::table("create", table)(error));
+                }
+            }
+        }
+        let mut opened = Self::open(root, table)?.with_faults(faults);
+        // A process that was killed may have left an entry whose name is not durable. What was read is taken for
+        // committed: segments are deleted for it, deletions are done by it.
+        opened.make_durable()?;
+        let added = opened.add_new_columns();
+        added.map_err(StoreError::table("add columns to", table))?;
+        Ok(opened)
+    }
+
+    /// Opens an existing table in `root`.
+    pub(crate) fn open(root: &Root, table: Table) -> Result<Self, StoreError> {
+        if let Root::Folder(folder) = root {
+            sums::check(&folder.join(log_of(table)))?;
+        }
+        let (url, engine) = connect(root, table)?;
+        let snapshot = delta_kernel::Snapshot::builder_for(url.as_str())
+            .build(engine.as_ref())
+            .map_err(StoreError::table("open", table))?;
+        let opened = Self {
+            table,
+            root: root.clone(),
+            url,
+            engine,
+            snapshot,
+            checkpoint_interval: CHECKPOINT_INTERVAL,
+            faults: Faults::default(),
+        };
+        match opened.layout_version() {
+            Some(found) if found > LAYOUT_VERSION => Err(StoreError::NewerLayout {
+                path: opened.place(),
+                found,
+                known: LAYOUT_VERSION,
+            }),
+            _ => Ok(opened),
+        }
+    }
+
+    /// Adds the hooks at which a test makes the table fail.
+    #[must_use]
+    pub(crate) fn with_faults(mut self, faults: Faults) -> Self {
+        self.faults = faults;
+        self
+    }
+
+    /// Sets the number of commits between checkpoints.
+    #[must_use]
+    pub(crate) fn with_checkpoint_interval(mut self, commits: u64) -> Self {
+        self.checkpoint_interval = commits;
+        self
+    }
+
+    /// The layout version that the table's properties name: that of its creation.
+    pub(crate) fn layout_version(&self) -> Option<u32> {
+        self.snapshot
+            .metadata_configuration()
+            .get(LAYOUT_PROPERTY)?
+            .parse()
+            .ok()
+    }
+
+    pub(crate) fn table(&self) -> Table {
+        self.table
+    }
+
+    pub(crate) fn root(&self) -> &Root {
+        &self.root
+    }
+
+    /// Path or address of the table, for messages.
+    pub(crate) fn place(&self) -> PathBuf {
+        self.root.name(self.table.name())
+    }
+
+    /// Version of the log that was last read.
+    pub(crate) fn version(&self) -> u64 {
+        self.snapshot.version()
+    }
+
+    /// The last version that `writer` committed.
+    pub(crate) fn committed(&self, writer: &str) -> Result<Option<i64>, StoreError> {
+        self.snapshot
+            .get_app_id_version(writer, self.engine.as_ref())
+            .map_err(StoreError::table("read the transactions of", self.table))
+    }
+
+    pub(crate) fn files(&self) -> Result<Vec<FileEntry>, StoreError> {
+        self.list().map_err(StoreError::table("list the files of", self.table))
+    }
+
+    /// The last process that committed as `writer`; `None` for older programs.
+    pub(crate) fn process(&self, writer: &str) -> Result<Option<u64>, StoreError> {
+        transactions::process(&self.snapshot, self.engine.as_ref(), writer)
+            .map_err(StoreError::table("read the transactions of", self.table))
+    }
+
+    /// The number of profiles of the last commit of `writer`, if that is `version` and says it.
+    pub(crate) fn profiles(&self, writer: &str, version: i64) -> Result<Option<u64>, StoreError> {
+        transactions::profiles(&self.snapshot, self.engine.as_ref(), writer, version)
+            .map_err(StoreError::table("read the transactions of", self.table))
+    }
+
+    /// Adds files as transaction `version` of `writer`; durable when it returns. Returns `false` and does nothing when
+    /// that version is already committed.
+    pub(crate) fn append(
+        &mut self,
+        (writer, version): (&str, i64),
+        stamp: Option<Stamp>,
+        files: &[NewFile],
+    ) -> Result<bool, StoreError> {
+        self.try_append(writer, version, stamp, files)
+            .map_err(StoreError::table("commit to", self.table))
+    }
+
+    /// Writes a checkpoint when enough commits followed the last one. A failure only slows down opening the table: it
+    /// is logged, and a later commit tries again.
+    pub(crate) fn checkpoint_if_due(&mut self) {
+        let version = self.snapshot.version();
+        // The test that needs no read of the log comes first: the log may be in a bucket.
+        if version < self.checkpoint_interval || !version.is_multiple_of(CHECKPOINT_RETRY) {
+            return;
+        }
+        let last = last_checkpoint(&self.root, self.table).unwrap_or(0);
+        if version < last.saturating_add(self.checkpoint_interval) {
+            return;
+        }
+        if let Err(error) = self.checkpoint() {
+            tracing::warn!(error = %error, table = self.table.name(), version, "cannot write a checkpoint");
+        }
+    }
+
+    fn try_append(
+        &mut self,
+        writer: &str,
+        version: i64,
+        stamp: Option<Stamp>,
+        files: &[NewFile],
+    ) -> KernelResult<bool> {
+        let engine = self.engine.clone();
+        for attempt in 0..COMMIT_ATTEMPTS {
+            self.refresh()?;
+            if self.snapshot.get_app_id_version(writer, engine.as_ref())? >= Some(version) {
+                // An earlier attempt wrote the entry and failed later: its name may not be durable yet.
+                self.sync_log()?;
+                return Ok(false);
+            }
+            let mut builder = self
+                .snapshot
+                .clone()
+                .update_table(UpdateTableOperation::Write, ENGINE_INFO, true);
+            for (id, number) in transactions::of(writer, version, stamp) {
+                builder = builder.with_transaction_id(id, number);
+            }
+            // A transaction without files only records its version; the kernel does not call it an append.
+            let builder = if files.is_empty() {
+                builder
+            } else {
+                builder.with_blind_append()
+            };
+            let mut transaction = builder.build(engine.as_ref(), self.committer())?;
+            for file in files {
+                let batch = actions::add_batch(file)?;
+                transaction.add_files(Box::new(ArrowEngineData::new(batch)));
+            }
+            match transaction.commit(engine.as_ref())? {
+                CommitResult::Committed(committed) => {
+                    if let Some(snapshot) = committed.post_commit_snapshot() {
+                        self.snapshot = snapshot.clone();
+                    }
+                    return Ok(true);
+                }
+                CommitResult::Conflicted(conflict) => {
+                    tracing::info!(
+                        table = self.table.name(),
+                        version = conflict.conflict_version(),
+                        "another writer was first, trying the next version"
+                    );
+                    self.give_way(attempt);
+                }
+                CommitResult::Retryable(failed) => return Err(failed.error),
+            }
+        }
+        Err(KernelError::generic("other writers were first each time"))
+    }
+
+    /// Adds the columns of the layout that the table's schema lacks, in one entry; durable when it returns.
+    fn add_new_columns(&mut self) -> KernelResult<()> {
+        let engine = self.engine.clone();
+        for attempt in 0..COMMIT_ATTEMPTS {
+            let addition = columns::addition(&self.snapshot, self.table, engine.as_ref(), self.committer())?;
+            let Some(addition) = addition else { return Ok(()) };
+            match addition.commit(engine.as_ref())? {
+                CommitResult::Committed(_) => tracing::info!(table = self.table.name(), "added new columns"),
+                // The other may have been a server that added them, too.
+                CommitResult::Conflicted(_) => self.give_way(attempt),
+                CommitResult::Retryable(failed) => return Err(failed.error),
+            }
+            self.refresh()?;
+        }
+        Err(KernelError::generic("other writers were first each time"))
+    }
+
+    fn committer(&self) -> Box<dyn Committer> {
+        committer(&self.root, self.table, self.faults.clone())
+    }
+
+    /// Makes the entries that are visible durable: the attempt that wrote one may have failed before its folder was
+    /// synced.
+    pub(crate) fn make_durable(&self) -> Result<(), StoreError> {
+        self.sync_log()
+            .map_err(StoreError::table("sync the log of", self.table))
+    }
+
+    /// Syncs the log's folder, on storage that needs it, so that the names in it are durable.
+    fn sync_log(&self) -> KernelResult<()> {
+        let Some(folder) = self.root.folder() else {
+            return Ok(());
+        };
+        let name = folder.join(log_of(self.table)).join("x");
+        let sync = || file::sync_parent(&name);
+        let synced = self.faults.run(Place::EntryFolderSync(self.table), sync);
+        synced.map_err(KernelError::IOError)
+    }
+
+    /// Waits before the next attempt against other writers, longer each time and by random amounts.
+    fn give_way(&self, attempt: usize) {
+        if self.root.bucket().is_some() {
+            let most = 10u64 << attempt.min(6);
+            std::thread::sleep(Duration::from_millis(rand::random_range(1..=most)));
+        }
+    }
+
+    /// Reads the commits since the last read: those of other writers, or of an own attempt that failed late.
+    pub(crate) fn reload(&mut self) -> Result<(), StoreError> {
+        self.refresh().map_err(StoreError::table("read", self.table))
+    }
+
+    fn refresh(&mut self) -> KernelResult<()> {
+        self.snapshot = delta_kernel::Snapshot::builder_from(self.snapshot.clone()).build(self.engine.as_ref())?;
+        Ok(())
+    }
+
+    fn list(&self) -> KernelResult<Vec<FileEntry>> {
+        let scan = self.snapshot.clone().scan_builder().build()?;
+        let mut files = Vec::new();
+        for metadata in scan.scan_metadata(self.engine.as_ref())? {
+            let (data, selected) = metadata?.scan_files.into_parts();
+            let batch = ArrowEngineData::try_from_engine_data(data)?;
+            files.extend(actions::entries(self.table, batch.record_batch(), &selected).map_err(KernelError::generic)?);
+        }
+        Ok(files)
+    }
+
+    fn checkpoint(&mut self) -> KernelResult<()> {
+        let engine = self.engine.clone();
+        let writer = self.snapshot.clone().create_checkpoint_writer(engine.as_ref())?;
+        let staged = match &self.root {
+            Root::Folder(_) => {
+                let path = commit::local_path(&writer.checkpoint_path()?)?;
+                if path.exists() {
+                    return Ok(());
+                }
+                Some((Staged::new(&path), path))
+            }
+            // Objects are written atomically and need no check.
+            Root::Bucket(_) => None,
+        };
+        let target = match &staged {
+            Some((staged, _)) => commit::file_url(staged.temporary())?,
+            None => writer.checkpoint_path()?,
+        };
+        let data = writer.checkpoint_data(engine.as_ref())?;
+        let state = data.state();
+        let data = data.map(|batch| batch.and_then(FilteredEngineData::apply_selection_vector));
+        let (table, faults) = (self.table, &self.faults);
+        faults
+            .check(Place::CheckpointWrite(table))
+            .map_err(KernelError::IOError)?;
+        let written = engine
+            .parquet_handler()
+            .write_parquet_file(target, Box::new(data))
+            .and_then(|size| {
+                faults.done(Place::CheckpointWrite(table));
+                if let Some((staged, _)) = &staged {
+                    faults
+                        .run(Place::CheckpointSync(table), || staged.sync())
+                        .and_then(|()| faults.run(Place::CheckpointRename(table), || staged.replace()))
+                        .map_err(KernelError::IOError)?;
+                }
+                Ok(size)
+            });
+        let size = written?;
+        if let Some((_, path)) = &staged {
+            let synced = faults.run(Place::CheckpointFolderSync(table), || file::sync_parent(path));
+            commit::write_sums(path, table, faults);
+            synced.map_err(KernelError::IOError)?;
+        }
+        let state =
+            Arc::into_inner(state).ok_or_else(|| KernelError::generic("the checkpoint's data is still read"))?;
+        let stats = LastCheckpointHintStats::from_reconciliation_state(state, size, 0)?;
+        faults
+            .check(Place::CheckpointHint(table))
+            .map_err(KernelError::IOError)?;
+        writer.finalize(engine.as_ref(), &stats)?;
+        faults.done(Place::CheckpointHint(table));
+        let reopened = delta_kernel::Snapshot::builder_for(self.url.as_str()).build(engine.as_ref())?;
+        // A bucket may list less than this table has seen.
+        if reopened.version() >= self.snapshot.version() {
+            self.snapshot = reopened;
+        }
+        Ok(())
+    }
+}
+
+/// Version of the last checkpoint that a table's log names.
+pub(crate) fn last_checkpoint(root: &Root, table: Table) -> Option<u64> {
+    let text = root.read(&format!("{}/_last_checkpoint", log_of(table))).ok()?;
+    log_files::version_of_hint(&text)
+}
+
+#[cfg(test)]
+mod tests;

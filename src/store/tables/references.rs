@@ -1,0 +1,124 @@
+//! References between the tables: every stack and series that a row names must have its own row, of the same tenant and
+//! day.
+//!
+//! In: files of rows and files of names. Out: the files whose rows refer to missing names. Memory holds the names of
+//! one day of a tenant, eight bytes each, and one batch of rows.
+
+use std::collections::{BTreeMap, HashSet};
+
+use arrow::array::AsArray as _;
+use arrow::datatypes::Int64Type;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+use crate::profile::TenantId;
+use crate::store::common::schema::Table;
+use crate::store::tables::root::Root;
+use crate::store::tables::snapshot::FileEntry;
+
+/// Tables of names, and the column by which rows name them.
+pub(crate) const NAMES: [(Table, &str); 2] = [(Table::Stacks, "stack"), (Table::Series, "series")];
+
+/// A file whose rows refer to missing names, or that cannot be read.
+pub(crate) struct Fault {
+    pub(crate) file: FileEntry,
+    /// `reference` or `file-unreadable`.
+    pub(crate) kind: &'static str,
+    pub(crate) detail: String,
+}
+
+/// Checks the references of `rows` into `names`. References into a file in `damaged` cannot be judged.
+pub(crate) fn follow(root: &Root, rows: &[FileEntry], names: &[FileEntry], damaged: &HashSet<String>) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let names = by_day(names);
+    for (day, rows) in by_day(rows) {
+        let names = names.get(&day).map_or(&[][..], Vec::as_slice);
+        for (table, column) in NAMES {
+            let names: Vec<&FileEntry> = names.iter().copied().filter(|file| file.table == table).collect();
+            if names.iter().any(|file| damaged.contains(&file.path)) {
+                continue;
+            }
+            match known(root, &names, column) {
+                Ok(known) => {
+                    let has_it = |file: &&&FileEntry| file.table.schema().index_of(column).is_ok();
+                    faults.extend(
+                        rows.iter()
+                            .filter(has_it)
+                            .filter_map(|file| missing(root, file, column, &known)),
+                    );
+                }
+                Err(fault) => faults.push(*fault),
+            }
+        }
+    }
+    faults
+}
+
+fn by_day(files: &[FileEntry]) -> BTreeMap<(&TenantId, i32), Vec<&FileEntry>> {
+    let mut days: BTreeMap<(&TenantId, i32), Vec<&FileEntry>> = BTreeMap::new();
+    for file in files {
+        days.entry((&file.tenant, file.day)).or_default().push(file);
+    }
+    days
+}
+
+/// The ids in files of names, sorted.
+fn known(root: &Root, files: &[&FileEntry], column: &str) -> Result<Vec<i64>, Box<Fault>> {
+    let mut known = Vec::new();
+    for file in files {
+        each(root, file, column, |names| known.extend_from_slice(names))?;
+    }
+    known.sort_unstable();
+    known.dedup();
+    Ok(known)
+}
+
+fn missing(root: &Root, file: &FileEntry, column: &str, known: &[i64]) -> Option<Fault> {
+    let mut rows = 0_u64;
+    let mut one = None;
+    let read = each(root, file, column, |names| {
+        for name in names.iter().filter(|name| known.binary_search(name).is_err()) {
+            rows += 1;
+            one = Some(*name);
+        }
+    });
+    match (read, one) {
+        (Err(fault), _) => Some(*fault),
+        (Ok(()), None) => None,
+        (Ok(()), Some(one)) => Some(Fault {
+            file: file.clone(),
+            kind: "reference",
+            detail: format!(
+                "{rows} of {} rows name a {column} that has no row of that day, such as {one}",
+                file.rows
+            ),
+        }),
+    }
+}
+
+/// Passes all values of an integer column to `give`.
+fn each(root: &Root, file: &FileEntry, column: &str, mut give: impl FnMut(&[i64])) -> Result<(), Box<Fault>> {
+    let mut read = || -> Result<(), Box<dyn std::error::Error>> {
+        let builder = ParquetRecordBatchReaderBuilder::try_new(root.open_file(&file.path, file.size)?)?;
+        let mask = ProjectionMask::columns(builder.parquet_schema(), [column]);
+        for batch in builder.with_projection(mask).build()? {
+            let batch = batch?;
+            let values = batch
+                .column_by_name(column)
+                .and_then(|values| values.as_primitive_opt::<Int64Type>());
+            give(
+                values
+                    .ok_or_else(|| format!("it has no column `{column}` of integers"))?
+                    .values(),
+            );
+        }
+        Ok(())
+    };
+    read().map_err(|error| {
+        Box::new(Fault {
+            file: file.clone(),
+            kind: "file-unreadable",
+            detail: error.to_string(),
+        })
+    })
+}

@@ -1,0 +1,251 @@
+//! The root of the tables: a local folder or a bucket.
+//!
+//! In: paths relative to the root, as in the tables' logs. Out: the same few operations for both kinds. Their errors
+//! are `io::Error`s, so that callers can tell a missing file from a failure without knowing the kind. In a folder the
+//! writers do the necessary syncs.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use object_store::ObjectStore;
+use object_store::path::Path as Location;
+
+use crate::store::common::error::StoreError;
+use crate::store::common::schema::Table;
+use crate::store::tables::bucket::metrics::BucketMetrics;
+use crate::store::tables::bucket::{Bucket, BucketOptions, Found};
+
+/// The root of the tables. Clones are cheap.
+#[derive(Debug, Clone)]
+pub enum Root {
+    Folder(PathBuf),
+    Bucket(Arc<Bucket>),
+}
+
+/// A data folder, and the bucket of its tables if they are not in it.
+#[derive(Debug, Clone, Copy)]
+pub struct At<'a> {
+    pub dir: &'a Path,
+    pub bucket: Option<&'a BucketOptions>,
+}
+
+impl<'a> From<&'a Path> for At<'a> {
+    fn from(dir: &'a Path) -> Self {
+        Self { dir, bucket: None }
+    }
+}
+
+impl<'a> From<&'a PathBuf> for At<'a> {
+    fn from(dir: &'a PathBuf) -> Self {
+        Self { dir, bucket: None }
+    }
+}
+
+impl At<'_> {
+    /// The root of the tables; a bucket is read without a cache. Must be called outside of any runtime.
+    pub(crate) fn root(&self) -> Result<Root, StoreError> {
+        Ok(match self.bucket {
+            None => Root::Folder(self.dir.join("tables")),
+            Some(options) => Root::Bucket(Arc::new(Bucket::open(options, None, BucketMetrics::default())?)),
+        })
+    }
+}
+
+impl Default for Root {
+    fn default() -> Self {
+        Self::Folder(PathBuf::new())
+    }
+}
+
+impl From<&Path> for Root {
+    fn from(folder: &Path) -> Self {
+        Self::Folder(folder.to_owned())
+    }
+}
+
+impl Root {
+    /// The folder, if the root is one.
+    pub fn folder(&self) -> Option<&Path> {
+        match self {
+            Root::Folder(folder) => Some(folder),
+            Root::Bucket(_) => None,
+        }
+    }
+
+    /// The bucket, if the root is one.
+    pub fn bucket(&self) -> Option<&Arc<Bucket>> {
+        match self {
+            Root::Folder(_) => None,
+            Root::Bucket(bucket) => Some(bucket),
+        }
+    }
+
+    /// The full name of a file or object, for messages.
+    pub fn name(&self, path: &str) -> PathBuf {
+        match self {
+            Root::Folder(folder) => folder.join(path),
+            Root::Bucket(bucket) => PathBuf::from(format!("{}{path}", bucket.url())),
+        }
+    }
+
+    /// The object store that queries read from; `None` for the local disk.
+    pub fn object_store(&self) -> Option<Arc<dyn ObjectStore>> {
+        self.bucket().map(|bucket| bucket.reads())
+    }
+
+    /// The location of a path in [`Root::object_store`], or on the local disk. The error says what is wrong with the
+    /// path.
+    pub fn location(&self, path: &str) -> Result<Location, String> {
+        match self {
+            Root::Folder(folder) => {
+                let path = folder.join(path);
+                let absolute = std::path::absolute(&path)
+                    .map_err(|error| format!("finding the absolute path of {}: {error}", path.display()))?;
+                Location::from_absolute_path(&absolute)
+                    .map_err(|error| format!("path {} of a table: {error}", path.display()))
+            }
+            Root::Bucket(bucket) => bucket.location(path),
+        }
+    }
+
+    /// Whether the table has a log.
+    pub(crate) fn has_log(&self, table: Table) -> Result<bool, StoreError> {
+        let log = log_of(table);
+        match self {
+            Root::Folder(folder) => Ok(folder.join(log).exists()),
+            Root::Bucket(bucket) => {
+                // A listing may lag behind, an answer for a name does not: a table that is there is not made anew.
+                let is_there = || {
+                    Ok(bucket.has_any(&log)?
+                        || bucket.has(&format!("{log}/{:020}.json", 0))?
+                        || bucket.has(&format!("{log}/_last_checkpoint"))?)
+                };
+                is_there().map_err(StoreError::io("list", &self.name(&log)))
+            }
+        }
+    }
+
+    /// The Parquet files of a table, without those of its log, for which `wanted` is true. Files that disappear during
+    /// the listing are left out.
+    pub(crate) fn parquet_files(&self, table: Table, wanted: impl Fn(&str) -> bool) -> Result<Vec<Found>, StoreError> {
+        match self {
+            Root::Folder(folder) => {
+                let mut found = Vec::new();
+                for path in local_parquet_files(&folder.join(table.name()))? {
+                    let Ok(relative) = path.strip_prefix(folder) else {
+                        continue;
+                    };
+                    let relative = relative.to_string_lossy().into_owned();
+                    if wanted(&relative)
+                        && let Ok(metadata) = fs::metadata(&path)
+                    {
+                        found.push(Found {
+                            path: relative,
+                            size: metadata.len(),
+                            modified: metadata.modified().unwrap_or(UNIX_EPOCH),
+                        });
+                    }
+                }
+                Ok(found)
+            }
+            Root::Bucket(bucket) => {
+                let name = table.name();
+                let all = bucket.list(name).map_err(StoreError::io("list", &self.name(name)))?;
+                let log = format!("{}/", log_of(table));
+                Ok(all
+                    .into_iter()
+                    .filter(|file| {
+                        file.path.ends_with(".parquet") && !file.path.starts_with(&log) && wanted(&file.path)
+                    })
+                    .collect())
+            }
+        }
+    }
+
+    /// The files in the log of a table.
+    pub(crate) fn log_files(&self, table: Table) -> Result<Vec<Found>, StoreError> {
+        let log = log_of(table);
+        let failed = |error| StoreError::io("list", &self.name(&log))(error);
+        match self {
+            Root::Folder(folder) => {
+                let entries = match fs::read_dir(folder.join(&log)) {
+                    Ok(entries) => entries,
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+                    Err(error) => return Err(failed(error)),
+                };
+                let mut found = Vec::new();
+                for entry in entries {
+                    let entry = entry.map_err(failed)?;
+                    // A server may have trimmed its log meanwhile.
+                    let Ok(metadata) = entry.metadata() else {
+                        continue;
+                    };
+                    found.push(Found {
+                        path: format!("{log}/{}", entry.file_name().to_string_lossy()),
+                        size: metadata.len(),
+                        modified: metadata.modified().unwrap_or_else(|_| SystemTime::now()),
+                    });
+                }
+                Ok(found)
+            }
+            Root::Bucket(bucket) => bucket.list(&log).map_err(failed),
+        }
+    }
+
+    pub fn read(&self, path: &str) -> io::Result<Bytes> {
+        match self {
+            Root::Folder(folder) => fs::read(folder.join(path)).map(Bytes::from),
+            Root::Bucket(bucket) => bucket.read(path),
+        }
+    }
+
+    /// Opens a data file of `size` bytes for reading; one in a bucket is copied.
+    pub(crate) fn open_file(&self, path: &str, size: u64) -> io::Result<File> {
+        match self {
+            Root::Folder(folder) => File::open(folder.join(path)),
+            Root::Bucket(bucket) => bucket.open_file(path, size),
+        }
+    }
+
+    pub fn remove(&self, path: &str) -> io::Result<()> {
+        match self {
+            Root::Folder(folder) => fs::remove_file(folder.join(path)),
+            Root::Bucket(bucket) => bucket.remove(path),
+        }
+    }
+}
+
+/// Path of the log's folder, relative to the root.
+pub(crate) fn log_of(table: Table) -> String {
+    format!("{}/_delta_log", table.name())
+}
+
+fn local_parquet_files(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(StoreError::io("list", &folder)(error)),
+        };
+        for entry in entries {
+            let entry = entry.map_err(StoreError::io("list", &folder))?;
+            let (path, name) = (entry.path(), entry.file_name());
+            let name = name.to_string_lossy();
+            if path.is_dir() {
+                if name.contains('=') {
+                    open.push(path);
+                }
+            } else if name.ends_with(".parquet") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}

@@ -1,0 +1,195 @@
+//! What users keep beside their stored profiles, by tenant: settings and uploaded files.
+//!
+//! In: names and bytes. Out: the same bytes, after a crash too. On a local disk a thing is a file `kept/TENANT/NAME` of
+//! the data folder, replaced atomically; in a bucket it is an object of that name beside the tables. Names are those of
+//! the program, never of a user. Everything here blocks.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::base::file::{replace, sync_parent};
+use crate::profile::TenantId;
+use crate::store::common::error::StoreError;
+use crate::store::tables::bucket::Bucket;
+use crate::store::tables::root::Root;
+
+/// The folder of all tenants.
+const FOLDER: &str = "kept";
+
+/// Keeps things of tenants. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Shelf(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    place: Place,
+    /// Held while a thing is read and replaced.
+    changing: Mutex<()>,
+}
+
+#[derive(Debug)]
+enum Place {
+    Folder(PathBuf),
+    Bucket(Arc<Bucket>),
+}
+
+/// A thing on the shelf, without its bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// Last part of the name, without its folder.
+    pub name: String,
+    /// Number of bytes that it has.
+    pub size: u64,
+}
+
+impl Shelf {
+    /// The shelf of a data folder, or of the bucket that holds its tables.
+    pub(crate) fn new(dir: &Path, root: &Root) -> Self {
+        let place = match root.bucket() {
+            Some(bucket) => Place::Bucket(bucket.clone()),
+            None => Place::Folder(dir.to_owned()),
+        };
+        let changing = Mutex::default();
+        Self(Arc::new(Inner { place, changing }))
+    }
+
+    /// The things of a tenant in a folder, ascending by name.
+    pub fn list(&self, tenant: &TenantId, folder: &str) -> Result<Vec<Kept>, StoreError> {
+        let path = format!("{FOLDER}/{tenant}/{folder}");
+        let found = match &self.0.place {
+            Place::Folder(dir) => list_folder(&dir.join(&path)),
+            Place::Bucket(bucket) => bucket.list(&path).map(|found| {
+                let kept = found.into_iter().filter_map(|object| {
+                    let (_, name) = object.path.rsplit_once('/')?;
+                    Some(Kept {
+                        name: name.to_owned(),
+                        size: object.size,
+                    })
+                });
+                kept.collect()
+            }),
+        };
+        let mut found: Vec<Kept> = found.map_err(StoreError::io("list", &self.full_name(&path)))?;
+        found.sort_unstable_by(|left, right| left.name.cmp(&right.name));
+        Ok(found)
+    }
+
+    /// The bytes of a thing; `None` when there is none of that name.
+    pub fn read(&self, tenant: &TenantId, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let path = format!("{FOLDER}/{tenant}/{name}");
+        let read = match &self.0.place {
+            Place::Folder(dir) => fs::read(dir.join(&path)),
+            Place::Bucket(bucket) => bucket.read(&path).map(Vec::from),
+        };
+        match read {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(StoreError::io("read", &self.full_name(&path))(error)),
+        }
+    }
+
+    /// Keeps a thing, in the place of one that has the name; durable when it returns.
+    pub fn write(&self, tenant: &TenantId, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        let path = format!("{FOLDER}/{tenant}/{name}");
+        let written = match &self.0.place {
+            Place::Folder(dir) => write_file(dir, &dir.join(&path), bytes),
+            Place::Bucket(bucket) => bucket.put(&path, bytes.to_vec()),
+        };
+        written.map_err(StoreError::io("write", &self.full_name(&path)))
+    }
+
+    /// Removes a thing; it need not be there.
+    pub fn remove(&self, tenant: &TenantId, name: &str) -> Result<(), StoreError> {
+        let path = format!("{FOLDER}/{tenant}/{name}");
+        let removed = match &self.0.place {
+            Place::Folder(dir) => {
+                let file = dir.join(&path);
+                fs::remove_file(&file).and_then(|()| sync_parent(&file))
+            }
+            Place::Bucket(bucket) => bucket.remove(&path),
+        };
+        match removed {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(StoreError::io("remove", &self.full_name(&path))(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs work during which no other such work runs in this process, so that what it reads is what it replaces.
+    pub fn alone<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _changing = self.0.changing.lock();
+        work()
+    }
+
+    fn full_name(&self, path: &str) -> PathBuf {
+        match &self.0.place {
+            Place::Folder(dir) => dir.join(path),
+            Place::Bucket(bucket) => PathBuf::from(format!("{}{path}", bucket.url())),
+        }
+    }
+}
+
+fn list_folder(folder: &Path) -> io::Result<Vec<Kept>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        // Names with a dot are of files that are being written.
+        if !name.starts_with('.') {
+            let size = entry.metadata()?.len();
+            found.push(Kept { name, size });
+        }
+    }
+    Ok(found)
+}
+
+/// Writes a file below `dir`; its folders are made and durable, too.
+fn write_file(dir: &Path, file: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(folder) = file.parent()
+        && !folder.exists()
+    {
+        fs::create_dir_all(folder)?;
+        for made in folder.ancestors().take_while(|made| *made != dir) {
+            sync_parent(made)?;
+        }
+    }
+    replace(file, bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_found_again_by_its_tenant_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::from(dir.path());
+        let (one, two): (TenantId, TenantId) = ("one".parse().unwrap(), "two".parse().unwrap());
+        let shelf = Shelf::new(dir.path(), &root);
+        assert_eq!(shelf.read(&one, "a").unwrap(), None);
+        assert_eq!(shelf.list(&one, "files").unwrap(), []);
+        shelf.write(&one, "files/b", b"first").unwrap();
+        shelf.write(&one, "files/b", b"second").unwrap();
+        shelf.write(&one, "files/a", b"").unwrap();
+        let again = Shelf::new(dir.path(), &root);
+        assert_eq!(again.read(&one, "files/b").unwrap().unwrap(), b"second");
+        assert_eq!(again.read(&two, "files/b").unwrap(), None);
+        let kept = |name: &str, size| Kept {
+            name: name.to_owned(),
+            size,
+        };
+        assert_eq!(again.list(&one, "files").unwrap(), [kept("a", 0), kept("b", 6)]);
+        again.remove(&one, "files/b").unwrap();
+        again.remove(&one, "files/b").unwrap();
+        assert_eq!(again.list(&one, "files").unwrap(), [kept("a", 0)]);
+    }
+}

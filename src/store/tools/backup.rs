@@ -1,0 +1,350 @@
+//! Copies a data folder, also while a server writes to it.
+//!
+//! In: the folder, and a new one. Out: a folder on which a server can start, with every profile that was acknowledged
+//! before the copy began, once. The server takes no part, and nothing is locked or changed: files of tables and entries
+//! of their logs never change, so a copy of a table is a matter of the entry that it ends with. All tables must end
+//! with the same flush. The write-ahead log is copied before them: what a flush takes out of it meanwhile is in the
+//! tables. Whatever is gone before it could be copied, or does not agree in the copy, makes another attempt.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::base::file::{create_folders, sync_parent, temporary_name};
+use crate::store::common::error::StoreError;
+use crate::store::common::fault::Faults;
+use crate::store::common::schema::Table;
+use crate::store::flush::commits::Remembered;
+use crate::store::log::{cut, reader, wal};
+use crate::store::maintenance::deletion::request;
+use crate::store::open::folder;
+use crate::store::tables::delta::DeltaTable;
+use crate::store::tables::delta::log_files::{version_of, version_of_hint};
+use crate::store::tables::root::{At, Root, log_of};
+use crate::store::tables::snapshot::FileEntry;
+use crate::store::tools::check_log::contradictions;
+use crate::store::tools::inspect::on_a_thread;
+
+/// Attempts before the copy fails.
+const ATTEMPTS: usize = 60;
+/// Attempts after which a flush that has reached some tables only is taken for one that does not end.
+const PATIENT_ATTEMPTS: usize = 30;
+/// Wait before another attempt: a flush of a busy server ends within seconds.
+const WAIT: Duration = Duration::from_millis(200);
+/// Small files at the top of a data folder.
+const SMALL: [&str; 4] = ["VERSION", "WRITER", "CLOCK", "tokens.json"];
+
+/// Numbers of what was copied.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Backup {
+    /// Segments of the write-ahead log.
+    pub(crate) segments: u64,
+    /// Parquet files of the tables.
+    pub(crate) files: u64,
+    /// Bytes of segments and files.
+    pub(crate) bytes: u64,
+    /// Attempts that the copy took.
+    pub(crate) attempts: u64,
+}
+
+/// Why an attempt did not succeed.
+enum Failure {
+    /// The server has changed something meanwhile.
+    Changed(String),
+    Store(StoreError),
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// Copies the data folder `at` to the new folder `to`. Tables in a bucket are not copied.
+pub(crate) fn backup<'a>(at: impl Into<At<'a>>, to: &Path) -> Result<Backup, StoreError> {
+    let at = at.into();
+    on_a_thread(|| backup_here(at, to))
+}
+
+fn backup_here(at: At<'_>, to: &Path) -> Result<Backup, StoreError> {
+    let dir = at.dir;
+    fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
+    folder::check_version(dir)?;
+    let Some(writer) = folder::writer_of(dir)? else {
+        return Err(StoreError::Request(format!(
+            "{} is no data folder: it has no file WRITER",
+            dir.display()
+        )));
+    };
+    if to.exists() {
+        return Err(StoreError::Request(format!(
+            "{} is there already: a backup goes to a new folder",
+            to.display()
+        )));
+    }
+    let partial = temporary_name(to);
+    let mut copy = Copy {
+        from: dir,
+        to: partial.clone(),
+        root: at.root()?,
+        writer,
+        files: BTreeSet::new(),
+        done: Backup::default(),
+    };
+    let copied = copy.run().and_then(|done| {
+        fs::rename(&partial, to)
+            .and_then(|()| sync_parent(to))
+            .map_err(StoreError::io("rename the complete copy to", to))?;
+        Ok(done)
+    });
+    if copied.is_err() {
+        let _ = fs::remove_dir_all(&partial);
+    }
+    copied
+}
+
+struct Copy<'a> {
+    from: &'a Path,
+    to: PathBuf,
+    root: Root,
+    writer: String,
+    /// Parquet files that are copied, with paths as in [`FileEntry`]. They never change, so another attempt keeps them.
+    files: BTreeSet<String>,
+    done: Backup,
+}
+
+/// Where the copy of a table ends.
+struct End {
+    table: Table,
+    /// Version of its log that is the last in the copy.
+    version: u64,
+    /// The last segment of the writer that it has.
+    committed: Option<i64>,
+    files: Vec<FileEntry>,
+}
+
+impl Copy<'_> {
+    fn run(&mut self) -> Result<Backup, StoreError> {
+        let mut last = String::new();
+        for attempt in 0..ATTEMPTS {
+            self.done.attempts += 1;
+            match self.attempt(attempt >= PATIENT_ATTEMPTS) {
+                Ok(()) => return Ok(self.done),
+                Err(Failure::Store(error)) => return Err(error),
+                Err(Failure::Changed(reason)) => last = reason,
+            }
+            std::thread::sleep(WAIT);
+        }
+        Err(StoreError::Request(format!(
+            "no consistent copy of {} came about in {ATTEMPTS} attempts: {last}; try again when the \
+                server has less to do",
+            self.from.display()
+        )))
+    }
+
+    /// Copies everything. With `partial_flush` the tables may have a flush in part, as after one that fails again and
+    /// again: then the log still has it whole.
+    fn attempt(&mut self, partial_flush: bool) -> Result<(), Failure> {
+        for name in ["wal", "deletions", "kept"] {
+            let folder = self.to.join(name);
+            if folder.exists() {
+                fs::remove_dir_all(&folder).map_err(StoreError::io("empty", &folder))?;
+            }
+        }
+        create_folders(&self.to).map_err(StoreError::io("create", &self.to))?;
+        self.copy_log()?;
+        let requests = request::pending(self.from)?;
+        let ends = self.ends()?;
+        // A request that came or was carried out meanwhile may be in some tables only.
+        if request::pending(self.from)? != requests {
+            return Err(Failure::Changed("profiles were being deleted".to_owned()));
+        }
+        if !partial_flush && ends.windows(2).any(|two| two[0].committed != two[1].committed) {
+            return Err(Failure::Changed("a flush was under way".to_owned()));
+        }
+        for request in requests {
+            self.copy_needed(&request)?;
+        }
+        for end in &ends {
+            self.copy_table(end)?;
+        }
+        for name in SMALL {
+            self.copy_file(&self.from.join(name))?;
+        }
+        let kept = self.from.join("kept");
+        if kept.exists() {
+            self.copy_folder(&kept)?;
+        }
+        let committed = |end: &End| end.committed.map_or(0, |version| version.max(0) as u64);
+        let mut remembered = Remembered::read(self.from, &self.writer)?;
+        if let Some(least) = ends.iter().map(committed).min() {
+            remembered.flushed = remembered.flushed.min(least);
+        }
+        remembered.write(&self.to, &Faults::default())?;
+        if let Root::Folder(_) = self.root {
+            self.verify(&ends)?;
+        }
+        Ok(())
+    }
+
+    /// Copies the segments of the log, oldest first, and what was put aside.
+    fn copy_log(&mut self) -> Result<(), Failure> {
+        let (log, copy) = (self.from.join("wal"), self.to.join("wal"));
+        create_folders(&copy).map_err(StoreError::io("create", &copy))?;
+        (self.done.segments, self.done.bytes) = (0, 0);
+        let numbers = wal::segments(&log)?;
+        for number in &numbers {
+            let path = wal::segment_path(&log, *number);
+            // One that is gone is in the tables, which are read later.
+            if let Some(bytes) = self.copy_file(&path)? {
+                self.copy_file(&cut::path_of(&path))?;
+                self.done.segments += 1;
+                self.done.bytes += bytes;
+            }
+        }
+        // What is being written to the last segment is not acknowledged yet.
+        if let Some(number) = numbers.last() {
+            let path = wal::segment_path(&copy, *number);
+            if path.exists() {
+                let ending = reader::read(&path, |_| {})?;
+                if ending.torn_bytes > 0 {
+                    reader::cut(&path, ending.torn_bytes)?;
+                }
+            }
+        }
+        for entry in fs::read_dir(&log).map_err(StoreError::io("list", &log))? {
+            let path = entry.map_err(StoreError::io("list", &log))?.path();
+            let name = path.to_string_lossy();
+            if name.ends_with(".damaged") || name.ends_with(".damaged.txt") {
+                self.copy_file(&path)?;
+            }
+        }
+        sync_parent(&copy.join("x")).map_err(StoreError::io("sync", &copy))?;
+        Ok(())
+    }
+
+    /// Where each table ends now, names before what refers to them; none when they are in a bucket.
+    fn ends(&self) -> Result<Vec<End>, StoreError> {
+        let mut ends = Vec::new();
+        for table in Table::ALL {
+            if self.root.folder().is_none() || !self.root.has_log(table)? {
+                continue;
+            }
+            let opened = DeltaTable::open(&self.root, table)?;
+            ends.push(End {
+                table,
+                version: opened.version(),
+                committed: opened.committed(&self.writer)?,
+                files: opened.files()?,
+            });
+        }
+        Ok(ends)
+    }
+
+    fn copy_table(&mut self, end: &End) -> Result<(), Failure> {
+        let tables = self.from.join("tables");
+        let log = tables.join(log_of(end.table));
+        let copy = self.to.join("tables").join(log_of(end.table));
+        if copy.exists() {
+            fs::remove_dir_all(&copy).map_err(StoreError::io("empty", &copy))?;
+        }
+        create_folders(&copy).map_err(StoreError::io("create", &copy))?;
+        for entry in fs::read_dir(&log).map_err(StoreError::io("list", &log))? {
+            let entry = entry.map_err(StoreError::io("list", &log))?;
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let is_meant = match version_of(&name) {
+                Some(version) => version <= end.version,
+                None if name == "_last_checkpoint" => fs::read(entry.path())
+                    .ok()
+                    .and_then(|text| version_of_hint(&text))
+                    .is_some_and(|version| version <= end.version),
+                None => false,
+            };
+            // One that is gone was trimmed: a checkpoint has it, or the copy is found wanting.
+            if is_meant {
+                self.copy_file(&entry.path())?;
+            }
+        }
+        sync_parent(&copy.join("x")).map_err(StoreError::io("sync", &copy))?;
+        for file in &end.files {
+            if !self.files.contains(&file.path) {
+                self.copy_needed(&tables.join(&file.path))?;
+                self.files.insert(file.path.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes sure that the copy is what the tables were at their ends, and that its log belongs to them.
+    fn verify(&mut self, ends: &[End]) -> Result<(), Failure> {
+        let changed = |what: &str| Failure::Changed(format!("{what} while it was copied"));
+        let root = Root::Folder(self.to.join("tables"));
+        let paths = |files: &[FileEntry]| files.iter().map(|file| file.path.clone()).collect::<BTreeSet<_>>();
+        let mut live = BTreeSet::new();
+        self.done.files = 0;
+        for end in ends {
+            let copied = DeltaTable::open(&root, end.table).map_err(|_| changed("the log of a table was trimmed"))?;
+            let files = paths(&copied.files()?);
+            if copied.committed(&self.writer)? != end.committed || files != paths(&end.files) {
+                return Err(changed("the log of a table has changed"));
+            }
+            self.done.files += end.files.len() as u64;
+            self.done.bytes += end.files.iter().map(|file| file.size).sum::<u64>();
+            live.extend(files);
+        }
+        if let Some(error) = contradictions(&self.to, &root, &self.writer)?.first() {
+            return Err(Failure::Changed(error.to_string()));
+        }
+        // Files of attempts before this one.
+        for path in self.files.difference(&live) {
+            let path = self.to.join("tables").join(path);
+            fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
+        }
+        Ok(())
+    }
+
+    fn copy_folder(&self, folder: &Path) -> Result<(), Failure> {
+        for entry in fs::read_dir(folder).map_err(StoreError::io("list", folder))? {
+            let path = entry.map_err(StoreError::io("list", folder))?.path();
+            if path.is_dir() {
+                self.copy_folder(&path)?;
+            } else {
+                self.copy_file(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies a file that must be there.
+    fn copy_needed(&self, path: &Path) -> Result<(), Failure> {
+        match self.copy_file(path)? {
+            Some(_) => Ok(()),
+            None => Err(Failure::Changed(format!("{} was deleted", path.display()))),
+        }
+    }
+
+    /// Copies a file of the folder to its place in the copy, durably, and returns its size; `None` when it is not
+    /// there.
+    fn copy_file(&self, path: &Path) -> Result<Option<u64>, StoreError> {
+        let target = self.to.join(path.strip_prefix(self.from).unwrap_or(path));
+        let copied = || -> io::Result<u64> {
+            let mut from = File::open(path)?;
+            if let Some(folder) = target.parent() {
+                create_folders(folder)?;
+            }
+            let mut to = File::create(&target)?;
+            let bytes = io::copy(&mut from, &mut to)?;
+            to.sync_all()?;
+            sync_parent(&target)?;
+            Ok(bytes)
+        };
+        match copied() {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(StoreError::io("copy", path)(error)),
+        }
+    }
+}

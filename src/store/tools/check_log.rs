@@ -1,0 +1,170 @@
+//! Checks the write-ahead log of a data folder, and whether tables and log belong together. Nothing is changed.
+
+use std::path::Path;
+
+use crate::store::common::error::StoreError;
+use crate::store::common::schema::Table;
+use crate::store::flush::commits;
+use crate::store::flush::commits::Remembered;
+use crate::store::flush::lineage::Lineage;
+use crate::store::log::reader::Ending;
+use crate::store::log::{damaged, reader, record, wal};
+use crate::store::rules::relabel_rules::KnownRules;
+use crate::store::tables::delta::DeltaTable;
+use crate::store::tables::root::Root;
+use crate::store::tools::findings::{Checked, Severity};
+
+/// Looks at tables and log beside a server that changes both, before it takes them for contradictory.
+const LOOKS: usize = 10;
+
+/// Checks the segments of the log, and what was put aside.
+pub(crate) fn check_log(dir: &Path, checked: &mut Checked) -> Result<(), StoreError> {
+    let folder = dir.join("wal");
+    if !folder.exists() {
+        return Ok(());
+    }
+    for path in damaged::list(&folder)? {
+        let detail = format!("a record of the log is put aside: {}", damaged::reason(&path));
+        checked.add(Severity::Error, "record-aside", dir, &path, detail);
+    }
+    for number in wal::segments(&folder)? {
+        let path = wal::segment_path(&folder, number);
+        let Some(mut segment) = Segment::read(&path)? else {
+            continue;
+        };
+        if wal::segments(&folder)?.last().is_some_and(|last| *last > number) {
+            // A running server may have ended it since it was read.
+            if segment.ending.torn_bytes > 0 {
+                let Some(again) = Segment::read(&path)? else {
+                    continue;
+                };
+                segment = again;
+            }
+            segment.ending = segment.ending.of_ended();
+        }
+        checked.segments += 1;
+        checked.records += segment.records;
+        for reason in segment.bad_records {
+            checked.add(Severity::Error, "record", dir, &path, reason);
+        }
+        let Ending {
+            torn_bytes,
+            damaged_bytes,
+        } = segment.ending;
+        if damaged_bytes > 0 {
+            let detail = format!(
+                "{damaged_bytes} bytes are damaged: acknowledged profiles may be lost; the other records are readable"
+            );
+            checked.add(Severity::Error, "segment-damaged", dir, &path, detail);
+        }
+        if torn_bytes > 0 {
+            let detail =
+                format!("{torn_bytes} bytes at the end are an unfinished write, of which nothing was acknowledged");
+            checked.add(Severity::Warning, "segment-torn", dir, &path, detail);
+        }
+    }
+    Ok(())
+}
+
+/// What a segment of the log holds.
+struct Segment {
+    ending: Ending,
+    records: u64,
+    /// Why records cannot be used.
+    bad_records: Vec<String>,
+}
+
+impl Segment {
+    /// Reads a segment; `None` when a running server has flushed it since the listing.
+    fn read(path: &Path) -> Result<Option<Self>, StoreError> {
+        let mut bad_records = Vec::new();
+        let mut records = 0;
+        let mut rules = KnownRules::default();
+        let read = reader::read(path, |payload| {
+            records += 1;
+            if let Err(error) = record::decode(&payload, &mut rules) {
+                bad_records.push(error.to_string());
+            }
+        });
+        match read {
+            Ok(ending) => Ok(Some(Self {
+                ending,
+                records,
+                bad_records,
+            })),
+            Err(StoreError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Checks whether tables and log have what the folder remembers, and whether another folder has committed as its
+/// writer.
+pub(crate) fn check_lineage(dir: &Path, root: &Root, writer: &str, checked: &mut Checked) -> Result<(), StoreError> {
+    let found = match contradictions(dir, root, writer) {
+        Ok(found) => found,
+        Err(error @ StoreError::Damaged { .. }) => {
+            let path = dir.join(commits::FILE);
+            // Damage of a table's log has findings of its own.
+            if Remembered::read(dir, writer).is_err() {
+                checked.add(Severity::Error, "folder", dir, &path, error.to_string());
+            }
+            return Ok(());
+        }
+        Err(StoreError::Table { .. }) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    for error in found {
+        let (kind, path) = match &error {
+            StoreError::MissingEntry { place, .. } => ("entry-missing", place.join("_delta_log")),
+            StoreError::CopiedFolder { table, .. } => ("copied", root.name(table.name())),
+            _ => ("records-missing", dir.join("wal")),
+        };
+        checked.add(Severity::Error, kind, dir, &path, error.to_string());
+    }
+    Ok(())
+}
+
+/// What does not agree, in a folder that a server may be writing to: its next commit is no contradiction.
+pub(crate) fn contradictions(dir: &Path, root: &Root, writer: &str) -> Result<Vec<StoreError>, StoreError> {
+    let open = || -> Result<(Vec<DeltaTable>, Vec<Option<i64>>), StoreError> {
+        let mut tables = Vec::new();
+        for kind in Table::ALL {
+            if root.has_log(kind)? {
+                tables.push(DeltaTable::open(root, kind)?);
+            }
+        }
+        let versions = tables.iter().map(|table| table.committed(writer));
+        let versions = versions.collect::<Result<_, _>>()?;
+        Ok((tables, versions))
+    };
+    let mut found = Vec::new();
+    for _ in 0..LOOKS {
+        let before = Remembered::read(dir, writer)?;
+        let (tables, versions) = open()?;
+        let remembered = Remembered {
+            flushed: before.flushed,
+            ..Remembered::read(dir, writer)?
+        };
+        let lineage = Lineage {
+            log: &dir.join("wal"),
+            root,
+            tables: &tables,
+            writer,
+            remembered: &remembered,
+        };
+        let looked = lineage.contradictions();
+        if matches!(&looked, Ok(none) if none.is_empty()) {
+            return Ok(Vec::new());
+        }
+        // A segment may have been deleted while it was read, as those of a flush that has ended since.
+        let is_still = open()?.1 == versions;
+        match looked {
+            Err(error) if is_still => return Err(error),
+            Err(_) => {}
+            Ok(some) if is_still => return Ok(some),
+            Ok(some) => found = some,
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,374 @@
+//! Checks a data folder from outside: damage, leftovers, sizes. Nothing is locked or changed.
+//!
+//! In: the folder, also of a running server. Out: findings, each with the file and whether data is at risk. Checksums
+//! of files are compared where the table has them; older files are decoded completely. The stacks and series that rows
+//! refer to must exist.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::reader::ChunkReader;
+
+use crate::store::common::error::StoreError;
+use crate::store::common::schema::Table;
+use crate::store::flush::files::name_of;
+use crate::store::log::wal;
+use crate::store::maintenance::deletion::request;
+use crate::store::maintenance::deletion::request::Deletion;
+use crate::store::maintenance::merge::rewrite::MergedName;
+use crate::store::maintenance::retention::vacuum;
+use crate::store::maintenance::retention::vacuum::Removals;
+use crate::store::open::folder;
+use crate::store::tables::checksums::hash_of;
+use crate::store::tables::delta::log_files::is_temporary;
+use crate::store::tables::delta::sums::Extent;
+use crate::store::tables::delta::{DeltaTable, sums};
+use crate::store::tables::references;
+use crate::store::tables::root::{At, Root};
+use crate::store::tables::snapshot::FileEntry;
+use crate::store::tools::check_log::{check_lineage, check_log};
+
+pub use crate::store::tools::findings::{Checked, Finding, Severity};
+
+/// Sizes of one table, or of a part of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Size {
+    /// Number of live files counted.
+    pub files: u64,
+    /// Rows of the live files.
+    pub rows: u64,
+    /// Bytes of the live files.
+    pub bytes: u64,
+}
+
+/// Sizes of a data folder.
+#[derive(Debug, Clone, Default)]
+pub struct Stats {
+    /// Sizes by the name of the table.
+    pub tables: BTreeMap<&'static str, Size>,
+    /// Sizes over all tables, by tenant and day.
+    pub days: BTreeMap<(String, String), Size>,
+    /// Sizes by the merge level of the files.
+    pub levels: BTreeMap<u8, Size>,
+    /// Files that are not live and not yet deleted.
+    pub dead: Size,
+    /// Segments of the log, and their bytes.
+    pub log: Size,
+    /// Version of the layout of the data folder.
+    pub layout: u32,
+}
+
+impl Stats {
+    /// Bytes of all live files per row of the samples table; `None` when it has no rows.
+    pub(crate) fn bytes_per_value(&self) -> Option<f64> {
+        let values = self.tables.get(Table::Samples.name())?.rows;
+        let bytes: u64 = self.tables.values().map(|size| size.bytes).sum();
+        (values > 0).then(|| bytes as f64 / values as f64)
+    }
+}
+
+impl Size {
+    fn add(&mut self, file: &FileEntry) {
+        self.files += 1;
+        self.rows += file.rows;
+        self.bytes += file.size;
+    }
+}
+
+/// Checks every file of a data folder.
+pub fn check<'a>(at: impl Into<At<'a>>) -> Result<Checked, StoreError> {
+    let at = at.into();
+    on_a_thread(|| check_here(at))
+}
+
+/// Adds up the sizes of live files.
+pub fn stats<'a>(at: impl Into<At<'a>>) -> Result<Stats, StoreError> {
+    let at = at.into();
+    on_a_thread(|| stats_here(at))
+}
+
+/// Runs `work` on a thread outside of any runtime, since `object_store` would move its work to that runtime.
+pub(crate) fn on_a_thread<T: Send>(work: impl FnOnce() -> Result<T, StoreError> + Send) -> Result<T, StoreError> {
+    std::thread::scope(|threads| threads.spawn(work).join().unwrap_or(Err(StoreError::Closed)))
+}
+
+fn check_here(at: At<'_>) -> Result<Checked, StoreError> {
+    let dir = at.dir;
+    fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
+    let mut checked = Checked::default();
+    let writer = match folder::check_version(dir).and_then(|_| folder::writer_of(dir)) {
+        Ok(writer) => writer.unwrap_or_default(),
+        Err(error) => {
+            checked.add(Severity::Error, "folder", dir, dir, error.to_string());
+            return Ok(checked);
+        }
+    };
+    check_log(dir, &mut checked)?;
+    let root = at.root()?;
+    check_lineage(dir, &root, &writer, &mut checked)?;
+    let mut live = Live::default();
+    for table in Table::ALL {
+        check_table(dir, &root, table, &writer, &mut live, &mut checked)?;
+    }
+    check_references(dir, &root, &live, &mut checked)?;
+    for path in request::pending(dir)? {
+        // Other errors mean that a running server has carried it out meanwhile.
+        if let Err(error @ StoreError::Damaged { .. }) = Deletion::read(&path) {
+            checked.add(Severity::Error, "request", dir, &path, error.to_string());
+        }
+    }
+    for path in leftovers(dir)? {
+        let detail = "an unfinished write; nothing refers to it".to_owned();
+        checked.add(Severity::Info, "leftover", dir, &path, detail);
+    }
+    checked.findings.sort_by_key(|finding| finding.severity);
+    Ok(checked)
+}
+
+/// Live files, by the result of their check.
+#[derive(Default)]
+struct Live {
+    sound: Vec<FileEntry>,
+    damaged: HashSet<String>,
+}
+
+fn check_table(
+    dir: &Path,
+    root: &Root,
+    table: Table,
+    writer: &str,
+    found: &mut Live,
+    checked: &mut Checked,
+) -> Result<(), StoreError> {
+    let folder = root.name(table.name());
+    if !root.has_log(table)? {
+        if !root.parquet_files(table, |_| true)?.is_empty() || folder.exists() {
+            let detail = "the table has no log".to_owned();
+            checked.add(Severity::Error, "table-log", dir, &folder, detail);
+        }
+        return Ok(());
+    }
+    // Logs in a bucket have no checksums of this store.
+    if let Root::Folder(_) = root {
+        for fault in sums::look(&folder.join("_delta_log"), Extent::Whole)?.faults {
+            let severity = if fault.matters {
+                Severity::Error
+            } else {
+                Severity::Warning
+            };
+            checked.add(severity, "table-log", dir, &fault.path, fault.reason);
+        }
+    }
+    let open = || DeltaTable::open(root, table).and_then(|opened| Ok((opened.files()?, opened)));
+    let (files, mut opened) = match open() {
+        Ok(found) => found,
+        Err(error) => {
+            // Already reported above if the file is known.
+            if !matches!(error, StoreError::Damaged { .. }) {
+                checked.add(Severity::Error, "table-log", dir, &folder, error.to_string());
+            }
+            return Ok(());
+        }
+    };
+    let mut live: HashSet<String> = files.iter().map(|file| file.path.clone()).collect();
+    for file in &files {
+        checked.files += 1;
+        checked.bytes += file.size;
+        let Some((kind, detail)) = fault_of(root, file) else {
+            found.sound.push(file.clone());
+            continue;
+        };
+        found.damaged.insert(file.path.clone());
+        // A running server may have replaced and deleted the file meanwhile.
+        opened.reload()?;
+        live = opened.files()?.into_iter().map(|file| file.path).collect();
+        if live.contains(&file.path) {
+            checked.add(Severity::Error, kind, dir, &root.name(&file.path), detail);
+        }
+    }
+    let live: HashSet<&str> = live.iter().map(String::as_str).collect();
+    for dead in vacuum::dead_files(root, table, &live, &mut Removals::default())? {
+        let ours = name_of(&dead.path).contains(writer) && !writer.is_empty();
+        let (kind, detail) = match dead.removed {
+            Some(_) => ("replaced", "it left the table and waits for its deletion".to_owned()),
+            None if ours => ("uncommitted", "it was written and never committed".to_owned()),
+            None => ("orphan", "no table knows it".to_owned()),
+        };
+        checked.add(Severity::Info, kind, dir, &root.name(&dead.path), detail);
+    }
+    Ok(())
+}
+
+/// Checks that rows refer to existing names. The tables of names are listed after those of rows: a running server
+/// writes names before the rows that need them, and removes names after those rows.
+fn check_references(dir: &Path, root: &Root, found: &Live, checked: &mut Checked) -> Result<(), StoreError> {
+    let files_of = |table| {
+        if root.has_log(table)? {
+            DeltaTable::open(root, table)?.files()
+        } else {
+            Ok(Vec::new())
+        }
+    };
+    let mut names = Vec::new();
+    for (table, _) in references::NAMES {
+        // Damage of its log was reported above.
+        let Ok(files) = files_of(table) else {
+            return Ok(());
+        };
+        names.extend(files);
+    }
+    for fault in references::follow(root, &found.sound, &names, &found.damaged) {
+        // The file may have been replaced meanwhile.
+        if files_of(fault.file.table)?
+            .iter()
+            .any(|file| file.path == fault.file.path)
+        {
+            let path = root.name(&fault.file.path);
+            checked.add(Severity::Error, fault.kind, dir, &path, fault.detail);
+        }
+    }
+    Ok(())
+}
+
+/// The kind and description of what is wrong with a live file, if anything.
+fn fault_of(root: &Root, file: &FileEntry) -> Option<(&'static str, String)> {
+    let wrong_size = |size: u64| {
+        let kind = if size < file.size {
+            "file-truncated"
+        } else {
+            "file-damaged"
+        };
+        (size != file.size).then(|| (kind, format!("it has {size} bytes, the table says {}", file.size)))
+    };
+    let missing = || ("file-missing", "the table names it and it is not there".to_owned());
+    match root {
+        Root::Folder(folder) => match File::open(folder.join(&file.path)) {
+            Ok(open) => {
+                let size = open.metadata().map_or(0, |metadata| metadata.len());
+                wrong_size(size).or_else(|| fault_of_content(file, &open, open.try_clone()))
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(missing()),
+            Err(error) => Some(("file-unreadable", error.to_string())),
+        },
+        Root::Bucket(_) => match root.read(&file.path) {
+            Ok(bytes) => {
+                wrong_size(bytes.len() as u64).or_else(|| fault_of_content(file, bytes.as_ref(), Ok(bytes.clone())))
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(missing()),
+            Err(error) => Some(("file-unreadable", error.to_string())),
+        },
+    }
+}
+
+/// Checks the bytes of a file: against their checksum, or by decoding where there is none.
+fn fault_of_content<C: ChunkReader + 'static>(
+    file: &FileEntry,
+    bytes: impl Read,
+    chunks: std::io::Result<C>,
+) -> Option<(&'static str, String)> {
+    let damaged = |reason: String| Some(("file-damaged", reason));
+    if let Some(expected) = file.checksum {
+        return match hash_of(bytes) {
+            Ok(hash) if hash == expected.file => None,
+            Ok(_) => damaged("its bytes are not those that were written".to_owned()),
+            Err(error) => Some(("file-unreadable", error.to_string())),
+        };
+    }
+    let chunks = match chunks {
+        Ok(chunks) => chunks,
+        Err(error) => return Some(("file-unreadable", error.to_string())),
+    };
+    let opened =
+        ParquetRecordBatchReaderBuilder::try_new(chunks).and_then(|builder| builder.with_batch_size(1024).build());
+    let reader = match opened {
+        Ok(reader) => reader,
+        Err(error) => return damaged(error.to_string()),
+    };
+    let mut rows = 0;
+    for batch in reader {
+        match batch {
+            Ok(batch) => rows += batch.num_rows() as u64,
+            Err(error) => return damaged(error.to_string()),
+        }
+    }
+    (rows != file.rows).then(|| {
+        (
+            "file-damaged",
+            format!("it has {rows} rows, the table says {}", file.rows),
+        )
+    })
+}
+
+/// Files under temporary names.
+pub(crate) fn leftovers(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let mut folders = vec![dir.to_owned(), dir.join("deletions")];
+    folders.extend(
+        Table::ALL
+            .iter()
+            .map(|table| dir.join("tables").join(table.name()).join("_delta_log")),
+    );
+    let mut found = Vec::new();
+    for folder in folders.iter().filter(|folder| folder.exists()) {
+        for entry in fs::read_dir(folder).map_err(StoreError::io("list", folder))? {
+            let entry = entry.map_err(StoreError::io("list", folder))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if is_temporary(&name) {
+                found.push(entry.path());
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn stats_here(at: At<'_>) -> Result<Stats, StoreError> {
+    let dir = at.dir;
+    fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
+    let layout = folder::check_version(dir)?.unwrap_or(0);
+    let root = at.root()?;
+    let mut stats = Stats {
+        layout,
+        ..Stats::default()
+    };
+    for table in Table::ALL {
+        if !root.has_log(table)? {
+            continue;
+        }
+        let opened = DeltaTable::open(&root, table)?;
+        stats.layout = stats.layout.max(opened.layout_version().unwrap_or(0));
+        let files = opened.files()?;
+        let size = stats.tables.entry(table.name()).or_default();
+        files.iter().for_each(|file| size.add(file));
+        for file in &files {
+            let day = crate::store::tables::delta::day_text(file.day);
+            stats.days.entry((file.tenant.to_string(), day)).or_default().add(file);
+            stats
+                .levels
+                .entry(MergedName::of(&file.path).level)
+                .or_default()
+                .add(file);
+        }
+        let live: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        for dead in vacuum::dead_files(&root, table, &live, &mut Removals::default())? {
+            stats.dead.files += 1;
+            stats.dead.bytes += dead.size;
+        }
+    }
+    let log = dir.join("wal");
+    if log.exists() {
+        for number in wal::segments(&log)? {
+            if let Ok(metadata) = fs::metadata(wal::segment_path(&log, number)) {
+                stats.log.files += 1;
+                stats.log.bytes += metadata.len();
+            }
+        }
+    }
+    Ok(stats)
+}
+
+#[cfg(test)]
+#[path = "inspect_tests.rs"]
+mod tests;

@@ -1,0 +1,183 @@
+//! Repairs what can be repaired without loss: leftovers, files that were never committed, unfinished ends of the log.
+//!
+//! In: a data folder that no process holds. Out: what was done. Damaged files stay as they are, and the check reports
+//! them afterwards.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+
+use crate::base::file::sync_parent;
+use crate::store::common::error::StoreError;
+use crate::store::common::fault::Faults;
+use crate::store::common::schema::Table;
+use crate::store::flush::commits;
+use crate::store::flush::commits::Remembered;
+use crate::store::flush::{files, isolate};
+use crate::store::log::damaged::RecordPlace;
+use crate::store::log::{damaged, reader, wal};
+use crate::store::maintenance;
+use crate::store::open::folder::Folder;
+use crate::store::tables::delta::{DeltaTable, sums};
+use crate::store::tables::root::{At, Root, log_of};
+use crate::store::tools::{check_log, inspect};
+
+/// One step of a repair, as reported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Action {
+    /// The file or folder, relative to the data folder.
+    pub path: String,
+    pub done: String,
+}
+
+/// Repairs a folder, and what its writer left in the bucket if the tables are there. With `accept_loss`, tables and log
+/// that lack something are taken for whole.
+pub(crate) fn repair<'a>(at: impl Into<At<'a>>, accept_loss: bool) -> Result<Vec<Action>, StoreError> {
+    let at = at.into();
+    inspect::on_a_thread(|| repair_here(at, accept_loss))
+}
+
+fn repair_here(at: At<'_>, accept_loss: bool) -> Result<Vec<Action>, StoreError> {
+    let dir = at.dir;
+    fs::read_dir(dir).map_err(StoreError::io("read the data folder", dir))?;
+    let folder = Folder::open(dir, &Faults::default())?;
+    let root = at.root()?;
+    let mut actions = Vec::new();
+    let mut act = |path: &Path, done: String| {
+        let path = path.strip_prefix(dir).unwrap_or(path).display().to_string();
+        actions.push(Action { path, done });
+    };
+    for path in inspect::leftovers(dir)? {
+        fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
+        act(&path, "removed, it was an unfinished write".to_owned());
+    }
+    // Logs in a bucket have no checksums of this store.
+    if let Some(tables) = root.folder() {
+        for table in Table::ALL {
+            let log = tables.join(log_of(table));
+            if log.exists() {
+                for (path, done) in sums::repair(&log)? {
+                    act(&path, done);
+                }
+            }
+        }
+    }
+    if accept_loss && accept(dir, &root, &folder.writer)? {
+        act(
+            &dir.join(commits::FILE),
+            "takes what tables and log have for all that there is".to_owned(),
+        );
+    }
+    // Where something is missing, files that no table names may be the only copy of profiles.
+    let is_whole = check_log::contradictions(dir, &root, &folder.writer).is_ok_and(|found| found.is_empty());
+    for table in Table::ALL.into_iter().filter(|_| is_whole) {
+        if !root.has_log(table)? {
+            continue;
+        }
+        // A table that cannot be read is left alone: its files may be needed to restore it.
+        let Ok(opened) = DeltaTable::open(&root, table) else {
+            continue;
+        };
+        let live = opened.files()?;
+        let live: HashSet<&str> = live.iter().map(|file| file.path.as_str()).collect();
+        let committed = opened
+            .committed(&folder.writer)?
+            .map_or(0, |version| version.max(0) as u64);
+        let mut removed =
+            files::remove_uncommitted(&root, table, (&folder.writer, committed), &files::Uncommitted::Earlier)? as u64;
+        removed += maintenance::remove_unnamed(&root, table, &folder.writer, &live, &Faults::default())?;
+        if removed > 0 {
+            act(
+                &opened.place(),
+                format!(
+                    "removed {removed} files that were written and never committed; what they held is in the log or \
+                        in the files that they were made of"
+                ),
+            );
+        }
+    }
+    let mut last = wal::segments(&folder.log)?.last().copied().unwrap_or(0);
+    for table in Table::ALL {
+        if root.has_log(table)?
+            && let Ok(opened) = DeltaTable::open(&root, table)
+        {
+            let committed = opened.committed(&folder.writer)?.unwrap_or(0);
+            last = last.max(committed.max(0) as u64);
+        }
+    }
+    let segments = wal::segments(&folder.log)?;
+    for path in damaged::list(&folder.log)? {
+        // Its segment was never flushed: the next start replays the record from there, and must not find it twice.
+        if damaged::segment_of(&path).is_some_and(|number| segments.contains(&number)) {
+            fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
+            damaged::forget_reason(&path);
+            act(
+                &path,
+                "removed, its segment still holds it and the next start tries it again".to_owned(),
+            );
+        } else if let Some(number) = take_up(&path, last + 1)? {
+            last = number;
+            let done = format!("is segment {number} of the log now; the next start replays it");
+            act(&path, done);
+        }
+    }
+    // Only the last segment may end in an unfinished write; what is damaged stays for who can read it.
+    if let Some(number) = wal::segments(&folder.log)?.into_iter().next_back() {
+        let path = wal::segment_path(&folder.log, number);
+        let ending = reader::read(&path, |_| {})?;
+        if ending.torn_bytes > 0 && ending.damaged_bytes == 0 {
+            reader::cut(&path, ending.torn_bytes)?;
+            act(
+                &path,
+                format!(
+                    "cut off {} bytes of an unfinished write, of which nothing was acknowledged",
+                    ending.torn_bytes
+                ),
+            );
+        }
+    }
+    Ok(actions)
+}
+
+/// Makes the folder remember no more than its tables have, and every process that they name; false when they agree
+/// already.
+fn accept(dir: &Path, root: &Root, writer: &str) -> Result<bool, StoreError> {
+    if check_log::contradictions(dir, root, writer)?.is_empty() {
+        return Ok(false);
+    }
+    let mut remembered = Remembered::read(dir, writer)?;
+    let mut least = u64::MAX;
+    for table in Table::ALL {
+        let mut committed = 0;
+        if root.has_log(table)? {
+            let opened = DeltaTable::open(root, table)?;
+            committed = opened.committed(writer)?.map_or(0, |version| version.max(0) as u64);
+            remembered.processes.extend(opened.process(writer)?);
+        }
+        least = least.min(committed);
+        remembered.accepted = remembered.accepted.max(committed);
+    }
+    remembered.accepted = remembered.accepted.max(remembered.flushed);
+    remembered.flushed = remembered.flushed.min(least);
+    remembered.write(dir, &Faults::default())?;
+    Ok(true)
+}
+
+/// Turns a damaged record back into segment `number`, if this program can replay and write it.
+fn take_up(path: &Path, number: u64) -> Result<Option<u64>, StoreError> {
+    let mut records = Vec::new();
+    let place = RecordPlace {
+        segment: number,
+        record: 0,
+    };
+    reader::read(path, |payload| records.push((place, payload)))?;
+    if records.is_empty() || isolate::writable(&records, &Faults::default()).is_err() {
+        return Ok(None);
+    }
+    let segment = wal::segment_path(path.parent().unwrap_or(Path::new(".")), number);
+    // The file is already a valid segment: one rename moves it into the log.
+    fs::rename(path, &segment).map_err(StoreError::io("rename", path))?;
+    sync_parent(&segment).map_err(StoreError::io("sync the folder of", &segment))?;
+    damaged::forget_reason(path);
+    Ok(Some(number))
+}
