@@ -1,4 +1,4 @@
-//! Components that find targets or change them.
+//! Components that discover targets or rewrite them.
 
 pub(crate) mod aws;
 pub(crate) mod azure;

@@ -1,4 +1,4 @@
-//! APIs written in Go that say `null` for a list without entries.
+//! Tests that `null` is read as an empty list. Servers written in Go answer `null` for a list without entries.
 
 use axum::Router;
 use axum::http::header::CONTENT_TYPE;
@@ -7,7 +7,7 @@ use super::{consul, docker, dockerswarm, nomad};
 use crate::components::common::testing::{AnyRunning, Body, Recorder, eventually, serve};
 use crate::pipeline::component::{AnyDefinition, HealthState};
 
-/// Starts a component whose server answers everything with `answer`, and returns its targets once it is healthy.
+/// Starts a component whose server sends `answer` to every request. Returns the targets of the healthy component.
 async fn found(
     definition: &'static dyn AnyDefinition,
     answer: &'static str,

@@ -1,7 +1,7 @@
 //! The role `ecs`: tasks of container clusters.
 //!
-//! A task has an address of its own (`awsvpc`), or that of the EC2 instance that it runs on, which is then requested
-//! from EC2.
+//! In the network mode `awsvpc` a task has its own address. Any other task has the address of the EC2 instance that it
+//! runs on, and the component requests that instance from EC2.
 
 use std::collections::BTreeMap;
 
@@ -20,9 +20,9 @@ const SERVICE: JsonService = JsonService {
     name: "ecs",
     prefix: "AmazonEC2ContainerServiceV20141113",
 };
-/// Most clusters, tasks or container instances in one request.
+/// Maximum number of clusters, tasks or container instances in one request.
 const BATCH: usize = 100;
-/// Most services in one request.
+/// Maximum number of services in one request.
 const SERVICES_BATCH: usize = 10;
 /// Type of the attachment that gives a task its own address.
 const INTERFACE: &str = "ElasticNetworkInterface";
@@ -100,7 +100,7 @@ struct Surroundings {
     services: BTreeMap<String, Service>,
     /// EC2 instances by the ARN of the container instance.
     machines: BTreeMap<String, Machine>,
-    /// Public addresses of network interfaces.
+    /// Public addresses by the ID of the network interface.
     public_addresses: BTreeMap<String, String>,
 }
 
@@ -109,7 +109,7 @@ struct Machine {
     instance: Option<Instance>,
 }
 
-/// The network interface by which a task is reached.
+/// The addresses at which a task is reachable, and the network that they belong to.
 #[derive(Default)]
 struct Reached {
     address: Option<String>,
@@ -118,7 +118,7 @@ struct Reached {
     network_mode: &'static str,
 }
 
-/// A target for each task that has an address, of the clusters named or of all.
+/// Returns a target for each task that has an address. An empty list of clusters stands for all clusters.
 pub(super) async fn targets(
     aws: &Aws,
     clusters: Vec<String>,
@@ -135,7 +135,7 @@ pub(super) async fn targets(
     let clusters: Vec<Cluster> =
         describe(aws, "DescribeClusters", "clusters", &clusters, BATCH, at_once, request).await?;
     let region = region.as_str();
-    // Clusters are read one after the other, the requests of each concurrently.
+    // Clusters are read one after the other. The requests about one cluster run concurrently.
     let of_cluster = |cluster: Cluster| async move {
         let tasks = tasks(aws, &cluster.cluster_arn, at_once).await?;
         if tasks.is_empty() {
@@ -154,7 +154,7 @@ async fn tasks(aws: &Aws, cluster: &str, at_once: usize) -> Result<Vec<Task>, St
     describe(aws, "DescribeTasks", "tasks", &arns, BATCH, at_once, request).await
 }
 
-/// All names of a list, read in pages of 100.
+/// Returns all names of a list. Reads it in pages of 100.
 async fn list(aws: &Aws, action: &str, request: Value, field: &str) -> Result<Vec<String>, String> {
     let request = &request;
     let names = all_pages(|token: Option<String>| async move {
@@ -175,7 +175,7 @@ async fn list(aws: &Aws, action: &str, request: Value, field: &str) -> Result<Ve
     names.await
 }
 
-/// The descriptions of all these names, read in batches.
+/// Returns the descriptions of all objects in `names`. Requests them in batches.
 async fn describe<T: DeserializeOwned>(
     aws: &Aws,
     action: &str,
@@ -200,7 +200,7 @@ fn of_answer<T: DeserializeOwned>(
     mut answer: BTreeMap<String, Value>,
 ) -> Result<Vec<T>, String> {
     let items = answer.remove(field).unwrap_or_else(|| json!([]));
-    serde_json::from_value(items).map_err(|error| format!("{action} answered with {field} that are wrong: {error}"))
+    serde_json::from_value(items).map_err(|error| format!("{action}: invalid `{field}` in the response: {error}"))
 }
 
 impl Surroundings {
@@ -315,7 +315,7 @@ impl Surroundings {
     }
 }
 
-/// The EC2 instances that the tasks of a cluster run on.
+/// Returns the EC2 instances that the tasks of a cluster run on.
 async fn machines(
     aws: &Aws,
     cluster: &str,
@@ -355,7 +355,7 @@ impl Task {
             .find(|attachment| attachment.kind.as_deref() == Some(INTERFACE))
     }
 
-    /// A detail of the network interface of the task.
+    /// Returns a detail of the task's network interface.
     fn detail(&self, name: &str) -> Option<String> {
         let mut details = self.interface()?.details.iter();
         details

@@ -1,7 +1,7 @@
-//! `discovery.aws`: resources in AWS, by role.
+//! `discovery.aws`: discovers resources in AWS; the role selects the service.
 //!
-//! In: the answers of the service that the role names. Out: targets. The roles `ec2` and `lightsail` are those of the
-//! components with these names.
+//! In: the responses of that service. Out: targets. The roles `ec2` and `lightsail` do the same as the components
+//! `discovery.ec2` and `discovery.lightsail`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,29 +27,29 @@ mod msk;
 #[cfg(test)]
 mod tests;
 
-/// Port of the targets, where none is configured.
+/// Default of the argument `port`.
 const PORT: i64 = 80;
-/// Refresh interval, where none is configured.
+/// Default of the argument `refresh_interval`.
 const INTERVAL: Duration = Duration::from_mins(1);
 
 arguments! {
     /// Arguments of `discovery.aws`.
     pub(crate) struct AwsArguments {
-        /// Clusters to look at, for the roles ecs and msk; not set, all.
+        /// Clusters to discover, for the roles `ecs` and `msk`. Defaults to all clusters.
         clusters: Option<Vec<Arc<str>>>,
-        /// External id that is given when the role is taken on.
+        /// External ID to send when the component assumes the role `role_arn`.
         external_id: Option<Arc<str>>,
-        /// Port of the targets; not set, 80.
+        /// Port in the address of each target. Defaults to 80.
         port: Option<i64>,
-        /// Time from one look at the targets to the next; not set, 60s.
+        /// Time between two refreshes of the targets. Defaults to 60s.
         refresh_interval: Option<Interval>,
-        /// Requests at once, for the roles ecs and msk; not set, 20 and 10.
+        /// Maximum number of concurrent API requests. Defaults to 20 for the role `ecs` and 10 for `msk`.
         request_concurrency: Option<Natural>,
-        /// What to look for: ec2, ecs, lightsail or msk.
+        /// What to discover: `ec2`, `ecs`, `lightsail` or `msk`.
         role: Role,
     }
     blocks {
-        /// What is looked for; all filters must match. For the role ec2.
+        /// Condition on the discovered instances, for the role `ec2`. An instance must match every `filter` block.
         filter: Vec<Filter>,
     }
     shared { account: Account, client: HttpClientArguments }
@@ -57,7 +57,7 @@ arguments! {
 }
 
 choices! {
-    /// What is looked for at Amazon.
+    /// The kind of AWS resource to discover.
     pub(crate) enum Role {
         Ec2 = "ec2",
         Ecs = "ecs",
@@ -127,7 +127,7 @@ impl Discovery for AnyRole {
             Role::Ecs => ecs::targets(&self.aws, clusters, port, self.at_once(20)).await,
             Role::Lightsail => lightsail::targets(&self.aws, port).await,
             Role::Msk => msk::targets(&self.aws, clusters, port, self.at_once(10)).await,
-            // The check refuses them.
+            // `AwsArguments::check` rejects these roles.
             Role::ElastiCache | Role::Rds => Ok(Vec::new()),
         }
     }

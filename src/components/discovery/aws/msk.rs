@@ -10,9 +10,9 @@ use crate::components::common::discovery::meta_labels::{MetaLabels, host_port};
 use crate::components::common::http::paging::{Page, all_pages, each};
 
 const SERVICE: &str = "kafka";
-/// Clusters and nodes of one page: the most that the API allows.
+/// Query parameter for the page size: the maximum that the API allows.
 const PAGE: (&str, &str) = ("maxResults", "100");
-/// The type of clusters whose nodes can be listed.
+/// The type of cluster whose nodes the API can list.
 const PROVISIONED: &str = "PROVISIONED";
 
 #[derive(Deserialize)]
@@ -112,7 +112,7 @@ struct Controller {
     endpoints: Vec<String>,
 }
 
-/// A target for each endpoint of each node of the clusters with these ARNs, or of all.
+/// Returns a target for each endpoint of each node. An empty list of ARNs stands for all clusters.
 pub(super) async fn targets(aws: &Aws, arns: Vec<String>, port: i64, at_once: usize) -> Result<Vec<Target>, String> {
     let clusters = if arns.is_empty() {
         all_clusters(aws).await?

@@ -1,5 +1,5 @@
-//! Roles and credentials, by a server that answers as Amazon's services are documented to; the answers are written by
-//! us.
+//! Tests of roles and credentials against a fake server. We wrote its responses after the documentation of Amazon's
+//! services.
 
 use axum::http::StatusCode;
 
@@ -12,7 +12,7 @@ use crate::lang::value::Value;
 
 const KEY: (&str, &str) = ("AKID", "hush");
 
-/// Asks once, as a discovery of these arguments does in this environment.
+/// Refreshes once with these arguments in this environment and returns the targets.
 async fn targets(body: &Body, environment: Environment) -> Result<Vec<String>, String> {
     let discovery = AnyRole::within(&body.arguments(&DEFINITION), &Recorder::context(), environment).unwrap();
     Ok(short(&discovery.targets().await?))
@@ -66,7 +66,7 @@ async fn tasks_are_found_by_their_own_address_or_that_of_their_machine() {
                 "<R><networkInterfaceSet><item><networkInterfaceId>eni-1</networkInterfaceId>
                 <association><publicIp>192.0.2.1</publicIp></association></item></networkInterfaceSet></R>"
             }
-            other => panic!("asked {other}"),
+            other => panic!("unexpected request: {other}"),
         })
     };
     let amazon = Amazon::start("", &[KEY], answer).await;
@@ -119,7 +119,7 @@ async fn brokers_and_controllers_are_targets_by_endpoint() {
             "GET /v1/clusters/arn:aws:kafka:eu-central-1:42:cluster%2Fa%2F1/nodes?maxResults=100&nextToken=more" => {
                 r#"{"nodeInfoList": [{"nodeARN": "arn:n2", "controllerNodeInfo": {"endpoints": ["c-1"]}}, {}]}"#
             }
-            other => panic!("asked {other}"),
+            other => panic!("unexpected request: {other}"),
         })
     };
     let amazon = Amazon::start("kafka", &[KEY], answer).await;
@@ -170,7 +170,7 @@ async fn a_web_identity_becomes_a_role_and_that_another() {
         "AssumeRole&Version=2011-06-15&RoleArn=arn%3Areader&RoleSessionName=alluvium&ExternalId=us" => {
             role_given("AssumeRole", ("READER", "reader"))
         }
-        other => panic!("asked {other}"),
+        other => panic!("unexpected request: {other}"),
     };
     let amazon = Amazon::start("", &[("POD", "pod"), ("READER", "reader")], answer).await;
     let folder = tempfile::tempdir().unwrap();
@@ -195,7 +195,7 @@ async fn a_profile_leads_by_its_source_to_a_role() {
         "AssumeRole&Version=2011-06-15&RoleArn=arn%3Areader&RoleSessionName=build" => {
             role_given("AssumeRole", ("READER", "reader"))
         }
-        other => panic!("asked {other}"),
+        other => panic!("unexpected request: {other}"),
     };
     let amazon = Amazon::start("", &[KEY, ("READER", "reader")], answer).await;
     let folder = tempfile::tempdir().unwrap();
@@ -218,7 +218,7 @@ async fn a_profile_leads_by_its_source_to_a_role() {
         ("AWS_ENDPOINT_URL", amazon.url.as_str()),
         ("AWS_CONFIG_FILE", &config),
         ("AWS_SHARED_CREDENTIALS_FILE", &credentials),
-        // An argument goes before variables.
+        // The argument `profile` takes precedence over environment variables.
         ("AWS_ACCESS_KEY_ID", "OTHER"),
         ("AWS_SECRET_ACCESS_KEY", "other"),
     ]);
@@ -246,7 +246,7 @@ async fn a_machine_and_a_container_tell_their_region_and_their_credentials() {
             "GET /latest/meta-data/placement/region" => "eu-central-1",
             "GET /latest/meta-data/iam/security-credentials/" => "reader",
             "GET /latest/meta-data/iam/security-credentials/reader" | "GET /v1/credentials" => given,
-            other => panic!("asked {other}"),
+            other => panic!("unexpected request: {other}"),
         })
     };
     let amazon = Amazon::start("lightsail", &[KEY], answer).await;

@@ -1,4 +1,4 @@
-//! The public and national clouds of Azure.
+//! The public and national clouds of Azure, and their base URLs.
 
 use std::sync::Arc;
 
@@ -9,23 +9,23 @@ use crate::lang::attribute::{FromValue, wrong};
 use crate::lang::schema::Kind;
 use crate::lang::value::Value;
 
-/// A cloud by its name, in any case.
+/// A cloud. Its name is matched without regard to case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CloudName {
-    /// The public cloud, most of the world.
+    /// The public cloud, which serves most of the world.
     Public,
     /// The cloud of mainland China.
     China,
-    /// The government of the United States.
+    /// The cloud of the United States government.
     UsGovernment,
 }
 
 /// Base URLs of a cloud's services.
 #[derive(Clone, Debug)]
 pub(super) struct Cloud {
-    /// Base URL of the server that gives tokens.
+    /// Base URL of the server that issues tokens.
     pub(super) login: Url,
-    /// Base URL of the Resource Manager; tokens are requested for it.
+    /// Base URL of the Resource Manager. It is also the scope of the requested tokens.
     pub(super) manager: Url,
 }
 

@@ -1,4 +1,4 @@
-//! Access tokens for Azure: by a client secret, a workload identity, or the identity of the machine.
+//! Access tokens for Azure, obtained with a client secret, a workload identity, or the identity of the machine.
 
 use std::sync::Arc;
 
@@ -26,14 +26,14 @@ pub(super) enum Way {
     },
     /// A workload identity: environment variables name the token that Kubernetes mounts.
     Workload,
-    /// An identity of the machine by its client id; empty for the machine's default.
+    /// An identity of the machine, by its client ID. An empty ID selects the machine's default identity.
     Machine(Arc<str>),
-    /// The first that is available: a secret in environment variables, a workload identity, the machine. The tenant is
-    /// for the first two.
+    /// The first one that is available: a secret in environment variables, a workload identity, the identity of the
+    /// machine. The first two use the tenant.
     Any(Option<Arc<str>>),
 }
 
-/// Requests an access token and keeps it.
+/// Requests an access token and caches it until it expires.
 #[derive(Debug)]
 pub(super) struct Credentials {
     way: Way,
@@ -61,13 +61,13 @@ impl Credentials {
         })
     }
 
-    /// An access token that is valid now.
+    /// Returns an access token that is valid at present.
     pub(super) async fn token(&self) -> Result<Arc<str>, String> {
         let token = self.held.get(self.find()).await;
-        token.map_err(|error| format!("no credentials of Azure: {error}"))
+        token.map_err(|error| format!("cannot get credentials for Azure: {error}"))
     }
 
-    /// Forgets a token that may have been refused.
+    /// Drops the cached token, because the server may have rejected it.
     pub(super) async fn forget(&self) {
         self.held.forget().await;
     }
@@ -127,6 +127,8 @@ impl Credentials {
     }
 
     fn variable(&self, name: &str) -> Result<String, String> {
-        self.environment.get(name).ok_or_else(|| format!("{name} is not set"))
+        self.environment
+            .get(name)
+            .ok_or_else(|| format!("the environment variable {name} is not set"))
     }
 }

@@ -1,7 +1,7 @@
-//! `discovery.azure`: the virtual machines of Azure, including those of scale sets.
+//! `discovery.azure`: discovers the virtual machines of Azure, including those of scale sets.
 //!
-//! In: machines, scale sets and network interfaces of the Resource Manager. Out: a target for each machine with a
-//! primary interface.
+//! In: machines, scale sets and network interfaces from the Resource Manager. Out: a target for each machine that has a
+//! primary network interface.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,11 +36,11 @@ mod tests;
 
 /// Version of the API for machines and their interfaces.
 const VERSION: &str = "2023-09-01";
-/// Version of the API that knows the interfaces of scale sets.
+/// Version of the API for the network interfaces of scale sets.
 const SCALE_SET_VERSION: &str = "2018-10-01";
-/// Concurrent requests for network interfaces.
+/// Maximum number of concurrent requests for network interfaces.
 const AT_ONCE: usize = 20;
-/// Refreshes for which answers about network interfaces are reused: they seldom change, and each needs a request.
+/// Number of refreshes for which a network interface is cached: it seldom changes, and each one costs a request.
 const LOOKS: usize = 10;
 /// Labels of a machine, each with the JSON path of its value.
 const LABELS: &[(&str, &str)] = &[
@@ -55,27 +55,28 @@ const LABELS: &[(&str, &str)] = &[
 arguments! {
     /// Arguments of `discovery.azure`.
     pub(crate) struct AzureArguments {
-        /// Cloud of Azure that is asked: AzurePublicCloud, AzureChinaCloud or AzureUSGovernment.
+        /// Azure cloud of the machines: `AzurePublicCloud`, `AzureChinaCloud` or `AzureUSGovernment`.
         environment: CloudName = "AzurePublicCloud",
-        /// Port in the addresses of the targets.
+        /// Port in the address of each target.
         port: i64 = 80,
-        /// Time from one look at the targets to the next.
+        /// Time between two refreshes of the targets.
         refresh_interval: Interval = "5m",
-        /// Resource group to look at; not set, all.
+        /// Resource group of the machines. Defaults to all resource groups.
         resource_group: Option<Arc<str>>,
-        /// Subscription to look at.
+        /// ID of the subscription that owns the machines.
         subscription_id: NotEmpty<Arc<str>>,
     }
     blocks {
-        /// Credentials: an identity of the machine.
+        /// Authenticates with a managed identity of the machine.
         managed_identity: Option<ManagedIdentity>,
-        /// Credentials: an application and its secret.
+        /// Authenticates as an application with a secret.
         oauth: Option<OAuth>,
-        /// Credentials: of the environment, of a workload, or of the machine, as Azure's own tools find them.
+        /// Authenticates with the first credentials that exist: environment variables, a workload identity, an identity
+        /// of the machine. Azure's own tools look for them in this order.
         sdk_auth: Option<SdkAuth>,
-        /// Certificates of client and server.
+        /// TLS settings for the connection to the server.
         tls_config: Option<TlsArguments>,
-        /// Credentials: the identity of a workload in Kubernetes.
+        /// Authenticates with the workload identity of a Kubernetes pod.
         workload_identity: Option<WorkloadIdentity>,
     }
     shared { transport: Transport }
@@ -85,7 +86,7 @@ arguments! {
 arguments! {
     /// The body of `managed_identity { }`.
     pub(crate) struct ManagedIdentity {
-        /// Id of the managed identity; empty, the one of the machine itself.
+        /// Client ID of the managed identity. If empty, the machine's default identity is used.
         client_id: Arc<str>,
     }
 }
@@ -93,11 +94,11 @@ arguments! {
 arguments! {
     /// The body of `oauth { }`.
     pub(crate) struct OAuth {
-        /// Id of the registered application.
+        /// Client ID of the registered application.
         client_id: NotEmpty<Arc<str>>,
         /// Secret of the application.
         client_secret: NotEmpty<Secret>,
-        /// Id of the tenant that the application is in.
+        /// ID of the tenant in which the application is registered.
         tenant_id: NotEmpty<Arc<str>>,
     }
 }
@@ -105,7 +106,7 @@ arguments! {
 arguments! {
     /// The body of `sdk_auth { }`.
     pub(crate) struct SdkAuth {
-        /// Id of the tenant; not set, the one of the credentials.
+        /// ID of the tenant. Defaults to the environment variable `AZURE_TENANT_ID`.
         tenant_id: Option<Arc<str>>,
     }
 }
@@ -141,7 +142,7 @@ impl AzureArguments {
         }
     }
 
-    /// The tenant that the arguments name.
+    /// Returns the tenant that the arguments name.
     fn tenant(&self) -> Option<&Arc<str>> {
         let sdk = self.sdk_auth.as_ref().and_then(|sdk| sdk.tenant_id.as_ref());
         self.oauth.as_ref().map(|oauth| &oauth.tenant_id.0).or(sdk)
@@ -161,7 +162,7 @@ struct Azure {
     interfaces: Mutex<Interfaces>,
 }
 
-/// Network interfaces that were requested recently, by id.
+/// Cache of network interfaces, by ID.
 #[derive(Default)]
 struct Interfaces {
     looks: usize,
@@ -248,7 +249,7 @@ impl Azure {
         }
     }
 
-    /// All values of a list. Further pages have the same path: only the query of `nextLink` is used.
+    /// Returns all values of a list. All pages have the same path, so only the query of `nextLink` is used.
     async fn values(&self, path: String) -> Result<Vec<Value>, String> {
         let path = path.as_str();
         let values = all_pages(|query: Option<String>| async move {
@@ -278,7 +279,7 @@ impl Azure {
         bearer::header(&self.credentials.token().await?)
     }
 
-    /// Counts a refresh, and forgets all interfaces after [`LOOKS`] of them.
+    /// Counts a refresh. Clears the cache of interfaces after [`LOOKS`] refreshes.
     fn start_look(&self) {
         let mut interfaces = self.interfaces.lock();
         interfaces.looks += 1;
@@ -290,7 +291,7 @@ impl Azure {
         }
     }
 
-    /// A network interface; `None` when it is gone.
+    /// Returns a network interface, or `None` if it no longer exists.
     async fn interface(&self, id: &str, machine: &Machine) -> Result<Option<Arc<Value>>, String> {
         let known = self.interfaces.lock().known.get(id).cloned();
         if known.is_some() {
@@ -309,7 +310,7 @@ impl Azure {
         Ok(Some(interface))
     }
 
-    /// The target of a machine; `None` for one that is off, which has no primary interface.
+    /// Returns the target of a machine, or `None` if it is switched off and therefore has no primary interface.
     async fn target(&self, machine: Machine) -> Result<Option<Target>, String> {
         let value = &machine.value;
         let mut labels = MetaLabels::new("__meta_azure_");
@@ -323,7 +324,10 @@ impl Azure {
         for reference in list(value, "/properties/networkProfile/networkInterfaces") {
             let Some(id) = text(reference, "/id") else { continue };
             let Some(interface) = self.interface(id, &machine).await? else {
-                tracing::warn!(interface = id, "a network interface is gone, its machine is left out");
+                tracing::warn!(
+                    interface = id,
+                    "network interface no longer exists, its machine is skipped"
+                );
                 return Ok(None);
             };
             match interface.pointer("/properties/primary").and_then(Value::as_bool) {
@@ -343,7 +347,7 @@ impl Azure {
     }
 }
 
-/// The resource group in the id of a resource.
+/// Returns the resource group in the ID of a resource.
 fn resource_group(id: &str) -> Option<&str> {
     let mut segments = id
         .split('/')

@@ -1,4 +1,4 @@
-//! Machines by a server that answers as the Resource Manager is documented to; the answers are written by us.
+//! Tests against a fake Resource Manager. We wrote its responses after Azure's documentation.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ const ONE: &str = r#"{"id": "/subscriptions/s1/resourceGroups/g1/providers/Micro
     "storageProfile": {"osDisk": {"osType": "Linux"}},
     "networkProfile": {"networkInterfaces": [{"id": "/nics/second"}, {"id": "/nics/first"}]}}}"#;
 
-/// What was asked so far, each with its token.
+/// The requests so far: the URI and the body of each.
 type Asked = Arc<Mutex<Vec<String>>>;
 
 async fn azure_api() -> (Url, Asked, Server) {
@@ -81,7 +81,7 @@ async fn azure_api() -> (Url, Asked, Server) {
                 "ipConfigurations": [{"properties": {"privateIPAddress": "10.0.0.2"}}]}}"#),
             _ if uri.starts_with("/nics/off?") => ok(r#"{"properties": {}}"#),
             _ if uri.starts_with("/nics/gone?") => (StatusCode::NOT_FOUND, "{}".to_owned()),
-            other => panic!("asked {other}"),
+            other => panic!("unexpected request: {other}"),
         }
     })
     .await;
@@ -128,11 +128,11 @@ async fn machines_of_all_pages_and_scale_sets_become_targets() {
     );
     let interfaces = || asked.lock().iter().filter(|line| line.contains("/nics/first")).count();
     assert_eq!(azure.targets().await.unwrap(), targets);
-    assert_eq!(interfaces(), 1, "what is known of an interface is used again");
+    assert_eq!(interfaces(), 1, "the component caches an interface");
     for _ in 0..10 {
         azure.targets().await.unwrap();
     }
-    assert_eq!(interfaces(), 2, "but not for ever");
+    assert_eq!(interfaces(), 2, "the cache of interfaces expires");
     let scope = url.to_string().replace(':', "%3A").replace('/', "%2F");
     assert_eq!(
         asked.lock()[0],
@@ -149,7 +149,10 @@ async fn a_wrong_secret_is_told_without_being_shown() {
         .targets()
         .await
         .unwrap_err();
-    assert!(error.starts_with("no credentials of Azure: cannot ask "), "{error}");
+    assert!(
+        error.starts_with("cannot get credentials for Azure: cannot ask "),
+        "{error}"
+    );
     assert!(error.contains("AADSTS7000215") && !error.contains("wrong"), "{error}");
 }
 

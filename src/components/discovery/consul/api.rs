@@ -1,4 +1,4 @@
-//! Requests to Consul, and the targets in its answers.
+//! Sends requests to Consul and converts the responses to targets.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,26 +15,27 @@ use crate::components::common::http::web_api::{Answer, WebApi};
 use crate::components::discovery::consul::arguments::ConsulArguments;
 use crate::pipeline::component::ComponentError;
 
-/// Longest wait of a blocking query, as in Prometheus.
+/// Maximum time that a blocking query waits. Prometheus uses the same value.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_mins(2);
-/// Time that an answer may take beyond its wait: Consul adds up to a sixteenth of the wait, and the network its delay.
+/// Time that a response may take beyond the wait of its query. Consul adds up to a sixteenth of the wait, and the
+/// network adds its latency.
 const SLACK: Duration = Duration::from_secs(25);
 
 /// A client of a Consul agent.
 pub(super) struct Api {
     web: WebApi,
     catalog: Catalog,
-    /// Parameters of every request.
+    /// Query parameters of every request.
     parameters: Vec<(&'static str, String)>,
 }
 
-/// The answer to a query, with the index that the next one waits on.
+/// The response to a query, with the index that the next query waits on.
 pub(super) struct Seen<T> {
     pub(super) index: u64,
     pub(super) value: T,
 }
 
-/// How long a query waits: for a change after an index, up to a time.
+/// Makes a query block until something changes after the index `after`, for the time `at_most`.
 #[derive(Clone, Copy)]
 pub(super) struct Wait {
     pub(super) after: u64,
@@ -106,13 +107,14 @@ impl Api {
         })
     }
 
-    /// The services that the arguments name, if no tags are given. Then the catalog is not needed.
+    /// Returns the services that the arguments name. Returns `None` if the arguments name no services or have tags:
+    /// then the catalog must be read.
     pub(super) fn named(&self) -> Option<&[Arc<str>]> {
         let named = self.catalog.services.as_deref().filter(|services| !services.is_empty());
         named.filter(|_| self.catalog.tags.iter().flatten().next().is_none())
     }
 
-    /// The data center that the targets are in.
+    /// Returns the data center of the targets.
     pub(super) async fn datacenter(&self) -> Result<Arc<str>, String> {
         if let Some(given) = &self.catalog.datacenter {
             return Ok(given.clone());
@@ -121,7 +123,7 @@ impl Api {
         Ok(itself.config.datacenter.into())
     }
 
-    /// The names of the services that match the arguments.
+    /// Returns the names of the services that match the arguments.
     pub(super) async fn services(&self, wait: Option<Wait>) -> Result<Seen<Vec<Arc<str>>>, String> {
         let url = self.web.url(["v1", "catalog", "services"]);
         let seen = self.ask(url, wait).await?;
@@ -136,7 +138,7 @@ impl Api {
         })
     }
 
-    /// The instances of a service as targets.
+    /// Returns a target for each instance of a service.
     pub(super) async fn service(
         &self,
         name: &str,
@@ -163,7 +165,7 @@ impl Api {
             url.query_pairs_mut().append_pair(name, value);
         }
         if let Some(Wait { after, at_most }) = wait {
-            // Zero would mean the default of Consul.
+            // Consul reads zero as its own default.
             let at_most = format!("{}ms", at_most.as_millis().max(1));
             url.query_pairs_mut()
                 .append_pair("index", &after.to_string())
@@ -194,7 +196,7 @@ impl Api {
             .set_each("metadata_", node.meta.iter().flatten())
             .set_each("service_metadata_", service.meta.iter().flatten())
             .set_each("tagged_address_", node.tagged_addresses.iter().flatten());
-        // A service may be registered on another node than the one it runs on.
+        // A service may run on another host than the node on which it is registered.
         let host = Some(&service.address).filter(|address| !address.is_empty());
         labels.at(host_port(host.unwrap_or(&node.address), service.port))
     }

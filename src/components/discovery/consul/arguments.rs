@@ -11,11 +11,11 @@ use crate::lang::body::arguments;
 arguments! {
     /// Arguments of `discovery.consul`.
     pub(crate) struct ConsulArguments {
-        /// Whether any server may answer, not only the leader.
+        /// If true, any Consul server may answer, not only the leader. The result can be stale.
         allow_stale: bool = true,
         /// Namespace of the services (Consul Enterprise).
         namespace: Option<Arc<str>>,
-        /// Metadata that a node must have for its services to count.
+        /// Node metadata. Only services on nodes that have all these entries are discovered.
         node_meta: Option<BTreeMap<Arc<str>, Arc<str>>>,
         /// Admin partition of the services (Consul Enterprise).
         partition: Option<Arc<str>>,

@@ -1,4 +1,4 @@
-//! An agent with blocking queries, which answers as Consul's API is documented. The answers are ours.
+//! Tests against a fake agent with blocking queries. We wrote its responses after Consul's API documentation.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,8 @@ use crate::components::common::testing::{Body, Recorder, Running, Server, eventu
 use crate::lang::value::Value;
 use crate::pipeline::component::HealthState;
 
-/// Services by name, each with the index of its last change and its instances; the sender tells of changes.
+/// A fake agent. It has services by name, each with the index of its last change and its instances. The channel
+/// announces changes.
 #[derive(Clone)]
 struct Agent {
     services: watch::Sender<BTreeMap<String, (u64, Content)>>,
@@ -26,14 +27,14 @@ struct Agent {
     load: Arc<Mutex<Load>>,
 }
 
-/// Queries that are under way, and the most that ever were.
+/// The number of concurrent queries: the current one and the maximum so far.
 #[derive(Default)]
 struct Load {
     now: usize,
     most: usize,
 }
 
-/// A query that is under way until this is dropped.
+/// Counts a query as running until it is dropped.
 struct UnderWay(Arc<Mutex<Load>>);
 
 impl UnderWay {
@@ -84,7 +85,7 @@ impl Agent {
         agent
             .answer("catalog", query, &headers, |services| {
                 let index = services.values().map(|(index, _)| *index).max().unwrap_or(10);
-                // A service without instances is one that cannot be asked for.
+                // `Null` instances stand for a service whose queries fail.
                 let tags = |instances: &Content| match instances {
                     Content::Null => json!(["pprof"]),
                     instances => instances[0]["Service"]["Tags"].clone(),
@@ -109,7 +110,7 @@ impl Agent {
             .await
     }
 
-    /// Answers at once, or when the index is no longer the one that was asked with.
+    /// Answers when the index differs from the index in the query, or after the wait of the query.
     async fn answer(
         &self,
         subject: &str,
@@ -289,7 +290,7 @@ async fn of_many_services_a_bounded_number_is_asked_for_at_once() {
         })
     };
     eventually("every service to have its turn", || is_asked_twice(&agent.asked.lock())).await;
-    // The catalog has a place of its own.
+    // The query for the catalog does not count against the limit of 32.
     let most = agent.load.lock().most;
     assert!(most <= 33, "{most} at once");
     running.stop().await;

@@ -1,8 +1,9 @@
-//! Watches the catalog by blocking queries, a bounded number at once.
+//! Watches the catalog with blocking queries. The number of concurrent queries is bounded.
 //!
-//! A query waits at Consul until its subject changes, so that a change is seen at once and there is no polling.
-//! [`PLACES`] bounds the concurrent queries. With more services than that, each query waits for a shorter time, so that
-//! all have their turn within the refresh interval. No subject is queried twice within that interval.
+//! Consul answers a blocking query when its subject changes. The component therefore sees a change immediately and does
+//! not poll. [`PLACES`] bounds the concurrent queries for services. If there are more services, each query waits for a
+//! shorter time, so that every service has a turn within the refresh interval. No subject is queried twice within that
+//! interval.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -17,14 +18,14 @@ use crate::components::common::arguments::targets::Target;
 use crate::components::common::discovery::parts::Parts;
 use crate::components::discovery::consul::api::{Api, LONGEST_WAIT, Seen, Wait};
 
-/// Services that are queried concurrently. An agent refuses more than 200 connections from one address.
+/// Maximum number of concurrent queries for services. An agent refuses more than 200 connections from one address.
 const PLACES: u32 = 32;
-/// Pause after an export, so that changes close in time are exported together.
+/// Pause after an export, so that several changes in a short time are exported together.
 const TOGETHER: Duration = Duration::from_secs(1);
-/// The part that records failures of the catalog itself: no service has an empty name.
+/// Name of the part that records failures of the catalog query. No service has an empty name.
 const CATALOG: &str = "";
 
-/// The running queries, and their last answers.
+/// The running queries, and the last response to each.
 pub(super) struct Watches {
     api: Arc<Api>,
     interval: Duration,
@@ -37,9 +38,9 @@ pub(super) struct Watches {
 #[derive(Default)]
 struct State {
     queries: FuturesUnordered<Abortable<BoxFuture<'static, Answer>>>,
-    /// The watched services, each with the handle that ends its query.
+    /// The watched services, each with the handle that aborts its query.
     services: BTreeMap<Arc<str>, AbortHandle>,
-    /// Subjects without an answer yet: nothing is exported until each has one.
+    /// Subjects without a response so far. Nothing is exported until each subject has one.
     unseen: BTreeSet<Arc<str>>,
 }
 
@@ -68,7 +69,7 @@ impl Watches {
         }
     }
 
-    /// The targets: as soon as all are known, and then after each change.
+    /// Waits for a change and returns all targets. The first call waits until every service has a response.
     pub(super) async fn changed(&self) -> Result<Vec<Target>, String> {
         let mut state = self.state.lock().await;
         if self.datacenter.get().is_none() {
@@ -78,7 +79,7 @@ impl Watches {
         let mut is_changed = false;
         loop {
             let next = if is_changed && state.unseen.is_empty() {
-                // Answers that are ready already are included.
+                // Take the other responses that have already arrived.
                 state.queries.next().now_or_never().flatten()
             } else {
                 state.queries.next().await
@@ -91,8 +92,8 @@ impl Watches {
         }
     }
 
-    /// Time until [`Watches::changed`] is called again: short, since that waits for a change itself, unless nothing is
-    /// watched yet.
+    /// Returns the time until the next call of [`Watches::changed`]. It is short because that function itself waits for
+    /// a change. While nothing is watched, it is the refresh interval.
     pub(super) fn pause(&self) -> Duration {
         match self.datacenter.get() {
             Some(_) => TOGETHER,
@@ -100,7 +101,7 @@ impl Watches {
         }
     }
 
-    /// Why the last query of a subject failed.
+    /// Returns why the last query of a subject failed.
     pub(super) fn failure(&self) -> Option<String> {
         self.parts.failure()
     }
@@ -115,7 +116,7 @@ impl Watches {
         }
     }
 
-    /// Watches these services and no others.
+    /// Starts to watch new services, and stops watching the services that are missing in `services`.
     fn watch(&self, state: &mut State, services: &[Arc<str>]) {
         let there: BTreeSet<&Arc<str>> = services.iter().collect();
         state.services.retain(|name, query| {
@@ -135,7 +136,7 @@ impl Watches {
         }
     }
 
-    /// Takes an answer and starts the next query; true when the answer is new.
+    /// Records a response and starts the next query. Returns true if the subject changed or its query failed.
     fn take(&self, state: &mut State, answer: Answer) -> bool {
         let Answer {
             subject,
@@ -153,7 +154,8 @@ impl Watches {
                     }
                     Content::Targets(targets) => self.parts.set(&subject, Ok(targets)),
                 }
-                // An index that went back is reset. Otherwise it is at least 1: a query with index 0 does not wait.
+                // If the index went backwards, the next query starts at 0. Otherwise the index is at least 1, because a
+                // query with index 0 does not wait.
                 (if now < index { 0 } else { now.max(1) }, now != index)
             }
             Err(error) => {
@@ -165,7 +167,8 @@ impl Watches {
         is_new
     }
 
-    /// Queries a subject at the time `at`: for its current state if `index` is 0, else for the next change after it.
+    /// Starts a query for a subject at the time `at`. If `index` is 0, Consul answers immediately. Otherwise it answers
+    /// after the next change.
     fn ask(&self, state: &mut State, subject: Arc<str>, index: u64, at: Instant) {
         let share = u32::try_from(state.services.len()).unwrap_or(u32::MAX).max(1);
         let turn = self.interval.saturating_mul(PLACES) / share;

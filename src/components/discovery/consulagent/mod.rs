@@ -1,7 +1,7 @@
-//! `discovery.consulagent`: the services of one Consul agent.
+//! `discovery.consulagent`: discovers the services of one Consul agent.
 //!
-//! In: the agent's services, its checks, and its own configuration; its cluster is not queried. Out: a target for each
-//! instance.
+//! In: the agent's services, its checks and its configuration. The component does not query the cluster of the agent.
+//! Out: a target for each instance.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -28,7 +28,7 @@ arguments! {
     /// Arguments of `discovery.consulagent`.
     pub(crate) struct ConsulAgentArguments {}
     blocks {
-        /// Certificates of client and server.
+        /// TLS settings for the connection to the agent.
         tls_config: Option<TlsArguments>,
     }
     shared { catalog: Catalog }
@@ -130,7 +130,7 @@ impl ConsulAgent {
     }
 
     fn target(&self, itself: &Itself, service: &Service, checks: &BTreeMap<String, Check>) -> Target {
-        // A check without a service id is a check of the whole node.
+        // A check without a service ID applies to the whole node.
         let of_service = |check: &&Check| check.service_id == service.id || check.service_id.is_empty();
         let tagged = service.tagged_addresses.iter().flatten();
         let datacenter = self.catalog.datacenter.as_deref().unwrap_or(&itself.config.datacenter);

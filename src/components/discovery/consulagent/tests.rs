@@ -1,4 +1,4 @@
-//! An agent that answers as Consul's API is documented. The answers are ours.
+//! Tests against a fake agent. We wrote its responses after Consul's API documentation.
 
 use axum::Router;
 use axum::http::HeaderMap;

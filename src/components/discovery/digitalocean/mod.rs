@@ -1,4 +1,4 @@
-//! `discovery.digitalocean`: the droplets of DigitalOcean.
+//! `discovery.digitalocean`: discovers the droplets of DigitalOcean.
 //!
 //! In: the pages of `/v2/droplets`. Out: a target for each droplet with an IPv4 address.
 
@@ -26,7 +26,7 @@ use crate::pipeline::component::{ComponentError, Context, Definition};
 #[cfg(test)]
 mod tests;
 
-/// URL at which the vendor serves the API.
+/// Base URL of DigitalOcean's API.
 const API: &str = "https://api.digitalocean.com/";
 /// Labels of a droplet, each with the JSON path of its value.
 const LABELS: &[(&str, &str)] = &[
@@ -45,11 +45,11 @@ arguments! {
     pub(crate) struct DigitalOceanArguments {
         /// Bearer token to send with every request.
         bearer_token: Option<Secret>,
-        /// File with a bearer token; read for every request.
+        /// File that contains the bearer token. It is read for every request.
         bearer_token_file: Option<PathBuf>,
-        /// Port in the addresses of the targets.
+        /// Port in the address of each target.
         port: i64 = 80,
-        /// Time from one look at the targets to the next.
+        /// Time between two refreshes of the targets.
         refresh_interval: Interval = "1m",
     }
     shared { transport: Transport }
@@ -92,7 +92,7 @@ impl Discovery for DigitalOcean {
     async fn targets(&self) -> Result<Vec<Target>, String> {
         let droplets = numbered_pages(|number| async move {
             let mut url = self.api.url(["v2", "droplets"]);
-            // As many as the API allows.
+            // 200 is the maximum that the API allows.
             url.set_query(Some(&format!("page={number}&per_page=200")));
             let mut answer: Value = self.api.json(url).await?;
             let droplets = take_list(&mut answer, "/droplets")?;

@@ -1,4 +1,4 @@
-//! Droplets by a server that answers as DigitalOcean's API is documented to; the answers are written by us.
+//! Tests against a fake server. We wrote its responses after DigitalOcean's API documentation.
 
 use axum::http::StatusCode;
 
@@ -27,7 +27,7 @@ async fn droplets_of_all_pages_become_targets_and_a_wrong_token_is_told() {
                 r#"{"droplets": [{"id": 43, "networks": {"v4": []}}, {"id": 44, "image": {"slug": null},
                 "networks": {"v4": [{"ip_address": "10.0.0.2", "type": "private"}]}}], "links": {}}"#
             }
-            other => panic!("asked {other}"),
+            other => panic!("unexpected request: {other}"),
         };
         (StatusCode::OK, text.to_owned())
     })

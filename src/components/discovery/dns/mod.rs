@@ -1,7 +1,7 @@
-//! `discovery.dns`: targets from the domain name system.
+//! `discovery.dns`: discovers targets from DNS records.
 //!
-//! In: names and the type of their records. Out: a target for each record. A name that cannot be looked up keeps its
-//! last targets.
+//! In: names and the type of their records. Out: a target for each record. If the lookup of a name fails, its last
+//! targets stay.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ use crate::pipeline::component::{ComponentError, Context, Definition};
 #[cfg(test)]
 mod tests;
 
-/// Names that are looked up concurrently.
+/// Maximum number of concurrent lookups.
 const AT_ONCE: usize = 16;
 
 arguments! {
@@ -34,24 +34,24 @@ arguments! {
     pub(crate) struct DnsArguments {
         /// Domain names to look up.
         names: Vec<Arc<str>>,
-        /// Port of the targets; must be given for every type but SRV, which knows it.
+        /// Port in the address of each target. Required for every type except SRV, whose records contain the port.
         port: Port = 0,
-        /// Time from one look at the targets to the next.
+        /// Time between two refreshes of the targets.
         refresh_interval: Interval = "30s",
-        /// Type of the records: SRV, A, AAAA, MX or NS.
+        /// Type of the records: `SRV`, `A`, `AAAA`, `MX` or `NS`.
         record as "type": Record = "SRV",
     }
     check DnsArguments::check;
 }
 
-/// A type of records, in any case.
+/// A type of DNS record. Its name is matched without regard to case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record(RecordType);
 
 /// The component's definition.
 pub(crate) const DEFINITION: Definition<DnsArguments> = polled::definition::<Dns>(
     "discovery.dns",
-    "`discovery.dns` looks names up and takes the answers for targets.",
+    "`discovery.dns` looks up DNS names and exports a target for each record.",
 );
 
 struct Dns {
@@ -82,7 +82,7 @@ impl DnsArguments {
     fn check(&self) -> Result<(), ArgumentError> {
         let Record(record) = self.record;
         if record != RecordType::SRV && self.port.0 == 0 {
-            let message = format!("records of type {record} know no port: give port");
+            let message = format!("records of type {record} contain no port: set `port`");
             return Err(ArgumentError::new("port", message));
         }
         Ok(())
@@ -105,7 +105,7 @@ impl Discovery for Dns {
     }
 
     async fn targets(&self) -> Result<Vec<Target>, String> {
-        // Read each time: a machine that moves to another network gets other servers.
+        // Read the configuration at each refresh, because the servers change when the machine moves to another network.
         let lookups = &self.system.read()?;
         let look_up = async |name: &Arc<str>| (name.clone(), self.look_up(lookups, name).await);
         let mut answers = futures::stream::iter(self.arguments.names.iter().map(look_up)).buffer_unordered(AT_ONCE);
@@ -126,7 +126,7 @@ impl Dns {
         Ok(records.iter().filter_map(|record| self.target(name, record)).collect())
     }
 
-    /// The target of a record; `None` for the aliases on the way to it.
+    /// Returns the target of a record, or `None` for an alias (CNAME) in the response.
     fn target(&self, name: &Arc<str>, record: &RData) -> Option<Target> {
         let mut labels = MetaLabels::new("__meta_dns_");
         labels.set("name", name);
@@ -154,7 +154,7 @@ impl Dns {
     }
 }
 
-/// A name without the dot at its end.
+/// Returns a name without the dot at its end.
 fn host(name: &Name) -> String {
     name.to_string().trim_end_matches('.').to_owned()
 }

@@ -1,4 +1,4 @@
-//! A small DNS server of the test's own, over UDP and TCP.
+//! Tests against a small fake DNS server, over UDP and TCP.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -19,17 +19,17 @@ use crate::components::common::discovery::polled::Discovery as _;
 use crate::components::common::testing::{Body, Server};
 use crate::lang::value::{Number, Value};
 
-/// Most records that the server sends in one datagram.
+/// Maximum number of records that the server sends in one datagram.
 const DATAGRAM: usize = 8;
 
 fn name(text: &str) -> Name {
     Name::from_ascii(text).unwrap()
 }
 
-/// A name, and a record of it.
+/// A name with one of its records. `None` only makes the name exist.
 type Entry = (&'static str, Option<RData>);
 
-/// Records by their names; a name without one is there, and has nothing of what is asked for. An empty zone has failed.
+/// The records of the server. A server with an empty zone answers every query with a failure.
 #[derive(Clone, Default)]
 struct Zone(Arc<Mutex<Vec<Entry>>>);
 
@@ -69,7 +69,7 @@ impl Zone {
         answer.to_vec().unwrap()
     }
 
-    /// Serves the zone; the configuration says where, with one search domain.
+    /// Starts a server for the zone. Returns a resolver configuration with its address and one search domain.
     async fn serve(&self) -> (System, [Server; 2]) {
         let udp = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();

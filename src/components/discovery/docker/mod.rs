@@ -1,7 +1,7 @@
-//! `discovery.docker`: the containers of a Docker daemon.
+//! `discovery.docker`: discovers the containers of a Docker daemon.
 //!
 //! In: the daemon's lists of running containers and of networks. Out: a target for each TCP port of a container in each
-//! of its networks, or one with the fallback port.
+//! of its networks. A container without TCP ports becomes one target with the fallback port in each network.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,17 +28,17 @@ mod tests;
 arguments! {
     /// Arguments of `discovery.docker`.
     pub(crate) struct DockerArguments {
-        /// Host in the address of containers that use the network of the host.
+        /// Address of containers that use the network of the host.
         host_networking_host: Arc<str> = "localhost",
-        /// Whether a container counts in the first of its networks only.
+        /// If true, a container that is attached to several networks gets targets only for its first network.
         match_first_network: bool = true,
-        /// Port of a target whose port is not known otherwise.
+        /// Port in the address of a container that has no TCP port.
         port: Port = 80,
-        /// Time from one look at the targets to the next, and the longest that one request may take.
+        /// Time between two refreshes of the targets. Also the timeout of each request.
         refresh_interval: Interval = "1m",
     }
     blocks {
-        /// What is looked for; all filters must match.
+        /// Condition on the discovered containers. A container must match every `filter` block.
         filter: Vec<Filter>,
     }
     shared { daemon: Daemon, client: HttpClientArguments }
@@ -137,10 +137,11 @@ impl Discovery for Docker {
 }
 
 impl Container {
-    /// The networks that the container is in: its own, or those of the container whose network it uses.
+    /// Returns the networks of the container. If it uses the network of another container, these are the networks of
+    /// that container.
     fn endpoints<'a>(&'a self, containers: &BTreeMap<&str, &'a Self>) -> Vec<&'a Endpoint> {
         let mut owner = self;
-        // A chain that is longer than the list is a circle.
+        // A chain of references that is longer than the list is a cycle.
         for _ in 0..containers.len() {
             let has_networks = owner.network_settings.networks.iter().flatten().next().is_some();
             let other = owner.host_config.network_mode.strip_prefix("container:");
@@ -212,7 +213,7 @@ impl Docker {
         if !targets.is_empty() {
             return targets;
         }
-        // In the network of the host a container has no ports of its own.
+        // A container in the network of the host has no ports of its own.
         match &*container.host_config.network_mode {
             "host" => vec![labels.at(self.arguments.host_networking_host.clone())],
             _ => vec![labels.at(host_port(ip, self.arguments.port.0))],

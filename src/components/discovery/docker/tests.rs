@@ -1,4 +1,4 @@
-//! A daemon on a socket of its own, which answers as Docker's API is documented. The answers are ours.
+//! Tests against a fake daemon on a socket. We wrote its responses after Docker's API documentation.
 
 use axum::Router;
 use axum::extract::RawQuery;

@@ -1,6 +1,6 @@
-//! `discovery.dockerswarm`: the services, tasks or nodes of a Docker Swarm.
+//! `discovery.dockerswarm`: discovers the services, tasks or nodes of a Docker Swarm.
 //!
-//! In: lists of a daemon that is a manager of the swarm. Out: targets, by role.
+//! In: lists from a daemon that is a manager of the swarm. Out: targets; the role selects the kind of object.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -28,15 +28,15 @@ const PREFIX: &str = "__meta_dockerswarm_";
 arguments! {
     /// Arguments of `discovery.dockerswarm`.
     pub(crate) struct SwarmArguments {
-        /// Port of a target whose port is not known otherwise.
+        /// Port in the address of each node, and of each service or task that has no TCP port.
         port: Port = 80,
-        /// Time from one look at the targets to the next, and the longest that one request may take.
+        /// Time between two refreshes of the targets. Also the timeout of each request.
         refresh_interval: Interval = "60s",
-        /// What to look for: services, tasks or nodes.
+        /// What to discover: `services`, `tasks` or `nodes`.
         role: SwarmRole,
     }
     blocks {
-        /// What is looked for; all filters must match.
+        /// Condition on the discovered objects. An object must match every `filter` block.
         filter: Vec<Filter>,
     }
     shared { daemon: Daemon, client: HttpClientArguments }
@@ -44,7 +44,7 @@ arguments! {
 }
 
 choices! {
-    /// What is looked for in a swarm.
+    /// The kind of object to discover in a swarm.
     pub(crate) enum SwarmRole {
         Services = "services",
         Tasks = "tasks",
@@ -173,20 +173,17 @@ impl Swarm {
         Ok(nodes.iter().map(target).collect())
     }
 
-    /// Containers of this machine, which have the labels of their images. Empty when they cannot be listed: a proxy
-    /// before the daemon may forbid it.
+    /// Returns the containers of this machine. They have the labels of their images. If the request fails, returns
+    /// none, because a proxy in front of the daemon may forbid it.
     async fn containers(&self) -> Vec<Container> {
         let listed = self.api.list("containers/json", &[]).await;
         listed.unwrap_or_else(|error| {
-            tracing::debug!(
-                error,
-                "containers cannot be listed, tasks have no labels of their images"
-            );
+            tracing::debug!(error, "cannot list containers, tasks get no labels from their images");
             Vec::new()
         })
     }
 
-    /// Adds a target for each port, or one with the fallback port.
+    /// Adds a target for each port. Without ports, adds one target with the fallback port.
     fn add_ports(&self, targets: &mut Vec<Target>, ports: impl Iterator<Item = Target>, labels: &MetaLabels, ip: &str) {
         let before = targets.len();
         targets.extend(ports);

@@ -1,4 +1,4 @@
-//! Services, tasks and nodes as the API of Docker Swarm has them, and the labels that they give.
+//! Services, tasks and nodes as the API of Docker Swarm describes them, and the labels that they set.
 
 use serde::Deserialize;
 
@@ -193,7 +193,7 @@ struct ManagerStatus {
 }
 
 impl Service {
-    /// Sets labels for targets of the service and of its tasks.
+    /// Sets the labels for targets of the service and of its tasks.
     pub(super) fn label(&self, labels: &mut MetaLabels) {
         let mode = match &self.spec.mode {
             Mode { global: Some(_), .. } => "global",
@@ -209,7 +209,7 @@ impl Service {
             .set_each("service_label_", self.spec.labels.iter().flatten());
     }
 
-    /// Sets labels for targets of the service alone.
+    /// Sets the labels that only targets of the service have.
     pub(super) fn label_more(&self, labels: &mut MetaLabels) {
         let container = self.spec.task_template.container_spec.as_ref();
         labels
@@ -221,7 +221,7 @@ impl Service {
             );
     }
 
-    /// Virtual IP addresses of the service, without those that are not assigned yet.
+    /// Returns the virtual IPs of the service. Skips those without an assigned address.
     pub(super) fn virtual_ips(&self) -> impl Iterator<Item = &VirtualIp> {
         let all = self.endpoint.virtual_ips.iter().flatten();
         all.filter(|virtual_ip| !virtual_ip.addr.is_empty())
@@ -233,8 +233,8 @@ impl Service {
 }
 
 impl Task {
-    /// Sets labels of the task and of its container: those of the service's specification take precedence over those of
-    /// the image.
+    /// Sets the labels of the task and of its container. Labels from the service's specification take precedence over
+    /// labels from the image.
     pub(super) fn label(&self, container: Option<&Container>, labels: &mut MetaLabels) {
         let of_image = container.and_then(|container| container.labels.as_ref());
         let specified = self.spec.container_spec.as_ref().and_then(|spec| spec.labels.as_ref());
@@ -251,7 +251,7 @@ impl Task {
             .set_each("container_label_", specified.into_iter().flatten());
     }
 
-    /// Id of the task's container; empty when it has none.
+    /// Returns the ID of the task's container, or an empty string if it has none.
     pub(super) fn container_id(&self) -> &str {
         let status = self.status.container_status.as_ref();
         status.map(|status| &*status.container_id).unwrap_or_default()
@@ -261,14 +261,14 @@ impl Task {
         self.networks_attachments.iter().flatten()
     }
 
-    /// Ports that the task itself publishes on its node.
+    /// Returns the TCP ports that the task itself publishes on its node.
     pub(super) fn tcp_ports(&self) -> impl Iterator<Item = &SwarmPort> {
         tcp(self.status.port_status.ports.as_ref())
     }
 }
 
 impl Node {
-    /// Sets labels for targets of the node and of its tasks.
+    /// Sets the labels for targets of the node and of its tasks.
     pub(super) fn label(&self, labels: &mut MetaLabels) {
         let platform = &self.description.platform;
         labels
@@ -283,7 +283,7 @@ impl Node {
             .set_each("node_label_", self.spec.labels.iter().flatten());
     }
 
-    /// Sets labels for targets of the node alone.
+    /// Sets the labels that only targets of the node have.
     pub(super) fn label_more(&self, labels: &mut MetaLabels) {
         let manager = self.manager_status.as_ref();
         labels
@@ -301,13 +301,13 @@ impl Node {
     }
 }
 
-/// The IP address in an address with its prefix length, such as `10.0.0.3/24`.
+/// Returns the IP address in an address with a prefix length, such as `10.0.0.3/24`.
 pub(super) fn ip_of(network: &str) -> Result<String, String> {
     let address = network.split_once('/').map(|(address, _)| address);
     let address = address.filter(|address| address.parse::<std::net::IpAddr>().is_ok());
     address
         .map(str::to_owned)
-        .ok_or_else(|| format!("docker gives the address `{network}`, which is not one with the size of its network"))
+        .ok_or_else(|| format!("docker returned the address `{network}`: expected an IP address with a prefix length"))
 }
 
 fn tcp(ports: Option<&Vec<SwarmPort>>) -> impl Iterator<Item = &SwarmPort> {

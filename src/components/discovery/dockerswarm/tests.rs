@@ -1,4 +1,4 @@
-//! A manager of a swarm, which answers as Docker's API is documented. The answers are ours.
+//! Tests against a fake swarm manager. We wrote its responses after Docker's API documentation.
 
 use axum::Router;
 use axum::extract::RawQuery;
@@ -62,7 +62,7 @@ async fn found(role: &'static str, router: Router) -> Vec<String> {
     targets.iter().map(short).collect()
 }
 
-/// Answers those that ask with the filter with `filtered`, others with nothing.
+/// Adds a route that answers `filtered` to requests with the expected filter, and an error to other requests.
 fn with_filter(router: Router, path: &str, filtered: &'static str) -> Router {
     let answer = move |RawQuery(query): RawQuery| async move {
         match query.as_deref() {
@@ -160,7 +160,7 @@ async fn an_address_that_is_none_is_an_error_that_shows_it() {
     let body = Body::new().text("host", &base).text("role", "services");
     let running = Running::start(&DEFINITION, &recorder, &body);
     eventually("the error", || {
-        recorder.health().1.starts_with("docker gives the address `10.0.0`")
+        recorder.health().1.starts_with("docker returned the address `10.0.0`")
     })
     .await;
     running.stop().await;

@@ -1,6 +1,6 @@
-//! `discovery.ec2`: the instances of Amazon EC2.
+//! `discovery.ec2`: discovers the instances of Amazon EC2.
 //!
-//! In: the answers of `DescribeInstances`, page by page. Out: a target for each instance that has an address.
+//! In: the pages of `DescribeInstances`. Out: a target for each instance that has an address.
 
 use std::time::Duration;
 
@@ -24,13 +24,13 @@ mod tests;
 arguments! {
     /// Arguments of `discovery.ec2`.
     pub(crate) struct Ec2Arguments {
-        /// Port of the targets that are made.
+        /// Port in the address of each target.
         port: i64 = 80,
-        /// Time from one look at the targets to the next.
+        /// Time between two refreshes of the targets.
         refresh_interval: Interval = "60s",
     }
     blocks {
-        /// What is looked for; all filters must match.
+        /// Condition on the discovered instances. An instance must match every `filter` block.
         filter: Vec<Filter>,
     }
     shared { account: Account, client: HttpClientArguments }

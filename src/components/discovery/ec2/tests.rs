@@ -1,4 +1,4 @@
-//! Instances by a server that answers as EC2 is documented to; the answers are written by us.
+//! Tests against a fake server. We wrote its responses after the documentation of EC2.
 
 use axum::http::StatusCode;
 

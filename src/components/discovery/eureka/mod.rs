@@ -1,4 +1,4 @@
-//! `discovery.eureka`: the instances of a Eureka registry.
+//! `discovery.eureka`: discovers the instances of a Eureka registry.
 //!
 //! In: the registry's list of applications, as XML. Out: a target for each instance.
 
@@ -23,13 +23,13 @@ use crate::pipeline::component::{ComponentError, Context, Definition};
 #[cfg(test)]
 mod tests;
 
-/// Port of an instance that names none.
+/// Port of an instance that is registered without a port.
 const DEFAULT_PORT: u16 = 80;
 
 arguments! {
     /// Arguments of `discovery.eureka`.
     pub(crate) struct EurekaArguments {
-        /// Time from one look at the targets to the next.
+        /// Time between two refreshes of the targets.
         refresh_interval: Interval = "30s",
         /// URL of the Eureka registry.
         server: HttpUrl,
@@ -95,7 +95,7 @@ struct DataCenter {
     metadata: Metadata,
 }
 
-/// Child elements by their names, and attributes by their names with `@`.
+/// Child elements by name, and attributes by name with a leading `@`.
 type Metadata = BTreeMap<String, String>;
 
 impl Discovery for Eureka {
@@ -113,7 +113,7 @@ impl Discovery for Eureka {
     }
 
     async fn targets(&self) -> Result<Vec<Target>, String> {
-        // A registry can also answer with JSON, which has another shape.
+        // Request XML explicitly: a registry can also send JSON, which has another structure.
         let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/xml"))]);
         let all: Applications = self.api.get(self.api.url(["apps"]), headers).await?.xml()?;
         let of_application = |app: &Application| -> Vec<Target> {

@@ -1,4 +1,4 @@
-//! A registry that answers as Eureka's REST operations are documented. The answer is ours.
+//! Tests against a fake registry. We wrote its response after the documentation of Eureka's REST operations.
 
 use axum::Router;
 use axum::http::HeaderMap;

@@ -8,31 +8,31 @@ use crate::telemetry::metrics::Scope;
 /// Handles of the component's metrics.
 #[derive(Default)]
 pub(super) struct FileMetrics {
-    /// Times the files were read.
+    /// Number of refreshes. Each one reads all files.
     pub refreshes: Counter,
-    /// Files that could not be read, counted at every refresh.
+    /// Files that could not be read. Each refresh counts a file again.
     pub errors: Counter,
-    /// Targets that are exported now.
+    /// Number of targets that are currently exported.
     pub targets: Gauge,
 }
 
 impl FileMetrics {
-    /// Makes the handles and registers them in `scope`.
+    /// Creates the handles and registers them in `scope`.
     pub(super) fn new(scope: &Scope) -> Self {
         let metrics = Self::default();
         scope.register(
             "discovery_file_refreshes",
-            "Times the files were read",
+            "Refreshes, each of which reads all files",
             metrics.refreshes.clone(),
         );
         scope.register(
             "discovery_file_read_errors",
-            "Files that could not be read, at every refresh",
+            "Files that could not be read, counted again at each refresh",
             metrics.errors.clone(),
         );
         scope.register(
             "discovery_file_targets",
-            "Targets exported now",
+            "Targets currently exported",
             metrics.targets.clone(),
         );
         metrics

@@ -1,8 +1,8 @@
-//! `discovery.file`: targets from JSON and YAML files, read again when they change.
+//! `discovery.file`: reads targets from JSON and YAML files, and reads the files again when they change.
 //!
-//! In: paths and globs. Out: the targets of all files. Changes are seen at once through the folders (so that the
-//! symlink swap of a Kubernetes ConfigMap is seen too) and at the latest after `refresh_interval`. A file that cannot
-//! be read keeps its last good targets.
+//! In: paths and globs. Out: the targets of all files. The component watches the folders of the files, so that it also
+//! sees the symlink swap of a Kubernetes ConfigMap. It reads the files at least every `refresh_interval`. If a file
+//! cannot be read, its last good targets stay.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -31,15 +31,15 @@ mod tests;
 use metrics::FileMetrics;
 use reader::{FilePattern, Files};
 
-/// Changes that come within this time are read together: an editor writes a file in several steps.
+/// Time between the first change and the refresh that reads it. An editor writes a file in several steps.
 const SETTLE: Duration = Duration::from_millis(50);
 
 arguments! {
     /// Arguments of `discovery.file`.
     pub(crate) struct FileArguments {
-        /// Files to read, or globs of files; names end in .json, .yaml or .yml.
+        /// Paths or globs of the files to read. Names must end in `.json`, `.yaml` or `.yml`.
         files: Vec<FilePattern>,
-        /// Time after which the files are read again even when no change was seen.
+        /// Time after which the files are read again, even if no change was noticed.
         refresh_interval: Interval = "5m",
     }
     check FileArguments::check;
@@ -69,7 +69,7 @@ struct FileDiscovery {
     metrics: FileMetrics,
     arguments: Mutex<Arc<FileArguments>>,
     files: Mutex<Files>,
-    /// Wakes the run loop: the arguments or a folder changed.
+    /// Wakes the run loop after a change of the arguments or of a folder.
     changed: Arc<Notify>,
 }
 
@@ -86,7 +86,7 @@ fn build(context: Context, arguments: Arc<FileArguments>) -> Result<Arc<dyn Comp
 }
 
 impl FileDiscovery {
-    /// Reads all files, and sets exports and health.
+    /// Reads all files, then sets the exports and the health.
     fn refresh(&self) {
         let arguments = self.arguments.lock().clone();
         let mut files = self.files.lock();
@@ -114,7 +114,7 @@ impl FileDiscovery {
         if let Err(error) = &watcher {
             tracing::warn!(
                 component = %self.context.id, error = %error,
-                "cannot watch folders, changes are seen at every refresh_interval only"
+                "cannot watch folders, files are read only every refresh_interval"
             );
         }
         loop {
@@ -123,7 +123,7 @@ impl FileDiscovery {
                 let resolved: Vec<PathBuf> = self.files.lock().resolved_folders();
                 watcher.watch(arguments.files.iter().map(FilePattern::text), resolved);
             }
-            // Refresh once after the folders are watched, so that an earlier change is not missed.
+            // Refresh after the watch has started, so that a change before that is not missed.
             let this = self.clone();
             if tokio::task::spawn_blocking(move || this.refresh()).await.is_err() {
                 return;

@@ -1,7 +1,7 @@
 //! Reads targets from files. A file is a list of groups, each with `targets` (addresses) and `labels`.
 //!
-//! In: paths and globs. Out: targets by file; a file that cannot be read or understood keeps its last targets, with
-//! the error beside them.
+//! In: paths and globs. Out: the targets of each file. If a file cannot be read or parsed, its last targets stay, and
+//! the error is recorded.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,15 +14,15 @@ use crate::lang::attribute::{FromValue, wrong};
 use crate::lang::schema::Kind;
 use crate::lang::value::Value;
 
-/// Largest file that is read, 64 MiB: far above any list of targets, and a bound for a path that leads elsewhere.
+/// Maximum size of a file, 64 MiB. A list of targets is far smaller. The limit guards against a path to another file.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 
-/// A path or glob of files whose extension tells their format.
+/// A path or glob of files. The extension determines the format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FilePattern(Arc<str>);
 
 impl FilePattern {
-    /// The pattern as it is written.
+    /// Returns the pattern as it is written in the configuration.
     pub(crate) fn text(&self) -> &str {
         &self.0
     }
@@ -37,23 +37,23 @@ impl FromValue for FilePattern {
             return Err(wrong(format!("`{pattern}` must end in .json, .yaml or .yml")));
         }
         if let Err(problem) = glob::Pattern::new(&pattern) {
-            return Err(wrong(format!("`{pattern}` is not a glob: {problem}")));
+            return Err(wrong(format!("`{pattern}` is not a valid glob: {problem}")));
         }
         Ok(Self(pattern))
     }
 }
 
-/// The syntax of a file, by its extension.
+/// The format of a file, which its extension determines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
-    /// A name that ends in `.json`.
+    /// JSON: the name ends in `.json`.
     Json,
-    /// A name that ends in `.yaml` or `.yml`.
+    /// YAML: the name ends in `.yaml` or `.yml`.
     Yaml,
 }
 
 impl Format {
-    /// The format of a path or glob; `None` for other endings.
+    /// Returns the format of a path or glob, or `None` for another extension.
     fn of(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "json" => Some(Self::Json),
@@ -63,7 +63,7 @@ impl Format {
     }
 }
 
-/// The files and what was read from them.
+/// The files, each with its targets and its last error.
 #[derive(Default)]
 pub(super) struct Files {
     states: BTreeMap<PathBuf, FileState>,
@@ -76,8 +76,8 @@ struct FileState {
 }
 
 impl Files {
-    /// Reads all files that the patterns match now. Files that are gone are forgotten. Returns the errors that are new
-    /// or changed.
+    /// Reads all files that the patterns match. Drops the targets of files that no longer exist. Returns the errors
+    /// that are new or changed.
     pub(super) fn read(&mut self, patterns: &[FilePattern]) -> Vec<(PathBuf, String)> {
         let mut old = std::mem::take(&mut self.states);
         let mut new_errors = Vec::new();
@@ -103,7 +103,7 @@ impl Files {
         new_errors
     }
 
-    /// The targets of all files, in the order of the paths.
+    /// Returns the targets of all files, in the order of the paths.
     pub(super) fn targets(&self) -> Vec<Target> {
         self.states
             .values()
@@ -111,33 +111,33 @@ impl Files {
             .collect()
     }
 
-    /// Files that have an error, with the error, which names the file and the position.
+    /// Returns the files that have an error. The error names the file and the position.
     pub(super) fn errors(&self) -> impl Iterator<Item = (&Path, &str)> {
         self.states
             .iter()
             .filter_map(|(path, state)| Some((path.as_path(), state.error.as_deref()?)))
     }
 
-    /// Path, number of targets and error of every file.
+    /// Returns the path, the number of targets and the error of each file.
     pub(super) fn states(&self) -> impl Iterator<Item = (&Path, usize, Option<&str>)> {
         self.states
             .iter()
             .map(|(path, state)| (path.as_path(), state.targets.len(), state.error.as_deref()))
     }
 
-    /// How many files match the patterns now.
+    /// Returns the number of files that the patterns match.
     pub(super) fn len(&self) -> usize {
         self.states.len()
     }
 
-    /// Folders in which the files really are, after symbolic links.
+    /// Returns the folders of the files after all symbolic links are resolved.
     pub(super) fn resolved_folders(&self) -> Vec<PathBuf> {
         let folder = |path: &PathBuf| Some(path.canonicalize().ok()?.parent()?.to_owned());
         self.states.keys().filter_map(folder).collect()
     }
 }
 
-/// Paths that a pattern matches, sorted.
+/// Returns the files that a pattern matches, sorted by path.
 fn matching(pattern: &str) -> Vec<PathBuf> {
     glob::glob(pattern).map_or_else(
         |_| Vec::new(),

@@ -1,4 +1,4 @@
-//! Files in, targets out.
+//! Tests that write files and check the exported targets.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::pipeline::component::HealthState;
 
 fn body(folder: &Path, pattern: &str) -> Body {
     let pattern = folder.join(pattern).to_string_lossy().into_owned();
-    // Long: what the tests see, they see by watching.
+    // The interval is long, so that the tests notice changes only through the watch.
     Body::new()
         .with("files", Value::array([Value::string(pattern)]))
         .text("refresh_interval", "1h")

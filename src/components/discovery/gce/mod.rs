@@ -1,6 +1,6 @@
-//! `discovery.gce`: the instances of Google Compute Engine.
+//! `discovery.gce`: discovers the instances of Google Compute Engine.
 //!
-//! In: the answers of `instances.list`, page by page. Out: a target for each instance with a network interface.
+//! In: the pages of `instances.list`. Out: a target for each instance with a network interface.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,9 +27,9 @@ use crate::wire::client::{ClientOptions, ProxyOptions};
 #[cfg(test)]
 mod tests;
 
-/// URL at which the vendor serves the API.
+/// Base URL of the Compute Engine API.
 const API: &str = "https://compute.googleapis.com/compute/v1/";
-/// Scope of the requests: reading only.
+/// OAuth scope of the tokens. It allows only reading.
 const SCOPE: &str = "https://www.googleapis.com/auth/compute.readonly";
 /// Labels of an instance, each with the JSON path of its value.
 const LABELS: &[(&str, &str)] = &[
@@ -46,17 +46,17 @@ const LABELS: &[(&str, &str)] = &[
 arguments! {
     /// Arguments of `discovery.gce`.
     pub(crate) struct GceArguments {
-        /// Filter that the API applies, in its own language.
+        /// Condition on the discovered instances, in the filter language of the API.
         filter: Option<Arc<str>>,
-        /// Port in the addresses of the targets.
+        /// Port in the address of each target.
         port: i64 = 80,
-        /// Project of the instances.
+        /// Google Cloud project that owns the instances.
         project: NotEmpty<Arc<str>>,
-        /// Time from one look at the targets to the next.
+        /// Time between two refreshes of the targets.
         refresh_interval: Interval = "60s",
-        /// Text between the tags in the label that holds them all.
+        /// Separator between the tags in the label `__meta_gce_tags`.
         tag_separator: Arc<str> = ",",
-        /// Zone that the instances are in.
+        /// Zone in which the instances run.
         zone: NotEmpty<Arc<str>>,
     }
 }
@@ -129,7 +129,7 @@ impl Gce {
             self.credentials.forget().await;
         }
         let mut answer: Value = answer?.json()?;
-        // A zone without instances has no list.
+        // The response for a zone without instances has no list.
         let has_items = answer.get("items").is_some();
         let items = if has_items {
             take_list(&mut answer, "/items")?

@@ -1,4 +1,4 @@
-//! Instances by a server that answers as Compute Engine is documented to; the answers are written by us.
+//! Tests against a fake server. We wrote its responses after the documentation of Compute Engine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,7 +27,7 @@ const FIRST: &str = r#"{"items": [{"id": "42", "name": "one", "zone": "zones/a",
       "accessConfigs": [{"type": "ONE_TO_ONE_NAT", "natIP": "192.0.2.1"}]}, {"name": "nic1", "networkIP": "10.1.0.1"}]},
     {"id": "43", "name": "off the network"}], "nextPageToken": "more"}"#;
 
-/// The API and its token server, with a count of the tokens given. The first one given has expired.
+/// Starts a fake API with a token server. Counts the issued tokens. The API rejects the first token as expired.
 async fn google() -> (Url, Arc<AtomicUsize>, Server) {
     let given = Arc::new(AtomicUsize::new(0));
     let tokens = given.clone();
@@ -63,7 +63,7 @@ async fn google() -> (Url, Arc<AtomicUsize>, Server) {
             }
             "/projects/shop/zones/a/instances?filter=status+%3D+RUNNING" => FIRST.to_owned(),
             "/projects/shop/zones/a/instances?filter=status+%3D+RUNNING&pageToken=more" => "{}".to_owned(),
-            other => panic!("asked {other}"),
+            other => panic!("unexpected request: {other}"),
         };
         (StatusCode::OK, text)
     })
@@ -107,7 +107,7 @@ async fn instances_of_all_pages_become_targets_and_an_expired_token_is_renewed()
             __meta_gce_tags=,http,shop,,__meta_gce_zone=zones/a}"
         ]
     );
-    assert_eq!(given.load(Ordering::SeqCst), 2, "a token is kept for all pages");
+    assert_eq!(given.load(Ordering::SeqCst), 2, "one token is used for all pages");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
-//! `discovery.hetzner`: the servers of Hetzner Cloud or of Hetzner Robot.
+//! `discovery.hetzner`: discovers the servers of Hetzner Cloud or Hetzner Robot.
 //!
-//! In: the servers and networks of Hetzner Cloud, page by page, or the servers of Hetzner Robot. Out: a target for each
-//! server.
+//! In: the pages of servers and networks from Hetzner Cloud, or the list of servers from Hetzner Robot. Out: a target
+//! for each server.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -59,18 +59,18 @@ const ROBOT_LABELS: &[(&str, &str)] = &[
 arguments! {
     /// Arguments of `discovery.hetzner`.
     pub(crate) struct HetznerArguments {
-        /// Port in the addresses of the targets.
+        /// Port in the address of each target.
         port: i64 = 80,
-        /// Time from one look at the targets to the next.
+        /// Time between two refreshes of the targets.
         refresh_interval: Interval = "60s",
-        /// What to look for: hcloud or robot.
+        /// Which servers to discover: `hcloud` (Hetzner Cloud) or `robot` (Hetzner Robot).
         role: Role,
     }
     shared { client: HttpClientArguments }
 }
 
 choices! {
-    /// What is looked for at Hetzner.
+    /// The Hetzner service whose servers are discovered.
     pub(crate) enum Role {
         Cloud = "hcloud",
         Robot = "robot",
@@ -147,7 +147,7 @@ impl Hetzner {
         all.await
     }
 
-    /// The target of a server. Without a public address its first private one is used.
+    /// Returns the target of a server. If the server has no public address, its first private address is used.
     fn cloud_server(&self, server: &Value, networks: &BTreeMap<u64, String>) -> Option<Target> {
         let mut labels = MetaLabels::new("__meta_hetzner_");
         let memory = server.pointer("/server_type/memory").and_then(Value::as_f64);

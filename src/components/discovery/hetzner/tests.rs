@@ -1,4 +1,4 @@
-//! Servers by servers that answer as Hetzner's APIs are documented to; the answers are written by us.
+//! Tests against fake servers. We wrote their responses after the documentation of Hetzner's APIs.
 
 use axum::http::StatusCode;
 
@@ -31,7 +31,7 @@ async fn servers_of_the_cloud_know_their_networks() {
                 "meta": {"pagination": {"next_page": null}}}"#
             }
             "/networks?page=1&per_page=50" => r#"{"networks": [{"id": 7, "name": "my-net"}]}"#,
-            other => panic!("asked {other}"),
+            other => panic!("unexpected request: {other}"),
         };
         (StatusCode::OK, text.to_owned())
     })
@@ -62,7 +62,7 @@ async fn servers_of_the_cloud_know_their_networks() {
 #[tokio::test]
 async fn servers_of_robot_become_targets_and_a_wrong_password_is_told() {
     let (url, _server) = serve_api(|asked, _| {
-        // `me` and `hush` as basic authentication.
+        // The basic authentication of the user `me` with the password `hush`.
         if asked.headers["authorization"] != "Basic bWU6aHVzaA==" {
             let text = r#"{"error": {"status": 401, "code": "UNAUTHORIZED", "message": "Unauthorized"}}"#;
             return (StatusCode::UNAUTHORIZED, text.to_owned());

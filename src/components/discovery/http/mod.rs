@@ -1,6 +1,6 @@
-//! `discovery.http`: a web service that answers with targets, in the format of `discovery.file`.
+//! `discovery.http`: fetches targets from a web service, in the format of `discovery.file`.
 //!
-//! In: JSON, a list of groups, each with `targets` (addresses) and `labels`. Out: targets.
+//! In: a JSON list of groups, each with `targets` (addresses) and `labels`. Out: targets.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,15 +23,15 @@ use crate::pipeline::component::{ComponentError, Context, Definition};
 #[cfg(test)]
 mod tests;
 
-/// The header in which Prometheus tells the service its refresh interval.
+/// Header that tells the service the refresh interval. Prometheus sends the same header.
 const INTERVAL_HEADER: &str = "x-prometheus-refresh-interval-seconds";
 
 arguments! {
     /// Arguments of `discovery.http`.
     pub(crate) struct HttpArguments {
-        /// Time from one look at the targets to the next, and the longest that the service may take.
+        /// Time between two refreshes of the targets. Also the timeout of each request.
         refresh_interval: Interval = "60s",
-        /// URL that answers with targets as JSON.
+        /// URL from which the component fetches the targets as JSON.
         url: HttpUrl,
     }
     shared { client: HttpClientArguments }
@@ -40,7 +40,7 @@ arguments! {
 /// The component's definition.
 pub(crate) const DEFINITION: Definition<HttpArguments> = polled::definition::<Http>(
     "discovery.http",
-    "`discovery.http` asks a web service for targets, in the format of `discovery.file`.",
+    "`discovery.http` fetches targets from a web service, in the format of `discovery.file`.",
 );
 
 struct Http {
@@ -86,7 +86,7 @@ impl Discovery for Http {
             ));
         }
         let groups = target_groups::from_json(&answer.body)
-            .map_err(|error| format!("{} answered with JSON that is wrong: {error}", answer.asked))?;
+            .map_err(|error| format!("{} answered with invalid JSON: {error}", answer.asked))?;
         Ok(groups.iter().flat_map(|group| self.group(group)).collect())
     }
 }

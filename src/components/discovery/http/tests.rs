@@ -1,4 +1,4 @@
-//! A web service, and what becomes of its answers.
+//! Tests against a fake web service: which targets and errors result from its responses.
 
 use std::sync::Arc;
 
@@ -43,11 +43,11 @@ async fn groups_become_targets_and_a_failure_keeps_the_last_ones() {
         ),
         (
             (StatusCode::OK, "application/json", "[{\"targets\": 1}]"),
-            "answered with JSON that is wrong: 1:14: invalid type: integer `1`, expected a sequence",
+            "answered with invalid JSON: 1:14: invalid type: integer `1`, expected a sequence",
         ),
         (
             (StatusCode::OK, "application/json", "[{\"targets\": [], \"label\": {}}]"),
-            "answered with JSON that is wrong: 1:24: unknown field `label`, expected `targets` or `labels`",
+            "answered with invalid JSON: 1:24: unknown field `label`, expected `targets` or `labels`",
         ),
         (
             (StatusCode::INTERNAL_SERVER_ERROR, "text/plain", "no database"),
@@ -55,7 +55,7 @@ async fn groups_become_targets_and_a_failure_keeps_the_last_ones() {
         ),
     ] {
         *next.lock() = answer;
-        // New arguments are asked for at once.
+        // The component refreshes immediately when it gets new arguments.
         let before = recorder.health().1;
         running.component.update(body.arguments(&DEFINITION)).unwrap();
         eventually(reason, || recorder.health().1 != before).await;
@@ -66,7 +66,7 @@ async fn groups_become_targets_and_a_failure_keeps_the_last_ones() {
         );
         assert_eq!(recorder.exported_targets("targets"), found);
     }
-    // Nothing is an answer, too: of a service in Go whose list is empty.
+    // A service in Go answers `null` for an empty list. This is a valid response.
     *next.lock() = (StatusCode::OK, "application/json", "null");
     running.component.update(body.arguments(&DEFINITION)).unwrap();
     eventually("no target", || recorder.exported_targets("targets").is_empty()).await;

@@ -1,6 +1,6 @@
-//! `discovery.ionos`: the servers of a data center of IONOS.
+//! `discovery.ionos`: discovers the servers of an IONOS data center.
 //!
-//! In: servers with their nested resources, page by page. Out: a target for each server that has an address.
+//! In: the pages of servers with their nested resources. Out: a target for each server that has an address.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,11 +25,11 @@ use crate::pipeline::component::{ComponentError, Context, Definition};
 #[cfg(test)]
 mod tests;
 
-/// URL at which the vendor serves the API.
+/// Base URL of the IONOS API.
 const API: &str = "https://api.ionos.com/cloudapi/v6/";
-/// Servers of one page: the most that the API allows.
+/// Number of servers in one page. This is the maximum that the API allows.
 const PAGE: usize = 1000;
-/// Name of a network interface that has none.
+/// Name in the label of a network interface that has no name.
 const UNNAMED: &str = "unnamed";
 /// Labels of a server, each with the JSON path of its value.
 const LABELS: &[(&str, &str)] = &[
@@ -48,11 +48,11 @@ const LABELS: &[(&str, &str)] = &[
 arguments! {
     /// Arguments of `discovery.ionos`.
     pub(crate) struct IonosArguments {
-        /// Id of the data center of the servers.
+        /// ID of the data center whose servers are discovered.
         datacenter_id: NotEmpty<Arc<str>>,
-        /// Port in the addresses of the targets.
+        /// Port in the address of each target.
         port: i64 = 80,
-        /// Time from one look at the targets to the next.
+        /// Time between two refreshes of the targets.
         refresh_interval: Interval = "60s",
     }
     shared { client: HttpClientArguments }
@@ -61,7 +61,7 @@ arguments! {
 /// The component's definition.
 pub(crate) const DEFINITION: Definition<IonosArguments> = polled::definition::<Ionos>(
     "discovery.ionos",
-    "`discovery.ionos` finds the servers of a data center of IONOS.",
+    "`discovery.ionos` finds the servers of an IONOS data center.",
 );
 
 struct Ionos {
@@ -107,7 +107,7 @@ impl Ionos {
         })
     }
 
-    /// The target of a server; the address is the first one of its last network interface.
+    /// Returns the target of a server. Its address is the first address of the server's last network interface.
     fn target(&self, server: &Value, list_id: Option<&str>) -> Option<Target> {
         let (mut all, mut by_interface) = (Vec::<&str>::new(), BTreeMap::<String, Vec<&str>>::new());
         for interface in list(server, "/entities/nics/items").iter().rev() {

@@ -1,4 +1,4 @@
-//! Servers by a server that answers as the API of IONOS is documented to; the answers are written by us.
+//! Tests against a fake server. We wrote its responses after the documentation of the IONOS API.
 
 use axum::http::StatusCode;
 
@@ -30,7 +30,7 @@ async fn servers_of_all_pages_become_targets_and_a_refusal_is_told() {
             "/datacenters/d%2F1/servers?depth=3&limit=1000&offset=1000" => {
                 r#"{"id": "d1/servers", "items": []}"#.to_owned()
             }
-            other => panic!("asked {other}"),
+            other => panic!("unexpected request: {other}"),
         };
         (StatusCode::OK, text)
     })

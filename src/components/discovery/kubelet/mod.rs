@@ -1,7 +1,7 @@
-//! `discovery.kubelet`: the pods of one node, read from its kubelet.
+//! `discovery.kubelet`: discovers the pods of one node through its kubelet.
 //!
-//! In: the answer of `/pods`. Out: targets as those of `discovery.kubernetes` with the role `pod`, without requests to
-//! the API server.
+//! In: the response of `/pods`. Out: the same targets as `discovery.kubernetes` with the role `pod`, but without
+//! requests to the API server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,11 +25,11 @@ mod tests;
 arguments! {
     /// Arguments of `discovery.kubelet`.
     pub(crate) struct KubeletArguments {
-        /// Namespaces to look at; all when the list is empty.
+        /// Namespaces of the pods. If the list is empty, the pods of all namespaces are discovered.
         namespaces: Vec<Arc<str>> = [],
-        /// Time from one look at the targets to the next.
+        /// Time between two refreshes of the targets.
         refresh_interval: Interval = "5s",
-        /// URL of the kubelet, with its port.
+        /// URL of the kubelet, including the port.
         url: HttpUrl = "https://localhost:10250",
     }
     shared { client: HttpClientArguments }
@@ -38,7 +38,7 @@ arguments! {
 /// The component's definition.
 pub(crate) const DEFINITION: Definition<KubeletArguments> = polled::definition::<Kubelet>(
     "discovery.kubelet",
-    "`discovery.kubelet` finds the pods of one node by asking its kubelet.",
+    "`discovery.kubelet` finds the pods of one node through its kubelet.",
 );
 
 struct Kubelet {

@@ -1,4 +1,4 @@
-//! What becomes of the pods that a kubelet answers with.
+//! Tests against a fake kubelet: which targets result from its pods.
 
 use axum::Router;
 use axum::routing::get;

@@ -1,4 +1,4 @@
-//! `discovery.kubernetes`: nodes, pods, services, endpoints or ingresses of a cluster as targets.
+//! `discovery.kubernetes`: discovers the nodes, pods, services, endpoints or ingresses of a cluster.
 
 use crate::components::common::kubernetes::followed;
 use crate::components::common::kubernetes::followed::arguments::{ClusterArguments, Role};
@@ -13,7 +13,7 @@ mod tests;
 arguments! {
     /// Arguments of `discovery.kubernetes`.
     pub(crate) struct KubernetesArguments {
-        /// What to look for: node, pod, service, endpoints, endpointslice or ingress.
+        /// Kind of objects to discover: `node`, `pod`, `service`, `endpoints`, `endpointslice` or `ingress`.
         role: Role,
     }
     shared { cluster: ClusterArguments }

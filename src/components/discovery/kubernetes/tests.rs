@@ -1,4 +1,4 @@
-//! What the roles make of objects, and that no break between the API server and the targets is seen in them.
+//! Tests which targets each role makes of objects, and that interruptions of the connection do not affect the targets.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::components::common::testing::{Body, Recorder, Running, eventually};
 use crate::lang::value::Value as Setting;
 use crate::pipeline::component::{Definition, HealthState};
 
-/// The component with pauses that are over at once.
+/// The component with very short pauses.
 const FAST: Definition<KubernetesArguments> = Definition {
     build: Some(|context, arguments| {
         let timing = Timing {
@@ -62,7 +62,7 @@ impl Followed {
         eventually("health", || self.recorder.health().0 == HealthState::Healthy).await;
     }
 
-    /// Waits for trouble, and gives what is said of it.
+    /// Waits until the component is unhealthy with a message that contains `said`. Returns the message.
     async fn until_trouble(&self, said: &str) -> String {
         let is_said = || {
             let (state, message) = self.recorder.health();
@@ -77,7 +77,7 @@ fn body(server: &ApiServer, role: &str) -> Body {
     Body::new().text("api_server", &server.url).text("role", role)
 }
 
-/// The targets of the objects that a server has, one a line, without what all labels begin with.
+/// Returns the targets of the objects that a server has, without the prefix of the labels.
 async fn targets(server: &ApiServer, body: &Body, count: usize) -> Vec<String> {
     let followed = Followed::start(body);
     eventually("targets", || followed.targets().len() == count).await;
@@ -278,7 +278,7 @@ async fn an_ingress_has_a_target_for_each_path() {
     );
 }
 
-/// A service `web` with a slice or endpoints that one pod and one other machine stand behind.
+/// Adds a service `web` with endpoints and slices. One of its addresses belongs to a pod and one does not.
 fn put_service(server: &ApiServer) {
     let second = json!({"name": "side", "image": "side:1", "ports": [{"name": "debug", "containerPort": 6060}]});
     let mut shop = pod("shop", "a", "10.0.0.1");
@@ -444,7 +444,7 @@ async fn namespaces_and_selectors_are_the_servers_business() {
             .len(),
         1
     );
-    // It has the label no more, so it is deleted as far as this watch goes.
+    // The pod no longer has the label. For this watch, that is a deletion.
     server.put(
         "pods",
         with(pod("one", "a", "10.0.0.1"), "/metadata/labels/app", json!("other")),
@@ -495,7 +495,7 @@ async fn a_version_that_is_forgotten_means_a_new_list_and_bookmarks_keep_it_fres
     server.put("pods", pod("shop", "b", "10.0.0.2"));
     let followed = Followed::start(&body(&server, "pod"));
     followed.until_addresses(&["10.0.0.1:8080", "10.0.0.2:8080"]).await;
-    // Other kinds change, and the watch hears of it by a bookmark.
+    // Objects of another kind change. A bookmark tells the watch the new version.
     server.put("nodes", json!({"metadata": {"name": "x"}}));
     server.bookmark();
     server.end_watches(End::Clean);
@@ -510,7 +510,7 @@ async fn a_version_that_is_forgotten_means_a_new_list_and_bookmarks_keep_it_fres
         .until_addresses(&["10.0.0.1:8080", "10.0.0.2:8080", "10.0.0.3:8080"])
         .await;
     assert_eq!(server.lists("pods"), 1);
-    // What goes while nobody watches, and is forgotten, is missing in the list.
+    // An object is deleted while there is no watch, and the server drops that event. The new list lacks the object.
     server.forbid(&["pods"]);
     server.end_watches(End::Broken);
     followed.until_trouble("403").await;
@@ -557,7 +557,7 @@ async fn a_server_that_is_busy_is_asked_again_without_a_new_list() {
     let followed = Followed::start(&body(&server, "pod"));
     followed.until_trouble("429 Too Many Requests: too many requests").await;
     followed.until_addresses(&["10.0.0.1:8080"]).await;
-    // A watch that is refused so goes on where it was.
+    // After such a refusal the watch resumes where it ended.
     server.refuse(429, "again", None);
     server.refuse(429, "and again", None);
     server.refuse(429, "and again", None);
@@ -565,11 +565,7 @@ async fn a_server_that_is_busy_is_asked_again_without_a_new_list() {
     server.end_watches(End::Clean);
     server.put("pods", pod("shop", "b", "10.0.0.2"));
     followed.until_addresses(&["10.0.0.1:8080", "10.0.0.2:8080"]).await;
-    assert_eq!(
-        server.lists("pods"),
-        2,
-        "the one that was refused, and the one that was not"
-    );
+    assert_eq!(server.lists("pods"), 2, "one list was refused, and one succeeded");
     followed.running.stop().await;
 }
 
@@ -623,7 +619,7 @@ async fn new_arguments_take_the_place_of_the_old_ones_and_bad_ones_do_not() {
     let missing = Body::new().text("kubeconfig_file", "/no/such/file").text("role", "pod");
     assert!(update(missing).unwrap_err().0.contains("cannot read /no/such/file"));
     assert_eq!(followed.addresses(), ["10.0.0.1:8080"]);
-    // There are none: the targets of before go.
+    // There are no services, so the old targets disappear.
     update(body(&server, "service")).unwrap();
     followed.until_addresses(&[]).await;
     followed.until_healthy().await;
@@ -652,7 +648,7 @@ async fn objects_that_change_without_a_change_of_their_targets_export_nothing() 
     };
     assert!(
         std::sync::Arc::ptr_eq(before, after),
-        "the target of the pod that stayed is the same"
+        "the export shares the target of the unchanged pod"
     );
     followed.running.stop().await;
 }
@@ -686,7 +682,7 @@ fn the_arguments_are_checked() {
     );
 }
 
-/// Something that happens to a cluster or to the connection to it.
+/// An event in the cluster or on the connection to it.
 #[derive(Clone, Debug)]
 enum Happening {
     Put(usize, usize),
@@ -753,7 +749,7 @@ proptest! {
             let followed = Followed::start(&body);
             for happening in &happenings {
                 happening.happen(&server);
-                // The follower takes some of it one by one, some in bulk.
+                // The yield lets the component process some events one by one and others together.
                 tokio::task::yield_now().await;
             }
             let fresh = Followed::start(&body);

@@ -1,7 +1,7 @@
-//! `discovery.kuma`: the proxies of a Kuma control plane, by its monitoring assignment service.
+//! `discovery.kuma`: discovers the proxies of a Kuma control plane through its monitoring assignment service.
 //!
-//! In: xDS v3 as JSON over HTTP. Each request names the known version. The control plane answers when there is another
-//! version, or after a time that there is none. Out: a target for each proxy.
+//! In: xDS v3 as JSON over HTTP. Each request names the last known version. The control plane answers when it has
+//! another version, or after `fetch_timeout` that nothing changed. Out: a target for each proxy.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -30,15 +30,15 @@ mod tests;
 
 /// The type of the requested resources.
 const ASSIGNMENT: &str = "type.googleapis.com/kuma.observability.v1.MonitoringAssignment";
-/// Time that a request may take beyond the control plane's wait for a change.
+/// Time that a request may take in addition to `fetch_timeout`.
 const SLACK: Duration = Duration::from_secs(15);
 
 arguments! {
     /// Arguments of `discovery.kuma`.
     pub(crate) struct KumaArguments {
-        /// Longest time that the control plane waits for a change before it answers.
+        /// Maximum time that the control plane waits for a change before it answers.
         fetch_timeout: Interval = "2m",
-        /// Time from an answer to the next request.
+        /// Time from a response to the next request.
         refresh_interval: Interval = "30s",
         /// URL of the control plane's monitoring assignment server.
         server: HttpUrl,
@@ -59,7 +59,7 @@ struct Kuma {
     last: Mutex<Known>,
 }
 
-/// The last answer of the control plane.
+/// The last response of the control plane that had a new version.
 #[derive(Clone, Default)]
 struct Known {
     version: String,

@@ -1,4 +1,4 @@
-//! A control plane that answers as Kuma's monitoring assignment service is documented. The answers are ours.
+//! Tests against a fake control plane. We wrote its responses after the documentation of Kuma's service.
 
 use std::sync::Arc;
 
