@@ -1,7 +1,7 @@
 //! The sources of modules: `import.file`, `import.string`, `import.http`, `import.git`.
 //!
-//! Each exports the texts that it found and their folder, which `pipeline::run` reads. They are blocks of the
-//! configuration language, built and run as components are.
+//! Each import exports the texts that it read and their folder, for `pipeline::run`. Imports are blocks of the
+//! configuration language, and are built and run like components.
 
 pub(crate) mod file;
 pub(crate) mod git;

@@ -1,4 +1,4 @@
-//! Components that export files of this machine: their content, or their paths.
+//! Components that export the content or the paths of files on this machine.
 
 pub(crate) mod file;
 pub(crate) mod file_match;

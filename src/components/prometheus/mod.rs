@@ -1,3 +1,3 @@
-//! Components in the namespace `prometheus`: only the exporter of the program's own metrics.
+//! Components in the namespace `prometheus`. There is only the exporter of Alluvium's own metrics.
 
 pub(crate) mod exporter;

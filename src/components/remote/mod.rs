@@ -1,4 +1,4 @@
-//! Components that bring values from elsewhere into a configuration.
+//! Components that read values from other systems into a configuration.
 
 pub(crate) mod http;
 pub(crate) mod kubernetes;

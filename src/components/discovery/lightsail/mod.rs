@@ -1,6 +1,6 @@
 //! `discovery.lightsail`: the instances of Amazon Lightsail.
 //!
-//! In: the answers of `GetInstances`, page by page. Out: a target for each instance that has a private address.
+//! In: the responses of `GetInstances`, page by page. Out: a target for each instance that has a private address.
 
 use std::time::Duration;
 
@@ -22,9 +22,9 @@ mod tests;
 arguments! {
     /// Arguments of `discovery.lightsail`.
     pub(crate) struct LightsailArguments {
-        /// Port of the targets that are made.
+        /// Port that the address of each target gets.
         port: i64 = 80,
-        /// Time from one look at the targets to the next.
+        /// Time between two refreshes of the targets.
         refresh_interval: Interval = "60s",
     }
     shared { account: Account, client: HttpClientArguments }

@@ -1,4 +1,4 @@
-//! Instances by a server that answers as Lightsail is documented to; the answers are written by us.
+//! Tests against a fake Lightsail API. We wrote its responses after the documentation of the API.
 
 use axum::http::StatusCode;
 

@@ -28,7 +28,7 @@ mod tests;
 
 /// URL at which the vendor serves the API.
 const API: &str = "https://api.linode.com/v4/";
-/// The header by which lists are filtered.
+/// Header of a request that filters a list.
 const FILTER: HeaderName = HeaderName::from_static("x-filter");
 /// Labels of an instance, each with the JSON path of its value.
 const LABELS: &[(&str, &str)] = &[
@@ -43,7 +43,7 @@ const LABELS: &[(&str, &str)] = &[
     ("status", "/status"),
     ("type", "/type"),
 ];
-/// Sizes of an instance, which the API gives in MiB, each with the JSON path of its value.
+/// Sizes of an instance, each with the JSON path of its value. The API gives sizes in MiB.
 const SIZES: &[(&str, &str)] = &[
     ("specs_disk_bytes", "/specs/disk"),
     ("specs_memory_bytes", "/specs/memory"),
@@ -53,13 +53,13 @@ const SIZES: &[(&str, &str)] = &[
 arguments! {
     /// Arguments of `discovery.linode`.
     pub(crate) struct LinodeArguments {
-        /// Port in the addresses of the targets.
+        /// Port that the address of each target gets.
         port: i64 = 80,
-        /// Time from one look at the targets to the next.
+        /// Time between two refreshes of the targets.
         refresh_interval: Interval = "60s",
-        /// Region to look at; empty is all.
+        /// Region of the instances. An empty text selects all regions.
         region: Arc<str> = "",
-        /// Text between the tags in the label that holds them all.
+        /// Separator of the items in list labels, such as `__meta_linode_tags`.
         tag_separator: Arc<str> = ",",
     }
     shared { client: HttpClientArguments }
@@ -74,7 +74,7 @@ struct Linode {
     arguments: LinodeArguments,
 }
 
-/// Details of addresses, and the IPv6 ranges routed to them.
+/// Details of addresses, and the IPv6 ranges that are routed to them.
 struct Addresses {
     by_address: BTreeMap<String, Value>,
     /// IPv6 ranges by the address that they are routed to.
@@ -132,7 +132,8 @@ impl Linode {
             let filter = HeaderValue::try_from(json!({ "region": &*self.arguments.region }).to_string());
             headers.insert(
                 FILTER,
-                filter.map_err(|_| "the region cannot stand in a header".to_owned())?,
+                filter
+                    .map_err(|_| "the region contains characters that are not allowed in an HTTP header".to_owned())?,
             );
         }
         let headers = &headers;

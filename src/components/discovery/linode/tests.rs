@@ -1,4 +1,4 @@
-//! Instances by a server that answers as Linode's API is documented to; the answers are written by us.
+//! Tests against a fake Linode API. We wrote its responses after the documentation of the API.
 
 use axum::http::StatusCode;
 

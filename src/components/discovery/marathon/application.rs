@@ -1,4 +1,4 @@
-//! Applications as Marathon's API has them, and the targets of their tasks.
+//! Applications in the form of Marathon's API, and the targets of their tasks.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ struct Container {
 #[serde(default, rename_all = "camelCase")]
 struct Docker {
     image: String,
-    /// Where mappings were before Marathon 1.5.
+    /// Port mappings, which Marathon before 1.5 has here and not in the container.
     port_mappings: Option<Vec<PortMapping>>,
 }
 
@@ -77,7 +77,7 @@ struct Network {
     mode: String,
 }
 
-/// A port of every task of an application: 0 where Mesos chooses one for each task.
+/// A port that every task of an application has. The number is 0 if Mesos chooses a port for each task.
 struct Port<'a> {
     number: u32,
     labels: Option<&'a Labels>,
@@ -85,7 +85,7 @@ struct Port<'a> {
 }
 
 impl Application {
-    /// A target for each port of each task.
+    /// Returns a target for each port of each task.
     pub(super) fn targets(&self) -> Vec<Target> {
         let image = self.docker().map(|docker| &*docker.image).unwrap_or_default();
         let mut labels = MetaLabels::new("__meta_marathon_");
@@ -130,7 +130,8 @@ impl Application {
         ports.map(target).collect()
     }
 
-    /// The ports that the application declares. Those of its containers take precedence over its own.
+    /// Returns the ports that the application declares: the port mappings of its container, or else its port
+    /// definitions.
     fn ports(&self) -> Vec<Port<'_>> {
         let of_container = self
             .container
@@ -142,7 +143,7 @@ impl Application {
             .flatten()
             .find(|mappings| !mappings.is_empty());
         if let Some(mappings) = mappings {
-            // In a container network the port of the container, else that of the host.
+            // A task in a container network is reached at its container port, any other task at its host port.
             let number: fn(&PortMapping) -> u32 = if self.is_in_container_network() {
                 |mapping| mapping.container_port
             } else {

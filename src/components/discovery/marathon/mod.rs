@@ -1,7 +1,7 @@
 //! `discovery.marathon`: the tasks of a Marathon cluster.
 //!
-//! In: the applications with their tasks. Out: a target for each port of each task. When a server does not answer, the
-//! next one is tried.
+//! In: the applications with their tasks. Out: a target for each port of each task. If a server fails, the next one is
+//! tried.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,11 +31,11 @@ mod tests;
 arguments! {
     /// Arguments of `discovery.marathon`.
     pub(crate) struct MarathonArguments {
-        /// Token of DC/OS, sent with every request.
+        /// Authentication token for DC/OS, sent with every request.
         auth_token: Option<Secret>,
-        /// File with the token of DC/OS; read for every request.
+        /// File with the authentication token for DC/OS. It is read at every refresh.
         auth_token_file: Option<PathBuf>,
-        /// Time from one look at the targets to the next.
+        /// Time between two refreshes of the targets.
         refresh_interval: Interval = "30s",
         /// URLs of the Marathon servers.
         servers: NotEmpty<Vec<HttpUrl>>,
@@ -52,7 +52,7 @@ pub(crate) const DEFINITION: Definition<MarathonArguments> = polled::definition:
 
 struct Marathon {
     servers: Vec<WebApi>,
-    /// The server that answered last.
+    /// Index of the server that last responded.
     current: AtomicUsize,
     token: Option<client::Secret>,
     interval: Duration,
@@ -114,20 +114,20 @@ impl Discovery for Marathon {
 
 impl Marathon {
     async fn applications(&self, server: &WebApi, headers: &HeaderMap) -> Result<Applications, String> {
-        // Without the slash at the end Marathon sends a redirect.
+        // Marathon redirects a request for the path without the trailing slash.
         let mut url = server.url(["v2", "apps", ""]);
         url.set_query(Some("embed=apps.tasks"));
         server.get(url, headers.clone()).await?.json()
     }
 
-    /// The header with a token in the form of DC/OS, `token=TOKEN`.
+    /// Returns the header with the token in the form of DC/OS, `token=TOKEN`.
     async fn headers(&self) -> Result<HeaderMap, String> {
         let Some(token) = &self.token else {
             return Ok(HeaderMap::new());
         };
         let token = token.read().await.map_err(|error| error.to_string())?;
         let mut value = HeaderValue::from_str(&format!("token={token}"))
-            .map_err(|_| "the token holds characters that a header cannot have".to_owned())?;
+            .map_err(|_| "the token contains characters that are not allowed in an HTTP header".to_owned())?;
         value.set_sensitive(true);
         Ok(HeaderMap::from_iter([(AUTHORIZATION, value)]))
     }

@@ -1,4 +1,4 @@
-//! Servers that answer as Marathon's API is documented. The answers are ours.
+//! Tests against fake Marathon servers. We wrote their responses after the documentation of the API.
 
 use axum::Router;
 use axum::extract::RawQuery;

@@ -1,4 +1,4 @@
-//! Nerve's nodes in a ZooKeeper of the tests' own.
+//! Tests with nodes of Nerve in a fake ZooKeeper.
 
 use super::DEFINITION;
 use crate::components::common::testing::{Body, Recorder, Running, eventually};
@@ -38,7 +38,7 @@ async fn members_become_targets_and_stay_while_there_is_no_session() {
         format!("zookeeper at {}: unexpected end of file", zookeeper.address)
     );
     assert_eq!(recorder.exported_targets("targets"), expected);
-    // New arguments do not wait for the next attempt.
+    // New arguments take effect without a wait for the next attempt.
     running.component.update(body.arguments(&DEFINITION)).unwrap();
     eventually("a new session", || recorder.health().0 == HealthState::Healthy).await;
     running.stop().await;

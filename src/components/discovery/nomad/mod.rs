@@ -23,23 +23,23 @@ use crate::pipeline::component::{ComponentError, Context, Definition};
 #[cfg(test)]
 mod tests;
 
-/// Services that are requested concurrently.
+/// Maximum number of concurrent requests.
 const AT_ONCE: usize = 16;
 
 arguments! {
     /// Arguments of `discovery.nomad`.
     pub(crate) struct NomadArguments {
-        /// Whether any server may answer, not only the leader.
+        /// If true, any server may respond, so services may be out of date. If false, only the leader responds.
         allow_stale: bool = true,
-        /// Namespace of the services; `*` for all.
+        /// Namespace of the services. `*` selects all namespaces.
         namespace: Arc<str> = "default",
-        /// Time from one look at the targets to the next.
+        /// Time between two refreshes of the targets.
         refresh_interval: Interval = "60s",
-        /// Region that the servers are in.
+        /// Region of the Nomad servers.
         region: Arc<str> = "global",
-        /// URL of the server, with its port.
+        /// URL of the Nomad server, with its port.
         server: NotEmpty<HttpUrl> = "http://localhost:4646",
-        /// Text between the tags in the label that holds them all.
+        /// Separator of the tags in the label `__meta_nomad_tags`.
         tag_separator: Arc<str> = ",",
     }
     shared { client: HttpClientArguments }

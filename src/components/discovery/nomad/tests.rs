@@ -1,4 +1,4 @@
-//! A server that answers as Nomad's API is documented. The answers are ours.
+//! Tests against a fake Nomad server. We wrote its responses after the documentation of the API.
 
 use axum::Router;
 use axum::extract::{Path, RawQuery};

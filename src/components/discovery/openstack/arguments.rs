@@ -10,49 +10,49 @@ use crate::lang::body::arguments;
 arguments! {
     /// Arguments of `discovery.openstack`.
     pub(crate) struct OpenStackArguments {
-        /// Whether instances of all projects are looked at; needs the rights of an administrator.
+        /// If true, the instances of all projects become targets. Only an administrator may list them.
         all_tenants: bool = false,
-        /// Id of the application credential.
+        /// ID of the application credential.
         application_credential_id: Option<Arc<str>>,
         /// Name of the application credential.
         application_credential_name: Option<Arc<str>>,
         /// Secret of the application credential.
         application_credential_secret: Option<Secret>,
-        /// Endpoint of the API: public, internal or admin.
+        /// Type of the API endpoint: `public`, `internal` or `admin`.
         availability: Availability = "public",
-        /// Id of the domain of user and project.
+        /// ID of the domain of the user and the project.
         domain_id: Option<Arc<str>>,
-        /// Name of the domain of user and project.
+        /// Name of the domain of the user and the project.
         domain_name: Option<Arc<str>>,
-        /// URL of the identity service; not set, all credentials are those of the environment.
+        /// URL of the identity service. If it is not set, the URL and all credentials come from the environment.
         identity_endpoint: Option<HttpUrl>,
         /// Password to log in with.
         password: Option<Secret>,
-        /// Port in the addresses of the targets.
+        /// Port that the address of each target gets.
         port: i64 = 80,
-        /// Id of the project to log in to.
+        /// ID of the project to log in to.
         project_id: Option<Arc<str>>,
         /// Name of the project to log in to.
         project_name: Option<Arc<str>>,
-        /// Time from one look at the targets to the next.
+        /// Time between two refreshes of the targets.
         refresh_interval: Interval = "60s",
         /// Region of the instances or hypervisors.
         region: NotEmpty<Arc<str>>,
-        /// What to look for: instance or hypervisor.
+        /// What to discover: `instance` or `hypervisor`.
         role: Role,
-        /// Id of the user to log in as.
+        /// ID of the user to log in as.
         userid: Option<Arc<str>>,
         /// Name of the user to log in as.
         username: Option<Arc<str>>,
     }
     blocks {
-        /// Certificates of client and server.
+        /// TLS settings of connections to the API.
         tls_config: Option<TlsArguments>,
     }
 }
 
 choices! {
-    /// Which endpoint of OpenStack is asked.
+    /// The type of endpoint that requests are sent to.
     pub(crate) enum Availability {
         Public = "public",
         Internal = "internal",
@@ -61,7 +61,7 @@ choices! {
 }
 
 choices! {
-    /// What is looked for in OpenStack.
+    /// The kind of OpenStack resource to discover.
     pub(crate) enum Role {
         Instance = "instance",
         Hypervisor = "hypervisor",

@@ -1,6 +1,6 @@
 //! Logs in to OpenStack with Keystone, version 3 of the identity API.
 //!
-//! In: a user with a password, or an application credential; from the arguments or the environment. Out: a token, and
+//! In: a user with a password, or an application credential, from the arguments or the environment. Out: a token, and
 //! the catalog of services.
 
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use crate::components::common::http::values::http_url;
 use crate::components::common::http::web_api::WebApi;
 use crate::components::discovery::openstack::arguments::OpenStackArguments;
 
-/// Header of an answer with a new token.
+/// Response header that carries a new token.
 const GIVEN: HeaderName = HeaderName::from_static("x-subject-token");
-/// Header of a request with the token.
+/// Request header that carries the token.
 const SHOWN: HeaderName = HeaderName::from_static("x-auth-token");
 
-/// Logs in, and again when the token has expired.
+/// Logs in, and logs in again before the token expires.
 #[derive(Debug)]
 pub(super) struct Keystone {
     api: WebApi,
@@ -31,7 +31,7 @@ pub(super) struct Keystone {
     held: Expiring<Arc<Session>>,
 }
 
-/// The body of the login request. It holds the password, so it is not shown.
+/// The body of the login request. It contains the password, so `Debug` does not print it.
 pub(super) struct Login(Value);
 
 impl std::fmt::Debug for Login {
@@ -62,7 +62,8 @@ struct Identity {
     credential_secret: Option<String>,
 }
 
-/// URL of the identity service, and the login. Without `identity_endpoint` both come from the environment.
+/// Returns the URL of the identity service, and the login. Both come from the environment if `identity_endpoint` is not
+/// set.
 pub(super) fn login(arguments: &OpenStackArguments, environment: &Environment) -> Result<(Url, Login), String> {
     let owned = |text: &Option<Arc<str>>| text.as_ref().map(ToString::to_string);
     let (mut url, identity) = if let Some(endpoint) = &arguments.identity_endpoint {
@@ -140,7 +141,7 @@ impl Identity {
             return Ok(Login(json!({ "auth": { "identity": identity } })));
         }
         let (Some(mut user), Some(password)) = (user, &self.password) else {
-            return Err("a user and a password, or an application credential, must be given".to_owned());
+            return Err("the login needs a user and a password, or an application credential".to_owned());
         };
         user["password"] = json!(password);
         let mut auth = json!({ "identity": { "methods": ["password"], "password": { "user": user } } });
@@ -156,7 +157,7 @@ impl Identity {
 }
 
 impl Keystone {
-    /// Logs in at the identity service of this API.
+    /// Makes a client that logs in at the identity service `api`. Sends no request.
     pub(super) fn new(api: WebApi, login: Login) -> Self {
         Self {
             api,
@@ -165,13 +166,13 @@ impl Keystone {
         }
     }
 
-    /// A session that is valid now.
+    /// Returns a valid session. Logs in if there is none.
     pub(super) async fn session(&self) -> Result<Arc<Session>, String> {
         let session = self.held.get(self.log_in()).await;
         session.map_err(|error| format!("cannot log in to OpenStack: {error}"))
     }
 
-    /// Forgets a session that may have been refused.
+    /// Discards the session, because the cloud may have rejected its token.
     pub(super) async fn forget(&self) {
         self.held.forget().await;
     }
@@ -181,7 +182,7 @@ impl Keystone {
         let request = request.header(http::header::CONTENT_TYPE, "application/json");
         let answer = self.api.send(request.body(self.login.0.to_string())).await?;
         let token = answer.headers.get(GIVEN).cloned();
-        let mut token = token.ok_or_else(|| format!("{} gave no token", answer.asked))?;
+        let mut token = token.ok_or_else(|| format!("the response of {} contains no token", answer.asked))?;
         token.set_sensitive(true);
         let body: Value = answer.json()?;
         let ends = text(&body, "/token/expires_at").and_then(|time| DateTime::parse_from_rfc3339(time).ok());
@@ -196,12 +197,12 @@ impl Keystone {
 }
 
 impl Session {
-    /// The header with the session's token.
+    /// Returns the header with the session's token.
     pub(super) fn headers(&self) -> HeaderMap {
         HeaderMap::from_iter([(SHOWN, self.token.clone())])
     }
 
-    /// URL of a service in a region.
+    /// Returns the URL of a service in a region.
     pub(super) fn endpoint(&self, service: &str, interface: &str, region: &str) -> Result<Url, String> {
         let services = list(&self.catalog, "")
             .iter()

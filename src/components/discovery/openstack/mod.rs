@@ -1,7 +1,7 @@
 //! `discovery.openstack`: the instances or the hypervisors of an OpenStack cloud.
 //!
-//! In: the lists of Nova and Neutron, page by page, with a token of Keystone. Out: a target for each address of an
-//! instance except floating ones, or for each hypervisor.
+//! In: the lists of Nova and Neutron, page by page, requested with a token from Keystone. Out: a target for each
+//! hypervisor, or for each address of each instance except floating addresses.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -29,8 +29,8 @@ mod keystone;
 #[cfg(test)]
 mod tests;
 
-/// Labels of an instance, each with the JSON path of its value. The flavour has a name in newer versions of the API,
-/// else an id.
+/// Labels of an instance, each with the JSON path of its value. Newer versions of the API give the flavor a name, older
+/// ones an ID.
 const INSTANCE_LABELS: &[(&str, &str)] = &[
     ("instance_flavor", "/flavor/id"),
     ("instance_flavor", "/flavor/original_name"),
@@ -133,7 +133,7 @@ impl OpenStack {
             .collect())
     }
 
-    /// Floating addresses by instance and fixed address.
+    /// Returns the floating addresses by instance and fixed address.
     async fn floating_addresses(&self, session: &Session) -> Result<BTreeMap<(String, String), String>, String> {
         let url = self.endpoint(session, "network", &["v2.0", "ports"])?;
         let ports = self.all(session, url, "ports").await?;
@@ -179,7 +179,7 @@ impl OpenStack {
             Availability::Admin => "admin",
         };
         let mut url = session.endpoint(service, interface, &self.arguments.region.0)?;
-        // The URL of an endpoint may or may not end with the version.
+        // The catalog lists the URL of an endpoint with or without the version at its end.
         let has_version = url.path().trim_end_matches('/').ends_with("/v2.0");
         let path = if has_version {
             path.strip_prefix(&["v2.0"]).unwrap_or(path)
@@ -192,7 +192,7 @@ impl OpenStack {
         Ok(url)
     }
 
-    /// All items of a list. Further pages have the same path: only the query of the link is used.
+    /// Returns all items of a list. Every page has the path of the first one, so only the query of the link is used.
     async fn all(&self, session: &Session, url: Url, field: &str) -> Result<Vec<Value>, String> {
         let url = &url;
         let all = all_pages(|query: Option<String>| async move {

@@ -1,5 +1,4 @@
-//! Instances and hypervisors by a server that answers as Keystone, Nova and Neutron are documented to; the answers are
-//! written by us.
+//! Tests against a fake OpenStack cloud. We wrote its responses after the documentation of Keystone, Nova and Neutron.
 
 use std::sync::Arc;
 
@@ -14,10 +13,10 @@ use crate::components::common::discovery::polled::Discovery as _;
 use crate::components::common::testing::{Body, Recorder, Server, serve, short};
 use crate::lang::value::Value;
 
-/// Requests that were made so far, oldest first.
+/// The requests that the cloud has received, oldest first.
 type Asked = Arc<Mutex<Vec<String>>>;
 
-/// The cloud. It gives a new token at each login; the first one has been revoked.
+/// Starts the cloud. It issues a new token at each login and rejects the first one.
 async fn cloud() -> (String, Asked, Server) {
     let asked: Asked = Arc::default();
     let heard = asked.clone();
@@ -204,6 +203,6 @@ async fn what_keeps_from_asking_is_told_without_the_password() {
     );
     assert_eq!(
         refused(nobody.text("identity_endpoint", &url)),
-        "a user and a password, or an application credential, must be given"
+        "the login needs a user and a password, or an application credential"
     );
 }

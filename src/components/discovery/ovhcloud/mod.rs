@@ -1,7 +1,7 @@
 //! `discovery.ovhcloud`: the dedicated servers or the virtual private servers of OVHcloud.
 //!
-//! In: the names of all servers, then the details and addresses of each, by signed requests. Out: a target for each
-//! server with an address; `__address__` has no port.
+//! In: the names of all servers, then the details and addresses of each, read with signed requests. Out: a target for
+//! each server that has an address. `__address__` has no port.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -35,7 +35,7 @@ use crate::wire::client::{ClientOptions, ProxyOptions};
 #[cfg(test)]
 mod tests;
 
-/// Servers that are requested concurrently.
+/// Maximum number of servers that are read concurrently.
 const AT_ONCE: usize = 8;
 /// The vendor's APIs by their names in the configuration.
 const ENDPOINTS: &[(&str, &str)] = &[
@@ -84,23 +84,24 @@ const VPS_LABELS: &[(&str, &str)] = &[
 arguments! {
     /// Arguments of `discovery.ovhcloud`.
     pub(crate) struct OvhcloudArguments {
-        /// Key of the application.
+        /// Application key for the API.
         application_key: NotEmpty<Arc<str>>,
-        /// Secret of the application.
+        /// Application secret for the API.
         application_secret: NotEmpty<Secret>,
-        /// Key of the consumer of the API.
+        /// Consumer key for the API.
         consumer_key: NotEmpty<Secret>,
-        /// Endpoint of the API: ovh-eu, ovh-ca, ovh-us, kimsufi-eu, kimsufi-ca, soyoustart-eu, soyoustart-ca, or a URL.
+        /// Endpoint of the API: `ovh-eu`, `ovh-ca`, `ovh-us`, `kimsufi-eu`, `kimsufi-ca`, `soyoustart-eu`,
+        /// `soyoustart-ca`, or a URL.
         endpoint: Endpoint = "ovh-eu",
-        /// Time from one look at the targets to the next.
+        /// Time between two refreshes of the targets.
         refresh_interval: Interval = "60s",
-        /// What to look for: dedicated_server or vps.
+        /// What to discover: `dedicated_server` or `vps`.
         service: Service,
     }
 }
 
 choices! {
-    /// What is looked for at OVHcloud.
+    /// The kind of OVHcloud server to discover.
     pub(crate) enum Service {
         DedicatedServer = "dedicated_server",
         Vps = "vps",
@@ -137,7 +138,7 @@ pub(crate) const DEFINITION: Definition<OvhcloudArguments> = polled::definition:
 
 struct Ovhcloud {
     api: WebApi,
-    /// Seconds by which the API's clock is ahead of ours. Signatures include the time.
+    /// Seconds by which the API's clock is ahead of the local one. Signatures include the time of the API.
     ahead: OnceCell<i64>,
     arguments: OvhcloudArguments,
 }
@@ -164,7 +165,7 @@ impl Discovery for Ovhcloud {
         self.arguments.refresh_interval.get()
     }
 
-    /// Lists the servers. One that cannot be read is left out; an error is returned only when none can be read.
+    /// Lists the servers. Skips a server that cannot be read. Returns an error only if no server can be read.
     async fn targets(&self) -> Result<Vec<Target>, String> {
         let names: Vec<String> = self.ask(&self.path()).await?;
         let target = |name: String| async move { Ok(self.target(&name).await) };
@@ -176,7 +177,7 @@ impl Discovery for Ovhcloud {
             }
         }
         for error in &failures {
-            tracing::warn!(error, "a server of OVHcloud is left out");
+            tracing::warn!(error, "server of OVHcloud skipped");
         }
         match failures.pop() {
             Some(error) if targets.is_empty() => Err(error),
@@ -211,7 +212,7 @@ impl Ovhcloud {
             }
             Service::Vps => {
                 let mut labels = MetaLabels::new("__meta_ovhcloud_vps_");
-                // A list in the form in which Go prints it.
+                // The list has the form in which Go prints it.
                 let centers = format!("[{}]", texts(&server, "/model/datacenter").join(" "));
                 labels.set_json(&server, VPS_LABELS).set("datacenter", centers);
                 labels
@@ -229,7 +230,7 @@ impl Ovhcloud {
         self.api.get(url, headers).await?.json()
     }
 
-    /// The headers of a GET: keys of the client, the time, and the signature.
+    /// Returns the headers of a GET: the application and consumer keys, the time, and the signature.
     async fn signed(&self, url: &Url) -> Result<HeaderMap, String> {
         let ask = || async {
             let theirs: i64 = self.api.json(self.api.url(["auth", "time"])).await?;
@@ -251,7 +252,8 @@ impl Ovhcloud {
             ("x-ovh-signature", &signature),
         ] {
             let value = HeaderValue::from_str(text);
-            let mut value = value.map_err(|_| "the keys of OVHcloud cannot stand in a header".to_owned())?;
+            let mut value = value
+                .map_err(|_| "an OVHcloud key contains characters that are not allowed in an HTTP header".to_owned())?;
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static(name), value);
         }
@@ -259,7 +261,7 @@ impl Ovhcloud {
     }
 }
 
-/// The last IPv4 and the last IPv6 address. Of networks, only those with the suffix `/32` count.
+/// Returns the last IPv4 and the last IPv6 address. Skips networks, but takes an address with `/32`.
 fn addresses(given: &[String]) -> (Option<String>, Option<String>) {
     let (mut ipv4, mut ipv6) = (None, None);
     for text in given {

@@ -1,5 +1,5 @@
-//! Servers by a server that answers as OVHcloud's API is documented to, and checks its signatures; the answers are
-//! written by us.
+//! Tests against a fake OVHcloud API, which checks the signatures of requests. We wrote its responses after the
+//! documentation of the API.
 
 use axum::http::StatusCode;
 use chrono::Utc;
@@ -10,7 +10,7 @@ use crate::components::common::discovery::polled::Discovery as _;
 use crate::components::common::testing::{Body, Recorder, Server, serve_api, short};
 use crate::lang::value::Value;
 
-/// The API; its clock is an hour ahead.
+/// Starts the API. Its clock is an hour ahead.
 async fn ovh() -> (Url, Server) {
     serve_api(|asked, _| {
         let (uri, header) = (asked.uri.to_string(), |name: &str| {

@@ -7,33 +7,33 @@ use crate::lang::body::arguments;
 arguments! {
     /// Arguments of `discovery.process`.
     pub(crate) struct ProcessArguments {
-        /// Targets of containers whose labels a process in the container gets.
+        /// Targets of containers. A process gets the labels of the container that it runs in.
         join: Targets = [],
-        /// Time from one look at the targets to the next.
+        /// Time between two refreshes of the targets.
         refresh_interval: Interval = "60s",
     }
     blocks {
-        /// What is found out of a process.
+        /// Attributes of a process that become labels.
         discover_config: Wanted,
     }
 }
 
 arguments! {
-    /// `discover_config { }`: what is found out of each process.
+    /// The body of `discover_config { }`: the attributes of a process that become labels.
     pub(crate) struct Wanted {
-        /// Paths of the control groups: `__meta_process_cgroup_path`.
+        /// If true, `__meta_process_cgroup_path` has the paths of the control groups.
         cgroup_path: bool = false,
-        /// The command line: `__meta_process_commandline`.
+        /// If true, `__meta_process_commandline` has the command line.
         commandline: bool = true,
-        /// The id of the container: `__container_id__`.
+        /// If true, `__container_id__` has the ID of the container.
         container_id: bool = true,
-        /// The working folder: `__meta_process_cwd`.
+        /// If true, `__meta_process_cwd` has the working directory.
         cwd: bool = true,
-        /// The path of the program: `__meta_process_exe`.
+        /// If true, `__meta_process_exe` has the path of the executable.
         exe: bool = true,
-        /// The number of the user: `__meta_process_uid`.
+        /// If true, `__meta_process_uid` has the ID of the user.
         uid: bool = false,
-        /// The name of the user: `__meta_process_username`.
+        /// If true, `__meta_process_username` has the name of the user.
         username: bool = false,
     }
 }

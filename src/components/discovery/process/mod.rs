@@ -1,9 +1,9 @@
 //! `discovery.process`: the processes of this machine as targets.
 //!
-//! In: `/proc`, and targets of containers to join with. Out: a target for each process. All processes are read every
-//! `refresh_interval`. In between, new ids are looked for every two seconds, so that a process that lives for seconds
-//! becomes a target too. Ended processes stay until the next full look, so that their last samples still find their
-//! labels.
+//! In: `/proc`, and targets of containers to join with. Out: a target for each process. The component reads all
+//! processes every `refresh_interval`. In between, it looks for new processes every two seconds, so that a process that
+//! lives for seconds becomes a target too. A process that has ended stays a target until all processes are read again,
+//! so that its last samples still get its labels.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -27,7 +27,7 @@ pub(crate) mod scan;
 
 use arguments::ProcessArguments;
 
-/// How often new ids are looked for: listing a folder takes some tens of microseconds.
+/// Time between two searches for new process IDs. A search lists one directory, which takes tens of microseconds.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// The component's definition.
@@ -47,22 +47,22 @@ struct ProcessDiscovery {
     changed: Notify,
 }
 
-/// The processes of the last look.
+/// The processes that were read last.
 #[derive(Default)]
 struct Found {
     by_pid: BTreeMap<u32, Target>,
-    /// Ids that have no target: kernel threads, and processes that are gone.
+    /// IDs without a target: kernel threads, and processes that ended before they were read.
     passed_over: BTreeSet<u32>,
-    /// When all processes were last read.
+    /// Time at which all processes were last read.
     read: Option<Instant>,
     exported: Vec<Target>,
 }
 
-/// Which processes are read.
+/// The processes that a refresh reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Look {
     All,
-    /// Those whose ids were not there at the last look.
+    /// The processes whose IDs are new since the last refresh.
     New,
 }
 
@@ -81,7 +81,7 @@ fn build(
 }
 
 impl ProcessDiscovery {
-    /// Reads processes and exports what changed.
+    /// Reads processes, and exports the targets if they changed.
     fn refresh(&self, look: Look) {
         let all = look == Look::All;
         let arguments = self.arguments.lock().clone();

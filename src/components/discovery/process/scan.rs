@@ -1,4 +1,4 @@
-//! Reads processes from `/proc` (proc(5)): their ids, and the wanted attributes of each.
+//! Reads the wanted attributes of processes from `/proc`, see proc(5), and joins processes with containers.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
@@ -10,11 +10,11 @@ use crate::components::common::discovery::identity::{CONTAINER_ID, PID, containe
 use crate::components::discovery::process::arguments::Wanted;
 use crate::ebpf::proc::container_id_of;
 
-/// Most bytes that are read of one text of a process: the longest single argument of a command (MAX_ARG_STRLEN). A
-/// process may place its command line anywhere in its memory, at any length.
+/// Maximum number of bytes that are read from one file of a process: the longest single argument of a command
+/// (MAX_ARG_STRLEN). A process may place its command line anywhere in its memory, at any length.
 const MAX_TEXT: u64 = 128 << 10;
 
-/// The target of one process; `None` when it is gone or is a kernel thread.
+/// Returns the target of one process, or `None` if it has ended or is a kernel thread.
 pub(crate) fn target(proc: &Path, pid: u32, wanted: &Wanted, users: &HashMap<u32, Arc<str>>) -> Option<Target> {
     let folder = proc.join(pid.to_string());
     let link = |name: &str| {
@@ -76,13 +76,13 @@ pub(crate) fn target(proc: &Path, pid: u32, wanted: &Wanted, users: &HashMap<u32
     Some(labels)
 }
 
-/// The real user id in `/proc/PID/status`.
+/// Returns the real user ID from the text of `/proc/PID/status`.
 fn uid_of(status: &str) -> Option<u32> {
     let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Names of users by their ids, from passwd(5) text.
+/// Returns the names of users by their IDs, from the text of a passwd(5) file.
 pub(crate) fn users(passwd: &str) -> HashMap<u32, Arc<str>> {
     passwd
         .lines()
@@ -95,8 +95,8 @@ pub(crate) fn users(passwd: &str) -> HashMap<u32, Arc<str>> {
         .collect()
 }
 
-/// Adds to each process target the labels of the container target with the same container id; its own labels win.
-/// Targets without a match stay, on both sides, as in Alloy.
+/// Adds to each process the labels of the container with the same container ID. The labels of the process win.
+/// Processes and containers without a match stay, as in Alloy.
 pub(crate) fn join(processes: Vec<Target>, others: &[Target]) -> Vec<Target> {
     let mut by_container: HashMap<Arc<str>, Vec<usize>> = HashMap::new();
     for (index, other) in others.iter().enumerate() {

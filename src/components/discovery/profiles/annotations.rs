@@ -1,7 +1,8 @@
-//! Reads from the annotations of a pod which profiles to take, by the conventions of four programs.
+//! Reads from the annotations of a pod which profiles to scrape, by the conventions of four programs.
 //!
-//! In: the targets of a pod, one for each port, with the labels of `discovery.kubernetes`. Out: targets that
-//! `pyroscope.scrape` takes as they are. When a pod follows several conventions, the first of [`CONVENTIONS`] counts.
+//! In: the targets of a pod, one for each port, with the labels of `discovery.kubernetes`. Out: targets for
+//! `pyroscope.scrape`, without a need for relabeling. If a pod follows several conventions, the first of
+//! [`CONVENTIONS`] applies.
 
 use std::sync::Arc;
 
@@ -12,14 +13,14 @@ use crate::components::common::kubernetes::pods::PREFIX;
 use crate::components::discovery::profiles::requests::{Place, Request, Requests};
 use crate::profile::labels::SERVICE_NAME;
 
-/// Reads the annotations of one program; `None` when the pod has none of them.
+/// Reads the annotations of one program. Returns `None` if the pod has none of them.
 type Convention = fn(&Pod) -> Option<Requests>;
 
-/// The conventions in order of precedence, the most detailed first. Coroot's own scraper, too, prefers its annotations
-/// to Pyroscope's.
+/// The conventions in order of precedence, the most detailed first. Coroot's own scraper also prefers Coroot's
+/// annotations to those of Pyroscope.
 const CONVENTIONS: [Convention; 4] = [grafana, coroot, pyroscope, profefe];
 
-/// Annotations that name the service; the first that a pod has counts.
+/// Annotations that name the service. The first one that a pod has applies.
 const SERVICES: [&str; 4] = [
     "pyroscope.io/application-name",
     "pyroscope.io/service_name",
@@ -27,10 +28,10 @@ const SERVICES: [&str; 4] = [
     "profefe.com/service",
 ];
 
-/// Kinds of profile that `pyroscope.scrape` takes by default.
+/// Kinds of profiles that `pyroscope.scrape` scrapes by default.
 const USUAL: [&str; 5] = ["block", "goroutine", "memory", "mutex", "process_cpu"];
 
-/// Kinds of profile, and the paths under the base path at which kube-profefe takes them.
+/// Kinds of profiles, each with the path below the base path from which kube-profefe scrapes it.
 const OF_PROFEFE: [(&str, &str); 5] = [
     ("block", "block"),
     ("goroutine", "goroutine"),
@@ -38,12 +39,12 @@ const OF_PROFEFE: [(&str, &str); 5] = [
     ("mutex", "mutex"),
     ("process_cpu", "profile"),
 ];
-/// The base path of the default paths of `pyroscope.scrape`, which needs no label.
+/// The base path of the default paths of `pyroscope.scrape`. A target with this base path needs no path label.
 const USUAL_BASE: &str = "/debug/pprof";
-/// kube-profefe's port where the annotation is missing or not a port.
+/// The port that kube-profefe uses if the annotation is missing or is not a port.
 const PROFEFE_PORT: u16 = 6060;
 
-/// The targets of a pod that its annotations request.
+/// Returns the targets that the annotations of a pod request.
 pub(super) fn choose(targets: Vec<Target>) -> Chosen {
     let Some(pod) = Pod::new(&targets) else {
         return Chosen::default();
@@ -65,7 +66,7 @@ pub(super) fn choose(targets: Vec<Target>) -> Chosen {
     chosen
 }
 
-/// Sets the public labels, as Grafana's charts do, and the service name if an annotation gives it.
+/// Sets the labels that identify the target, as Grafana's charts do, and the service name if an annotation gives one.
 fn set_labels(target: &mut Target, service: Option<&str>) {
     for (name, from) in [
         ("namespace", "namespace"),
@@ -85,7 +86,7 @@ fn set_labels(target: &mut Target, service: Option<&str>) {
     }
 }
 
-/// A pod, by the labels of one of its targets.
+/// A pod, represented by the labels of one of its targets.
 struct Pod<'a>(&'a Target);
 
 impl<'a> Pod<'a> {
@@ -97,7 +98,7 @@ impl<'a> Pod<'a> {
         self.0.get(&*format!("{PREFIX}{name}")).map_or("", AsRef::as_ref)
     }
 
-    /// The value of an annotation; empty without it.
+    /// Returns the value of an annotation, or an empty text if the pod does not have it.
     fn annotation(&self, name: &str) -> &'a str {
         self.label(&format!("pod_annotation_{}", label_name(name)))
     }
@@ -106,7 +107,7 @@ impl<'a> Pod<'a> {
         self.annotation(name) == "true"
     }
 
-    /// NAME and value of each annotation `PREFIX NAME SUFFIX` that is `true` or `false`.
+    /// Returns NAME and value of each annotation `PREFIX NAME SUFFIX` whose value is `true` or `false`.
     fn switches(&self, prefix: &str, suffix: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
         let prefix = format!("{PREFIX}pod_annotation_{}", label_name(prefix));
         let suffix = label_name(suffix);
@@ -117,7 +118,7 @@ impl<'a> Pod<'a> {
     }
 }
 
-/// `profiles.grafana.com/TYPE.scrape` and its siblings: each type has a port, a scheme and a path of its own.
+/// Reads `profiles.grafana.com/TYPE.scrape`. Each type has its own annotations for port, scheme and path.
 fn grafana(pod: &Pod) -> Option<Requests> {
     let types = pod
         .switches("profiles.grafana.com/", ".scrape")
@@ -146,7 +147,8 @@ fn grafana(pod: &Pod) -> Option<Requests> {
     (!requests.is_empty()).then_some(requests)
 }
 
-/// `coroot.com/profile-scrape`, which needs a port. As in Coroot, Pyroscope's port is used where its own is missing.
+/// Reads `coroot.com/profile-scrape`, which needs a port. As in Coroot, the port comes from Pyroscope's annotation if
+/// Coroot's is missing.
 fn coroot(pod: &Pod) -> Option<Requests> {
     if !pod.is_true("coroot.com/profile-scrape") {
         return None;
@@ -159,7 +161,7 @@ fn coroot(pod: &Pod) -> Option<Requests> {
     Some(Requests::one(port.map(|port| Request::at(Place::Port(port)))))
 }
 
-/// `pyroscope.io/scrape`, with a port or without one.
+/// Reads `pyroscope.io/scrape`, with a port or without one.
 fn pyroscope(pod: &Pod) -> Option<Requests> {
     if !pod.is_true("pyroscope.io/scrape") {
         return None;
@@ -178,7 +180,7 @@ fn pyroscope(pod: &Pod) -> Option<Requests> {
     Some(Requests::one(request))
 }
 
-/// `profefe.com/enable`. Without another name the pod's is the name of the service.
+/// Reads `profefe.com/enable`. The service has the name of the pod if no annotation names it.
 fn profefe(pod: &Pod) -> Option<Requests> {
     if !pod.is_true("profefe.com/enable") {
         return None;
@@ -204,8 +206,8 @@ fn profefe(pod: &Pod) -> Option<Requests> {
     Some(requests)
 }
 
-/// The kinds that `pyroscope.io/profile-NAME-enabled` selects: those with `true`, or if there are none, the default
-/// ones except those with `false`. Empty when there is no such annotation.
+/// Returns the kinds that `pyroscope.io/profile-NAME-enabled` selects: the kinds with `true`. If there are none, these
+/// are the default kinds except those with `false`. Returns nothing if the pod has no such annotation.
 fn switched(pod: &Pod) -> Vec<Arc<str>> {
     let (mut on, mut off) = (Vec::new(), Vec::new());
     for (name, value) in pod.switches("pyroscope.io/profile-", "-enabled") {
@@ -223,7 +225,7 @@ fn switched(pod: &Pod) -> Vec<Arc<str>> {
     }
 }
 
-/// The kind of `pyroscope.scrape` for a name in an annotation.
+/// Returns the kind in `pyroscope.scrape` for a name in an annotation.
 fn kind(name: &str) -> &str {
     match name {
         "cpu" => "process_cpu",
@@ -234,7 +236,7 @@ fn kind(name: &str) -> &str {
 
 fn number(annotation: &str, text: &str) -> Result<u16, String> {
     let number = text.parse().ok().filter(|number| *number > 0);
-    number.ok_or_else(|| format!("`{text}` of {annotation} is no port number"))
+    number.ok_or_else(|| format!("annotation {annotation}: `{text}` is not a port number"))
 }
 
 fn scheme(annotation: &str, text: &str) -> Result<Option<&'static str>, String> {
@@ -242,6 +244,6 @@ fn scheme(annotation: &str, text: &str) -> Result<Option<&'static str>, String> 
         "" => Ok(None),
         "http" => Ok(Some("http")),
         "https" => Ok(Some("https")),
-        _ => Err(format!("`{text}` of {annotation} is not http or https")),
+        _ => Err(format!("annotation {annotation}: `{text}` is neither http nor https")),
     }
 }

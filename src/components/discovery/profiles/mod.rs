@@ -1,6 +1,7 @@
-//! `discovery.profiles`: the pods of a cluster whose annotations ask for profiles, ready to be scraped.
+//! `discovery.profiles`: the pods of a cluster whose annotations request profiling, as targets for `pyroscope.scrape`.
 //!
-//! It follows pods as `discovery.kubernetes` does. [`annotations`] turns the annotations of a pod into targets.
+//! The component watches pods as `discovery.kubernetes` does. [`annotations`] turns the annotations of a pod into
+//! targets.
 
 use crate::components::common::kubernetes::followed;
 use crate::components::common::kubernetes::followed::arguments::{ClusterArguments, Role};
@@ -24,8 +25,8 @@ arguments! {
 /// The component's definition.
 pub(crate) const DEFINITION: Definition<ProfilesArguments> = followed::definition(
     "discovery.profiles",
-    "`discovery.profiles` finds the pods of a Kubernetes cluster whose annotations ask for profiles. It is not in \
-     Alloy.",
+    "`discovery.profiles` finds the pods of a Kubernetes cluster whose annotations request profiling. Alloy does not \
+     have this component.",
 );
 
 impl Follow for ProfilesArguments {

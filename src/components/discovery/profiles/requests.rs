@@ -1,7 +1,7 @@
 //! The profiles that one pod requests, and the targets for them.
 //!
-//! In: kinds of profiles, ports, schemes, paths. Out: targets with the labels that `pyroscope.scrape` reads. A request
-//! that cannot be met becomes a complaint, and the others still give targets.
+//! In: kinds of profiles, ports, schemes, paths. Out: targets with the labels that `pyroscope.scrape` reads. An invalid
+//! request becomes a complaint, and the other requests still give targets.
 
 use std::sync::Arc;
 
@@ -11,30 +11,30 @@ use crate::components::common::kubernetes::followed::wanted::Chosen;
 use crate::components::common::kubernetes::pods::PREFIX;
 use crate::profile::labels::SERVICE_NAME;
 
-/// A request of a pod for profiles from one place.
+/// A request of a pod for profiles from one address, scheme and path.
 pub(super) struct Request {
-    /// Kinds of profiles; empty for the default of `pyroscope.scrape`.
+    /// Kinds of profiles. An empty list selects the default kinds of `pyroscope.scrape`.
     pub(super) kinds: Vec<Arc<str>>,
     pub(super) place: Place,
-    /// Scheme; `None` for the default of `pyroscope.scrape`.
+    /// Scheme, or `None` for the default of `pyroscope.scrape`.
     pub(super) scheme: Option<&'static str>,
-    /// Path of the profile, for a request of one kind.
+    /// Path of the profile, if the request is for a single kind.
     pub(super) path: Option<Arc<str>>,
     pub(super) service: Option<Arc<str>>,
 }
 
-/// The ports of a pod that a request means.
+/// The ports of a pod that a request selects.
 pub(super) enum Place {
-    /// All ports that containers declare, or the pod without a port if they declare none.
+    /// All ports that containers declare. If they declare none, the pod without a port.
     Declared,
     /// The port with this number, declared or not.
     Port(u16),
-    /// The ports of this name. A number, if given, replaces theirs.
+    /// The ports with this name. If a number is given, it replaces the numbers of these ports.
     Named(Arc<str>, Option<u16>),
 }
 
 impl Request {
-    /// A request for the default profiles of a place.
+    /// Makes a request for the default profiles from `place`.
     pub(super) fn at(place: Place) -> Self {
         Self {
             kinds: Vec::new(),
@@ -45,7 +45,7 @@ impl Request {
         }
     }
 
-    /// Adds the labels of the request to the target of a port.
+    /// Returns the target of a port with the labels of the request.
     fn target(&self, mut target: Target) -> Target {
         if let Some(scheme) = self.scheme {
             target.insert("__scheme__".into(), scheme.into());
@@ -60,7 +60,7 @@ impl Request {
     }
 }
 
-/// All requests of a pod, and what is wrong with the first that cannot be met.
+/// All valid requests of a pod, and the error of the first invalid one.
 #[derive(Default)]
 pub(super) struct Requests {
     requests: Vec<Request>,
@@ -74,7 +74,7 @@ impl Requests {
         requests
     }
 
-    /// Adds a request, or why it cannot be met. The first such reason is kept.
+    /// Adds a request, or its error if it is invalid. Only the first error is kept.
     pub(super) fn add(&mut self, request: Result<Request, String>) {
         match request {
             Ok(request) => self.requests.push(request),
@@ -86,7 +86,8 @@ impl Requests {
         self.requests.is_empty() && self.complaint.is_none()
     }
 
-    /// Makes the targets, out of all targets of the pod. Requests for the same place share a target.
+    /// Makes the requested targets from `all`, the targets of the pod. Requests with the same address, scheme and path
+    /// share a target.
     pub(super) fn targets(mut self, all: &[Target]) -> Chosen {
         let mut found: Vec<(Target, Vec<Arc<str>>)> = Vec::new();
         for request in std::mem::take(&mut self.requests) {
@@ -118,7 +119,7 @@ impl Requests {
     }
 }
 
-/// The targets of a pod at a place, with the labels of the container that declares the port.
+/// Returns the targets of a pod for `place`, each with the labels of the container that declares the port.
 fn ports(place: &Place, all: &[Target]) -> Result<Vec<Target>, String> {
     let port = |name: &str| format!("{PREFIX}pod_container_port_{name}");
     let with = |name: &str, is_wanted: &dyn Fn(&str) -> bool| -> Vec<Target> {
@@ -127,7 +128,7 @@ fn ports(place: &Place, all: &[Target]) -> Result<Vec<Target>, String> {
         all.iter().filter(has).cloned().collect()
     };
     Ok(match place {
-        // HTTP needs TCP: other ports are left out.
+        // HTTP needs TCP, so ports with other protocols are skipped.
         Place::Declared => match with("protocol", &|protocol| !matches!(protocol, "UDP" | "SCTP")) {
             none if none.is_empty() => all.iter().take(1).cloned().collect(),
             declared => declared,
@@ -150,7 +151,7 @@ fn ports(place: &Place, all: &[Target]) -> Result<Vec<Target>, String> {
     })
 }
 
-/// The target of a port that no container declares, with the labels of the pod and of its first container.
+/// Returns the target of a port that no container declares, with the labels of the pod and of its first container.
 fn undeclared(first: &Target, number: u16) -> Target {
     let mut target = first.clone();
     target.retain(|name, _| !name.starts_with(&format!("{PREFIX}pod_container_port_")));

@@ -1,4 +1,4 @@
-//! What pods with annotations become, by convention, and that the component follows them.
+//! Tests of the targets that the annotations of each convention give, and of a running component.
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ fn chosen(pod: &Value) -> Chosen {
     choose(pods::targets(&pod, &pods::labels_with_namespace(&pod)))
 }
 
-/// The targets of a pod in short form, without meta labels, one a line; what is wrong comes last.
+/// The targets of a pod in short form, without meta labels. The complaint comes last.
 fn targets(annotations: &[(&str, &str)]) -> Vec<String> {
     let Chosen { targets, complaint } = chosen(&annotated(annotations));
     let line = |mut target: crate::components::common::arguments::targets::Target| {
@@ -104,11 +104,11 @@ fn pyroscopes_annotations_take_a_port_or_every_tcp_port() {
     assert_eq!(&*bare[0]["__address__"], "10.0.0.1");
     assert_eq!(
         targets(&[scrape, ("pyroscope.io/port", "http")]),
-        ["`http` of pyroscope.io/port is no port number"]
+        ["annotation pyroscope.io/port: `http` is not a port number"]
     );
     assert_eq!(
         targets(&[scrape, ("pyroscope.io/scheme", "ftp")]),
-        ["`ftp` of pyroscope.io/scheme is not http or https"]
+        ["annotation pyroscope.io/scheme: `ftp` is neither http nor https"]
     );
 }
 

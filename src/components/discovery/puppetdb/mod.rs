@@ -1,6 +1,6 @@
-//! `discovery.puppetdb`: the resources that a PuppetDB knows.
+//! `discovery.puppetdb`: the resources in a PuppetDB.
 //!
-//! In: the answer to a query, a list of resources. Out: a target for each.
+//! In: the response to a query, a list of resources. Out: a target for each resource.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,13 +28,13 @@ mod tests;
 arguments! {
     /// Arguments of `discovery.puppetdb`.
     pub(crate) struct PuppetDbArguments {
-        /// Whether the parameters of a resource become labels; they may hold secrets.
+        /// If true, the parameters of a resource become labels. Parameters may contain secrets.
         include_parameters: bool = false,
-        /// Port that every target has.
+        /// Port that the address of each target gets.
         port: Port = 80,
-        /// Query in the Puppet Query Language.
+        /// Query in the Puppet Query Language (PQL).
         query: Arc<str>,
-        /// Time from one look at the targets to the next, and the longest that the server may take.
+        /// Time between two refreshes of the targets, and the timeout of a request.
         refresh_interval: Interval = "60s",
         /// URL of the PuppetDB server.
         url: HttpUrl,
@@ -116,7 +116,7 @@ impl PuppetDb {
     }
 }
 
-/// Sets a label for each parameter. Names of nested parameters are joined by `_`. The JSON parser bounds their depth.
+/// Sets a label for each parameter. Joins the names of nested parameters by `_`. The JSON parser bounds their depth.
 fn add_parameters<'a>(
     prefix: &str,
     parameters: impl Iterator<Item = (&'a String, &'a Value)>,

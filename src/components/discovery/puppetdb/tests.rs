@@ -1,4 +1,4 @@
-//! A server that answers as PuppetDB's query API is documented. The answer is ours.
+//! Tests against a fake PuppetDB. We wrote its responses after the documentation of the query API.
 
 use axum::Router;
 use axum::http::{HeaderMap, StatusCode};

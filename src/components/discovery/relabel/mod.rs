@@ -1,7 +1,7 @@
-//! `discovery.relabel`: targets in, targets out, changed by relabel rules.
+//! `discovery.relabel`: changes the labels of targets by relabeling rules.
 //!
-//! Applies the rules when it gets arguments; its run only waits for the shutdown. A target that a rule drops, or that
-//! has no label left, is not exported.
+//! The component applies the rules when it gets new arguments, and its `run` only waits for the shutdown. It does not
+//! export a target that a rule drops or that has no label left.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,11 +24,11 @@ use crate::profile::relabel::Rules;
 arguments! {
     /// Arguments of `discovery.relabel`.
     pub(crate) struct RelabelArguments {
-        /// Targets whose labels are changed.
+        /// Targets to apply the rules to.
         targets: Targets,
     }
     blocks {
-        /// A relabeling rule; rules apply in the order written.
+        /// A relabeling rule. Rules apply in the order in which they are written.
         rule: Rules,
     }
 }
@@ -41,17 +41,17 @@ pub(crate) const DEFINITION: Definition<RelabelArguments> = Definition {
         Attribute::required(
             "output",
             TARGETS,
-            "The targets after all rules, without those that were dropped.",
+            "The targets after all rules, without dropped targets.",
         ),
         Attribute::required(
             "rules",
             Kind::Capsule(RULES),
-            "The rules, for components that take them.",
+            "The rules, for components that have an argument for rules.",
         ),
     ],
     metrics: no_metrics,
     build: Some(build),
-    doc: "`discovery.relabel` changes the labels of targets by relabeling rules and drops targets that are not wanted.",
+    doc: "`discovery.relabel` changes the labels of targets by relabeling rules, and drops unwanted targets.",
 };
 
 struct Relabel {

@@ -1,4 +1,4 @@
-//! The component from outside: arguments in, exports out.
+//! Tests of the exports that a component makes of its arguments.
 
 use crate::components::common::testing::{Body, Recorder, Running, targets};
 use crate::components::discovery::relabel::DEFINITION;

@@ -13,31 +13,31 @@ use crate::lang::body::arguments;
 arguments! {
     /// Arguments of `discovery.scaleway`.
     pub(crate) struct ScalewayArguments {
-        /// Access key of the project; requests need the secret key only.
+        /// Access key of the project. It must be set, but requests use only the secret key.
         access_key: NotEmpty<Arc<str>>,
-        /// URL of the API, for tests and proxies.
+        /// URL of the API. Set it only for a proxy or a test.
         api_url: HttpUrl = "https://api.scaleway.com",
-        /// Part of the name that a server must have.
+        /// Text that the name of a server must contain.
         name_filter: Option<Arc<str>>,
-        /// Port in the addresses of the targets.
+        /// Port that the address of each target gets.
         port: i64 = 80,
-        /// Id of the project of the servers.
+        /// ID of the project that the servers belong to.
         project_id: NotEmpty<Arc<str>>,
-        /// Time from one look at the targets to the next.
+        /// Time between two refreshes of the targets.
         refresh_interval: Interval = "60s",
-        /// What to look for: instance or baremetal.
+        /// What to discover: `instance` or `baremetal`.
         role: Role,
-        /// Secret of the access key.
+        /// Secret key that belongs to the access key.
         secret_key: Option<Secret>,
-        /// File with the secret of the access key; read for every look.
+        /// File with the secret key. It is read at every refresh.
         secret_key_file: Option<PathBuf>,
-        /// Tags that a server must have, all of them.
+        /// Tags that a server must have. It must have all of them.
         tags_filter: Option<Vec<Arc<str>>>,
-        /// Zone that the servers are in.
+        /// Zone that the servers run in.
         zone: NotEmpty<Arc<str>> = "fr-par-1",
     }
     blocks {
-        /// Certificates of client and server.
+        /// TLS settings of connections to the API.
         tls_config: Option<TlsArguments>,
     }
     shared { transport: Transport }
@@ -45,7 +45,7 @@ arguments! {
 }
 
 choices! {
-    /// What is looked for at Scaleway.
+    /// The kind of Scaleway server to discover.
     pub(crate) enum Role {
         Instance = "instance",
         BareMetal = "baremetal",

@@ -1,4 +1,4 @@
-//! The role `baremetal`.
+//! The role `baremetal` of `discovery.scaleway`: lists bare metal servers.
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ const LABELS: &[(&str, &str)] = &[
     ("zone", "/zone"),
 ];
 
-/// A target for each server with an address, IPv4 before IPv6.
+/// Returns a target for each server that has an address. IPv4 takes precedence over IPv6.
 pub(super) async fn targets(lists: &Lists<'_>, arguments: &ScalewayArguments) -> Result<Vec<Target>, String> {
     let mut query = vec![("project_id", &*arguments.project_id.0)];
     query.extend(arguments.name_filter.as_deref().map(|name| ("name", name)));

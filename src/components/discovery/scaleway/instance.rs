@@ -1,4 +1,4 @@
-//! The role `instance`.
+//! The role `instance` of `discovery.scaleway`: lists instances.
 
 use std::collections::BTreeMap;
 
@@ -31,10 +31,10 @@ const LABELS: &[(&str, &str)] = &[
     ("type", "/commercial_type"),
     ("zone", "/zone"),
 ];
-/// Network interfaces in one request: as many ids as fit into a URL.
+/// Maximum number of network interfaces in one request, so that their IDs fit into the URL.
 const BATCH: usize = 50;
 
-/// A target for each instance with an address: the private one, or else a public one, IPv4 before IPv6.
+/// Returns a target for each instance that has an address: the private one, or else a public one, IPv4 before IPv6.
 pub(super) async fn targets(lists: &Lists<'_>, arguments: &ScalewayArguments) -> Result<Vec<Target>, String> {
     let tags = arguments.tags_filter.as_deref().unwrap_or_default().join(",");
     let mut query = vec![("project", &*arguments.project_id.0)];
@@ -51,7 +51,7 @@ pub(super) async fn targets(lists: &Lists<'_>, arguments: &ScalewayArguments) ->
     Ok(servers.iter().filter_map(target).collect())
 }
 
-/// Addresses of network interfaces by id, for instances that have no other.
+/// Returns the addresses of network interfaces by ID, for instances that have no other address.
 async fn private_addresses(
     lists: &Lists<'_>,
     servers: &[Value],

@@ -1,4 +1,4 @@
-//! Lists of Scaleway's API, page by page.
+//! Reads lists of Scaleway's API, page by page.
 
 use http::HeaderMap;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use crate::components::common::http::json_values::take_list;
 use crate::components::common::http::paging::numbered_pages;
 use crate::components::common::http::web_api::WebApi;
 
-/// Items of one page: the most that the API allows.
+/// Number of items in a page: the maximum that the API allows.
 const PAGE: usize = 100;
 
 /// Reads lists of the API, with the header that authenticates.
@@ -18,7 +18,8 @@ pub(super) struct Lists<'a> {
 }
 
 impl Lists<'_> {
-    /// All items of a list, which an answer holds at `field`. `size` names the parameter for the size of a page.
+    /// Returns all items of a list, which a response contains at `field`. `size` is the name of the query parameter for
+    /// the page size.
     pub(super) async fn all(
         &self,
         path: &[&str],

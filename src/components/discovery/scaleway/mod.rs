@@ -1,6 +1,6 @@
 //! `discovery.scaleway`: the instances or the bare metal servers of Scaleway.
 //!
-//! In: the servers of a zone and project, page by page. Out: a target for each that has an address.
+//! In: the servers of a zone and project, page by page. Out: a target for each server that has an address.
 
 use std::time::Duration;
 
@@ -76,7 +76,8 @@ impl Discovery for Scaleway {
 impl Scaleway {
     async fn headers(&self) -> Result<HeaderMap, String> {
         let secret = self.secret.read().await.map_err(|error| error.to_string())?;
-        let mut value = HeaderValue::from_str(&secret).map_err(|_| "secret_key cannot stand in a header".to_owned())?;
+        let mut value = HeaderValue::from_str(&secret)
+            .map_err(|_| "secret_key contains characters that are not allowed in an HTTP header".to_owned())?;
         value.set_sensitive(true);
         Ok(HeaderMap::from_iter([(TOKEN, value)]))
     }

@@ -1,4 +1,4 @@
-//! Servers by a server that answers as Scaleway's API is documented to; the answers are written by us.
+//! Tests against a fake Scaleway API. We wrote its responses after the documentation of the API.
 
 use axum::http::StatusCode;
 use url::Url;

@@ -1,6 +1,6 @@
 //! `discovery.serverset`: the members of serversets in ZooKeeper.
 //!
-//! In: nodes below the paths. Out: a target for each node that holds a member.
+//! In: the nodes at and below the paths. Out: a target for each node that holds a member.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub(crate) const DEFINITION: Definition<ZooKeeperArguments> = polled::definition
     "`discovery.serverset` finds the members of serversets in ZooKeeper.",
 );
 
-/// A member, as a serverset stores it.
+/// A member in the form in which a serverset stores it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Member {

@@ -1,4 +1,4 @@
-//! Serversets in a ZooKeeper of the tests' own.
+//! Tests with serversets in a fake ZooKeeper.
 
 use super::DEFINITION;
 use crate::components::common::testing::{Body, Recorder, Running, eventually};
@@ -65,7 +65,10 @@ async fn members_become_targets_and_their_changes_are_followed() {
     zookeeper.delete("/jobs/shop/member_0000000001");
     zookeeper.set("/late/member_1", &member("later", 7));
     let later = target("/late/member_1", "later", 7);
-    eventually("what is left", || short(&recorder) == [two.clone(), later.clone()]).await;
+    eventually("the members that are left", || {
+        short(&recorder) == [two.clone(), later.clone()]
+    })
+    .await;
     zookeeper.delete("/late/member_1");
     zookeeper.delete("/late");
     eventually("the path to go", || {

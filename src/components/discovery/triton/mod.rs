@@ -1,7 +1,7 @@
 //! `discovery.triton`: the containers or the compute nodes of a Triton cloud.
 //!
-//! In: the answer of the discovery endpoint, which authenticates us by our certificate. Out: a target for each
-//! container or node.
+//! In: the response of the discovery endpoint, which authenticates the client by its certificate. Out: a target for
+//! each container or node.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,31 +39,31 @@ const NODE_LABELS: &[(&str, &str)] = &[("machine_alias", "/server_hostname"), ("
 arguments! {
     /// Arguments of `discovery.triton`.
     pub(crate) struct TritonArguments {
-        /// Account of the containers; the certificate says which it is.
+        /// Account that the containers belong to. It is not sent: the client certificate identifies the account.
         account: NotEmpty<Arc<str>>,
-        /// End of the names of the targets.
+        /// DNS suffix that follows the ID of a container or node in the address of its target.
         dns_suffix: NotEmpty<Arc<str>>,
-        /// Host of the discovery endpoint.
+        /// Host name of the discovery endpoint.
         endpoint: NotEmpty<Arc<str>>,
-        /// Groups to look at; not set, all.
+        /// Groups of containers to discover. If it is not set, all groups are discovered.
         groups: Option<Vec<Arc<str>>>,
-        /// Port of the discovery endpoint and of the targets.
+        /// Port of the discovery endpoint, and port that the address of each target gets.
         port: i64 = 9163,
-        /// Time from one look at the targets to the next.
+        /// Time between two refreshes of the targets.
         refresh_interval: Interval = "60s",
-        /// What to look for: container or cn (compute nodes).
+        /// What to discover: `container`, or `cn` for compute nodes.
         role: Role = "container",
         /// Version of the discovery API.
         version: i64 = 1,
     }
     blocks {
-        /// Certificates of client and server.
+        /// TLS settings of connections to the discovery endpoint.
         tls_config: Option<TlsArguments>,
     }
 }
 
 choices! {
-    /// What is looked for in Triton.
+    /// The kind of Triton resource to discover.
     pub(crate) enum Role {
         Container = "container",
         ComputeNode = "cn",

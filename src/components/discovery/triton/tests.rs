@@ -1,5 +1,4 @@
-//! Containers and compute nodes by a server that answers as Triton's discovery is documented to; the answers are
-//! written by us.
+//! Tests against a fake discovery endpoint. We wrote its responses after the documentation of Triton.
 
 use axum::http::StatusCode;
 

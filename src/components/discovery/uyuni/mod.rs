@@ -1,6 +1,7 @@
 //! `discovery.uyuni`: the systems that a Uyuni server monitors.
 //!
-//! In: three XML-RPC calls, in a session of ten minutes. Out: a target for each endpoint of each system.
+//! In: the responses to three XML-RPC calls, made in a session of ten minutes. Out: a target for each endpoint of each
+//! system.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ use crate::pipeline::component::{ComponentError, Context, Definition};
 mod tests;
 mod xml_rpc;
 
-/// Lifetime that is requested for a session.
+/// Lifetime that a login requests for its session.
 const SESSION: Duration = Duration::from_mins(10);
 
 arguments! {
@@ -38,17 +39,17 @@ arguments! {
         entitlement: Arc<str> = "monitoring_entitled",
         /// Password to log in with.
         password: Secret,
-        /// Time from one look at the targets to the next.
+        /// Time between two refreshes of the targets.
         refresh_interval: Interval = "1m",
-        /// Text between the groups in the label that holds them all.
+        /// Separator of the groups in the label `__meta_uyuni_groups`.
         separator: Arc<str> = ",",
         /// URL of the Uyuni server.
         server: HttpUrl,
-        /// User name that the server knows.
+        /// User name to log in with.
         username: Arc<str>,
     }
     blocks {
-        /// Certificates of client and server.
+        /// TLS settings of connections to the server.
         tls_config: Option<TlsArguments>,
     }
     shared { transport: Transport }
@@ -167,9 +168,9 @@ impl Uyuni {
             .header(CONTENT_TYPE, "text/xml")
             .body(xml_rpc::request(method, parameters));
         let answer = self.api.send(request).await?;
-        let wrong = |error: String| format!("{} answered to {method}: {error}", answer.asked);
+        let wrong = |error: String| format!("{method} at {} failed: {error}", answer.asked);
         let value = xml_rpc::response(&answer.body).map_err(wrong)?;
-        serde_json::from_value(value).map_err(|error| wrong(format!("not what was expected: {error}")))
+        serde_json::from_value(value).map_err(|error| wrong(format!("unexpected response: {error}")))
     }
 }
 

@@ -1,4 +1,4 @@
-//! A server that answers as Uyuni's XML-RPC API is documented. The answers are ours.
+//! Tests against a fake Uyuni server. We wrote its responses after the documentation of the XML-RPC API.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ fn answer(value: &str) -> String {
 
 #[tokio::test]
 async fn endpoints_become_targets_and_a_lost_session_is_renewed() {
-    // The session that the server knows now, and how often it was logged in to.
+    // The session that is valid, and the number of logins.
     let session = Arc::new(Mutex::new(("s1", 0)));
     let known = session.clone();
     let handler = move |body: String| {

@@ -1,14 +1,14 @@
-//! XML-RPC: calls as text, and answers as JSON values.
+//! XML-RPC: writes calls as text, and reads responses as JSON values.
 
 use quick_xml::Reader;
 use quick_xml::escape::{escape, resolve_predefined_entity};
 use quick_xml::events::Event;
 use serde_json::{Map, Value};
 
-/// Deepest nesting of elements. An answer of Uyuni needs 17.
+/// Maximum nesting of elements. A response of Uyuni needs 17 levels.
 const MAX_DEPTH: usize = 64;
 
-/// The body of a call. Parameters are strings, integers and lists of them.
+/// Returns the body of a call. Parameters are strings, integers and lists of these.
 pub(super) fn request(method: &str, parameters: &[Value]) -> String {
     let parameters: String = parameters
         .iter()
@@ -19,11 +19,13 @@ pub(super) fn request(method: &str, parameters: &[Value]) -> String {
     )
 }
 
-/// Parses the value of an answer, or the fault that it reports.
+/// Parses a response and returns its value. Returns an error if the response reports a fault.
 pub(super) fn response(body: &[u8]) -> Result<Value, String> {
-    let text = std::str::from_utf8(body).map_err(|_| "XML that is not UTF-8".to_owned())?;
-    let document = read(text).map_err(|error| format!("XML that is wrong: {error}"))?;
-    let answer = document.child("methodResponse").ok_or("no methodResponse")?;
+    let text = std::str::from_utf8(body).map_err(|_| "the XML is not UTF-8".to_owned())?;
+    let document = read(text).map_err(|error| format!("invalid XML: {error}"))?;
+    let answer = document
+        .child("methodResponse")
+        .ok_or("the XML has no element methodResponse")?;
     if let Some(fault) = answer.child("fault").and_then(|fault| fault.child("value")) {
         let fault = fault.value()?;
         return Err(format!("fault {}: {}", fault["faultCode"], fault["faultString"]));
@@ -31,7 +33,7 @@ pub(super) fn response(body: &[u8]) -> Result<Value, String> {
     let parameter = answer.child("params").and_then(|all| all.child("param"));
     let value = parameter
         .and_then(|parameter| parameter.child("value"))
-        .ok_or("no value")?;
+        .ok_or("the response has no value")?;
     value.value()
 }
 
@@ -62,13 +64,13 @@ fn read(text: &str) -> Result<Element, String> {
         match reader.read_event().map_err(|error| error.to_string())? {
             Event::Start(tag) => {
                 if open.len() >= MAX_DEPTH {
-                    return Err(format!("elements are more than {MAX_DEPTH} deep"));
+                    return Err(format!("elements are nested more than {MAX_DEPTH} levels deep"));
                 }
                 open.push(std::mem::replace(&mut current, Element::new(tag.name().as_ref())));
             }
             Event::Empty(tag) => current.children.push(Element::new(tag.name().as_ref())),
             Event::End(_) => {
-                let outer = open.pop().ok_or("an element ends that never began")?;
+                let outer = open.pop().ok_or("end tag without a start tag")?;
                 let inner = std::mem::replace(&mut current, outer);
                 current.children.push(inner);
             }
@@ -90,7 +92,7 @@ fn read(text: &str) -> Result<Element, String> {
                 }
             }
             Event::Eof if open.is_empty() => return Ok(current),
-            Event::Eof => return Err("it ends within an element".to_owned()),
+            Event::Eof => return Err("the document ends inside an element".to_owned()),
             _ => {}
         }
     }
@@ -108,7 +110,7 @@ impl Element {
         self.children.iter().find(|child| child.name == name)
     }
 
-    /// The value of an element `value`. Without an element for the type it is a string.
+    /// Returns the value of an element `value`. A value without a type element is a string.
     fn value(&self) -> Result<Value, String> {
         let Some(inner) = self.children.first() else {
             return Ok(Value::String(self.text.clone()));
@@ -137,7 +139,7 @@ impl Element {
     fn member(&self) -> Result<(String, Value), String> {
         match (self.child("name"), self.child("value")) {
             (Some(name), Some(value)) => Ok((name.text.clone(), value.value()?)),
-            _ => Err("a member of a struct without name or value".to_owned()),
+            _ => Err("a struct has a member without a name or a value".to_owned()),
         }
     }
 }
@@ -178,17 +180,14 @@ mod tests {
         for (body, expected) in [
             (fault.to_owned(), "fault 2950: \"no such user\""),
             (answer("<value><int>x</int></value>"), "`x` is not a whole number"),
-            (answer("<value><array>"), "XML that is wrong: "),
+            (answer("<value><array>"), "invalid XML: "),
             (
                 answer(&"<value><array><data>".repeat(40)),
-                "XML that is wrong: elements are more than 64 deep",
+                "invalid XML: elements are nested more than 64 levels deep",
             ),
-            (
-                answer("<value>&bomb;</value>"),
-                "XML that is wrong: unknown entity `bomb`",
-            ),
-            ("<html></html>".to_owned(), "no methodResponse"),
-            (answer(""), "no value"),
+            (answer("<value>&bomb;</value>"), "invalid XML: unknown entity `bomb`"),
+            ("<html></html>".to_owned(), "the XML has no element methodResponse"),
+            (answer(""), "the response has no value"),
         ] {
             let error = response(body.as_bytes()).unwrap_err();
             assert!(error.starts_with(expected), "{error} for {body}");

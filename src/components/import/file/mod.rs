@@ -1,7 +1,7 @@
-//! `import.file`: modules from a file, or from the files of a folder, followed while they change.
+//! `import.file`: modules from a file or from the files of a folder. The import follows their changes.
 //!
-//! In: a path. Out: the texts under their paths. A folder gives the files in it whose names end in `.alloy` or
-//! `.river`, without its sub-folders.
+//! In: a path. Out: the texts by their paths. From a folder the import reads the files whose names end in `.alloy` or
+//! `.river`, without subfolders.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,7 +1,7 @@
-//! `import.git`: modules from a git repository, pulled again and again.
+//! `import.git`: modules from a git repository that is pulled at an interval.
 //!
-//! In: a repository, a revision and a path in it. Out: the file's text, or those of the folder's `*.alloy` and
-//! `*.river` files. The work is done by the `git` program.
+//! In: a repository, a revision and a path. Out: the text of the file, or the texts of the `*.alloy` and `*.river`
+//! files in the folder. The import runs the program `git`.
 
 use std::path::{Component as Part, Path};
 use std::sync::Arc;
@@ -28,9 +28,9 @@ use repository::{Auth, Key, Repository};
 arguments! {
     /// Arguments of `import.git`.
     pub(crate) struct GitArguments {
-        /// File or folder in the repository.
+        /// Path of a file or folder in the repository.
         path: RepositoryPath,
-        /// Time from one pull to the next; 0 pulls once.
+        /// Time between two pulls. With 0 the repository is pulled once.
         pull_frequency: Duration = "60s",
         /// URL or path of the repository.
         repository: RepositoryUrl,
@@ -38,7 +38,7 @@ arguments! {
         revision: Revision = "main",
     }
     blocks {
-        /// User and password for HTTP.
+        /// User name and password for a repository behind HTTP.
         basic_auth: Option<BasicAuth>,
         /// Key for a repository behind SSH.
         ssh_key: Option<SshKey>,
@@ -51,7 +51,7 @@ arguments! {
     pub(crate) struct BasicAuth {
         /// Password for the repository.
         password: Option<Secret>,
-        /// File with the password; read at every pull.
+        /// File with the password. It is read at every pull.
         password_file: Option<Arc<str>>,
         /// User name for the repository.
         username: Arc<str> = "",
@@ -66,7 +66,7 @@ arguments! {
         key: Option<Secret>,
         /// File with the private key.
         key_file: Option<Arc<str>>,
-        /// Text that the key is encrypted with.
+        /// Passphrase that the key is encrypted with.
         passphrase: Option<Secret>,
         /// User name for the repository.
         username: Arc<str>,
@@ -74,7 +74,7 @@ arguments! {
     check SshKey::check;
 }
 
-/// Declares a type of text that `git` is given, with its check and the error for a text that fails it.
+/// Declares a type for a text that is passed to `git`, with its check and the error for a text that fails the check.
 macro_rules! texts {
     ($( $(#[doc = $doc:literal])+ $name:ident: $is_good:expr, $wrong:literal; )+) => { $(
         $(#[doc = $doc])+
@@ -94,9 +94,9 @@ macro_rules! texts {
 }
 
 texts! {
-    /// URL or path of the repository. It cannot be taken for an option of `git`.
+    /// URL or path of the repository. `git` cannot mistake it for an option.
     RepositoryUrl: |text| !text.is_empty() && !text.starts_with('-'), "must be the URL or path of a repository";
-    /// The revision to check out. It cannot be taken for an option or an expression of `git`.
+    /// The revision to check out. `git` cannot mistake it for an option or an expression.
     Revision: |text| {
         let is_expression = text.contains([':', ' ', '^', '~', '?', '*', '[']);
         !text.is_empty() && !text.starts_with('-') && !is_expression
@@ -105,7 +105,7 @@ texts! {
     RepositoryPath: |text| {
         let is_inside = |part| matches!(part, Part::Normal(_) | Part::CurDir);
         !text.is_empty() && Path::new(text).components().all(is_inside)
-    }, "must be a path inside of the repository";
+    }, "must be a path inside the repository";
 }
 
 /// The definition of the block.
@@ -132,7 +132,7 @@ pub(crate) const DEFINITION: Definition<GitArguments> = Definition {
 };
 
 struct Git {
-    /// Held while the working copy is updated: new arguments may use the same copy.
+    /// Locked while the working copy is updated, because new arguments may use the same copy.
     one_at_a_time: Arc<Mutex<()>>,
     repository: Repository,
     path: String,
@@ -159,7 +159,7 @@ impl GitArguments {
         }
         let Some(ssh) = &self.ssh_key else { return Auth::None };
         let key = text(&ssh.key).map(Key::Text);
-        // The check refuses a block without a key.
+        // The check rejects a block without a key.
         let Some(key) = key.or_else(|| ssh.key_file.clone().map(Key::File)) else {
             return Auth::None;
         };
@@ -181,7 +181,7 @@ impl SshKey {
     fn check(&self) -> Result<(), ArgumentError> {
         at_most_one_of("key", &self.key, "key_file", &self.key_file)?;
         if self.key.is_none() && self.key_file.is_none() {
-            return Err(ArgumentError::new("", "needs a key or a key_file"));
+            return Err(ArgumentError::new("", "one of key and key_file must be configured"));
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
-//! A working copy of one revision of a repository, made and renewed by the `git` program.
+//! A working copy of one revision of a repository, which the program `git` creates and updates.
 //!
 //! In: URL, revision and credentials. Out: texts of files. Secrets reach git through its environment and through files
-//! that only we can read, never through arguments, which every user of the machine can see. Git gets no terminal, no
-//! hooks and no way to run other programs than ssh.
+//! that only Alluvium's user can read. They are never arguments, because every user of the machine can see those. Git
+//! gets no terminal and no hooks, and it cannot run programs other than ssh.
 
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -12,53 +12,53 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-/// Longest time of one git command.
+/// Timeout of one git command.
 const TIMEOUT: Duration = Duration::from_mins(2);
-/// How much of git's error output an error shows, in characters.
+/// Maximum length of git's error output in an error message, in characters.
 const MAX_ERROR: usize = 500;
 
 /// The credentials for a repository.
 pub(super) enum Auth {
-    /// None: everybody may read the repository.
+    /// No credentials, for a repository that everybody may read.
     None,
     /// User name and password, over HTTP.
     Basic {
-        /// User name that the repository knows.
+        /// User name for the repository.
         username: Arc<str>,
-        /// Password, when it is not in a file.
+        /// The password, if it is not in a file.
         password: Option<Arc<str>>,
         /// File with the password.
         password_file: Option<Arc<str>>,
     },
     /// A private key, over SSH.
     Ssh {
-        /// User name that the repository knows.
+        /// User name for the repository.
         username: Arc<str>,
-        /// The key itself, or its file.
+        /// The key, or the file that contains it.
         key: Key,
-        /// The passphrase of the key.
+        /// The passphrase, if the key is encrypted.
         passphrase: Option<Arc<str>>,
     },
 }
 
-/// A private key for SSH, or the file that holds it.
+/// A private key for SSH, or the file that contains it.
 pub(super) enum Key {
-    /// The key, as PEM text of its own.
+    /// The key itself, as PEM text.
     Text(Arc<str>),
-    /// Path of the file that holds the key.
+    /// Path of the file that contains the key.
     File(Arc<str>),
 }
 
 /// A working copy of one revision of a repository.
 pub(super) struct Repository {
-    /// Folder that it is kept in.
+    /// Folder that contains the working copy.
     folder: PathBuf,
     url: String,
     revision: String,
     auth: Auth,
 }
 
-/// The environment of a command, and the files that it needs; they are gone when this is dropped.
+/// The environment of a command, and the files that it needs. The files are deleted on drop.
 #[derive(Default)]
 struct Access {
     variables: Vec<(String, String)>,
@@ -74,8 +74,8 @@ impl Drop for Access {
 }
 
 impl Repository {
-    /// A working copy under `data`; nothing is read or written yet. Each repository and revision has a folder of its
-    /// own, so that a copy in use stays whole.
+    /// Describes a working copy under `data`, without reading or writing anything. Each repository and revision has its
+    /// own folder, so that a copy in use stays intact.
     pub(super) fn new(data: &Path, url: &str, revision: &str, auth: Auth) -> Self {
         let digest = Sha256::digest(format!("{url}\0{revision}"));
         let name: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
@@ -88,15 +88,15 @@ impl Repository {
         }
     }
 
-    /// The folder of the copy.
+    /// Returns the folder of the copy.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Updates the copy and reads a file, or the modules of a folder. Returns texts with names for diagnostics.
+    /// Updates the copy, and reads a file or the modules of a folder. Returns texts, each with its name in diagnostics.
     pub(super) fn pull(&self, path: &str) -> Result<Vec<(String, String)>, String> {
         match self.pull_once(path) {
-            // A killed git leaves lock files. Nobody else uses the copy, so it is deleted and made anew.
+            // A killed git leaves lock files. No other process uses the copy, so it can be deleted and created again.
             Err(error) if error.contains(".lock': File exists") => {
                 let removed = std::fs::remove_dir_all(&self.folder);
                 removed.map_err(|_| error)?;
@@ -107,7 +107,7 @@ impl Repository {
     }
 
     fn pull_once(&self, path: &str) -> Result<Vec<(String, String)>, String> {
-        let failed = |error: std::io::Error| format!("cannot use the folder {}: {error}", self.folder.display());
+        let failed = |error: std::io::Error| format!("cannot create the folder {}: {error}", self.folder.display());
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true).mode(0o700);
         builder.create(&self.folder).map_err(failed)?;
@@ -115,7 +115,7 @@ impl Repository {
         if !self.folder.join(".git").exists() {
             self.git(&access, &["init", "--quiet"])?;
         }
-        // The last commit is enough. Servers may refuse to send a commit by its hash; then everything is fetched.
+        // The last commit is enough. If the server refuses to send a commit by its hash, everything is fetched.
         let one = [
             "fetch",
             "--quiet",
@@ -170,7 +170,7 @@ impl Repository {
         Ok(texts)
     }
 
-    /// The repository as errors and diagnostics call it: without user and password.
+    /// Returns the repository's URL for errors and diagnostics, without user name and password.
     fn place(&self) -> String {
         match self.url.split_once("://") {
             Some((scheme, rest)) => {
@@ -182,7 +182,7 @@ impl Repository {
         }
     }
 
-    /// Runs git in the folder.
+    /// Runs git in the folder of the copy.
     fn git(&self, access: &Access, arguments: &[&str]) -> Result<String, String> {
         let handle = tokio::runtime::Handle::try_current().map_err(|error| error.to_string())?;
         let mut command = tokio::process::Command::new("git");
@@ -197,11 +197,11 @@ impl Repository {
         let what = format!("git {} of {}", arguments.first().unwrap_or(&""), self.place());
         let output = handle.block_on(async { tokio::time::timeout(TIMEOUT, command.output()).await });
         let output = match output {
-            Err(_) => return Err(format!("{what} did not end in {} s", TIMEOUT.as_secs())),
+            Err(_) => return Err(format!("{what} did not finish within {} s", TIMEOUT.as_secs())),
             Ok(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Err("import.git needs the program `git`, which is not installed".to_owned());
             }
-            Ok(Err(error)) => return Err(format!("{what} could not be started: {error}")),
+            Ok(Err(error)) => return Err(format!("cannot start {what}: {error}")),
             Ok(Ok(output)) => output,
         };
         if output.status.success() {
@@ -243,7 +243,7 @@ impl Repository {
                 };
                 set("ALLUVIUM_GIT_USERNAME", username.to_string());
                 set("ALLUVIUM_GIT_PASSWORD", password);
-                // Only for this server: one that it redirects git to does not get the password.
+                // The helper is only for this server. A server that it redirects git to does not get the password.
                 let helper = "!f() { printf 'username=%s\\npassword=%s\\n' \"$ALLUVIUM_GIT_USERNAME\" \
                     \"$ALLUVIUM_GIT_PASSWORD\"; }; f";
                 configuration.push((format!("credential.{}.helper", self.server()), helper.to_owned()));
@@ -291,7 +291,7 @@ impl Repository {
         Ok(access)
     }
 
-    /// Scheme and host of the repository.
+    /// Returns the scheme and host of the repository.
     fn server(&self) -> String {
         let place = self.place();
         match place.split_once("://") {
@@ -300,7 +300,7 @@ impl Repository {
         }
     }
 
-    /// A file beside the copy that only we can read.
+    /// Writes a file beside the copy that only Alluvium's user can read.
     fn private_file(&self, name: &str, mode: u32, text: &str) -> Result<PathBuf, String> {
         let path = self.folder.with_extension(name);
         let failed = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
@@ -317,7 +317,7 @@ impl Repository {
     }
 }
 
-/// True for the hash of a commit, which may be abbreviated.
+/// Returns true if `revision` is the hash of a commit, which may be abbreviated.
 fn is_commit(revision: &str) -> bool {
     (7..=64).contains(&revision.len()) && revision.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

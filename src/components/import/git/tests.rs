@@ -1,4 +1,4 @@
-//! With the real git and repositories on this machine.
+//! Tests with the real git and with repositories on this machine.
 
 use std::path::Path;
 use std::process::Command;
@@ -54,7 +54,7 @@ async fn branches_commits_files_and_folders_are_read() {
     commit(origin.path(), "modules/notes.txt", "no module");
     assert_eq!(texts(pull(new("main"), "modules").await.unwrap()), ["two"]);
     assert_eq!(texts(pull(new(&first), "modules/a.alloy").await.unwrap()), ["one"]);
-    // As a git leaves it that was killed.
+    // A killed git leaves this file.
     std::fs::write(new("main").folder().join(".git/shallow.lock"), "").unwrap();
     assert_eq!(texts(pull(new("main"), "modules").await.unwrap()), ["two"]);
     git(origin.path(), &["tag", "v1", &first]);

@@ -1,7 +1,7 @@
-//! `import.http`: modules from a URL, requested again and again.
+//! `import.http`: modules from a URL that is polled.
 //!
-//! In: a request. Out: the body of its answer, under the URL. Imported modules may not import files: a server must not
-//! choose files of this machine.
+//! In: a request. Out: the body of its response, by the ID of the import. Imported modules must not import files,
+//! because a server must not choose files of this machine.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
-//! `import.string`: modules from a string of the configuration, often another component's export.
+//! `import.string`: modules from a string in the configuration, often the export of another component.
 //!
-//! In: the text. Out: that text, under the id of the import.
+//! In: the text. Out: the same text, by the ID of the import.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::pipeline::component::{Definition, Stability, no_metrics};
 arguments! {
     /// Arguments of `import.string`.
     pub(crate) struct StringArguments {
-        /// Text that holds the declarations.
+        /// Text that contains the declarations.
         content: OptionalSecret,
     }
 }

@@ -1,7 +1,7 @@
-//! `local.file`: the content of a file, followed while it changes.
+//! `local.file`: the content of a file. The component follows its changes.
 //!
-//! In: a path. Out: the export `content`, a string or a secret. Watches the folder of the file, not the file: editors
-//! and Kubernetes replace files. Takes UTF-8 text of at most 16 MiB.
+//! In: a path. Out: the export `content`, a string or a secret. The component watches the folder and not the file,
+//! because editors and Kubernetes replace files. It accepts UTF-8 text of at most 16 MiB.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ arguments! {
     pub(crate) struct FileArguments {
         /// Path of the file to read.
         filename: PathBuf,
-        /// Whether the content is a secret, which is never shown.
+        /// If true, the content is exported as a secret, which is never shown.
         is_secret: bool = false,
     }
     shared { detector: Detector }
@@ -39,7 +39,7 @@ pub(crate) const DEFINITION: Definition<FileArguments> = Definition {
     doc: "`local.file` reads a file and follows its changes.",
 };
 
-/// Seconds since 1970 of the last read that succeeded.
+/// Time of the last successful read, in seconds since 1970.
 type LastRead = Gauge<f64, AtomicU64>;
 
 struct File {
@@ -61,7 +61,7 @@ fn last_read(scope: &Scope) -> LastRead {
     let last_read = LastRead::default();
     scope.register(
         "local_file_timestamp_last_accessed_unix_seconds",
-        "When the file was last read, in seconds since 1970",
+        "Time of the last successful read of the file, in seconds since 1970",
         last_read.clone(),
     );
     last_read

@@ -1,4 +1,4 @@
-//! A file in, its text out.
+//! Tests with a file and the text that the component exports.
 
 use std::fs;
 use std::path::Path;
@@ -31,7 +31,7 @@ fn refused(path: &Path) -> String {
     }
 }
 
-/// With either detector; the other way of seeing a change is made too slow to matter.
+/// Checks one way of detecting changes. The arguments make the other way too slow to matter.
 async fn follows(detector: &str, frequency: &str) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("token");
@@ -56,7 +56,7 @@ async fn follows(detector: &str, frequency: &str) {
         "the last text stays"
     );
 
-    // As editors and Kubernetes do: another file takes the place.
+    // Another file replaces the first one, as editors and Kubernetes do.
     fs::write(folder.path().join("new"), "third").unwrap();
     fs::rename(folder.path().join("new"), &path).unwrap();
     eventually("the replaced file", || {

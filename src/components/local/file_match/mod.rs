@@ -1,7 +1,7 @@
-//! `local.file_match`: the files that patterns match, each a target.
+//! `local.file_match`: the files that match patterns, as targets.
 //!
-//! In: targets with a pattern. Out: for each file the labels of its target, with the path of the file. Only names and
-//! times of files are looked at.
+//! In: targets with a pattern. Out: a target for each file, with the labels of the pattern's target and the path of the
+//! file. The component reads names and times of files, but not their content.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -19,19 +19,20 @@ mod tests;
 
 use pattern::Pattern;
 
-/// Label of a target: the pattern of its files, then the path of one.
+/// Label with the pattern of files in an argument, and with the path of the file in an export.
 const PATH: &str = "__path__";
-/// Label of a target: the pattern of files to leave out.
+/// Label with the pattern of files to exclude.
 const EXCLUDE: &str = "__path_exclude__";
 
 arguments! {
     /// Arguments of `local.file_match`.
     pub(crate) struct FileMatchArguments {
-        /// Files that were not written to for so long are left out; 0 is never.
+        /// Files whose last write is longer ago than this are excluded. With 0 no file is excluded.
         ignore_older_than: Duration = "0s",
-        /// Targets whose label __path__ is a pattern of files and __path_exclude__ a pattern of those to leave out.
+        /// Targets with a pattern of files in the label `__path__`. The optional label `__path_exclude__` has a pattern
+        /// of files to exclude.
         path_targets: Targets,
-        /// Time from one look at the folders to the next.
+        /// Time between two searches for files.
         sync_period: Interval = "10s",
     }
 }
@@ -39,7 +40,7 @@ arguments! {
 /// The definition of `local.file_match`.
 pub(crate) const DEFINITION: Definition<FileMatchArguments> = polled::definition::<FileMatch>(
     "local.file_match",
-    "`local.file_match` finds the files that patterns match and makes a target of each.",
+    "`local.file_match` finds the files that match patterns, and exports each file as a target.",
 );
 
 struct FileMatch {
@@ -48,7 +49,7 @@ struct FileMatch {
     interval: Duration,
 }
 
-/// A target, with its patterns compiled.
+/// A target of the arguments, with its compiled patterns.
 struct Watch {
     target: Target,
     files: Pattern,
@@ -83,7 +84,7 @@ impl Discovery for FileMatch {
         });
         let found = looked
             .await
-            .map_err(|error| format!("looking for files failed: {error}"))?;
+            .map_err(|error| format!("the search for files failed: {error}"))?;
         Ok(found?.into_iter().flatten().collect())
     }
 }
@@ -101,14 +102,14 @@ impl Watch {
         })
     }
 
-    /// A target for each file that is not older than `oldest`.
+    /// Returns a target for each matching file that was written at `oldest` or later.
     fn targets(&self, oldest: Option<SystemTime>) -> Result<Vec<Target>, String> {
         let mut targets = Vec::new();
         for path in self.files.files()? {
             if self.excluded.as_ref().is_some_and(|excluded| excluded.is_match(&path)) {
                 continue;
             }
-            // Skips a file that is gone by now, or that we may not look at.
+            // The file may have been deleted, or its metadata may be inaccessible.
             let Ok(metadata) = std::fs::metadata(&path) else {
                 continue;
             };

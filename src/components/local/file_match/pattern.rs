@@ -1,15 +1,15 @@
-//! A pattern of files: `*`, `?` and `[a-z]` inside of a name, `**` for any number of folders, `{a,b}` for alternatives.
+//! A pattern of files: `*`, `?` and `[a-z]` inside a name, `**` for any number of folders, `{a,b}` for alternatives.
 //!
-//! In: the pattern as it is written. Out: the files that it matches. Alternatives become patterns of their own.
+//! In: the text of the pattern. Out: the files that match it. Each alternative becomes a separate pattern.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use glob::MatchOptions;
 
-/// Most patterns that the alternatives of one may become.
+/// Maximum number of patterns that the alternatives of one pattern may become.
 const MAX_PATTERNS: usize = 256;
-/// Most files that one pattern may match.
+/// Maximum number of files that one pattern may match.
 const MAX_FILES: usize = 100_000;
 
 /// The wildcards `*` and `?` do not match `/`.
@@ -19,11 +19,11 @@ const OPTIONS: MatchOptions = MatchOptions {
     require_literal_leading_dot: false,
 };
 
-/// Alternative patterns, of which one must match.
+/// Alternative patterns. A file matches if one of them matches.
 pub(super) struct Pattern(Vec<glob::Pattern>);
 
 impl Pattern {
-    /// Reads a pattern; a relative one begins at the working directory.
+    /// Parses a pattern. A relative pattern starts at the working directory.
     pub(super) fn new(text: &str) -> Result<Self, String> {
         let patterns = alternatives(text)?.into_iter().map(|alternative| {
             // A `/**` at the end matches everything below, as in Alloy.
@@ -38,7 +38,7 @@ impl Pattern {
         patterns.collect::<Result<_, _>>().map(Self)
     }
 
-    /// The files that match now, sorted. Folders that cannot be read are skipped.
+    /// Searches for the files that match, and returns them sorted. Skips folders that it cannot read.
     pub(super) fn files(&self) -> Result<BTreeSet<PathBuf>, String> {
         let mut files = BTreeSet::new();
         for pattern in &self.0 {
@@ -47,7 +47,7 @@ impl Pattern {
                 match path {
                     Ok(path) => files.insert(path),
                     Err(error) => {
-                        tracing::debug!(pattern = pattern.as_str(), error = %error, "cannot look into a folder");
+                        tracing::debug!(pattern = pattern.as_str(), error = %error, "cannot read a folder");
                         continue;
                     }
                 };
@@ -59,13 +59,13 @@ impl Pattern {
         Ok(files)
     }
 
-    /// True for a path that the pattern matches.
+    /// Returns true if the pattern matches `path`.
     pub(super) fn is_match(&self, path: &Path) -> bool {
         self.0.iter().any(|pattern| pattern.matches_path_with(path, OPTIONS))
     }
 }
 
-/// The pattern with each alternative in the place of its braces.
+/// Returns the patterns in which one alternative stands in the place of each pair of braces.
 fn alternatives(text: &str) -> Result<Vec<String>, String> {
     let (mut done, mut open) = (Vec::new(), vec![text.to_owned()]);
     while let Some(pattern) = open.pop() {
@@ -82,7 +82,7 @@ fn alternatives(text: &str) -> Result<Vec<String>, String> {
     Ok(done)
 }
 
-/// The first braces of a pattern.
+/// The first pair of braces in a pattern, with the text around it.
 struct Braces<'a> {
     before: &'a str,
     choices: Vec<&'a str>,

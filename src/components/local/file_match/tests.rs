@@ -1,4 +1,4 @@
-//! The component from outside: files in a folder, targets as exports.
+//! Tests with files in a folder and the targets that the component exports.
 
 use std::fs;
 use std::time::{Duration, SystemTime};

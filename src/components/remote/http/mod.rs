@@ -1,7 +1,7 @@
-//! `remote.http`: the content at a URL, requested again and again.
+//! `remote.http`: the content at a URL that is polled.
 //!
-//! In: a request. Out: the export `content`, a string or a secret, without white space around it. After an answer with
-//! another status than 200 the last content stays.
+//! In: a request. Out: the export `content`, a string or a secret, without white space around it. If a response has a
+//! status other than 200, the last content stays.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::pipeline::component::{Definition, Stability, no_metrics};
 arguments! {
     /// Arguments of `remote.http`.
     pub(crate) struct HttpArguments {
-        /// Whether the content is a secret, which is never shown.
+        /// If true, the content is exported as a secret, which is never shown.
         is_secret: bool = false,
     }
     shared { request: RequestArguments }
@@ -34,7 +34,7 @@ pub(crate) const DEFINITION: Definition<HttpArguments> = Definition {
             })
         })
     }),
-    doc: "`remote.http` asks a URL for a value and follows its changes.",
+    doc: "`remote.http` exports the content at a URL and follows its changes.",
 };
 
 struct Remote {

@@ -1,4 +1,4 @@
-//! A server on this machine, its answers as exports.
+//! Tests with a server on this machine, whose responses become exports.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use crate::components::remote::http::{DEFINITION, HttpArguments};
 use crate::lang::value::Value;
 use crate::pipeline::component::HealthState;
 
-/// What the server answers, and what it was asked.
+/// A server with its next response and the requests that it has received.
 #[derive(Default)]
 struct Peer {
     answer: Mutex<(StatusCode, Vec<u8>)>,
@@ -60,12 +60,12 @@ fn body(url: &str) -> Body {
     Body::new().text("url", url)
 }
 
-/// Asked for often, with as much patience as that leaves.
+/// Arguments with a short poll frequency, and the longest timeout that it allows.
 fn often(url: &str) -> Body {
     body(url).text("poll_frequency", "1s").text("poll_timeout", "990ms")
 }
 
-/// Builds on a thread that may block, as the engine does.
+/// Builds the component on a thread that may block, as the engine does.
 async fn start(recorder: &Recorder, body: Body) -> Running<HttpArguments> {
     let recorder = recorder.clone();
     tokio::task::spawn_blocking(move || Running::start(&DEFINITION, &recorder, &body))
@@ -109,7 +109,7 @@ async fn the_answer_is_followed_and_bad_answers_leave_the_last_one() {
     assert!(recorder.health().1.contains("500"), "{:?}", recorder.health());
     assert_eq!(recorder.export("content"), Value::string("two"));
     *peer.answer.lock() = (StatusCode::OK, b"\xff".to_vec());
-    eventually("what is no text", || recorder.health().1.contains("not UTF-8")).await;
+    eventually("the failure for bad text", || recorder.health().1.contains("not UTF-8")).await;
     assert_eq!(recorder.export("content"), Value::string("two"));
     peer.say(StatusCode::OK, "four");
     eventually("the end of the trouble", || {

@@ -1,4 +1,4 @@
-//! Components that export values of objects in a Kubernetes cluster.
+//! Components that export the values of objects in a Kubernetes cluster.
 
 pub(crate) mod configmap;
 pub(crate) mod secret;

@@ -1,4 +1,4 @@
-//! Objects that hold values, and what is exported of them.
+//! Tests with objects that hold values, and the exports that they become.
 
 use serde_json::json;
 
@@ -17,7 +17,7 @@ fn body(server: &ApiServer, name: &str) -> Body {
         .block("client", Body::new().text("api_server", &server.url))
 }
 
-/// Builds on a thread that may block, as the engine does.
+/// Builds the component on a thread that may block, as the engine does.
 async fn start(definition: Definition<ValuesArguments>, recorder: &Recorder, body: Body) -> Running<ValuesArguments> {
     let recorder = recorder.clone();
     let start = move || Running::start(&definition, &recorder, &body);

@@ -1,6 +1,6 @@
-//! `remote.s3`: an object of a bucket, requested again and again.
+//! `remote.s3`: the content of an object in a bucket, which is polled.
 //!
-//! In: a path `s3://BUCKET/KEY`. Out: the export `content`, a string or a secret. When a later request fails, the last
+//! In: a path `s3://BUCKET/KEY`. Out: the export `content`, a string or a secret. If a later request fails, the last
 //! content stays.
 
 use std::net::IpAddr;
@@ -28,9 +28,9 @@ use crate::wire::client::{ClientOptions, TlsOptions};
 #[cfg(test)]
 mod tests;
 
-/// Shortest time from one request to the next.
+/// The argument `poll_frequency` must be longer than this.
 const SHORTEST_POLL: Duration = Duration::from_secs(30);
-/// Region of requests to an S3-compatible service, where none is configured.
+/// Region of requests to an S3-compatible service for which no region is configured.
 const ANY_REGION: &str = "us-east-1";
 /// Characters that are percent-encoded in the path of an object.
 const KEY: &AsciiSet = &NON_ALPHANUMERIC
@@ -43,42 +43,42 @@ const KEY: &AsciiSet = &NON_ALPHANUMERIC
 arguments! {
     /// Arguments of `remote.s3`.
     pub(crate) struct S3Arguments {
-        /// Whether the content is a secret, which is never shown.
+        /// If true, the content is exported as a secret, which is never shown.
         is_secret: bool = false,
         /// Object to read: `s3://BUCKET/KEY`.
         path: ObjectPath,
-        /// Time from one look at the object to the next; more than 30s.
+        /// Time between two reads of the object. It must be greater than 30s.
         poll_frequency: Interval = "10m",
     }
     blocks {
-        /// How the bucket is reached.
+        /// Connection to the bucket.
         client: S3Client,
     }
     check S3Arguments::check;
 }
 
 arguments! {
-    /// `client { }` of `remote.s3`
+    /// The body of `client { }`.
     pub(crate) struct S3Client {
-        /// Whether any certificate of the server is accepted.
+        /// If true, the certificate of the server is not verified.
         disable_ssl: bool = false,
         /// URL of the service instead of Amazon's.
         endpoint: Option<HttpUrl>,
-        /// Access key; not set, the credentials are found as Amazon's tools find them.
+        /// Access key. If it is not set, credentials are looked up as by Amazon's tools.
         key: Option<Arc<str>>,
-        /// Region that the bucket is in; not set, that of the environment, of the profile, or of the machine.
+        /// Region of the bucket. Defaults to the region of the environment, the profile or the instance metadata.
         region: Option<Arc<str>>,
-        /// Secret of the access key.
+        /// Secret key that belongs to the access key.
         secret: Option<Secret>,
-        /// Region that requests are signed for, where it differs.
+        /// Region that requests are signed for. Defaults to `region`.
         signing_region: Option<Arc<str>>,
-        /// Whether the bucket is part of the path and not of the host name.
+        /// If true, the bucket is part of the URL's path instead of its host name.
         use_path_style: bool = false,
     }
     check S3Client::check;
 }
 
-/// Bucket and key of an object.
+/// The bucket and the key of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ObjectPath {
     bucket: String,
@@ -121,7 +121,7 @@ impl S3Client {
 
     fn account(&self, environment: &Environment) -> Account {
         let region = self.signing_region.clone().or_else(|| self.region.clone());
-        // An S3-compatible service has no regions, so neither the profile nor the machine is consulted.
+        // The region of an S3-compatible service does not depend on the AWS profile or the instance metadata.
         let elsewhere = || {
             let variable = ["AWS_REGION", "AWS_DEFAULT_REGION"]
                 .into_iter()
@@ -150,7 +150,7 @@ pub(crate) const DEFINITION: Definition<S3Arguments> = Definition {
             Object::new(arguments, context, &Environment::of_process())
         })
     }),
-    doc: "`remote.s3` reads an object of a bucket and follows its changes.",
+    doc: "`remote.s3` exports the content of an object in a bucket and follows its changes.",
 };
 
 struct Object {
@@ -202,7 +202,7 @@ impl Object {
         } else {
             let host = format!("{bucket}.{host}");
             url.set_host(Some(&host))
-                .map_err(|error| format!("`{host}` is not a host: {error}"))?;
+                .map_err(|error| format!("`{host}` is not a valid host name: {error}"))?;
             url.set_path(&format!("{base}/{key}"));
         }
         Ok(url)
@@ -225,5 +225,5 @@ fn amazon(region: &str) -> Result<Url, String> {
     let suffix = if region.starts_with("cn-") { ".cn" } else { "" };
     let url = format!("https://s3.{region}.amazonaws.com{suffix}/");
     url.parse()
-        .map_err(|error| format!("the region `{region}` makes no URL: {error}"))
+        .map_err(|error| format!("the URL for the region `{region}` is invalid: {error}"))
 }

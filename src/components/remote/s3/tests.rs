@@ -1,4 +1,4 @@
-//! An object of a server that answers as S3 is documented to; the answers are written by us.
+//! Tests against a fake S3 server. We wrote its responses after the documentation of S3.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ fn client(endpoint: &str, secret: &str) -> Body {
         .with("secret", Value::Secret(secret.into()))
 }
 
-/// Builds on a thread that may block, as the engine does.
+/// Builds the component on a thread that may block, as the engine does.
 async fn start(recorder: &Recorder, body: Body) -> Running<S3Arguments> {
     let recorder = recorder.clone();
     let build = move || Running::start(&DEFINITION, &recorder, &body);

@@ -13,37 +13,37 @@ use crate::lang::body::arguments;
 arguments! {
     /// Arguments of `remote.vault`.
     pub(crate) struct VaultArguments {
-        /// Key of the secret, where it is not part of the path.
+        /// Key of the secret in the store. If it is not set, it is part of `path`.
         key: Option<Arc<str>>,
-        /// Namespace (Vault Enterprise).
+        /// Namespace of the secret (Vault Enterprise).
         namespace: Option<Arc<str>>,
-        /// Path of the secret in Vault.
+        /// Path of the secret, or of its store if `key` is set.
         path: Arc<str>,
-        /// Time after which a secret without a lease is read again; 0 is never.
+        /// Time between two reads of the secret. With 0 only leases of secret and token cause further reads.
         reread_frequency: Duration = "0s",
         /// URL of the Vault server.
         server: HttpUrl,
     }
     blocks {
-        /// Credentials: a role and its secret.
+        /// Logs in with an AppRole: a role and its secret.
         approle as "auth.approle": Option<AppRole>,
-        /// Credentials: the machine's identity in Amazon Web Services.
+        /// Logs in with an identity in Amazon Web Services.
         aws as "auth.aws": Option<AwsLogin>,
-        /// Credentials: the machine's identity in Azure.
+        /// Logs in with the machine's identity in Azure.
         azure as "auth.azure": Option<AzureLogin>,
-        /// Credentials: data for any method of login.
+        /// Logs in with any method, with the given data.
         custom as "auth.custom": Option<Custom>,
-        /// Credentials: the machine's identity in Google Cloud.
+        /// Logs in with an identity in Google Cloud.
         gcp as "auth.gcp": Option<GcpLogin>,
-        /// Credentials: a service account of Kubernetes.
+        /// Logs in with a Kubernetes service account.
         kubernetes as "auth.kubernetes": Option<Kubernetes>,
-        /// Credentials: user and password of a directory.
+        /// Logs in with user name and password of an LDAP directory.
         ldap as "auth.ldap": Option<UserPassword> { mount_path = "ldap" },
-        /// Credentials: a token of Vault.
+        /// Uses a configured Vault token.
         token as "auth.token": Option<Token>,
-        /// Credentials: user and password.
+        /// Logs in with user name and password.
         userpass as "auth.userpass": Option<UserPassword> { mount_path = "userpass" },
-        /// How the server is asked.
+        /// Timeout and retries of requests.
         client_options: ClientOptions,
     }
     check VaultArguments::check;
@@ -60,13 +60,13 @@ arguments! {
 arguments! {
     /// The body of `auth.approle { }`.
     pub(crate) struct AppRole {
-        /// Path that the method is mounted at.
+        /// Path at which the login method is mounted.
         mount_path: Arc<str> = "approle",
-        /// Id of the role to log in with.
+        /// ID of the role to log in with.
         role_id: Arc<str>,
-        /// Secret of the role to log in with.
+        /// Secret ID of the role to log in with.
         secret: Secret,
-        /// Whether the secret is a token to unwrap.
+        /// If true, `secret` is a wrapping token that is exchanged for the secret ID.
         wrapping_token: bool = false,
     }
 }
@@ -74,23 +74,23 @@ arguments! {
 arguments! {
     /// The body of `auth.aws { }`.
     pub(crate) struct AwsLogin {
-        /// Signature of the instance's identity: pkcs7 or identity.
+        /// Signature of the instance's identity, for the type `ec2`: `pkcs7` or `identity`.
         ec2_signature_type: Ec2Signature = "pkcs7",
-        /// Value of the header with the server's id.
+        /// Value of the header `X-Vault-AWS-IAM-Server-ID`, for the type `iam`.
         iam_server_id_header: Option<Arc<str>>,
-        /// Path that the method is mounted at.
+        /// Path at which the login method is mounted.
         mount_path: Arc<str> = "aws",
-        /// Region of the service that is asked.
+        /// AWS region of the token service (STS), for the type `iam`.
         region: Arc<str> = "us-east-1",
-        /// Role of Vault to log in with.
+        /// Vault role to log in with.
         role: Option<Arc<str>>,
-        /// Which identity: iam or ec2.
+        /// Identity to log in with: `iam` or `ec2`.
         identity as "type": AwsIdentity,
     }
 }
 
 choices! {
-    /// How the identity of an instance is signed.
+    /// Form of the signature of an instance's identity.
     pub(crate) enum Ec2Signature {
         Pkcs7 = "pkcs7",
         Identity = "identity",
@@ -98,7 +98,7 @@ choices! {
 }
 
 choices! {
-    /// Which identity is shown of a machine at Amazon.
+    /// The AWS identity that a login proves.
     pub(crate) enum AwsIdentity {
         Iam = "iam",
         Ec2 = "ec2",
@@ -108,11 +108,11 @@ choices! {
 arguments! {
     /// The body of `auth.azure { }`.
     pub(crate) struct AzureLogin {
-        /// Path that the method is mounted at.
+        /// Path at which the login method is mounted.
         mount_path: Arc<str> = "azure",
-        /// Resource that the machine's token is for.
+        /// Resource that the machine's token is valid for.
         resource_url: Arc<str> = "https://management.azure.com/",
-        /// Role of Vault to log in with.
+        /// Vault role to log in with.
         role: Arc<str>,
     }
 }
@@ -120,20 +120,20 @@ arguments! {
 arguments! {
     /// The body of `auth.gcp { }`.
     pub(crate) struct GcpLogin {
-        /// Service account, for the type iam.
+        /// Service account to log in as, for the type `iam`.
         iam_service_account: Option<Arc<str>>,
-        /// Path that the method is mounted at.
+        /// Path at which the login method is mounted.
         mount_path: Arc<str> = "gcp",
-        /// Role of Vault to log in with.
+        /// Vault role to log in with.
         role: Arc<str>,
-        /// Which identity: gce or iam.
+        /// Identity to log in with: `gce` or `iam`.
         identity as "type": GcpIdentity,
     }
     check GcpLogin::check;
 }
 
 choices! {
-    /// Which identity is shown of a machine at Google.
+    /// The Google Cloud identity that a login proves.
     pub(crate) enum GcpIdentity {
         Gce = "gce",
         Iam = "iam",
@@ -143,9 +143,9 @@ choices! {
 arguments! {
     /// The body of `auth.kubernetes { }`.
     pub(crate) struct Kubernetes {
-        /// Path that the method is mounted at.
+        /// Path at which the login method is mounted.
         mount_path: Arc<str> = "kubernetes",
-        /// Role of Vault to log in with.
+        /// Vault role to log in with.
         role: Arc<str>,
         /// File with the token of the service account.
         service_account_file: Arc<str> = "/var/run/secrets/kubernetes.io/serviceaccount/token",
@@ -153,9 +153,9 @@ arguments! {
 }
 
 arguments! {
-    /// `auth.ldap { }` and `auth.userpass { }`
+    /// The body of `auth.ldap { }` and `auth.userpass { }`.
     pub(crate) struct UserPassword {
-        /// Path that the method is mounted at.
+        /// Path at which the login method is mounted.
         mount_path: Arc<str> = "",
         /// Password to log in with.
         password: Secret,
@@ -167,11 +167,11 @@ arguments! {
 arguments! {
     /// The body of `auth.custom { }`.
     pub(crate) struct Custom {
-        /// Data that the login is made of.
+        /// Data to send in the login request.
         data: BTreeMap<Arc<str>, Secret>,
         /// Namespace to log in to.
         namespace: Option<Arc<str>>,
-        /// Path that the login is sent to.
+        /// Path of the login request, such as `auth/jwt/login`.
         path: Arc<str>,
     }
 }
@@ -179,13 +179,13 @@ arguments! {
 arguments! {
     /// The body of `client_options { }`.
     pub(crate) struct ClientOptions {
-        /// How often a failed request is sent again.
+        /// Maximum number of retries of a request, after a network error, a timeout, a server error or status 429.
         max_retries: Natural = 2,
-        /// Longest wait before that.
+        /// Maximum wait before a retry.
         max_retry_wait: Duration = "1500ms",
-        /// Shortest wait before that.
+        /// Minimum wait before a retry.
         min_retry_wait: Duration = "1s",
-        /// Longest time that a request may take.
+        /// Timeout of a request, for each attempt.
         timeout: Interval = "60s",
     }
 }
@@ -205,7 +205,7 @@ impl VaultArguments {
         ])?;
         if self.key.is_none() && !self.path.trim_matches('/').contains('/') {
             let message = format!(
-                "`{}` names a store and no secret in it: use STORE/SECRET, or key",
+                "`{}` names a store but no secret in it: use STORE/SECRET, or set key",
                 self.path
             );
             return Err(ArgumentError::new("path", message));

@@ -1,4 +1,4 @@
-//! Requests to a Vault server: their content, their token, and which ones are retried.
+//! Requests to a Vault server, with their token, timeout and retries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::wire::client::{BodyError, ClientOptions, HttpClient, error_chain, rea
 const TOKEN: HeaderName = HeaderName::from_static("x-vault-token");
 const NAMESPACE: HeaderName = HeaderName::from_static("x-vault-namespace");
 
-/// Largest answer, in bytes: a secret has at most a megabyte.
+/// Maximum size of a response, in bytes. A secret has at most one megabyte.
 const MAX_ANSWER: usize = 4 << 20;
 
 /// A client of a Vault server.
@@ -25,43 +25,43 @@ pub(super) struct Vault {
     namespace: Option<Arc<str>>,
     timeout: Duration,
     retries: u32,
-    /// Shortest and longest wait before a request is sent again.
+    /// Minimum and maximum wait before a retry.
     waits: (Duration, Duration),
 }
 
-/// A request to Vault. Holds secrets and is therefore never printed.
+/// A request to Vault. It contains secrets, so it is never printed.
 pub(super) struct Request<'a> {
     /// Path of the request, below `/v1/`.
     pub(super) path: &'a str,
-    /// The token of the request; empty for a login.
+    /// The token of the request. It is empty for a login.
     pub(super) token: &'a str,
-    /// The body of a POST; `None` for a GET.
+    /// The body of a POST, or `None` for a GET.
     pub(super) body: Option<Value>,
-    /// A namespace instead of the configured one.
+    /// A namespace that replaces the configured one.
     pub(super) namespace: Option<&'a str>,
 }
 
-/// The fields of an answer that are used.
+/// The fields of a response that the component uses.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Answer {
     /// The secret, or an object that contains it.
     pub(super) data: Option<Map<String, Value>>,
-    /// What a login or a renewal gives.
+    /// The token that a login or a renewal returns.
     pub(super) auth: Option<Auth>,
-    /// Seconds that the secret may be used; 0 is for ever.
+    /// Seconds for which the secret is valid. 0 means that it does not expire.
     pub(super) lease_duration: u64,
 }
 
-/// A token as Vault gives it.
+/// A token in the form of Vault's API.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Auth {
     /// The token itself, which is a secret.
     pub(super) client_token: String,
-    /// Seconds that the token may be used; 0 is for ever.
+    /// Seconds for which the token is valid. 0 means that it does not expire.
     pub(super) lease_duration: u64,
-    /// Whether it may be renewed.
+    /// If true, the token can be renewed.
     pub(super) renewable: bool,
 }
 
@@ -71,14 +71,14 @@ struct Refusal {
     errors: Vec<String>,
 }
 
-/// Why a request failed, and whether it may pass later.
+/// The reason for a failed request, and whether a retry may succeed.
 struct Failed {
     reason: String,
     is_retryable: bool,
 }
 
 impl Vault {
-    /// A client of the server that the arguments name. Sends no request.
+    /// Makes a client of the server that the arguments name. Sends no request.
     pub(super) fn new(arguments: &VaultArguments, user_agent: &Arc<str>) -> Result<Self, ComponentError> {
         let options = &arguments.client_options;
         let client = HttpClient::new(&ClientOptions::new(user_agent.clone()));
@@ -95,7 +95,7 @@ impl Vault {
         })
     }
 
-    /// Sends a request, with retries where they may help. An error names the path and never what was sent.
+    /// Sends a request, and retries it if that may help. An error names the path, but not the content of the request.
     pub(super) async fn send(&self, request: Request<'_>) -> Result<Answer, String> {
         let mut wait = self.waits.0;
         for attempt in 0.. {
@@ -104,20 +104,20 @@ impl Vault {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(failed)) => failed,
                 Err(_) => Failed {
-                    reason: format!("no answer in {} s", self.timeout.as_secs()),
+                    reason: format!("no response within {} s", self.timeout.as_secs()),
                     is_retryable: true,
                 },
             };
             if !failed.is_retryable || attempt >= self.retries {
                 return Err(format!(
-                    "cannot ask {} for {}: {}",
+                    "request to {} for {} failed: {}",
                     self.server, request.path, failed.reason
                 ));
             }
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(self.waits.1);
         }
-        Err("nothing was asked".to_owned())
+        Err("no request was sent".to_owned())
     }
 
     async fn once(&self, request: &Request<'_>) -> Result<Answer, Failed> {
@@ -146,7 +146,7 @@ impl Vault {
                 continue;
             };
             let mut value = HeaderValue::from_str(value).map_err(|_| Failed {
-                reason: format!("the value of {name} cannot stand in a header"),
+                reason: format!("the value of {name} contains characters that are not allowed in an HTTP header"),
                 is_retryable: false,
             })?;
             value.set_sensitive(true);
@@ -163,7 +163,11 @@ impl Vault {
         })?;
         if status.is_success() {
             return serde_json::from_slice(&body).map_err(|error| Failed {
-                reason: format!("the answer is wrong at line {} column {}", error.line(), error.column()),
+                reason: format!(
+                    "the response is invalid at line {} column {}",
+                    error.line(),
+                    error.column()
+                ),
                 is_retryable: false,
             });
         }

@@ -1,7 +1,7 @@
-//! Logins by the identity that a cloud gives to a machine or an account: what is sent to Vault to prove it.
+//! Logins with an identity that a cloud gives to a machine or an account.
 //!
-//! In: the arguments of a login. Out: the body of its request. Credentials and identities are looked up anew for every
-//! login, and nothing but a nonce is kept.
+//! In: the arguments of a login. Out: the body of the login request, which proves the identity to Vault. Every login
+//! looks up credentials and identities again. Only a nonce is stored.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -30,22 +30,22 @@ use crate::components::remote::vault::arguments::{
 use crate::pipeline::component::{ComponentError, Context};
 use crate::wire::client::{ClientOptions, ProxyOptions};
 
-/// Header with the name that a Vault server wants to see signed, so that a login is good for this server only.
+/// Header with the name of the Vault server. The login request signs it, so the login is valid for this server only.
 const SERVER_ID: HeaderName = HeaderName::from_static("x-vault-aws-iam-server-id");
-/// URL of Google's API that signs with the keys of service accounts.
+/// URL of Google's API that signs tokens with the keys of service accounts.
 const IAM: &str = "https://iamcredentials.googleapis.com/v1/";
-/// Scope of requests to it.
+/// OAuth scope of requests to [`IAM`].
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
-/// How long a token that it signs is good for; Vault takes none that lasts longer than 15 minutes.
+/// Lifetime of a token that Google signs. Vault rejects a token with a lifetime of more than 15 minutes.
 const LIFETIME: Duration = Duration::from_mins(10);
-/// Name of the file with the nonce of this machine's logins.
+/// Name of the file that stores the nonce of this machine's logins.
 const NONCE: &str = "nonce";
 
-/// What the logins of clouds need of their surroundings.
+/// The options, environment and folder that logins with a cloud identity need.
 pub(super) struct Clouds {
     options: ClientOptions,
     environment: Environment,
-    /// URL of Google's API that signs.
+    /// URL of Google's API that signs tokens.
     iam: Url,
     /// The component's folder.
     folder: PathBuf,
@@ -58,7 +58,7 @@ struct Signed {
 }
 
 impl Clouds {
-    /// Reads nothing and sends no request.
+    /// Makes the value. Reads no file and sends no request.
     pub(super) fn new(context: &Context, environment: Environment) -> Result<Self, ComponentError> {
         Ok(Self {
             options: ClientOptions {
@@ -76,7 +76,7 @@ impl Clouds {
         })
     }
 
-    /// `auth.aws`: a request to AWS that is signed and not sent, or the signed identity of a machine.
+    /// `auth.aws`: returns a signed request to AWS, without sending it, or the signed identity of the machine.
     pub(super) async fn aws(&self, login: &AwsLogin) -> Result<Value, String> {
         let account = Account {
             access_key: None,
@@ -95,7 +95,7 @@ impl Clouds {
                 let mut body = match login.ec2_signature_type {
                     Ec2Signature::Pkcs7 => json!({ "pkcs7": part("pkcs7").await? }),
                     Ec2Signature::Identity => json!({
-                        // The signature is over every byte of the document.
+                        // The signature covers every byte of the document.
                         "identity": STANDARD.encode(aws.machine_identity("document").await?),
                         "signature": part("signature").await?,
                     }),
@@ -110,7 +110,7 @@ impl Clouds {
         Ok(body)
     }
 
-    /// `auth.azure`: a token of the machine's identity, and which machine it is.
+    /// `auth.azure`: returns a token of the machine's identity, and the names that identify the machine.
     pub(super) async fn azure(&self, login: &AzureLogin) -> Result<Value, String> {
         let machine = AzureMachine::new(&self.options.user_agent, self.environment.clone());
         let machine = machine.map_err(|error| error.0)?;
@@ -126,8 +126,8 @@ impl Clouds {
         }))
     }
 
-    /// `auth.gcp`: the identity of the machine for the Vault at `server`, or a token that Google signs for a service
-    /// account.
+    /// `auth.gcp`: returns the identity of the machine for the Vault at `server`, or a token that Google signs for a
+    /// service account.
     pub(super) async fn gcp(&self, login: &GcpLogin, server: &Url) -> Result<Value, String> {
         let google = Google::new(SCOPE, &self.options, self.environment.clone());
         let google = google.map_err(|error| error.0)?;
@@ -145,7 +145,7 @@ impl Clouds {
         Ok(json!({ "role": role, "jwt": jwt }))
     }
 
-    /// A token for a role of Vault, signed with the key of a service account.
+    /// Returns a token for a Vault role, which Google signs with the key of a service account.
     async fn signed(&self, google: &Google, account: &str, role: &str) -> Result<String, String> {
         let ends = SystemTime::now() + LIFETIME;
         let ends = ends.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -155,17 +155,17 @@ impl Clouds {
         let request = api.request(Method::POST, url);
         let request = request.headers(bearer::header(&google.token().await?)?);
         let request = request.header(CONTENT_TYPE, "application/json");
-        // The claims are text inside of the request's JSON.
+        // The JSON of the request contains the claims as a string.
         let body = json!({ "payload": claims.to_string() }).to_string();
         let answer = api.send(request.body(body)).await?;
         Ok(answer.json::<Signed>()?.signed_jwt)
     }
 
-    /// The nonce of this machine's logins. Vault takes a machine's later logins only with the nonce of its first one,
-    /// so it is kept in a file.
+    /// Returns the nonce of this machine's logins. Vault accepts later logins of a machine only with the nonce of its
+    /// first one, so a file stores it.
     fn nonce(&self) -> Result<String, String> {
         let path = self.folder.join(NONCE);
-        let failed = |error: io::Error| format!("cannot keep the nonce of the logins in {}: {error}", path.display());
+        let failed = |error: io::Error| format!("cannot read or write the nonce file {}: {error}", path.display());
         match std::fs::read_to_string(&path) {
             Ok(nonce) => return Ok(nonce),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -178,11 +178,13 @@ impl Clouds {
     }
 }
 
-/// A signed request to AWS in the parts that Vault wants: it sends the request itself, and AWS says who has signed it.
+/// Returns the parts of a signed request to AWS. Vault sends the request itself, and AWS tells it who signed the
+/// request.
 async fn iam_request(aws: &Aws, server_id: Option<&str>) -> Result<Value, String> {
     let mut headers = HeaderMap::new();
     if let Some(id) = server_id {
-        let id = HeaderValue::from_str(id).map_err(|_| "iam_server_id_header cannot stand in a header")?;
+        let id = HeaderValue::from_str(id)
+            .map_err(|_| "iam_server_id_header contains characters that are not allowed in an HTTP header")?;
         headers.insert(SERVER_ID, id);
     }
     let request = aws.identity_request(headers).await?;

@@ -1,4 +1,5 @@
-//! Logins by clouds: metadata services and APIs of ours that answer as those of the clouds are documented to.
+//! Tests of logins with cloud identities against fake metadata services and APIs. We wrote their responses after the
+//! documentation of the clouds.
 
 use axum::http::StatusCode;
 use serde_json::Value as Json;
@@ -18,7 +19,7 @@ fn clouds<const N: usize>(folder: &std::path::Path, variables: [(&str, &str); N]
     Clouds::new(&context, Environment::from(variables)).unwrap()
 }
 
-/// The login that these arguments make.
+/// Returns the login that these arguments make.
 async fn login(clouds: &Clouds, block: &'static str, body: Body) -> Result<Login, String> {
     let body = Body::new()
         .text("server", "https://vault.example.com:8200/")
@@ -50,7 +51,7 @@ async fn a_login_by_iam_is_a_signed_request_that_amazon_answers_to_whoever_sends
     let Login { path, body, .. } = login(&there, "auth.aws", body).await.unwrap();
     assert_eq!((path.as_str(), &body["role"]), ("auth/aws/login", &json!("r")));
     assert!(amazon.asked().is_empty(), "nothing is sent but to Vault");
-    // As Vault does.
+    // Vault sends the request like this.
     let headers: BTreeMap<String, Vec<String>> = serde_json::from_str(&decoded(&body, "iam_request_headers")).unwrap();
     assert_eq!(headers["x-vault-aws-iam-server-id"], ["vault.example.com"]);
     assert!(headers["authorization"][0].contains("x-vault-aws-iam-server-id"));
@@ -94,7 +95,7 @@ async fn a_login_by_ec2_shows_the_machine_and_the_nonce_of_its_first_login() {
     let amazon = Amazon::start("", &[], answer).await;
     let folder = tempfile::tempdir().unwrap();
     let own = folder.path().join("remote.vault.test");
-    // Another process each time.
+    // Each call stands for another process.
     let body = async |body: Body| {
         let clouds = clouds(&own, [("AWS_EC2_METADATA_SERVICE_ENDPOINT", amazon.url.as_str())]);
         login(&clouds, "auth.aws", body.text("type", "ec2")).await.unwrap().body

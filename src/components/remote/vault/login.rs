@@ -1,6 +1,6 @@
-//! How each method logs in to Vault: the path of its request, and what is sent.
+//! The login methods of Vault: the path and the body of each login request.
 //!
-//! In: the arguments. Out: a request, or the token that is configured. Files are read each time.
+//! In: the arguments. Out: a login request, or the configured token. Every login reads its files again.
 
 use std::collections::BTreeMap;
 
@@ -10,26 +10,26 @@ use crate::components::remote::vault::arguments::{AppRole, UserPassword, VaultAr
 use crate::components::remote::vault::client::{Request, Vault};
 use crate::components::remote::vault::clouds::Clouds;
 
-/// How a token is obtained. Holds secrets and is therefore never printed.
+/// A way to obtain a token. It contains secrets, so it is never printed.
 pub(super) enum Way {
-    /// The configured token, which is not ours to renew.
+    /// The configured token, which the component does not renew.
     Token(String),
-    /// A login, which gives a token.
+    /// A login, which returns a token.
     Login(Login),
 }
 
-/// A request that logs in.
+/// The request of a login.
 pub(super) struct Login {
     /// Path of the request, below `/v1/`.
     pub(super) path: String,
     /// The body of the request.
     pub(super) body: Value,
-    /// A namespace instead of the configured one.
+    /// A namespace that replaces the configured one.
     pub(super) namespace: Option<String>,
 }
 
-/// How the arguments obtain a token. `unwrapped` keeps the secret id of an AppRole that came wrapped, since it can be
-/// unwrapped only once.
+/// Returns the way in which the arguments obtain a token. `unwrapped` stores the secret ID of an AppRole, since a
+/// wrapping token can be unwrapped only once.
 pub(super) async fn way(
     arguments: &VaultArguments,
     vault: &Vault,
@@ -92,7 +92,7 @@ pub(super) async fn way(
             namespace: custom.namespace.as_deref().map(str::to_owned),
         }));
     }
-    Err("none of the auth blocks can be used".to_owned())
+    Err("no auth block is configured".to_owned())
 }
 
 async fn secret_id(role: &AppRole, vault: &Vault, unwrapped: &mut Option<String>) -> Result<String, String> {
@@ -110,6 +110,6 @@ async fn secret_id(role: &AppRole, vault: &Vault, unwrapped: &mut Option<String>
     };
     let data = vault.send(request).await?.data.unwrap_or_default();
     let secret = data.get("secret_id").and_then(Value::as_str);
-    let secret = secret.ok_or("auth.approle: the wrapping token holds no secret_id")?;
+    let secret = secret.ok_or("auth.approle: the unwrapped response contains no secret_id")?;
     Ok(unwrapped.insert(secret.to_owned()).clone())
 }

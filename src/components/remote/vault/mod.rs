@@ -1,8 +1,8 @@
 //! `remote.vault`: a secret of HashiCorp Vault, or of a compatible server.
 //!
-//! In: where the secret is and how to log in. Out: the export `data`, whose values are secrets. `login` knows the
-//! methods, `clouds` those of clouds, `secret` the stores, `client` the requests. A token is renewed before it expires,
-//! or replaced by a new login. When the secret cannot be read later, the last one stays.
+//! In: the path of the secret and a login method. Out: the export `data`, whose values are secrets. `login` implements
+//! the login methods, `clouds` those with a cloud identity, `secret` the stores and `client` the requests. A token is
+//! renewed before it expires, or replaced by a new login. If a later read fails, the last secret stays.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,9 +33,9 @@ use client::{Auth, Request, Vault};
 use clouds::Clouds;
 use login::Way;
 
-/// Pause after a failed attempt, when the configuration names none.
+/// Pause after a failed read if `reread_frequency` is not set.
 const TRY_AGAIN: Duration = Duration::from_mins(1);
-/// Shortest time between two reads that a lease causes.
+/// Minimum time between two reads that a lease causes.
 const SHORTEST_LEASE: Duration = Duration::from_secs(1);
 
 /// The definition of `remote.vault`.
@@ -45,14 +45,14 @@ pub(crate) const DEFINITION: Definition<VaultArguments> = Definition {
     exports: &[Attribute::required(
         "data",
         Kind::Map(&Kind::Secret),
-        "The values of the secret by key.",
+        "The values of the secret, by key.",
     )],
     metrics: |scope| drop(VaultMetrics::new(scope)),
     build: Some(build),
-    doc: "`remote.vault` reads a secret from a Vault server and keeps it fresh.",
+    doc: "`remote.vault` exports a secret of a Vault server and keeps it up to date.",
 };
 
-/// Counters with Alloy's names.
+/// Counters, with the names that Alloy uses.
 #[derive(Clone, Default)]
 struct VaultMetrics {
     logins: Counter,
@@ -67,21 +67,21 @@ struct Remote {
     clouds: Clouds,
     metrics: VaultMetrics,
     session: tokio::sync::Mutex<Session>,
-    /// Time to the next read; `None` when the secret cannot change.
+    /// Time until the next read, or `None` if no further read is due.
     next: Mutex<Option<Duration>>,
 }
 
-/// What is kept from one read to the next.
+/// The state that is kept from one read to the next.
 #[derive(Default)]
 struct Session {
     token: Option<Token>,
-    /// The secret id of an AppRole that came wrapped, once unwrapped.
+    /// The unwrapped secret ID of an AppRole whose secret is a wrapping token.
     unwrapped: Option<String>,
 }
 
 struct Token {
     text: String,
-    /// When to renew the token; `None` for one that does not expire.
+    /// Time at which the token is renewed, or `None` if it does not expire.
     renew: Option<Instant>,
     renewable: bool,
 }
@@ -90,13 +90,17 @@ impl VaultMetrics {
     fn new(scope: &Scope) -> Self {
         let metrics = Self::default();
         for (name, help, counter) in [
-            ("remote_vault_auth", "Logins", &metrics.logins),
+            ("remote_vault_auth", "Successful logins", &metrics.logins),
             (
                 "remote_vault_auth_lease_renewal",
-                "Renewals of the token",
+                "Successful renewals of the token",
                 &metrics.renewals,
             ),
-            ("remote_vault_secret_reads", "Reads of the secret", &metrics.reads),
+            (
+                "remote_vault_secret_reads",
+                "Successful reads of the secret",
+                &metrics.reads,
+            ),
         ] {
             scope.register(name, help, counter.clone());
         }
@@ -128,7 +132,7 @@ impl Remote {
         let is_old = self.token(&mut session).await?;
         let mut read = self.read_with(&session).await;
         if read.is_err() && is_old {
-            // The token may have been revoked: the read is repeated once with a new one.
+            // The token may have been revoked, so the read is retried once with a new token.
             session.token = None;
             self.token(&mut session).await?;
             read = self.read_with(&session).await;
@@ -151,7 +155,7 @@ impl Remote {
         secret::read(&self.arguments, &self.vault, token).await
     }
 
-    /// Ensures a token that is valid for some time. Returns true for one that was there before.
+    /// Ensures that the session has a valid token. Returns false if it replaced the token instead of renewing it.
     async fn token(&self, session: &mut Session) -> Result<bool, String> {
         if let Some(token) = &session.token {
             let is_due = token.renew.is_some_and(|renew| renew <= Instant::now());
@@ -200,14 +204,14 @@ impl Remote {
         Ok(renewed)
     }
 
-    /// The values that are text. Others cannot be secrets of the language, and are left out.
+    /// Exports the values that are strings. Skips other values, because only strings can be secrets in a configuration.
     fn exports(&self, data: serde_json::Map<String, Json>) -> Exports {
         let mut secrets = BTreeMap::new();
         for (key, value) in data {
             if let Json::String(text) = value {
                 secrets.insert(Arc::<str>::from(key), Value::Secret(text.into()));
             } else {
-                tracing::warn!(component = %self.id, key, "a value of the secret is no text and is left out");
+                tracing::warn!(component = %self.id, key, "value of the secret skipped, because it is not a string");
             }
         }
         Exports::from([("data".into(), Value::object(secrets))])
@@ -217,7 +221,7 @@ impl Remote {
 impl Token {
     fn new(auth: Option<Auth>) -> Result<Self, String> {
         let auth = auth.filter(|auth| !auth.client_token.is_empty());
-        let auth = auth.ok_or("the server answered the login without a token")?;
+        let auth = auth.ok_or("the response to the login contains no token")?;
         let lease = Some(auth.lease_duration).filter(|seconds| *seconds > 0);
         Ok(Self {
             text: auth.client_token,
@@ -227,7 +231,7 @@ impl Token {
     }
 }
 
-/// A lease is renewed when a third of it is left.
+/// Returns the part of a lease after which it is renewed: two thirds, but at least [`SHORTEST_LEASE`].
 fn two_thirds(seconds: u64) -> Duration {
     (Duration::from_secs(seconds) * 2 / 3).max(SHORTEST_LEASE)
 }

@@ -1,15 +1,15 @@
-//! A secret of a key-value store of Vault, in either version of its API.
+//! Reads a secret from a key-value store of Vault, with either version of its API.
 
 use serde_json::{Map, Value};
 
 use crate::components::remote::vault::arguments::VaultArguments;
 use crate::components::remote::vault::client::{Request, Vault};
 
-/// A secret that was read. Is never printed.
+/// A secret in plain text. It is never printed.
 pub(super) struct Secret {
-    /// Its values by their keys.
+    /// The values of the secret, by key.
     pub(super) data: Map<String, Value>,
-    /// Seconds after which it is to be read again; 0 is never.
+    /// Seconds for which the secret is valid. 0 means that it does not expire.
     pub(super) lease_seconds: u64,
 }
 
@@ -45,7 +45,7 @@ pub(super) async fn read(arguments: &VaultArguments, vault: &Vault, token: &str)
             Some(Value::Object(inner)) => inner,
             _ => {
                 return Err(format!(
-                    "{path} holds no secret: its version was deleted, or the store is another one"
+                    "{path} contains no secret: its version was deleted, or the store is not a version 2 store"
                 ));
             }
         };
@@ -56,8 +56,8 @@ pub(super) async fn read(arguments: &VaultArguments, vault: &Vault, token: &str)
     })
 }
 
-/// The mount path and the version of the store. Without permission to read them, these are the first part of the path
-/// and version 2, as in Alloy.
+/// Returns the mount path and the version of the store. If the server refuses to name them, the mount path is the first
+/// part of the path, or the path if there is a key, and the version is 2, as in Alloy.
 async fn store(arguments: &VaultArguments, vault: &Vault, token: &str) -> (String, Version) {
     let path = arguments.path.trim_matches('/');
     let request = Request {

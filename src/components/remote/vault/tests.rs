@@ -1,4 +1,4 @@
-//! The component from outside: a server of ours that speaks as Vault's documentation says.
+//! Tests against a fake Vault server. We wrote its responses after the documentation of Vault.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,17 +18,17 @@ use crate::components::remote::vault::arguments::VaultArguments;
 use crate::lang::value::{Number, Value};
 use crate::pipeline::component::HealthState;
 
-/// A Vault with two stores and all methods of login at their usual paths.
+/// A server with two stores and all login methods at their usual paths.
 struct Vault {
     secret: Mutex<String>,
     logins: AtomicUsize,
     renewals: AtomicUsize,
     unwraps: AtomicUsize,
-    /// Seconds that a token is good for, and whether it may be renewed.
+    /// Seconds for which a token is valid, and whether it can be renewed.
     lease: Mutex<(u64, bool)>,
-    /// Requests to be answered with 500 before any other.
+    /// Number of requests that the server rejects with 500 before it responds normally.
     outages: AtomicUsize,
-    /// The token that is good now.
+    /// The token that the server accepts.
     token: Mutex<String>,
     asked: Mutex<Vec<(String, HeaderMap)>>,
 }
@@ -98,7 +98,7 @@ async fn answer(
                 return vault.login(sent == json!({"jwt": "j"}) && headers["x-vault-namespace"] == "inner");
             }
             "sys/wrapping/unwrap" => {
-                // A wrapping token is good for one use.
+                // A wrapping token can be used once.
                 let is_first = vault.unwraps.fetch_add(1, Ordering::SeqCst) == 0;
                 if given == "wrapped" && is_first {
                     return json_of(json!({ "data": { "secret_id": "s" } }));
@@ -147,7 +147,7 @@ fn recorder() -> Recorder {
     Recorder::new("remote.vault.test", Path::new("/nonexistent"))
 }
 
-/// Builds where it may block, as the engine does.
+/// Builds the component on a thread that may block, as the engine does.
 async fn start(recorder: &Recorder, body: Body) -> Result<Running<VaultArguments>, String> {
     let (recorder, handle) = (recorder.clone(), tokio::runtime::Handle::current());
     let started = tokio::task::spawn_blocking(move || {
@@ -178,7 +178,7 @@ async fn a_secret_is_read_from_either_version_of_a_store_and_stays_secret() {
         let recorder = recorder();
         let running = start(&recorder, body).await.unwrap();
         assert_eq!(password(&recorder).as_deref(), Some("hush"));
-        // What is no text is left out, and nothing shows the secret.
+        // Values that are not strings are skipped, and nothing shows the secret.
         assert!(!format!("{:?}", recorder.export("data")).contains("hush"));
         assert_eq!(recorder.health().0, HealthState::Healthy);
         running.stop().await;
@@ -249,7 +249,7 @@ async fn a_change_is_followed_and_a_token_that_was_revoked_is_replaced() {
     *vault.secret.lock() = "newer".to_owned();
     eventually("the change", || password(&recorder).as_deref() == Some("newer")).await;
     assert!(vault.logins.load(Ordering::SeqCst) >= 2);
-    // Sealed for good: the last value stays, and health says why.
+    // The server stays sealed: the last value stays, and the health gives the reason.
     vault.outages.store(usize::MAX, Ordering::SeqCst);
     eventually("the failure", || recorder.health().0 == HealthState::Unhealthy).await;
     assert!(
@@ -303,7 +303,7 @@ async fn short_outages_are_waited_for_and_what_cannot_be_read_fails_the_build() 
         ),
         (
             token(&url, "secret/nowhere"),
-            "for secret/data/nowhere: the server answered 404",
+            "for secret/data/nowhere failed: the server answered 404",
         ),
     ] {
         let error = start(&recorder(), body).await.err().unwrap();
@@ -316,5 +316,5 @@ async fn short_outages_are_waited_for_and_what_cannot_be_read_fails_the_build() 
         .map(drop);
     assert!(refused.is_err());
     let store = token(&url, "secret").read(&DEFINITION).map(drop).unwrap_err();
-    assert!(store.contains("names a store and no secret in it"), "{store}");
+    assert!(store.contains("names a store but no secret in it"), "{store}");
 }

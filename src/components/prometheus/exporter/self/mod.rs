@@ -1,7 +1,7 @@
-//! `prometheus.exporter.self`: the program's own metrics, as a target.
+//! `prometheus.exporter.self`: a target for Alluvium's own metrics.
 //!
-//! In: nothing. Out: one target, with the in-process address of the program and the path at which the component serves
-//! the metrics.
+//! In: nothing. Out: one target, with Alluvium's in-process address and the path at which the component serves the
+//! metrics.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,11 +22,11 @@ use crate::telemetry::metrics;
 #[cfg(test)]
 mod tests;
 
-/// Path of the metrics, below that of the component.
+/// Path of the metrics, below the path of the component.
 const METRICS_PATH: &str = "/metrics";
 
 arguments! {
-    /// Arguments of `prometheus.exporter.self`, which takes none.
+    /// Arguments of `prometheus.exporter.self`, which has none.
     pub(crate) struct SelfArguments {}
 }
 
@@ -37,7 +37,7 @@ pub(crate) const DEFINITION: Definition<SelfArguments> = Definition {
     exports: schema::EXPORTS,
     metrics: no_metrics,
     build: Some(build),
-    doc: "`prometheus.exporter.self` gives the program's own metrics as a target.",
+    doc: "`prometheus.exporter.self` exports a target for Alluvium's own metrics.",
 };
 
 struct OwnMetrics {
@@ -56,7 +56,7 @@ fn build(
     let exported = targets::to_value(vec![component.target.clone()]);
     component.show_live(&SelfArguments {}, &component.context.live);
     (component.context.exports)(BTreeMap::from([("targets".into(), exported)]));
-    (component.context.health)(HealthState::Healthy, "metrics can be read".to_owned());
+    (component.context.health)(HealthState::Healthy, "serving metrics".to_owned());
     Ok(Arc::new(component))
 }
 

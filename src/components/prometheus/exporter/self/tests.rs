@@ -1,4 +1,4 @@
-//! The component from outside: its target, and the metrics at the path that the target names.
+//! Tests of the exported target, and of the metrics at the path that the target names.
 
 use std::path::Path;
 

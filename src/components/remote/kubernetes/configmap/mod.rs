@@ -1,6 +1,6 @@
 //! `remote.kubernetes.configmap`: the values of a ConfigMap.
 //!
-//! Values that are not text are in the field `binaryData`, which is not read.
+//! The component does not read the field `binaryData`, which contains the values that are not text.
 
 use crate::components::common::kubernetes::objects::ConfigMap;
 use crate::components::common::kubernetes::values::{self, Values, ValuesArguments};

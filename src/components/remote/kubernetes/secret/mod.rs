@@ -1,6 +1,6 @@
 //! `remote.kubernetes.secret`: the values of a Secret, as secrets.
 //!
-//! A value that is no text, such as a key store, is left out with a warning in the log.
+//! The component skips a value that is not text, such as a key store, and logs a warning.
 
 use base64::Engine as _;
 
