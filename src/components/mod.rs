@@ -1,7 +1,7 @@
-//! The components, one folder each: the path is the name.
+//! The components. Each has its own folder, whose path is the component's name.
 //!
-//! [`ALL`] is the one list of them. Components do not import each other; what they share is in [`common`]. Deleting a
-//! folder and its line here removes a component.
+//! [`ALL`] lists all components. Components do not import each other. [`common`] contains the code that they share. To
+//! remove a component, delete its folder and its line here.
 
 use crate::components::discovery::{
     aws as discovery_aws, ec2 as discovery_ec2, file as discovery_file, http as discovery_http,
@@ -87,7 +87,7 @@ pub const ALL: &[&dyn AnyDefinition] = &[
     &remote_vault::DEFINITION,
 ];
 
-/// The component called `name`.
+/// Returns the component called `name`.
 pub fn find(name: &str) -> Option<&'static dyn AnyDefinition> {
     ALL.iter().copied().find(|definition| definition.name() == name)
 }

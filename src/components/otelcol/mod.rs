@@ -1,4 +1,4 @@
-//! `otelcol.*`: profiles of OpenTelemetry, in and out. The other signals are refused by name.
+//! `otelcol.*`: components that receive and send OpenTelemetry profiles. They reject all other signals by name.
 
 pub(crate) mod exporter;
 pub(crate) mod receiver;

@@ -1,4 +1,4 @@
-//! Components that make, change or send profiles.
+//! `pyroscope.*`: components that make, receive, change or send profiles.
 
 pub(crate) mod ebpf;
 pub(crate) mod enrich;

@@ -1,4 +1,4 @@
-//! The shipped configuration for annotated pods, under the real engine, against an API server of ours.
+//! Tests the shipped configuration for annotated pods under the real engine, against a fake API server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::wire::proto::push::PushRequest;
 
 type Labels = BTreeMap<String, String>;
 
-/// A pod at this address, with these annotations of Pyroscope.
+/// Returns a pod at this address, with these annotations of Pyroscope.
 fn annotated(name: &str, ip: &str, annotations: &[(&str, &str)]) -> Value {
     let mut pod = pod("shop", name, ip);
     let annotation = |(name, value): &(&str, &str)| (format!("pyroscope.io/{name}"), json!(value));
@@ -59,7 +59,7 @@ async fn the_ten_rules_of_the_sample_give_alloys_targets() {
     let switched = [("profile-cpu-enabled", "false"), ("spy-name", "gospy")];
     let named: Vec<(&str, &str)> = named.into_iter().chain(switched).collect();
     cluster.put("pods", annotated("named", "127.0.0.1", &named));
-    // Its container declares the port, and its service gets the name of the container.
+    // The container declares the port, and the service gets the name of the container.
     let mut declared = annotated("declared", "127.0.0.1", &[scraped, ("scheme", "gopher")]);
     declared["spec"]["containers"][0]["ports"][0]["containerPort"] = port.parse::<u32>().unwrap().into();
     cluster.put("pods", declared);

@@ -1,4 +1,4 @@
-//! The components together under the real engine: a configuration, a target and a server on this machine.
+//! Tests of the components together under the real engine, with a configuration, a target and a server on this machine.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! A whole discovery, as short as they are: its arguments, one function that lists targets, its definition.
-//! `CONTRIBUTING.md` shows it.
+//! A complete discovery component: its arguments, one function that lists targets, and its definition.
 //!
-//! It is not in the list of components: the test proves that this is all that the contract asks for.
+//! `CONTRIBUTING.md` shows it. It is not in the list of components. The tests prove that the contract needs nothing
+//! more.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ arguments! {
     pub(crate) struct ExampleArguments {
         /// Hosts to profile, each with its port.
         hosts: NotEmpty<Vec<Arc<str>>>,
-        /// Time from one look at the targets to the next.
+        /// Time between two refreshes of the targets.
         refresh_interval: Interval = "30s",
     }
 }

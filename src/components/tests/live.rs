@@ -1,4 +1,4 @@
-//! What one sees who looks at components while profiles flow through them, under the real engine.
+//! Tests of live debugging under the real engine, while profiles flow through the components.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use crate::pipeline::component::live::{Stamped, Watch};
 use crate::pipeline::run::live::WatchError;
 use crate::pipeline::{Controller, Options};
 
-/// Reads entries until `wanted` is among them; all that came before are lost to the caller.
+/// Reads entries until one matches `wanted`, and returns it. All entries before it are dropped.
 async fn until(watch: &mut Watch, what: &str, wanted: impl Fn(&Json) -> bool) -> Json {
     let deadline = Instant::now() + Duration::from_mins(1);
     loop {
@@ -99,12 +99,12 @@ pyroscope.write "all" {{
     });
 
     let refused = controller.watch("discovery.file.all", 1.0).err();
-    assert_eq!(refused, Some(WatchError::Disabled), "nobody asked for live debugging");
+    assert_eq!(refused, Some(WatchError::Disabled), "live debugging is disabled");
     controller.live().enable();
     let refused = controller.watch("discovery.file.none", 1.0).err();
     assert_eq!(refused, Some(WatchError::Unknown("discovery.file.none".to_owned())));
 
-    // What does not change is shown to a newcomer all the same.
+    // A new watcher also sees values that do not change.
     let mut file = controller.watch("discovery.file.all", 1.0).unwrap();
     let entry = until(&mut file, "a target", |entry| entry["labels"]["app"] == "shop").await;
     assert_eq!(
@@ -138,10 +138,10 @@ pyroscope.write "all" {{
     let entry = until(&mut write, "a write", |entry| entry["kind"] == "write").await;
     assert_eq!((&entry["ok"], &entry["endpoint"]), (&true.into(), &url.as_str().into()));
 
-    // Flows are counted whether someone looks or not.
+    // Flows are counted even if no watcher exists.
     drop((scrape, changed, write));
     controller.live().disable();
-    // Forbidden watches end, after what was told before.
+    // Disabling ends all watches, after the entries that were reported before.
     while file.next().await.is_some() {}
     let mut flow = controller.flow("");
     let started = Instant::now();

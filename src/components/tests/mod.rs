@@ -1,4 +1,4 @@
-//! The table as a whole: what must be true of every component.
+//! Tests of the list of components: rules that hold for every component.
 
 mod annotated;
 mod contract;

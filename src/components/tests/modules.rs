@@ -1,4 +1,4 @@
-//! Modules that come over HTTP, under the real engine and from a server on this machine.
+//! Tests of modules over HTTP under the real engine, from a server on this machine.
 
 use std::sync::Arc;
 

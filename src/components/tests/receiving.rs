@@ -1,5 +1,5 @@
-//! The way of an SDK's profile: `pyroscope.receive_http` and `pyroscope.write` in a row, and a server at the
-//! end that may be away.
+//! Tests the path of an SDK's profile from `pyroscope.receive_http` through `pyroscope.write` to a server, which may be
+//! unreachable.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::lang::value::{Number, Value};
 use crate::profile::sink::Receiver;
 use crate::wire::client::{ClientOptions, HttpClient};
 
-/// A server of `/ingest` and what came to it.
+/// A server of `/ingest` and the uploads that it received.
 #[derive(Default)]
 struct Server {
     is_down: AtomicBool,

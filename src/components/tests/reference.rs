@@ -1,8 +1,9 @@
-//! The reference pages, written from the definitions.
+//! Generates the reference pages from the definitions.
 //!
-//! In: the definitions, and for each the prose in `page.md` of its folder. Out: `docs/components/NAME.md`, a whole
-//! page: `{{reference}}` and `{{metrics}}` in the prose stand for the tables. Also the part between two markers of
-//! `docs/reference/compatibility.md`. The test compares; with `ALLUVIUM_UPDATE_DOCS=1` in the environment it rewrites.
+//! In: the definitions, and the text in `page.md` of each component's folder. Out: the whole page
+//! `docs/components/NAME.md`, with the tables in place of `{{reference}}` and `{{metrics}}`, and the part between two
+//! markers of `docs/reference/compatibility.md`. The test compares the pages. With `ALLUVIUM_UPDATE_DOCS=1` in the
+//! environment it rewrites them.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -16,7 +17,7 @@ use crate::telemetry::metrics::Scope;
 const BEGIN: &str = "<!-- written by a test from the definition: begin -->";
 const END: &str = "<!-- written by a test from the definition: end -->";
 
-/// What a page must say by hand: an example, and when the component is unhealthy.
+/// Parts that every `page.md` must contain: an example, the section about health, and the places of the tables.
 const PARTS: [&str; 4] = ["```alloy\n", "{{reference}}", "## Health\n", "{{metrics}}"];
 
 #[test]
@@ -32,7 +33,7 @@ fn the_reference_pages_are_those_of_the_definitions() {
     });
 }
 
-/// The page at `path`, compared with what `expected` makes of it, or written.
+/// Compares the page at `path` with the page that `expected` makes from it, or rewrites it.
 fn compare(path: &str, expected: impl Fn(&str) -> String) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
     let page = std::fs::read_to_string(&path).unwrap_or_default();
@@ -48,14 +49,14 @@ fn compare(path: &str, expected: impl Fn(&str) -> String) {
     }
 }
 
-/// The page with `text` between its markers.
+/// Returns the page with `text` between its markers.
 fn between_markers(page: &str, text: &str) -> String {
     let (before, rest) = page.split_once(BEGIN).expect("a begin marker");
     let (_, after) = rest.split_once(END).expect("an end marker");
     format!("{before}{BEGIN}\n\n{text}{END}{after}")
 }
 
-/// The page of a component that can run.
+/// Returns the page of a component.
 fn page(definition: &dyn AnyDefinition) -> String {
     let name = definition.name();
     let source = format!("src/components/{}/page.md", name.replace('.', "/"));
@@ -72,12 +73,12 @@ fn page(definition: &dyn AnyDefinition) -> String {
     )
 }
 
-/// All tables of a component.
+/// Returns all tables of a component.
 pub(super) fn tables(definition: &dyn AnyDefinition) -> String {
     reference(definition) + &metrics(definition)
 }
 
-/// The metrics of a component, as it registers them.
+/// Returns the table of the metrics that a component registers.
 fn metrics(definition: &dyn AnyDefinition) -> String {
     let scope = Scope::new();
     definition.register_metrics(&scope);
@@ -94,7 +95,7 @@ fn metrics(definition: &dyn AnyDefinition) -> String {
     out
 }
 
-/// The components of Alloy: built, or named only.
+/// Returns the table of Alloy's components, which are either built or only known by name.
 fn standing() -> String {
     let mut out = String::from("| Component | Standing |\n| --- | --- |\n");
     for definition in ALL {
@@ -122,7 +123,7 @@ fn standing() -> String {
     out
 }
 
-/// The tables of arguments, blocks and exports.
+/// Returns the tables of arguments, blocks and exports.
 fn reference(definition: &dyn AnyDefinition) -> String {
     let mut out = String::from("## Reference\n\n### Arguments\n\n");
     attributes(definition.arguments(), &[], &mut out);
@@ -180,7 +181,7 @@ fn blocks(path: &str, schema: &Schema, out: &mut String) {
     }
 }
 
-/// A block with its table.
+/// Writes the section of a block with its table.
 fn one_block(full: &str, block: &Block, out: &mut String) {
     let label = if block.labelled { " \"LABEL\"" } else { "" };
     let _ = writeln!(out, "### Block `{full}{label}`\n");

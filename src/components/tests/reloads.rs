@@ -1,9 +1,8 @@
-//! Many reloads, good and broken, at random, while profiles flow: nothing is lost or doubled on the way, and nothing is
-//! left behind.
+//! Many random reloads, good and broken, while profiles flow. No profile is lost or doubled, and no resource leaks.
 //!
-//! In: `ALLUVIUM_RELOADS`, the number of reloads; `make reloads` runs ten thousand. The storm runs in a process of its
-//! own, so that the tasks, file descriptors and memory that it counts are its own. Components around it are real;
-//! sources and sinks are ours and count.
+//! In: `ALLUVIUM_RELOADS`, the number of reloads. `make reloads` runs ten thousand. The storm runs in its own process,
+//! so that all tasks, file descriptors and memory that it counts belong to it. The sources and sinks are test
+//! components that count profiles. The other components are real.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -30,27 +29,27 @@ use crate::pipeline::{Controller, Options};
 use crate::profile::sink::Receiver;
 use crate::profile::{Labels, ProfileSink, RawProfile, RefusedProfile, SinkError, SinkErrorKind};
 
-/// Reloads when nobody says another number: some ten seconds of a debug build on an idle machine.
+/// Default number of reloads. They take some ten seconds in a debug build on an idle machine.
 const RELOADS: usize = 500;
-/// More profiles than are ever made.
+/// Capacity of the lists of profiles. It is more than a run ever makes.
 const MOST_PROFILES: usize = 4 << 20;
-/// Memory may grow by this much after the first tenth.
+/// Allowed growth of memory after the first tenth of the reloads.
 const GROWTH_BYTES: u64 = 16 << 20;
 
-/// What happened to each profile, by its number.
+/// The fate of each profile, by its number.
 struct Book {
     next: AtomicUsize,
-    /// The sender was told that it was taken.
+    /// True for profiles whose append succeeded for the sender.
     taken: Mutex<Vec<bool>>,
-    /// The sender was told that it was not.
+    /// Profiles whose append failed for the sender, with the error.
     refused: Mutex<Vec<(usize, String)>>,
-    /// How often sinks of each kind had it.
+    /// How often sinks of each kind received a profile.
     received: [Mutex<Vec<u8>>; 2],
-    /// Sources refuse updates.
+    /// True while sources refuse updates.
     stubborn: AtomicBool,
 }
 
-/// One a process: a definition cannot hold it.
+/// The book of this process. It is static because a definition cannot hold it.
 static BOOK: OnceLock<Book> = OnceLock::new();
 
 fn book() -> &'static Book {
@@ -63,7 +62,7 @@ fn book() -> &'static Book {
     })
 }
 
-/// Memory that is there from the start, so that it does not look like a leak.
+/// Returns a list whose memory is resident from the start, so that it does not look like a leak.
 fn touched<T: Copy + PartialEq>(zero: T) -> Vec<T> {
     let mut list = Vec::with_capacity(MOST_PROFILES);
     list.resize(MOST_PROFILES, std::hint::black_box(zero));
@@ -75,7 +74,7 @@ arguments! {
     struct SourceArguments {
         /// Receivers of the profiles.
         forward_to: Receivers,
-        /// Means nothing; a change of it is an update.
+        /// A value without meaning. A change of it causes an update.
         salt: i64 = 0,
     }
 }
@@ -130,21 +129,21 @@ impl Component<SourceArguments> for Source {
 arguments! {
     /// Arguments of `test.sink`.
     struct SinkArguments {
-        /// Which of two kinds of sink it is: 0 or 1.
+        /// Kind of the sink: 0 or 1.
         kind: u64,
-        /// True for one that cannot be built.
+        /// If true, the sink cannot be built.
         fails: bool = false,
     }
 }
 
-/// Counts what comes, after a pause.
+/// Counts each received profile after a pause.
 const SINK: Definition<SinkArguments> = Definition {
     name: "test.sink",
     stability: Stability::GenerallyAvailable,
     exports: &[Attribute::required(
         "receiver",
         Kind::Capsule(RECEIVER),
-        "Takes profiles.",
+        "Receives profiles.",
     )],
     metrics: no_metrics,
     build: Some(build_sink),
@@ -203,8 +202,7 @@ impl Component<SinkArguments> for Sink {
     }
 }
 
-/// A configuration at random. Whatever way a profile takes, it meets at most one sink of each kind, and at least one
-/// sink.
+/// Returns a random configuration. Each profile reaches at least one sink, and at most one sink of each kind.
 fn configuration(random: &mut StdRng) -> String {
     let mut text = String::new();
     let sinks = ["near", "far"].map(|kind| format!("{kind}{}", random.random_range(0..2)));
@@ -253,7 +251,7 @@ fn configuration(random: &mut StdRng) -> String {
     text
 }
 
-/// A mistake at random, each of another stage of a load.
+/// Returns a random mistake. Each mistake fails another stage of a load.
 fn mistake(random: &mut StdRng) -> &'static str {
     const MISTAKES: [&str; 7] = [
         "test.sink {",
@@ -268,7 +266,7 @@ fn mistake(random: &mut StdRng) -> &'static str {
     MISTAKES[random.random_range(0..MISTAKES.len())]
 }
 
-/// Ids with their arguments, in order.
+/// Returns the ids and arguments of all components, sorted.
 fn running(controller: &Controller) -> Vec<(String, String)> {
     let views = controller.components("").unwrap();
     let detail = |id: String| (controller.component(&id).unwrap().arguments.to_string(), id);
@@ -294,7 +292,7 @@ fn tasks() -> usize {
 async fn until(what: &str, mut done: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_mins(1);
     while !done() {
-        assert!(Instant::now() < deadline, "waited in vain: {what}");
+        assert!(Instant::now() < deadline, "timeout while waiting: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
@@ -322,7 +320,7 @@ fn reloads_at_random_lose_double_and_leave_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "run by the test above, in a process of its own"]
+#[ignore = "run by the test above, in its own process"]
 async fn the_storm() {
     let number = std::env::var("ALLUVIUM_RELOADS").map_or(RELOADS, |text| text.parse().unwrap());
     let seed: u64 = std::env::var("ALLUVIUM_SEED").map_or_else(|_| rand::rng().random(), |text| text.parse().unwrap());
@@ -338,7 +336,7 @@ async fn the_storm() {
     });
     let load = async |text: &str| controller.load(vec![("storm.alloy".to_owned(), text.to_owned())]).await;
     book();
-    // The same calm at both ends, to compare what is there.
+    // The run begins and ends with the same small configuration, so that their resources can be compared.
     let calm = "test.sink \"calm\" {\n\tkind = 0\n}\n";
     load(&configuration(&mut random)).await.unwrap();
     load(calm).await.unwrap();
@@ -351,7 +349,7 @@ async fn the_storm() {
     for round in 0..number {
         let mut text = configuration(&mut random);
         let broken = random.random_bool(0.4);
-        // An update that is refused may come after others that were taken.
+        // A refused update may follow updates that components have accepted.
         let refuses = broken && random.random_bool(0.2);
         if broken && !refuses {
             text.push_str(mistake(&mut random));
@@ -365,13 +363,13 @@ async fn the_storm() {
             assert!(broken, "seed {seed} round {round}: {diagnostics:?}\n{text}");
             assert_eq!(
                 now, before,
-                "seed {seed} round {round}: a failed reload has changed something\n{text}"
+                "seed {seed} round {round}: a failed reload changed something\n{text}"
             );
         } else {
             good += 1;
             assert!(
                 !broken || refuses,
-                "seed {seed} round {round}: a mistake went through\n{text}"
+                "seed {seed} round {round}: a mistake was accepted\n{text}"
             );
             before = now;
         }
@@ -410,7 +408,7 @@ async fn the_storm() {
     );
     assert!(
         taken.iter().take(sent).all(|taken| *taken),
-        "seed {seed}: a source was cut off"
+        "seed {seed}: a source was aborted"
     );
     assert!(sent > number / 10, "seed {seed}: only {sent} profiles were sent");
     let grown = end.saturating_sub(warm);

@@ -1,5 +1,6 @@
-//! Values from files and from HTTP under the real engine: what is made of them follows their changes, and secrets are
-//! never shown.
+//! Tests of values from files and from HTTP under the real engine.
+//!
+//! Values derived from them follow their changes, and secrets are never shown.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `otelcol.exporter.*`: what sends profiles to programs of OpenTelemetry.
+//! `otelcol.exporter.*`: components that send profiles by OTLP.
 
 pub(crate) mod otlp;
 pub(crate) mod otlphttp;

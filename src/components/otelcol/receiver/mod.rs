@@ -1,3 +1,3 @@
-//! `otelcol.receiver.*`: what takes the profiles of OpenTelemetry.
+//! `otelcol.receiver.*`: components that receive profiles by OTLP.
 
 pub(crate) mod otlp;

@@ -1,4 +1,4 @@
-//! Arguments of `pyroscope.ebpf`. Several of them are in Alloy's code but not in its documentation.
+//! Arguments of `pyroscope.ebpf`. Alloy accepts several of them without documenting them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::lang::schema::Kind;
 use crate::lang::value::Value;
 use crate::symbols::Demangle;
 
-/// Bytes of the budget when `memory` is null.
+/// Memory budget in bytes if `memory` is null.
 const DEFAULT_MEMORY: u64 = 64 << 20;
 
 arguments! {
@@ -21,86 +21,87 @@ arguments! {
     pub(crate) struct EbpfArguments {
         /// Receivers of the profiles.
         forward_to: Receivers,
-        /// Processes or containers to profile, with the labels that their profiles get.
+        /// Processes or containers to profile, with the labels of their profiles.
         targets: Targets = [],
     }
     shared { options: EbpfOptions }
 }
 
 arguments! {
-    /// Everything but targets and receivers: what a session of the profiler cannot take while it runs.
+    /// All arguments except targets and receivers. A running session of the profiler cannot apply changes of these.
     pub(crate) struct EbpfOptions {
-        /// Folder where the BPF file system is mounted.
+        /// Mount point of the BPF file system. Accepted without an effect.
         bpf_fs_root: Arc<str> = "/sys/fs/bpf/",
-        /// Time that one profile covers.
+        /// Duration of one profile.
         collect_interval: Interval = "15s",
-        /// Where the name of the thread goes: none, label, stackframe or both.
+        /// Where the thread name is stored: none, label, stackframe or both.
         comm: Option<Comm> = "none",
-        /// How much of a C++ or Rust name is written out: none, simplified, templates or full.
+        /// Level of detail of demangled C++ and Rust names: none, simplified, templates or full.
         demangle: Demangle = "none",
-        /// Whether stacks go on into the kernel.
+        /// If true, stacks include kernel frames.
         kernel_frames: bool = true,
-        /// Whether profiling begins only when there is a target.
+        /// If true, profiling starts only when there is a target.
         lazy_mode: bool = false,
-        /// Whether the program for probes is loaded although no probe is given.
+        /// If true, the BPF program for probes is loaded even without a probe. Accepted without an effect.
         load_probe: bool = false,
-        /// Whether a kernel that is too old is tried all the same.
+        /// If true, a kernel that is too old is not refused. Accepted without an effect.
         no_kernel_version_check: bool = false,
-        /// Whether the process context that OpenTelemetry's instrumentation leaves in memory is read.
+        /// If true, the process context that OpenTelemetry's instrumentation leaves in memory is read. Accepted without
+        /// an effect.
         obi_process_context_enabled: bool = true,
-        /// Share of the times off the CPU that are recorded, from 0 (none) to 1 (all).
+        /// Share of off-CPU events to record, from 0 (none) to 1 (all). Accepted without an effect.
         off_cpu_threshold: Share = 0,
-        /// Whether samples get the process number as a label.
+        /// If true, samples get the process id as a label.
         pid_label: bool = false,
         /// Probes whose calls are sampled: `kprobe:SYMBOL`, `kretprobe:SYMBOL`, `uprobe:PATH:SYMBOL` or
-        /// `uretprobe:PATH:SYMBOL`.
+        /// `uretprobe:PATH:SYMBOL`. Accepted without an effect.
         probe_links: Vec<Probe> = [],
-        /// Whether frames without a name are kept, with their addresses.
+        /// If true, frames without a name are kept with their addresses. Accepted without an effect.
         reporter_unsymbolized_stubs: bool = false,
-        /// Samples a second and CPU.
+        /// Number of samples per second on each CPU.
         sample_rate: Positive = 19,
-        /// Folder of the cache of function names.
+        /// Folder of the cache of function names. Accepted without an effect.
         symb_cache_path: Arc<str> = "/tmp/symb-cache",
-        /// Files that the cache of names holds.
+        /// Number of files in the cache of function names. Accepted without an effect.
         symb_cache_size: i64 = 2048,
-        /// Whether processes that belong to no target are left out.
+        /// If true, processes that belong to no target are not profiled.
         targets_only: bool = true,
-        /// Whether the profiler logs more.
+        /// If true, the profiler logs more. Accepted without an effect.
         verbose_mode: bool = false,
     }
     blocks {
-        /// What profiling may take of the machine (not in Alloy).
+        /// Limits for the CPU time and the memory of profiling (not in Alloy).
         budget: BudgetArguments,
-        /// Where native functions get their names.
+        /// Symbolization of native functions. Accepted without an effect.
         debug_info: DebugInfo,
     }
     shared { languages: Languages, deprecated: Deprecated }
 }
 
 arguments! {
-    /// Which languages get names for the functions that their runtimes make.
+    /// Switches for the symbolization of single languages.
     pub(crate) struct Languages {
-        /// Whether functions of .NET get their names.
+        /// Symbolizes .NET functions. Accepted without an effect.
         dotnet_enabled: bool = true,
-        /// Whether functions of Go get their names.
+        /// Symbolizes Go functions. Accepted without an effect.
         go_enabled: bool = true,
-        /// Whether functions of Java get their names.
+        /// Symbolizes Java functions. Accepted without an effect.
         hotspot_enabled: bool = true,
-        /// Whether functions of Perl get their names.
+        /// Symbolizes Perl functions. Accepted without an effect.
         perl_enabled: bool = true,
-        /// Whether functions of PHP get their names.
+        /// Symbolizes PHP functions. Accepted without an effect.
         php_enabled: bool = true,
-        /// Whether functions of Python get their names.
+        /// Symbolizes Python functions. Accepted without an effect.
         python_enabled: bool = true,
-        /// Whether functions of Ruby get their names.
+        /// Symbolizes Ruby functions. Accepted without an effect.
         ruby_enabled: bool = true,
-        /// Whether functions of JavaScript get their names.
+        /// Symbolizes JavaScript functions. Accepted without an effect.
         v8_enabled: bool = true,
     }
 }
 
 arguments! {
-    /// Arguments that earlier versions of Alloy acted on.
+    /// Arguments that had an effect in earlier versions of Alloy.
     pub(crate) struct Deprecated {
         /// Accepted without an effect: an argument of earlier versions of Alloy.
         build_id_cache_size: Option<i64>,
@@ -122,7 +123,7 @@ arguments! {
         same_file_cache_size: Option<i64>,
         /// Accepted without an effect: an argument of earlier versions of Alloy.
         symbols_map_size: Option<i64>,
-        /// Earlier name of probe_links, to which it is added.
+        /// Earlier name of probe_links. Accepted without an effect.
         u_probe_links: Option<Vec<Arc<str>>>,
     }
 }
@@ -130,11 +131,11 @@ arguments! {
 arguments! {
     /// The body of `budget { }`.
     pub(crate) struct BudgetArguments {
-        /// Percent of one CPU, in the kernel and here; above it the rate is lowered and each sample counts for more. 0:
-        /// no bound.
+        /// Maximum CPU usage of profiling, in percent of one CPU. It includes the BPF program in the kernel. Above this
+        /// limit the sample rate is lowered, and each sample stands for more time. 0 means no limit.
         cpu_percent: f64 = 2,
-        /// Bytes of tables, names and buffers; what was used longest ago is thrown away. At least 8 MiB. A number or a
-        /// text such as "64MiB".
+        /// Maximum memory of tables, names and buffers, as a number of bytes or a text such as "64MiB". The least
+        /// recently used data is evicted. At least 8 MiB.
         memory: Option<ByteSize> = "64MiB",
     }
     check BudgetArguments::check;
@@ -143,17 +144,17 @@ arguments! {
 arguments! {
     /// The body of `debug_info { }`.
     pub(crate) struct DebugInfo {
-        /// Files of which is remembered that they were sent.
+        /// Number of uploaded files to remember, so that they are not uploaded again.
         cache_size: u64 = 262144,
-        /// Whether functions get their names on this machine.
+        /// If true, functions are symbolized on this machine.
         on_target_symbolization: bool = true,
-        /// Files that may wait to be sent.
+        /// Maximum number of files that wait for an upload.
         queue_size: u64 = 256,
-        /// Whether files are sent without their code.
+        /// If true, files are uploaded without their code.
         strip_text_section: bool = false,
-        /// Whether programs are sent to the server, which then names the functions.
+        /// If true, programs are uploaded to the server, which then symbolizes the functions.
         upload: bool = false,
-        /// Files that are sent at once.
+        /// Number of concurrent uploads.
         worker_num: i64 = 16,
     }
 }
@@ -174,7 +175,7 @@ impl FromValue for Share {
     }
 }
 
-/// A place in the kernel or in a program where calls are sampled.
+/// A function in the kernel or in a program whose calls are sampled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Probe(Arc<str>);
 
@@ -237,7 +238,7 @@ impl BudgetArguments {
 }
 
 impl EbpfOptions {
-    /// The settings of the profiler.
+    /// Returns the settings of the profiler.
     pub(crate) fn profiler(&self) -> ProfilerSettings {
         let percent = self.budget.cpu_percent;
         ProfilerSettings {
@@ -250,7 +251,7 @@ impl EbpfOptions {
         }
     }
 
-    /// The style in which profiles are written.
+    /// Returns the style in which profiles are written.
     pub(crate) fn style(&self) -> Style {
         Style {
             demangle: self.demangle,
@@ -260,12 +261,12 @@ impl EbpfOptions {
         }
     }
 
-    /// Time that one profile covers.
+    /// Returns the duration of one profile.
     pub(crate) fn interval(&self) -> Duration {
         self.collect_interval.get()
     }
 
-    /// Names of arguments that are set and have no effect yet.
+    /// Returns the names of arguments that are set but have no effect yet.
     pub(crate) fn without_effect(&self) -> Vec<&'static str> {
         let set = [
             ("off_cpu_threshold", self.off_cpu_threshold.0 > 0.0),
@@ -285,7 +286,7 @@ impl EbpfOptions {
             .collect()
     }
 
-    /// An empty text means none, as in Alloy.
+    /// Returns the place of the thread name. An empty text means none, as in Alloy.
     fn comm(&self) -> Comm {
         self.comm.unwrap_or_default()
     }

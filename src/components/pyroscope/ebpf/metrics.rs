@@ -1,4 +1,4 @@
-//! Metrics of `pyroscope.ebpf`: Alloy's, and where every tick of the clock went.
+//! Metrics of `pyroscope.ebpf`: the metrics of Alloy, and the outcome of every tick of the clock.
 
 use std::sync::atomic::AtomicU64;
 
@@ -15,15 +15,15 @@ type Labels = Vec<(&'static str, String)>;
 /// Handles of the component's metrics.
 #[derive(Clone, Default)]
 pub(super) struct EbpfMetrics {
-    /// Targets that can match a process.
+    /// Number of targets that can match a process.
     pub active_targets: Gauge,
-    /// Times that profiling began.
+    /// Number of sessions that started.
     pub sessions: Counter,
-    /// Times that profiling could not begin.
+    /// Number of sessions that failed to start.
     pub sessions_failing: Counter,
-    /// Bytes of profiles handed on.
+    /// Bytes of the forwarded profiles.
     pub bytes: Counter,
-    /// Samples in these profiles.
+    /// Samples in the forwarded profiles.
     pub samples: Counter,
     /// Profiles that were dropped or refused.
     pub dropped: Counter,
@@ -46,37 +46,37 @@ impl EbpfMetrics {
         let metrics = Self::default();
         scope.register(
             "pyroscope_ebpf_active_targets",
-            "Targets that can match a process",
+            "Number of targets that can match a process",
             metrics.active_targets.clone(),
         );
         scope.register(
             "pyroscope_ebpf_profiling_sessions",
-            "Times that profiling began",
+            "Profiling sessions that started",
             metrics.sessions.clone(),
         );
         scope.register(
             "pyroscope_ebpf_profiling_sessions_failing",
-            "Times that profiling could not begin",
+            "Profiling sessions that failed to start",
             metrics.sessions_failing.clone(),
         );
         scope.register(
             "pyroscope_ebpf_pprof_bytes",
-            "Bytes of profiles handed on",
+            "Bytes of the forwarded profiles",
             metrics.bytes.clone(),
         );
         scope.register(
             "pyroscope_ebpf_pprof_samples",
-            "Samples of profiles handed on",
+            "Samples in the forwarded profiles",
             metrics.samples.clone(),
         );
         scope.register(
             "pyroscope_ebpf_pprofs_dropped",
-            "Profiles that were not taken",
+            "Profiles that were dropped or that a receiver refused",
             metrics.dropped.clone(),
         );
         scope.register(
             "pyroscope_ebpf_pprofs",
-            "Profiles handed on, by service",
+            "Forwarded profiles, by service",
             metrics.profiles.clone(),
         );
         scope.register(
@@ -91,50 +91,50 @@ impl EbpfMetrics {
         );
         scope.register(
             "pyroscope_ebpf_sample_rate",
-            "Ticks a second of each CPU at present; below sample_rate while budget.cpu_percent is used up",
+            "Current number of ticks per second on each CPU; below sample_rate while budget.cpu_percent is used up",
             metrics.sample_rate.clone(),
         );
         scope.register(
             "pyroscope_ebpf_cpu_seconds",
-            "CPU time of profiling, in the kernel and in threads of this process",
+            "CPU time of profiling in seconds, in the kernel and in threads of this process",
             metrics.cpu_seconds.clone(),
         );
         scope.register(
             "pyroscope_ebpf_ticks",
-            "Ticks of the clock that are due on all CPUs",
+            "Ticks of the clock that were due on all CPUs",
             metrics.ticks.clone(),
         );
         scope.register(
             "pyroscope_ebpf_tick_outcomes",
-            "Ticks by where they went; all of them together are the ticks",
+            "Ticks by outcome; the sum of all outcomes is the number of ticks",
             metrics.outcomes.clone(),
         );
         scope.register(
             "pyroscope_ebpf_stacks",
-            "Sampled stacks by how their walk ended",
+            "Sampled stacks, by the reason why unwinding stopped",
             metrics.stacks.clone(),
         );
         scope.register(
             "pyroscope_ebpf_files_refused",
-            "Files named by processes that were not read, by reason",
+            "Files of processes that the profiler refused to read, by reason",
             metrics.files_refused.clone(),
         );
         scope.register(
             "pyroscope_ebpf_left_out",
-            "Parts of files and processes that were not read or kept because of a bound, by what they are",
+            "Parts of files and processes that were left out because of a limit, by kind",
             metrics.left_out.clone(),
         );
         metrics
     }
 
-    /// Counts a profile of a service.
+    /// Counts a forwarded profile of a service.
     pub(super) fn profile(&self, service: &str) {
         self.profiles
             .get_or_create_owned(&vec![("service_name", service.to_owned())])
             .inc();
     }
 
-    /// Counts the files that were refused between two states.
+    /// Counts the files that were refused between two states of the counters.
     pub(super) fn refused(&self, before: &Refused, after: &Refused) {
         for (index, why) in Refusal::ALL.iter().enumerate() {
             self.files_refused
@@ -143,7 +143,7 @@ impl EbpfMetrics {
         }
     }
 
-    /// Counts what was left out between two states.
+    /// Counts the parts that were left out between two states of the counters.
     pub(super) fn left_out(&self, before: &Excesses, after: &Excesses) {
         for (index, what) in LeftOut::ALL.iter().enumerate() {
             self.left_out
@@ -167,8 +167,8 @@ impl EbpfMetrics {
         }
     }
 
-    /// Counts what happened between two states of the accounts. `profiled` and `no_target` are samples with and without
-    /// a target.
+    /// Counts the ticks and stacks between two states of the accounts. `profiled` and `no_target` are samples with and
+    /// without a target.
     pub(super) fn account(&self, before: &Accounts, after: &Accounts, profiled: u64, no_target: u64) {
         self.ticks.inc_by(after.expected.saturating_sub(before.expected));
         let outcome = |name: &str, count: u64| {

@@ -1,8 +1,8 @@
 //! `pyroscope.ebpf`: samples the stacks of every process of this machine from within the kernel.
 //!
 //! In: targets that name processes or containers. Out: a CPU profile for each target and interval. The profiler itself
-//! is `crate::ebpf`; here it gets its settings, and its stacks their labels. Without the permissions that it needs the
-//! component reports that in its health, and tries again.
+//! is `crate::ebpf`. This component provides its settings and adds labels to its stacks. If a permission is missing,
+//! the component reports that in its health and retries.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,9 +27,9 @@ use metrics::EbpfMetrics;
 use session::Shared;
 use targets::Targets;
 
-/// Time from a failed start to the next try.
+/// Time between a failed start and the retry.
 const RETRY: Duration = Duration::from_mins(1);
-/// Intervals of profiles that wait for slow receivers.
+/// Maximum number of intervals whose profiles wait for slow receivers.
 const QUEUE: usize = 4;
 
 /// The component's definition.
@@ -47,7 +47,7 @@ struct Ebpf {
     metrics: EbpfMetrics,
     fanout: Fanout,
     arguments: Mutex<Arc<EbpfArguments>>,
-    /// Indexed once for the session that runs.
+    /// The targets of the arguments, indexed for the running session.
     targets: Mutex<Arc<Targets>>,
     shared: Mutex<Option<Arc<Shared>>>,
     restart: Notify,
@@ -57,8 +57,8 @@ fn build(context: Context, arguments: Arc<EbpfArguments>) -> Result<Arc<dyn Comp
     let fanout = Fanout::new(&context);
     fanout.update(&arguments.forward_to);
     let metrics = EbpfMetrics::new(&context.metrics);
-    // Only the start of the profiler shows whether the kernel permits it.
-    (context.health)(HealthState::Unknown, "the profiler was not started yet".to_owned());
+    // It is unknown whether the kernel permits profiling until the profiler starts.
+    (context.health)(HealthState::Unknown, "the profiler has not started yet".to_owned());
     let targets = Arc::new(Targets::new(&arguments));
     metrics
         .active_targets
@@ -67,7 +67,7 @@ fn build(context: Context, arguments: Arc<EbpfArguments>) -> Result<Arc<dyn Comp
     if !without_effect.is_empty() {
         tracing::warn!(
             component = %context.id, arguments = without_effect.join(", "),
-            "arguments are accepted and have no effect yet"
+            "these arguments are accepted but have no effect yet"
         );
     }
     Ok(Arc::new(Ebpf {
@@ -82,13 +82,13 @@ fn build(context: Context, arguments: Arc<EbpfArguments>) -> Result<Arc<dyn Comp
 }
 
 impl Ebpf {
-    /// Runs sessions, one after the other, until `shutdown`.
+    /// Runs one session after the other until `shutdown`.
     async fn work(&self, shutdown: &Shutdown) -> Result<(), ComponentError> {
         loop {
             let arguments = self.arguments.lock().clone();
             let is_idle = arguments.options.lazy_mode && self.targets.lock().len() == 0;
             if is_idle {
-                (self.context.health)(HealthState::Healthy, "waits for targets (lazy_mode)".to_owned());
+                (self.context.health)(HealthState::Healthy, "waiting for targets (lazy_mode)".to_owned());
                 tokio::select! {
                     () = shutdown.cancelled() => return Ok(()),
                     () = self.restart.notified() => {}
@@ -110,7 +110,7 @@ impl Ebpf {
         }
     }
 
-    /// Runs one session until it must restart or `shutdown`. The inner error is why it could not begin.
+    /// Runs one session until a restart or `shutdown`. The inner error is the reason why the session failed to start.
     async fn session(
         &self,
         arguments: Arc<EbpfArguments>,
@@ -135,7 +135,7 @@ impl Ebpf {
                 let shared = shared.clone();
                 move || {
                     session::run(&arguments.options, &shared, &out, |started| {
-                        // The other end is gone when the component was stopped meanwhile.
+                        // The send fails if the component was stopped in the meantime.
                         let _ = tell.send(started.map_err(|error| error.to_string()));
                     });
                 }
@@ -146,7 +146,7 @@ impl Ebpf {
                 (self.context.health)(HealthState::Healthy, message);
             }
             Ok(Err(error)) => return Ok(Err(error)),
-            Err(_) => return Err(ComponentError("the profiler's thread panicked at its start".to_owned())),
+            Err(_) => return Err(ComponentError("the profiler's thread panicked at startup".to_owned())),
         }
         let mut stopped = std::pin::pin!(async {
             tokio::select! {
@@ -170,7 +170,7 @@ impl Ebpf {
         *self.shared.lock() = None;
         match tokio::task::spawn_blocking(move || thread.join()).await {
             Ok(Ok(())) if is_stopping => Ok(Ok(())),
-            _ => Err(ComponentError("the profiler's thread ended by a panic".to_owned())),
+            _ => Err(ComponentError("the profiler's thread ended too early".to_owned())),
         }
     }
 
@@ -184,7 +184,7 @@ impl Ebpf {
     }
 }
 
-/// Stops the thread of a session when dropped, even if the session is not awaited to its end.
+/// Stops the thread of a session when dropped, even if the future of the session is dropped early.
 struct StopWhenDropped(Arc<Shared>);
 
 impl Drop for StopWhenDropped {

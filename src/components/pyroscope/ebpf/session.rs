@@ -1,7 +1,7 @@
-//! One run of the profiler, on a thread of its own: at the end of each interval it takes the window and makes a profile
+//! One run of the profiler on its own thread. At the end of each interval it collects the window and builds a profile
 //! for each target.
 //!
-//! Samples of processes without a target are kept for some intervals: the discovery may list a process late.
+//! Samples of processes without a target are kept for some intervals, because discovery may list a process late.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,14 +23,14 @@ use crate::profile::labels::SERVICE_NAME;
 use crate::profile::pprof::gzip;
 use crate::profile::{Labels, RawProfile};
 
-/// Time between two checks whether to stop.
+/// Interval of the checks for a stop.
 const POLL: Duration = Duration::from_millis(125);
-/// Bounds on samples that are kept for processes without a target.
+/// Limits for the samples of processes without a target.
 #[derive(Clone, Copy)]
 struct Keep {
-    /// Most different stacks that are kept.
+    /// Maximum number of different stacks to keep.
     stacks: usize,
-    /// Intervals for which samples are kept.
+    /// Number of intervals for which samples are kept.
     intervals: u32,
 }
 
@@ -39,26 +39,26 @@ impl Keep {
         stacks: 20_000,
         intervals: 8,
     };
-    /// The bounds when the session ends: nothing is kept.
+    /// The limits at the end of the session, when nothing is kept.
     const NOTHING: Self = Self {
         stacks: 0,
         intervals: 0,
     };
 }
 
-/// What a session shares with its component.
+/// State that a session shares with its component.
 pub(super) struct Shared {
-    /// The targets that samples are matched with.
+    /// The targets that samples are matched against.
     pub targets: Mutex<Arc<Targets>>,
     /// Set to end the session.
     pub stop: AtomicBool,
     /// Handles of the metrics.
     pub metrics: EbpfMetrics,
-    /// Called with a description of the session when that changes.
+    /// Called with a description of the session when the description changes.
     pub health: Box<dyn Fn(String) + Send + Sync>,
 }
 
-/// Samples whose process has no target yet.
+/// Samples of a process that has no target yet.
 struct Kept {
     process: Arc<ProcessInfo>,
     stacks: Stacks,
@@ -67,8 +67,8 @@ struct Kept {
     intervals: u32,
 }
 
-/// Starts the profiler and works until `shared.stop`. Profiles go to `out`; when it is full they are dropped and
-/// counted. `started` is called once with whether the profiler runs.
+/// Starts the profiler and runs until `shared.stop` is set. Profiles are sent to `out`. If `out` is full, they are
+/// dropped and counted. `started` is called once, with the result of the start.
 pub(super) fn run(
     options: &EbpfOptions,
     shared: &Shared,
@@ -104,7 +104,7 @@ pub(super) fn run(
         let window = match if stopping { profiler.stop() } else { profiler.take() } {
             Ok(window) => window,
             Err(error) => {
-                tracing::error!(error = %error, "profiling ends");
+                tracing::error!(error = %error, "profiling stopped after an error");
                 return;
             }
         };
@@ -160,7 +160,7 @@ pub(super) fn run(
 
 /// Describes the session, for the health message.
 fn describe(engine: &Engine, wanted: u32, hertz: u32) -> String {
-    let mut text = format!("profiles this machine at {hertz} Hz");
+    let mut text = format!("profiling this machine at {hertz} Hz");
     if hertz < wanted {
         text.push_str(&format!(" instead of {wanted}, to stay within budget.cpu_percent"));
     }
@@ -192,7 +192,7 @@ fn hand_over(
         .iter()
         .map(|profile| profile.labels.get(SERVICE_NAME).unwrap_or_default().to_owned())
         .collect();
-    // The last profiles are waited for: the component takes them until this thread has ended, or is cut off.
+    // The last send blocks. The component receives until this thread ends, unless it is aborted.
     let sent = if is_last {
         out.blocking_send(profiles).is_ok()
     } else {
@@ -204,7 +204,7 @@ fn hand_over(
         shared.metrics.samples.inc_by(samples);
     } else {
         let reason = if out.is_closed() {
-            "the component was cut off"
+            "the component was aborted"
         } else {
             "receivers are too slow"
         };
@@ -213,8 +213,8 @@ fn hand_over(
     }
 }
 
-/// The profiles of a window: one for each set of labels. Samples without a target are kept, or counted when there is no
-/// room for them.
+/// Returns the profiles of a window, one for each set of labels. Samples without a target are kept, or counted if there
+/// is no room for them.
 #[expect(
     clippy::iter_over_hash_type,
     reason = "profiles are sorted by their labels afterwards"
@@ -273,8 +273,8 @@ fn profiles_of(
     profiles
 }
 
-/// Profiles of kept samples whose process has a target by now. Samples that have waited too long are counted and
-/// dropped.
+/// Returns the profiles of kept samples whose process has a target now. Samples that have waited too long are counted
+/// and dropped.
 fn late(
     kept: &mut Vec<Kept>,
     targets: &Targets,

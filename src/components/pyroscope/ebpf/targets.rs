@@ -1,4 +1,4 @@
-//! Finds the target of a process, and makes the labels of its profiles. Pure.
+//! Finds the target of a process and builds the labels of its profiles. Pure.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use crate::ebpf::ProcessInfo;
 use crate::profile::Labels;
 use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
 
-/// Targets by process and by container.
+/// The targets, indexed by process and by container.
 #[derive(Debug, Default)]
 pub(super) struct Targets {
     labels: Vec<Labels>,
     by_pid: HashMap<u32, usize>,
     by_container: HashMap<Arc<str>, usize>,
-    /// Labels of processes without a target; `None` when these are left out.
+    /// Labels for processes without a target, or `None` if these are not profiled.
     rest: Option<Labels>,
 }
 
@@ -55,7 +55,7 @@ impl Targets {
         sorted
     }
 
-    /// Adds labels for processes without a target, so that these are profiled, too.
+    /// Adds labels for processes without a target, so that they are profiled, too.
     fn take_rest(&mut self) {
         self.rest = Some(Labels::from_pairs([
             (PROFILE_NAME, "process_cpu"),
@@ -63,7 +63,7 @@ impl Targets {
         ]));
     }
 
-    /// Labels of the profiles of a process; `None` when it has no target and such processes are left out.
+    /// Returns the labels for the profiles of a process, or `None` if it has no target and is not profiled.
     pub(super) fn find(&self, process: &ProcessInfo) -> Option<&Labels> {
         let index = self
             .by_pid
@@ -75,13 +75,13 @@ impl Targets {
         }
     }
 
-    /// Number of targets that can match.
+    /// Returns the number of targets that can match.
     pub(super) fn len(&self) -> usize {
         self.labels.len()
     }
 }
 
-/// Public labels of the target, its process and container, and the name of its service.
+/// Returns the target's public labels, its process and container ids, and its service name.
 fn labels(target: &Target, pid: Option<u32>, container: Option<&str>) -> Labels {
     let public = target.iter().filter(|(name, _)| !name.starts_with("__"));
     let name = target.get(PROFILE_NAME).map_or("process_cpu", AsRef::as_ref);

@@ -1,7 +1,7 @@
-//! `pyroscope.enrich`: labels of targets for profiles that match them.
+//! `pyroscope.enrich`: adds the labels of a target to the profiles that match it.
 //!
-//! In: targets, and profiles through the exported receiver. Out: the profiles with the labels of their target to
-//! `forward_to`. The target of a profile is the one whose match label has the same value. The pprof bytes are not read.
+//! In: targets, and profiles through the exported receiver. Out: the profiles to `forward_to`, with the labels of their
+//! target. A profile matches the target whose match label has the same value. The pprof bytes are not decoded.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Weak};
@@ -31,13 +31,13 @@ arguments! {
     pub(crate) struct EnrichArguments {
         /// Receivers of the profiles.
         forward_to: Receivers,
-        /// Labels of the target that a profile gets; not set, all.
+        /// Labels of the target to copy to the profile. If not set, all labels are copied.
         labels_to_copy: Option<Vec<Arc<str>>>,
-        /// Label of the profile that is compared; not set, target_match_label.
+        /// Label of the profile to compare. Defaults to the value of target_match_label.
         profiles_match_label: Option<Arc<str>>,
-        /// Label of the target that is compared.
+        /// Label of the target to compare.
         target_match_label: NotEmpty<Arc<str>>,
-        /// Targets whose labels are given on.
+        /// Targets whose labels are copied.
         targets: Targets,
     }
 }
@@ -49,11 +49,11 @@ pub(crate) const DEFINITION: Definition<EnrichArguments> = Definition {
     exports: &[Attribute::required(
         "receiver",
         Kind::Capsule(RECEIVER),
-        "Takes the profiles.",
+        "Receives the profiles.",
     )],
     metrics: |scope| drop((EnrichMetrics::new(scope), LaneMetrics::new(scope))),
     build: Some(build),
-    doc: "`pyroscope.enrich` gives profiles the labels of the target that they match.",
+    doc: "`pyroscope.enrich` adds the labels of a target to the profiles that match it.",
 };
 
 struct Enrich {
@@ -98,7 +98,7 @@ impl EnrichMetrics {
         let profiles = Family::default();
         scope.register(
             "pyroscope_enrich_profiles",
-            "Profiles that came, by whether a target matched",
+            "Profiles received, by whether a target matched",
             profiles.clone(),
         );
         Self { profiles }
@@ -129,7 +129,7 @@ impl Index {
         }
     }
 
-    /// The labels with those of the target added; `None` when no target has the value.
+    /// Returns the labels with those of the target added, or `None` if no target has the value.
     fn enrich(&self, labels: &Labels) -> Option<Labels> {
         let target = self.labels.get(labels.get(&self.profile_label)?)?;
         Some(labels.with_all(target))
@@ -160,7 +160,10 @@ impl Component<EnrichArguments> for Enrich {
         *self.index.write() = Arc::new(index);
         self.fanout.update(&arguments.forward_to);
         let label = &arguments.target_match_label.0;
-        (self.context.health)(HealthState::Healthy, format!("{count} values of {label} are known"));
+        (self.context.health)(
+            HealthState::Healthy,
+            format!("{count} values of {label} match a target"),
+        );
         Ok(())
     }
 

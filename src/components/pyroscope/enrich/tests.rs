@@ -1,4 +1,4 @@
-//! The component from outside: profiles into the receiver, profiles at a sink.
+//! Tests of the component from outside: profiles go into the receiver and arrive at a sink.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -56,14 +56,14 @@ async fn a_profile_gets_the_labels_of_the_target_with_its_value() {
             r#"{service_name="s"}"#,
         ]
     );
-    assert_eq!(recorder.health().1, "1 values of ip are known");
+    assert_eq!(recorder.health().1, "1 values of ip match a target");
     let metrics = recorder.context.metrics.encode();
     assert!(
         metrics.contains("pyroscope_enrich_profiles_total{outcome=\"unmatched\"} 2"),
         "{metrics}"
     );
 
-    // Another label of the profile, and only some labels of the target; the receiver stays the same.
+    // Compares another label of the profile and copies only some labels of the target. The receiver stays the same.
     let some = body(&sink).text("profiles_match_label", "host").with(
         "labels_to_copy",
         Value::array([Value::string("pod"), Value::string("other")]),

@@ -1,4 +1,4 @@
-//! Arguments of `pyroscope.java`, which are Alloy's.
+//! Arguments of `pyroscope.java`. They are the same as Alloy's.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,17 +12,18 @@ use crate::lang::body::arguments;
 arguments! {
     /// Arguments of `pyroscope.java`.
     pub(crate) struct JavaArguments {
-        /// Folder of an async-profiler; empty for that of a package of the system.
+        /// Folder of an async-profiler installation, or path of its library. If empty, the component uses the library
+        /// of an installed package, or else JDK Flight Recorder.
         dist: Arc<str> = "",
         /// Receivers of the profiles.
         forward_to: Receivers,
-        /// Processes to profile; the label __process_pid__ holds the number.
+        /// Processes to profile. The label `__process_pid__` holds the process id.
         targets: Targets,
-        /// Folder, as the process sees it, for the profiler and its recordings.
+        /// Folder for the profiler and its recordings, as the profiled process sees it.
         tmp_dir: Arc<str> = "/tmp",
     }
     blocks {
-        /// What is recorded of a process.
+        /// Settings of the recordings.
         profiling_config: ProfilingConfig,
     }
     check JavaArguments::check;
@@ -31,27 +32,27 @@ arguments! {
 arguments! {
     /// The body of `profiling_config { }`.
     pub(crate) struct ProfilingConfig {
-        /// Bytes of allocations from one sample to the next; empty records none.
+        /// Number of allocated bytes between two allocation samples. Empty turns allocation samples off.
         alloc: Arc<str> = "512k",
-        /// Whether CPU time is recorded.
+        /// If true, CPU time is recorded.
         cpu: bool = true,
-        /// Arguments of async-profiler that replace all those above but interval.
+        /// Arguments of async-profiler. They replace all other arguments of this block except interval and quiet.
         custom_arguments: Vec<Arc<str>> = [],
-        /// Clock of the CPU samples.
+        /// async-profiler event that triggers a CPU sample, such as cpu, itimer or wall.
         event: Arc<str> = "itimer",
-        /// Time that one recording covers.
+        /// Duration of one recording.
         interval: Interval = "60s",
-        /// Wait for locks from which one is recorded; empty records none.
+        /// Shortest wait for a lock that is recorded. Empty turns lock samples off.
         lock: Arc<str> = "10ms",
-        /// What async-profiler logs.
+        /// Log level of async-profiler.
         log_level: Arc<str> = "INFO",
-        /// Whether threads are told apart.
+        /// If true, async-profiler profiles each thread separately.
         per_thread: bool = false,
-        /// Whether async-profiler logs nothing.
+        /// If true, async-profiler logs nothing.
         quiet: bool = false,
-        /// Samples of CPU time a second.
+        /// Number of CPU samples per second.
         sample_rate: Positive = 100,
-        /// Whether allocations are sampled by the buffers of threads; needs alloc.
+        /// If true, allocations are sampled by thread-local allocation buffer (TLAB) events. Requires alloc.
         tlab: bool = false,
     }
     check ProfilingConfig::check;
@@ -61,7 +62,7 @@ impl JavaArguments {
     fn check(&self) -> Result<(), ArgumentError> {
         let is_plain = |character: char| character.is_ascii_alphanumeric() || "/._-".contains(character);
         if !self.tmp_dir.starts_with('/') || !self.tmp_dir.chars().all(is_plain) {
-            let message = "must be an absolute path of letters, digits and `/._-`: it becomes a part of commands";
+            let message = "must be an absolute path of letters, digits and `/._-`, because it becomes part of commands";
             return Err(ArgumentError::new("tmp_dir", message));
         }
         Ok(())
@@ -69,7 +70,7 @@ impl JavaArguments {
 }
 
 impl ProfilingConfig {
-    /// Time from one sample of CPU time to the next.
+    /// Returns the time between two CPU samples.
     pub(super) fn period(&self) -> Duration {
         Duration::from_nanos(1_000_000_000 / self.sample_rate.get().max(1) as u64).max(Duration::from_nanos(1))
     }
@@ -89,12 +90,12 @@ impl ProfilingConfig {
             if text.contains([',', '\0']) {
                 return Err(ArgumentError::new(
                     name,
-                    "must not have a comma: it would be another option of async-profiler",
+                    "must not contain a comma: async-profiler would take the rest as another option",
                 ));
             }
         }
         if self.custom_arguments.iter().any(|argument| argument.contains('\0')) {
-            return Err(ArgumentError::new("custom_arguments", "must have no zero byte"));
+            return Err(ArgumentError::new("custom_arguments", "must not contain a zero byte"));
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
-//! HotSpot's dynamic attach: sends commands to a running virtual machine, without a tool of the JDK.
+//! HotSpot's dynamic attach: sends commands to a running JVM without any JDK tool.
 //!
-//! A file `.attach_pidN` in its `/tmp` and SIGQUIT make it listen on the socket `.java_pidN` there. A command is the
-//! version `1`, a name and three arguments, each followed by a zero byte. The answer is a line with the result code,
-//! and text.
+//! A file `.attach_pidN` in the process's `/tmp` and a SIGQUIT make the JVM listen on the socket `.java_pidN` in the
+//! same folder. A command consists of the version `1`, a name and three arguments, each followed by a zero byte. The
+//! answer is a line with the result code, followed by text.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -14,18 +14,18 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use crate::components::pyroscope::java::jvm::Jvm;
 use crate::components::pyroscope::java::place::{Place, as_user};
 
-/// Folder of HotSpot's files, whatever TMPDIR is set to.
+/// Folder of HotSpot's attach files. HotSpot ignores TMPDIR.
 const FOLDER: &str = "/tmp";
-/// Time in which a virtual machine must begin to listen. HotSpot's own tools wait ten seconds, too.
+/// Time within which a JVM must start to listen. HotSpot's own tools wait ten seconds, too.
 const LISTENS_WITHIN: Duration = Duration::from_secs(10);
 /// Time between two checks for the socket.
 const LOOK: Duration = Duration::from_millis(20);
-/// Time for an answer. Starting a profiler waits until all threads have stopped once.
+/// Timeout for an answer. A profiler starts only after all threads of the JVM have reached a safepoint.
 const ANSWERS_WITHIN: Duration = Duration::from_mins(1);
-/// Longest answer that is read, in bytes.
+/// Size limit of an answer, in bytes.
 const MAX_ANSWER: u64 = 64 << 10;
 
-/// A command to a virtual machine.
+/// A command that a JVM understands.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Command<'a> {
     /// Loads an agent and calls it with options.
@@ -38,30 +38,30 @@ pub(super) enum Command<'a> {
     Jcmd(&'a str),
 }
 
-/// Why a command was not carried out.
+/// The reason why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AttachError {
-    /// The exchange with the virtual machine failed.
+    /// The exchange with the JVM failed.
     #[error("cannot attach to process {pid}: {error}")]
     Attach {
-        /// Id of the process that was attached to.
+        /// Id of the process of the JVM.
         pid: u32,
         /// The error of the kernel or of the socket.
         error: io::Error,
     },
-    /// The virtual machine or the agent refused the command.
+    /// The JVM or the agent refused the command.
     #[error("process {pid} answered {code}: {text}")]
     Refused {
-        /// Id of the process that was attached to.
+        /// Id of the process of the JVM.
         pid: u32,
-        /// Code of the result, which is not 0.
+        /// The result code, which is not 0.
         code: i64,
         /// The text of the answer.
         text: String,
     },
 }
 
-/// Sends a command to a virtual machine and returns the answer. Blocks for up to a minute.
+/// Sends a command to a JVM and returns the answer. Blocks for up to a minute.
 pub(super) fn command(jvm: &Jvm, command: Command<'_>) -> Result<String, AttachError> {
     let pid = jvm.key.pid;
     let answer = as_user(jvm, || {
@@ -102,14 +102,14 @@ impl Command<'_> {
         words.iter().flat_map(|word| word.bytes().chain([0])).collect()
     }
 
-    /// The result code and the text of an answer. An agent's own code is in the text.
+    /// Returns the result code and the text of an answer. The code of an agent is in the text.
     fn result(self, answer: &str) -> (i64, &str) {
         let (code, text) = answer.split_once('\n').unwrap_or((answer, ""));
         let code = code.trim().parse().unwrap_or(-1);
         match self {
             Self::Load { .. } if code == 0 => {
-                // `return code: 0` since Java 9, `0` before. Since 21, other text is the reason why the agent was not
-                // loaded.
+                // Since Java 9 the text is `return code: 0`, before that `0`. Since Java 21, any other text is the
+                // reason why the JVM did not load the agent.
                 let line = text.lines().next().unwrap_or_default();
                 let of_agent = line.strip_prefix("return code: ").unwrap_or(line).trim();
                 match of_agent.parse() {
@@ -123,7 +123,7 @@ impl Command<'_> {
     }
 }
 
-/// Connects to the socket of a virtual machine, which is made to listen first if it does not.
+/// Connects to the socket of a JVM. If the JVM does not listen yet, makes it listen first.
 fn connect(jvm: &Jvm, place: &Place) -> io::Result<UnixStream> {
     let name = format!(".java_pid{}", jvm.own_pid);
     if place.socket(&name)?.is_none() {
@@ -131,16 +131,16 @@ fn connect(jvm: &Jvm, place: &Place) -> io::Result<UnixStream> {
     }
     let socket = place
         .socket(&name)?
-        .ok_or_else(|| io::Error::other("its socket went away"))?;
+        .ok_or_else(|| io::Error::other("its socket has disappeared"))?;
     UnixStream::connect(socket.path())
 }
 
-/// Makes a virtual machine listen on the socket `name`.
+/// Makes a JVM listen on the socket `name`.
 fn wake(jvm: &Jvm, place: &Place, name: &str) -> io::Result<()> {
     let process = Pid::from_raw(i32::try_from(jvm.key.pid).unwrap_or(0))
         .ok_or_else(|| io::Error::other("its id is out of range"))?;
     let process = pidfd_open(process, PidfdFlags::empty())?;
-    // The held process must still be the one that was inspected.
+    // The process that the descriptor refers to must be the one that was inspected.
     jvm.key.check()?;
     let trigger = format!(".attach_pid{}", jvm.own_pid);
     place.put(&trigger, &[], Mode::from_raw_mode(0o600))?;
@@ -152,7 +152,7 @@ fn wake(jvm: &Jvm, place: &Place, name: &str) -> io::Result<()> {
                 if Instant::now() > deadline {
                     let seconds = LISTENS_WITHIN.as_secs();
                     return Err(io::Error::other(format!(
-                        "it does not listen within {seconds} seconds: is it stopped, or was it started with \
+                        "it did not start to listen within {seconds} seconds: is it stopped, or was it started with \
                          -XX:+DisableAttachMechanism?"
                     )));
                 }

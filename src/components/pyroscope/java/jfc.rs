@@ -1,16 +1,17 @@
-//! Settings for the virtual machine's own recorder, in the form of a `.jfc` file. Pure.
+//! Builds the settings of JDK Flight Recorder, in the form of a `.jfc` file. Pure.
 
 use std::time::Duration;
 
 use crate::components::pyroscope::java::arguments::ProfilingConfig;
 
-/// Shortest time between samples that the recorder takes.
+/// Shortest sampling period that JFR accepts.
 const SHORTEST_PERIOD: Duration = Duration::from_millis(10);
 
-/// First version that samples allocations at a steady rate. Older ones show only allocations that need a new buffer.
+/// First Java version that samples allocations at a steady rate. Older versions record only the allocations that need a
+/// new buffer or do not fit into one.
 const ALLOCATION_SAMPLES: u32 = 16;
 
-/// The settings for a version of Java.
+/// Returns the settings for a version of Java.
 pub(super) fn settings(config: &ProfilingConfig, version: u32) -> String {
     let period = config.period().max(SHORTEST_PERIOD);
     let period = ("period", format!("{} ms", period.as_millis()));
@@ -44,15 +45,16 @@ pub(super) fn settings(config: &ProfilingConfig, version: u32) -> String {
     text + "</configuration>\n"
 }
 
-/// The major version in an answer to `VM.version`, which has a line `JDK 17.0.15`; 8 when there is none, the oldest
-/// with a recorder.
+/// Returns the major version in an answer to `VM.version`, which has a line such as `JDK 17.0.15`. Without such a line
+/// it is 8, the oldest version with JFR.
 pub(super) fn major_version(answer: &str) -> u32 {
     let version = answer.lines().find_map(|line| line.strip_prefix("JDK "));
     let major = version.and_then(|version| version.split(['.', '+', '-', '_']).next());
     major.and_then(|major| major.trim().parse().ok()).unwrap_or(8)
 }
 
-/// The time in async-profiler's form: a number and `ns`, `us`, `ms` or `s`; nanoseconds without. `None` for no locks.
+/// Parses a time in async-profiler's form: a number with the unit `ns`, `us`, `ms` or `s`. Without a unit it is in
+/// nanoseconds. Returns `None` if the text has no number, which turns lock samples off.
 fn lock_threshold(text: &str) -> Option<Duration> {
     let digits = text.trim_start_matches(|character: char| character.is_ascii_digit());
     let number: u64 = text.strip_suffix(digits)?.parse().ok()?;

@@ -1,39 +1,39 @@
-//! Tells whether a process is a Java virtual machine that can be attached to.
+//! Finds out whether a process is a JVM to which the collector can attach.
 //!
-//! In: a process of this machine. Out: its ids here and in its own namespace, and the user that it runs as.
+//! In: a process id. Out: its ids here and in its own namespace, and the user that it runs as.
 
 use std::io::{self, Read};
 
 use crate::ebpf::proc::{self, ProcessKey};
 
-/// A HotSpot virtual machine that runs.
+/// A running HotSpot virtual machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Jvm {
     pub key: ProcessKey,
-    /// Its id in its innermost namespace, which is part of the names of its files.
+    /// Process id in its innermost namespace. The names of its files contain this id.
     pub own_pid: u32,
-    /// User and group that it runs as.
+    /// Ids of the user and the group that the process runs as.
     pub user: u32,
     pub group: u32,
 }
 
-/// Why a process cannot be attached to.
+/// The reason why the collector cannot attach to a process.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NoJvm {
     /// There is no such process.
     #[error("process {0} is gone")]
     Gone(u32),
     /// The process runs another program.
-    #[error("process {0} is no Java virtual machine")]
+    #[error("process {0} is not a Java virtual machine")]
     Other(u32),
-    /// A virtual machine of another kind.
-    #[error("process {0} is an OpenJ9 virtual machine: only HotSpot is profiled")]
+    /// The process runs a JVM other than HotSpot.
+    #[error("process {0} is an OpenJ9 virtual machine: only HotSpot is supported")]
     OpenJ9(u32),
-    /// It does not handle the signal that asks it to listen, which would end it.
+    /// The process has no handler for SIGQUIT, so the signal that starts an attach would end it.
     #[error("process {0} does not catch SIGQUIT: its virtual machine is starting, or was started with -Xrs")]
     Deaf(u32),
     /// The kernel does not let us inspect it.
-    #[error("cannot look at process {pid}: {reason}")]
+    #[error("cannot inspect process {pid}: {reason}")]
     Hidden {
         /// The process that was inspected.
         pid: u32,
@@ -81,7 +81,7 @@ impl Jvm {
 }
 
 fn read_status(pid: u32) -> io::Result<String> {
-    /// Larger than any status: lists of groups and processors make it long, but not this long.
+    /// Size limit of a status file. It is larger than any real one, even with long lists of groups and processors.
     const MAX_STATUS: u64 = 64 << 10;
     let mut bytes = Vec::new();
     std::fs::File::open(format!("/proc/{pid}/status"))?
@@ -90,13 +90,13 @@ fn read_status(pid: u32) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The effective id in a line of four: real, effective, saved, of the file system.
+/// Returns the effective id. The line holds four ids: real, effective, saved and file system.
 fn effective(status: &str, line: &str) -> Option<u32> {
     let ids = status.lines().find_map(|text| text.strip_prefix(line))?;
     ids.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// True when SIGQUIT, the third signal, has a handler: without one it ends the process.
+/// Returns true if the process has a handler for SIGQUIT, signal number 3. Without one, SIGQUIT ends the process.
 fn catches_quit(status: &str) -> bool {
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
     let mask = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());

@@ -1,7 +1,7 @@
 //! Finds async-profiler's library on this machine.
 //!
-//! In: the argument `dist`, or nothing. Out: the bytes of the library and a name for its copy. Since version 3 one
-//! build serves both glibc and musl, so there is no choice to make.
+//! In: the argument `dist`, or nothing. Out: the bytes of the library and a name for its copy. Since version 3, one
+//! build of the library serves both glibc and musl.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,27 +19,27 @@ const PACKAGES: [&str; 7] = [
     "/usr/lib/x86_64-linux-gnu/jni",
     "/usr/lib/aarch64-linux-gnu/jni",
 ];
-/// Largest file that is taken. The library has about 600 KB; a larger file is something else.
+/// Size limit of the library file. The library has about 600 KB, so a larger file is something else.
 const MAX_BYTES: u64 = 64 << 20;
 
 /// async-profiler's library for this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Library {
-    /// Name of its copy, made from its bytes: a virtual machine knows a loaded library by that name.
+    /// Name of the copy. It contains a hash of the bytes, because a JVM identifies a loaded library by its name.
     pub name: String,
     pub bytes: Arc<[u8]>,
 }
 
-/// Reads the library in the folder `dist`, or at that path.
+/// Reads the library in the folder `dist`, in its folder `lib`, or at the path `dist`.
 pub(super) fn of_dist(dist: &str) -> Result<Library, String> {
     let dist = Path::new(dist);
     let places = [dist.join("lib").join(NAME), dist.join(NAME), dist.to_owned()];
     let found = places.iter().find(|place| place.is_file());
-    let path = found.ok_or_else(|| format!("there is no {NAME} in `{}`, nor in its `lib`", dist.display()))?;
+    let path = found.ok_or_else(|| format!("there is no {NAME} in `{}` or in its folder `lib`", dist.display()))?;
     read(path)
 }
 
-/// Reads the library of an installed package; `None` when there is none.
+/// Reads the library of an installed package. Returns `None` if no such package is installed.
 pub(super) fn of_system() -> Option<Result<Library, String>> {
     let places = PACKAGES.iter().map(|folder| PathBuf::from(folder).join(NAME));
     let mut found = places.filter(|place| place.is_file());
@@ -51,13 +51,13 @@ fn read(path: &Path) -> Result<Library, String> {
     let length = std::fs::metadata(path).map_err(failed)?.len();
     if length > MAX_BYTES {
         return Err(format!(
-            "`{}` has {length} bytes, {MAX_BYTES} at most are a library",
+            "`{}` has {length} bytes, but a library has at most {MAX_BYTES}",
             path.display()
         ));
     }
     let bytes = std::fs::read(path).map_err(failed)?;
     if !bytes.starts_with(b"\x7fELF") {
-        return Err(format!("`{}` is no library", path.display()));
+        return Err(format!("`{}` is not a library", path.display()));
     }
     let hash = xxhash_rust::xxh3::xxh3_64(&bytes);
     Ok(Library {
@@ -77,7 +77,7 @@ mod tests {
         let dist = folder.path().to_str().unwrap();
         assert!(of_dist(dist).unwrap_err().contains("there is no libasyncProfiler.so"));
         std::fs::write(path(NAME), b"text").unwrap();
-        assert!(of_dist(dist).unwrap_err().contains("is no library"));
+        assert!(of_dist(dist).unwrap_err().contains("is not a library"));
         std::fs::write(path(NAME), b"\x7fELF1").unwrap();
         let found = of_dist(dist).unwrap();
         assert_eq!(of_dist(&path(NAME)), Ok(found.clone()));

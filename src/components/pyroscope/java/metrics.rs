@@ -6,18 +6,18 @@ use prometheus_client::metrics::gauge::Gauge;
 
 use crate::telemetry::metrics::Scope;
 
-/// How the recording of one window ended.
+/// The outcome of one recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// Its profiles were forwarded.
+    /// The profiles of the recording were forwarded.
     Forwarded,
     /// The recording could not be started.
     NotStarted,
-    /// The recording could not be ended or read.
+    /// The recording could not be stopped or read.
     Lost,
     /// The recording was read and is malformed.
     Malformed,
-    /// A receiver refused one of its profiles.
+    /// A receiver refused a profile of the recording.
     Refused,
 }
 
@@ -25,11 +25,11 @@ pub(super) enum Outcome {
 #[derive(Clone)]
 pub(super) struct JavaMetrics {
     recordings: Family<Vec<(&'static str, String)>, Counter>,
-    /// Bytes of recordings that were read.
+    /// Bytes of the recordings that were read.
     pub bytes: Counter,
     /// Samples without a stack.
     pub samples_lost: Counter,
-    /// Virtual machines that are recorded.
+    /// Number of profiled JVMs.
     pub processes: Gauge,
 }
 
@@ -49,23 +49,23 @@ impl JavaMetrics {
         );
         scope.register(
             "pyroscope_java_recording_bytes",
-            "Bytes of recordings that were read",
+            "Bytes of the recordings that were read",
             metrics.bytes.clone(),
         );
         scope.register(
             "pyroscope_java_samples_without_stack",
-            "Samples in recordings that have no stack, and are in no profile",
+            "Samples in recordings that were dropped because they have no stack",
             metrics.samples_lost.clone(),
         );
         scope.register(
             "pyroscope_java_processes",
-            "Java processes that are profiled now",
+            "Number of Java processes that are being profiled",
             metrics.processes.clone(),
         );
         metrics
     }
 
-    /// Counts a recording by how it ended.
+    /// Counts a recording by its outcome.
     pub(super) fn recorded(&self, outcome: Outcome) {
         let name = match outcome {
             Outcome::Forwarded => "forwarded",

@@ -1,8 +1,8 @@
-//! `pyroscope.java`: profiles Java processes of this machine, which need no agent on their command line.
+//! `pyroscope.java`: profiles Java processes of this machine. They need no agent on their command line.
 //!
-//! In: targets with process ids. Out: profiles of each process and interval. A virtual machine is made to load
-//! async-profiler, or to use its own recorder, by the attach protocol of HotSpot. Each has a loop of its own,
-//! `session`. `recorder` makes the commands, `attach` sends them.
+//! In: targets with process ids. Out: one set of profiles per process and interval. The component attaches to each JVM
+//! by HotSpot's attach protocol. It then loads async-profiler or starts JDK Flight Recorder (JFR). Each JVM has its own
+//! loop in `session`. `recorder` builds the commands and `attach` sends them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -38,12 +38,11 @@ use jvm::{Jvm, NoJvm};
 use metrics::JavaMetrics;
 use session::{Session, Shared, State, Wanted};
 
-/// How often processes that are not profiled are looked at again: a shell that becomes a virtual machine keeps its
-/// process id.
+/// Interval at which unprofiled processes are inspected again. A shell that executes `java` keeps its process id.
 const LOOK: Duration = Duration::from_secs(5);
-/// Recordings that are ended and read concurrently: each may be large, and a process may be slow to answer.
+/// Number of recordings that are stopped and read concurrently. Each may be large, and a process may answer slowly.
 const READINGS: usize = 4;
-/// Looks at a process that is not a virtual machine, after which it is skipped for as long as it runs the same program.
+/// Number of inspections after which a process that is not a JVM is skipped while it runs the same program.
 const LOOKS: u32 = 6;
 
 /// The component's definition.
@@ -53,14 +52,14 @@ pub(crate) const DEFINITION: Definition<JavaArguments> = Definition {
     exports: &[],
     metrics: |scope| drop((JavaMetrics::new(scope), LaneMetrics::new(scope))),
     build: Some(build),
-    doc: "`pyroscope.java` profiles the Java processes of this machine with async-profiler or their own recorder.",
+    doc: "`pyroscope.java` profiles the Java processes of this machine with async-profiler or JDK Flight Recorder.",
 };
 
 struct Java {
     context: Context,
     shared: Shared,
     arguments: Mutex<Arc<JavaArguments>>,
-    /// Sessions that run now, by process, for debug info and updates.
+    /// The running sessions by process id, for debug info and updates.
     running: Mutex<BTreeMap<u32, Shown>>,
     changed: Notify,
 }
@@ -73,7 +72,7 @@ struct Shown {
     stop: Shutdown,
 }
 
-/// A process that could not be profiled, and how often it was looked at.
+/// A process that could not be profiled, and the number of inspections so far.
 struct Passed {
     key: ProcessKey,
     program: String,
@@ -118,7 +117,7 @@ impl Java {
             });
             let (found, after) = looked
                 .await
-                .map_err(|error| ComponentError(format!("looking at processes panicked: {error}")))?;
+                .map_err(|error| ComponentError(format!("the inspection of processes panicked: {error}")))?;
             passed = after;
             self.sync(found, &mut tasks, &shutdown);
             let again = tokio::time::Instant::now() + LOOK;
@@ -139,7 +138,7 @@ impl Java {
         }
     }
 
-    /// The virtual machines among the targets, and counts and errors of the other targets. Blocks for a short time.
+    /// Returns the JVMs among the targets, and counts and errors of the other targets. Blocks for a short time.
     fn look(&self, passed: &mut HashMap<u32, Passed>) -> (Vec<(Target, Option<Jvm>, u32)>, Left) {
         let arguments = self.arguments.lock().clone();
         let running: HashSet<u32> = self.running.lock().keys().copied().collect();
@@ -172,7 +171,7 @@ impl Java {
                         NoJvm::Other(_) => left.no_jvm += 1,
                         _ => left.errors.push(reason.to_string()),
                     }
-                    // Other reasons may pass, so such a process is looked at every time.
+                    // Any other reason may be temporary, so such a process is inspected every time.
                     let looks = if matches!(reason, NoJvm::Other(_)) { looks } else { 0 };
                     let passed = Passed {
                         key,
@@ -229,7 +228,7 @@ impl Java {
                     });
                     running.insert(pid, shown);
                 }
-                // The session has ended since the look. The next look finds what the process runs then.
+                // The session ended after the inspection. The next inspection decides about the process again.
                 (None, None) => {}
             }
         }
@@ -241,7 +240,7 @@ impl Java {
         let errors: Vec<String> = errors.chain(left.errors).collect();
         let mut message = format!("{} Java processes are profiled", running.len());
         if left.no_jvm > 0 {
-            message += &format!(", {} other processes are passed over", left.no_jvm);
+            message += &format!(", {} other processes are not JVMs", left.no_jvm);
         }
         if left.without_pid > 0 {
             message += &format!(", {} targets have no {PID}", left.without_pid);
@@ -270,7 +269,7 @@ impl Component<JavaArguments> for Java {
         Box::pin(self.work(shutdown))
     }
 
-    /// Alloy's shape: a list of profiled targets.
+    /// Returns the list of profiled targets, in the same form as Alloy.
     fn debug_info(&self) -> Value {
         let number = |number: u64| Value::Number(Number::Int(i64::try_from(number).unwrap_or(i64::MAX)));
         let time = |time: Option<SystemTime>| {

@@ -1,10 +1,10 @@
-//! Options of async-profiler's agent, separated by commas. Pure.
+//! Builds the options of async-profiler's agent, which are separated by commas. Pure.
 
 use std::time::Duration;
 
 use crate::components::pyroscope::java::arguments::ProfilingConfig;
 
-/// Options that start a recording to `file`, which ends by itself after `limit`.
+/// Returns the options that start a recording to `file`. The recording ends by itself after `limit`.
 pub(super) fn start(config: &ProfilingConfig, limit: Duration, file: &str, log: &str) -> String {
     let mut words = vec!["start".to_owned(), "jfr".to_owned()];
     if config.custom_arguments.is_empty() {
@@ -39,15 +39,15 @@ pub(super) fn start(config: &ProfilingConfig, limit: Duration, file: &str, log: 
     words.join(",")
 }
 
-/// Options that stop the recording to `file`.
+/// Returns the options that stop the recording to `file`.
 pub(super) fn stop(file: &str, log: &str) -> String {
     format!("stop,jfr,file={file},log={log}")
 }
 
 /// Converts arguments of the program `asprof`, such as `-e cpu`, `--alloc 1m` and `--live`, to options of the agent.
-/// What has no dash is an option already.
+/// An argument without a leading dash is passed on unchanged.
 fn from_command_line(arguments: &[std::sync::Arc<str>]) -> Vec<String> {
-    /// Short arguments, and the options that they stand for.
+    /// Arguments and the options that they stand for.
     const SHORT: [(&str, &str); 9] = [
         ("-e", "event"),
         ("-i", "interval"),
@@ -59,7 +59,7 @@ fn from_command_line(arguments: &[std::sync::Arc<str>]) -> Vec<String> {
         ("-F", "features"),
         ("--all-user", "alluser"),
     ];
-    /// Arguments that have no value, whatever follows them.
+    /// Names of arguments that never take a value.
     const FLAGS: [&str; 10] = [
         "all",
         "alluser",

@@ -1,7 +1,7 @@
-//! Folders of another process, as that process sees them, accessed as its user.
+//! Accesses folders of another process, as that process sees them and with the rights of its user.
 //!
-//! The process controls what lies there. Therefore paths are resolved within its root and through no magic link, by a
-//! thread that has the rights of the process and no more.
+//! The process controls the content of these folders. Therefore a path is resolved within the root of the process and
+//! never through a magic link. The thread that does so has only the rights of the process's user.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -13,7 +13,7 @@ use rustix::thread::{Gid, Uid, set_thread_groups, set_thread_res_gid, set_thread
 
 use crate::components::pyroscope::java::jvm::Jvm;
 
-/// Runs `run` with the rights of a process's user, on a thread of its own: rights belong to threads.
+/// Runs `run` with the rights of the process's user. It runs on a new thread, because Linux keeps rights per thread.
 pub(super) fn as_user<T: Send>(jvm: &Jvm, run: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()
@@ -24,7 +24,7 @@ pub(super) fn as_user<T: Send>(jvm: &Jvm, run: impl FnOnce() -> io::Result<T> + 
             })?;
         thread
             .join()
-            .unwrap_or_else(|_| Err(io::Error::other("the thread that asks a virtual machine panicked")))
+            .unwrap_or_else(|_| Err(io::Error::other("the thread that attaches to the process panicked")))
     })
 }
 
@@ -33,14 +33,14 @@ fn become_user(jvm: &Jvm) -> io::Result<()> {
     if geteuid() == user && getegid() == group {
         return Ok(());
     }
-    // Groups first: without the rights of root they can no longer be changed.
+    // The groups come first, because only root may change them.
     let changed = set_thread_groups(&[])
         .and_then(|()| set_thread_res_gid(group, group, group))
         .and_then(|()| set_thread_res_uid(user, user, user));
     changed.map_err(|_| {
         let (us, them) = (geteuid().as_raw(), jvm.user);
         let message =
-            format!("it runs as user {them} and we as {us}: run the collector as root, or as the user of the process");
+            format!("it runs as user {them}, the collector as user {us}: run the collector as root or as user {them}");
         io::Error::new(io::ErrorKind::PermissionDenied, message)
     })
 }
@@ -54,7 +54,7 @@ const WITHIN: ResolveFlags = ResolveFlags::IN_ROOT.union(ResolveFlags::NO_MAGICL
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 impl Place {
-    /// Opens the folder at `path` as the process sees it.
+    /// Opens the folder at `path`, as the process sees it.
     pub(super) fn open(jvm: &Jvm, path: &str) -> io::Result<Self> {
         let root = openat(CWD, format!("/proc/{}/root", jvm.key.pid), FOLDER, Mode::empty())?;
         jvm.key.check()?;
@@ -62,7 +62,7 @@ impl Place {
         Ok(Self { folder })
     }
 
-    /// Writes a new file, which replaces an existing one.
+    /// Writes a file and replaces an existing one.
     pub(super) fn put(&self, name: &str, bytes: &[u8], mode: Mode) -> io::Result<()> {
         self.remove(name)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -75,13 +75,13 @@ impl Place {
         written
     }
 
-    /// The bytes of a regular file, at most `max_bytes`.
+    /// Reads a regular file of at most `max_bytes`.
     pub(super) fn read(&self, name: &str, max_bytes: u64) -> io::Result<Vec<u8>> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = std::fs::File::from(openat(&self.folder, name, flags, Mode::empty())?);
         let about = file.metadata()?;
         if !about.is_file() {
-            return Err(io::Error::other("it is no regular file"));
+            return Err(io::Error::other("it is not a regular file"));
         }
         let mut bytes = Vec::new();
         file.take(max_bytes + 1).read_to_end(&mut bytes)?;
@@ -91,7 +91,7 @@ impl Place {
         Ok(bytes)
     }
 
-    /// Removes a file, if it is there.
+    /// Removes a file if it exists.
     pub(super) fn remove(&self, name: &str) -> io::Result<()> {
         match unlinkat(&self.folder, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -99,7 +99,7 @@ impl Place {
         }
     }
 
-    /// Opens a socket by its name, for a path that leads to it; `None` when there is no such name.
+    /// Opens the socket `name`. Returns `None` if no such file exists.
     pub(super) fn socket(&self, name: &str) -> io::Result<Option<Socket>> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let pinned = match openat(&self.folder, name, flags, Mode::empty()) {
@@ -108,17 +108,17 @@ impl Place {
             Err(error) => return Err(error.into()),
         };
         if FileType::from_raw_mode(fstat(&pinned)?.st_mode) != FileType::Socket {
-            return Err(io::Error::other(format!("`{name}` of the process is no socket")));
+            return Err(io::Error::other(format!("`{name}` of the process is not a socket")));
         }
         Ok(Some(Socket(pinned)))
     }
 }
 
-/// A descriptor of a socket, which stays the same whatever its name leads to by now.
+/// A descriptor of a socket file. It refers to the same socket even if the process replaces the file.
 pub(super) struct Socket(OwnedFd);
 
 impl Socket {
-    /// The path to connect to, for as long as this lives.
+    /// Returns the path to connect to. It is valid while this value lives.
     pub(super) fn path(&self) -> String {
         format!("/proc/self/fd/{}", self.0.as_raw_fd())
     }

@@ -1,7 +1,7 @@
-//! Records a virtual machine, with async-profiler or, where that is missing, with the virtual machine's own recorder.
+//! Records a JVM with async-profiler or, if that is not installed, with JDK Flight Recorder (JFR).
 //!
-//! In: settings. Out: the commands that start and end a recording, and the files that they need. Both recorders write
-//! Java Flight Recorder files. Each recording has a time limit, so that none goes on after the collector is gone.
+//! In: settings. Out: the commands that start and stop a recording, and the files that they need. Both recorders write
+//! JFR files. Each recording has a time limit, so that none continues after the collector has died.
 
 use std::io;
 use std::time::Duration;
@@ -16,36 +16,36 @@ use crate::components::pyroscope::java::library::{self, Library};
 use crate::components::pyroscope::java::options;
 use crate::components::pyroscope::java::place::{Place, as_user};
 
-/// Time beyond its interval after which a recording ends by itself.
+/// Time that a recording may run beyond its interval before it ends by itself.
 const GRACE: Duration = Duration::from_mins(1);
 
-/// Name of the recordings in the virtual machine's own recorder.
+/// Name of the recordings in JFR.
 const NAME: &str = "alluvium";
 
-/// Largest recording that is read. A minute of a busy program is some megabytes.
+/// Size limit of a recording. One minute of a busy program takes some megabytes.
 pub(super) const MAX_RECORDING_BYTES: u64 = 64 << 20;
 
-/// Why a recording was not made.
+/// The reason why a recording failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RecordError {
-    /// There is no profiler to load.
+    /// async-profiler's library cannot be found or read.
     #[error("dist: {0}")]
     Library(String),
-    /// The exchange with the virtual machine failed, or it refused.
+    /// The exchange with the JVM failed, or the JVM refused the command.
     #[error(transparent)]
     Attach(#[from] AttachError),
     /// async-profiler reported an error.
     #[error("async-profiler: {0}")]
     Profiler(String),
-    /// The virtual machine's own recorder reported an error.
-    #[error("the recorder of the virtual machine: {0}")]
+    /// JDK Flight Recorder reported an error.
+    #[error("JDK Flight Recorder: {0}")]
     Own(String),
-    /// A file could not be written or read.
+    /// A file could not be written, read or removed.
     #[error("{what} `{path}` of process {pid}: {error}")]
     File {
         /// The operation that failed.
         what: &'static str,
-        /// Its path, as the process sees it.
+        /// Path of the file, as the process sees it.
         path: String,
         /// The process whose file it is.
         pid: u32,
@@ -58,12 +58,12 @@ pub(super) enum RecordError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Recorder {
     AsyncProfiler(Library),
-    /// The virtual machine's own recorder.
+    /// JDK Flight Recorder, which is part of the JVM.
     Own,
 }
 
 impl Recorder {
-    /// The library of `dist` or of a package, or else the virtual machine's own recorder.
+    /// Finds async-profiler in `dist` or in an installed package. Without a package, returns JDK Flight Recorder.
     pub(super) fn find(dist: &str) -> Result<Self, RecordError> {
         let library = match dist {
             "" => library::of_system().transpose(),
@@ -74,7 +74,7 @@ impl Recorder {
             .map_or(Self::Own, Self::AsyncProfiler))
     }
 
-    /// Its name in debug information.
+    /// Returns its name for debug info.
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::AsyncProfiler(_) => "async-profiler",
@@ -83,7 +83,7 @@ impl Recorder {
     }
 }
 
-/// The recorder of one virtual machine, with its files in the folders of the process. Every call blocks.
+/// The recorder of one JVM, with its files in a folder of the process. Every method blocks.
 pub(super) struct Recorded {
     jvm: Jvm,
     recorder: Recorder,
@@ -92,7 +92,7 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    /// Puts the files that the recorder needs into the folder of the process.
+    /// Writes the files that the recorder needs into the folder of the process.
     pub(super) fn prepare(jvm: Jvm, arguments: &JavaArguments) -> Result<Self, RecordError> {
         let recorded = Self {
             jvm,
@@ -105,18 +105,18 @@ impl Recorded {
         Ok(recorded)
     }
 
-    /// True when these arguments need the same files in the same places.
+    /// Returns true if these arguments need the same files in the same folder.
     pub(super) fn is_for(&self, arguments: &JavaArguments) -> bool {
         let folder = arguments.tmp_dir.trim_end_matches('/');
         folder == self.folder && Recorder::find(&arguments.dist).is_ok_and(|recorder| recorder == self.recorder)
     }
 
-    /// The program that makes the recordings.
+    /// Returns the program that makes the recordings.
     pub(super) fn recorder(&self) -> &Recorder {
         &self.recorder
     }
 
-    /// Starts a recording. One that a crashed collector left behind is ended first.
+    /// Starts a recording. A recording that a crashed collector left behind is stopped first.
     pub(super) fn start(&self, config: &ProfilingConfig) -> Result<(), RecordError> {
         let limit = config.interval.get().saturating_add(GRACE);
         match &self.recorder {
@@ -131,7 +131,7 @@ impl Recorded {
                 }
             }
             Recorder::Own => {
-                // Ends a recording that was left behind; fails when there is none.
+                // Stops a recording that was left behind. The command fails if there is none.
                 let _left_over = command(&self.jvm, Command::Jcmd(&format!("JFR.stop name={NAME}")));
                 let version = command(&self.jvm, Command::Jcmd("VM.version"))?;
                 let settings = jfc::settings(config, jfc::major_version(&version));
@@ -147,7 +147,7 @@ impl Recorded {
         }
     }
 
-    /// Ends the recording and reads its bytes.
+    /// Stops the recording and returns its bytes.
     pub(super) fn finish(&self) -> Result<Vec<u8>, RecordError> {
         match &self.recorder {
             Recorder::AsyncProfiler(library) => self.profiler(library, &self.stop_options())?,
@@ -174,7 +174,7 @@ impl Recorded {
         options::stop(&self.path(RECORDING), &self.path(LOG))
     }
 
-    /// Calls async-profiler. When it refuses, the reason is in its log.
+    /// Calls async-profiler. If it refuses the command, it writes the reason to its log.
     fn profiler(&self, library: &Library, options: &str) -> Result<(), RecordError> {
         let load = Command::Load {
             library: &format!("{}/{}", self.folder, library.name),
@@ -199,7 +199,7 @@ impl Recorded {
         }
     }
 
-    /// Sends a command to the virtual machine's own recorder. The result code is always 0: the text shows how it ended.
+    /// Sends a command to JFR. The result code is always 0, so only the text of the answer tells success from failure.
     fn own(&self, words: &str, done: &str) -> Result<(), RecordError> {
         let text = command(&self.jvm, Command::Jcmd(words))?;
         if text.contains(done) {
@@ -208,12 +208,12 @@ impl Recorded {
         Err(RecordError::Own(text.trim().to_owned()))
     }
 
-    /// Name of a file of ours for this process.
+    /// Returns the name of one of our files for this process.
     fn file(&self, ending: &str) -> String {
         format!("alluvium-{}{ending}", self.jvm.own_pid)
     }
 
-    /// Path of such a file, as the process sees it.
+    /// Returns the path of such a file, as the process sees it.
     fn path(&self, ending: &str) -> String {
         format!("{}/{}", self.folder, self.file(ending))
     }
@@ -231,7 +231,7 @@ impl Recorded {
         as_user(&self.jvm, remove).map_err(|error| self.failed("cannot remove", &names.join(", "), error))
     }
 
-    /// The bytes of a file that the process wrote.
+    /// Reads a file that the process wrote.
     fn read(&self, name: &str) -> Result<Vec<u8>, RecordError> {
         let read = || -> io::Result<Vec<u8>> {
             let place = Place::open(&self.jvm, &self.folder)?;

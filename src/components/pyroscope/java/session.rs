@@ -1,7 +1,7 @@
-//! The loop of one virtual machine: record for an interval, read, forward, again, until the process ends or is no
-//! longer a target.
+//! The loop of one JVM: it records for an interval, reads the recording, forwards the profiles, and starts again.
 //!
-//! Everything that waits for the virtual machine runs on blocking threads, and has time limits.
+//! The loop ends when the process ends or is no longer a target. All code that waits for the JVM runs on blocking
+//! threads and has timeouts.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -21,11 +21,11 @@ use crate::profile::jfr::{About, JfrError, Recording};
 use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
 use crate::profile::{Labels, RawProfile, RefusedProfile, pprof};
 
-/// Longest pause after failures, each of which doubles it. A virtual machine that does not begin to listen prints its
-/// threads at every attempt.
+/// Longest pause after a failure. The pause doubles with each failure in a row, because a JVM that does not start to
+/// listen prints a thread dump at every attempt.
 const LONGEST_PAUSE: Duration = Duration::from_hours(1);
 
-/// What a session shares with its component.
+/// State that a session shares with its component.
 #[derive(Clone)]
 pub(super) struct Shared {
     pub component: Arc<str>,
@@ -35,7 +35,7 @@ pub(super) struct Shared {
     pub reading: Arc<Semaphore>,
 }
 
-/// Arguments and target of a session, which may change while it runs.
+/// Arguments and target of a session. They may change while it runs.
 #[derive(Clone)]
 pub(super) struct Wanted {
     pub arguments: Arc<JavaArguments>,
@@ -52,7 +52,7 @@ pub(super) struct State {
     pub total_samples: u64,
 }
 
-/// The loop of one virtual machine.
+/// The loop that profiles one JVM.
 pub(super) struct Session {
     pub jvm: Jvm,
     pub shared: Shared,
@@ -60,7 +60,7 @@ pub(super) struct Session {
     pub state: Arc<Mutex<State>>,
 }
 
-/// A recording that runs now.
+/// A recording in progress.
 struct Running {
     recorded: Arc<Recorded>,
     since: SystemTime,
@@ -68,8 +68,7 @@ struct Running {
 }
 
 impl Session {
-    /// Runs until the process ends or `stop`. Afterwards nothing of ours is left in the process except the loaded
-    /// library.
+    /// Runs until the process ends or `stop` is cancelled. Afterwards only the loaded library remains in the process.
     pub(super) async fn run(self, stop: Shutdown) {
         let mut failures = 0;
         let mut recorded = None;
@@ -82,7 +81,7 @@ impl Session {
                         () = stop.cancelled() => {}
                         () = tokio::time::sleep(interval) => {}
                     }
-                    // A recording that is cut short by a stop is forwarded, too.
+                    // A recording that a stop cuts short is forwarded, too.
                     self.finish(running).await;
                 }
                 // The process has just ended, which is not an error.
@@ -106,12 +105,12 @@ impl Session {
             if let Err(error) = cleaned
                 && self.jvm.key.check().is_ok()
             {
-                tracing::warn!(component = %self.shared.component, error = %error, "files are left in a process");
+                tracing::warn!(component = %self.shared.component, error = %error, "cannot remove profiler files");
             }
         }
     }
 
-    /// Starts a recording. `recorded` is reused while the arguments stay the same.
+    /// Starts a recording. Reuses `recorded` if the arguments still need the same files.
     async fn start(&self, recorded: &mut Option<Arc<Recorded>>) -> Result<Running, RecordError> {
         let arguments = self.wanted.lock().arguments.clone();
         let (jvm, kept) = (self.jvm, recorded.take());
@@ -130,7 +129,7 @@ impl Session {
             match recorded.start(&arguments.profiling_config) {
                 Ok(()) => Ok(recorded),
                 Err(error) => {
-                    // The first error is the one to report.
+                    // The error of the start is reported, not one of the cleanup.
                     let _ = recorded.clean();
                     Err(error)
                 }
@@ -146,7 +145,7 @@ impl Session {
         })
     }
 
-    /// Ends a recording and forwards what it holds.
+    /// Stops a recording and forwards its profiles.
     async fn finish(&self, running: Running) {
         let Ok(permit) = self.shared.reading.clone().acquire_owned().await else {
             return;
@@ -191,7 +190,7 @@ impl Session {
         self.shared.metrics.recorded(outcome);
         tracing::warn!(
             component = %self.shared.component, pid = self.jvm.key.pid, error,
-            "a java process is not profiled"
+            "cannot profile a java process"
         );
         self.state.lock().last_error = Some(error.to_owned());
     }
@@ -201,7 +200,7 @@ impl Session {
 async fn blocking<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(run).await {
         Ok(done) => done,
-        // The task is never cancelled, so this is a panic, which is passed on.
+        // The task is never cancelled, so the error is a panic. It continues here.
         Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
 }
@@ -240,7 +239,7 @@ impl Read {
     }
 }
 
-/// Labels of a profile: the public ones of the target, the name of its service, and those that Alloy adds.
+/// Returns the labels of a profile: the target's public labels, the service name, and the labels that Alloy adds.
 pub(super) fn labels(target: &Target, name: &str, event: &str) -> Labels {
     let public = target.iter().filter(|(name, _)| !name.starts_with("__"));
     let own = [

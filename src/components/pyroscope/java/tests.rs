@@ -1,4 +1,4 @@
-//! Tests of the component without a virtual machine: which targets get a session, what is told of the rest.
+//! Tests of the component without a JVM: which targets get a session, and how the others are reported.
 
 use super::*;
 use crate::components::common::testing::{Body, Recorder, Running, eventually, receivers, targets};
@@ -19,7 +19,7 @@ async fn other_processes_are_passed_over_and_targets_without_a_number_are_told()
     eventually("a look", || recorder.health().0 == HealthState::Healthy).await;
     assert_eq!(
         recorder.health().1,
-        "0 Java processes are profiled, 1 other processes are passed over"
+        "0 Java processes are profiled, 1 other processes are not JVMs"
     );
     let arguments = body(&[&[(PID, &own)], &[("a", "b")], &[(PID, "many")]]).arguments(&DEFINITION);
     running.component.update(arguments).unwrap();
@@ -39,7 +39,7 @@ fn arguments_that_would_be_other_commands_are_refused() {
         (body(&[]).text("tmp_dir", "tmp"), "must be an absolute path"),
         (
             body(&[]).block("profiling_config", Body::new().text("event", "cpu,file=/x")),
-            "must not have a comma",
+            "must not contain a comma",
         ),
         (
             body(&[]).block(

@@ -9,25 +9,25 @@ use crate::lang::argument_error::ArgumentError;
 use crate::lang::attribute::ByteSize;
 use crate::lang::body::arguments;
 
-/// Bytes of the smallest body that the limits must let pass.
+/// Smallest allowed value of the limit for a body, in bytes.
 const MIN_BODY_BYTES: u64 = 64 << 10;
 
 arguments! {
     /// Arguments of `pyroscope.receive_http`.
     pub(crate) struct ReceiveArguments {
-        /// Longest time that passing on the upload of one debug file may take.
+        /// Timeout for forwarding the upload of one debug file. Accepted without an effect.
         debug_info_upload_timeout: Duration = "2m",
         /// Receivers of the profiles.
         forward_to: Receivers,
-        /// How long requests under way may take to end when the server stops.
+        /// Time that requests in progress have to finish when the server stops.
         graceful_shutdown_timeout: Duration = "30s",
     }
     blocks {
-        /// The gRPC server, on a port of its own.
+        /// Settings of a gRPC server. Accepted without an effect: the port of http also serves gRPC.
         grpc: GrpcServer,
-        /// The HTTP server, which takes profiles.
+        /// The HTTP server that receives profiles.
         http: HttpServer { conn_limit = 16384 },
-        /// Bounds of what requests may bring (not in Alloy).
+        /// Limits for requests (not in Alloy).
         limits: Limits,
     }
 }
@@ -35,16 +35,17 @@ arguments! {
 arguments! {
     /// The body of `limits { }`.
     pub(crate) struct Limits {
-        /// Bytes of the largest body, also when it is unpacked; a larger one is answered with 413.
+        /// Maximum size of a body in bytes, before and after decompression. A larger body is rejected with 413.
         max_body_bytes: ByteSize = "64MiB",
-        /// Bytes of all bodies that are in work; what comes on top is answered with 503 and Retry-After.
+        /// Maximum size of all bodies being processed, in bytes. Requests beyond it are rejected with 503 and
+        /// Retry-After.
         max_bytes_in_flight: ByteSize = "256MiB",
     }
     check Limits::check;
 }
 
 impl Limits {
-    /// The budget of all bodies that are in work.
+    /// Returns the budget for all bodies being processed.
     pub(crate) fn budget(&self) -> ByteBudget {
         ByteBudget::new(usize::try_from(self.max_bytes_in_flight.get()).unwrap_or(usize::MAX))
     }

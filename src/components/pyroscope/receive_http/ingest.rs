@@ -1,5 +1,6 @@
-//! Turns a request of `/ingest` into a profile: the body stays as it came, in whatever format, and the parts of the
-//! name become labels that rules can act on.
+//! Turns a request to `/ingest` into a profile.
+//!
+//! The body stays unchanged, in any format. The parts of the name become labels, so that relabel rules can act on them.
 
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
@@ -15,14 +16,14 @@ const NANOS_PER_SECOND: i64 = 1_000_000_000;
 /// A request without its body.
 #[derive(Debug)]
 pub(super) struct IngestRequest {
-    /// The labels in the name, with those that a server adds.
+    /// The labels from the name, with those that a server adds.
     pub labels: Labels,
-    /// The head that stands before the body in the bytes of the profile.
+    /// The head, which precedes the body in the bytes of the profile.
     pub head: Vec<u8>,
 }
 
 impl IngestRequest {
-    /// Reads query and headers. A name or time that no server would accept is an error.
+    /// Reads query and headers. Returns an error for a name or time that no server accepts.
     pub(super) fn read(query: &str, headers: &HeaderMap, now_nanos: i64) -> Result<Self, ConnectError> {
         let read = IngestQuery::parse(query, now_nanos)?;
         let header = |name| {
@@ -37,8 +38,7 @@ impl IngestRequest {
     }
 }
 
-/// Adds the label that a server makes of the profile's name: `service_name`, or `app_name` when there is a
-/// `service_name`.
+/// Adds the label that a server makes from the profile's name: `service_name`, or `app_name` if `service_name` exists.
 pub(super) fn with_service(labels: &Labels) -> Labels {
     let name = labels.get(PROFILE_NAME).unwrap_or_default();
     match labels.get(SERVICE_NAME) {
@@ -47,8 +47,7 @@ pub(super) fn with_service(labels: &Labels) -> Labels {
     }
 }
 
-/// The query without the name. Relative times become absolute, so that they mean the same when the profile is sent
-/// later.
+/// Returns the query without the name. Relative times become absolute, because the profile may be sent later.
 fn kept(query: &str, read: &IngestQuery) -> String {
     let mut kept = url::form_urlencoded::Serializer::new(String::new());
     let mut times = [("from", read.from_nanos, false), ("until", read.until_nanos, false)];

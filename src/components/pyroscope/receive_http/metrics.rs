@@ -1,4 +1,4 @@
-//! Metrics of `pyroscope.receive_http`. The name of the connection limit is Alloy's.
+//! Metrics of `pyroscope.receive_http`. The connection limit has the same name as in Alloy.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -14,7 +14,7 @@ pub(super) struct ReceiveMetrics {
     requests: Family<Labels, Counter>,
     profiles: Counter,
     bytes: Counter,
-    /// Connections that may be open at one time; 0 is the program's own limit.
+    /// Maximum number of open connections. 0 means the program's own limit.
     pub connections_limit: Gauge,
 }
 
@@ -30,17 +30,17 @@ impl ReceiveMetrics {
         );
         scope.register(
             "pyroscope_receive_http_profiles",
-            "Profiles and uploads that came",
+            "Profiles and uploads received",
             metrics.profiles.clone(),
         );
         scope.register(
             "pyroscope_receive_http_received_bytes",
-            "Bytes of profiles and uploads that came",
+            "Bytes of profiles and uploads received",
             metrics.bytes.clone(),
         );
         scope.register(
             "pyroscope_receive_http_tcp_connections_limit",
-            "Connections that may be open at one time",
+            "Maximum number of open connections",
             limit,
         );
         metrics

@@ -1,7 +1,8 @@
-//! `pyroscope.receive_http`: takes the profiles that programs and other collectors send.
+//! `pyroscope.receive_http`: receives the profiles that programs and other collectors send.
 //!
-//! In: requests of `/ingest` and pushes of push.v1 on a port of its own. Out: profiles to the receivers, not decoded;
-//! what the receivers answer decides the answer. `routes` answers requests, `ingest` and `push` make profiles of them.
+//! In: requests to `/ingest` and pushes of push.v1 on its own port. Out: profiles to the receivers, not decoded. The
+//! result of the receivers decides the response. `routes` handles requests. `ingest` and `push` convert them to
+//! profiles.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +37,7 @@ pub(crate) const DEFINITION: Definition<ReceiveArguments> = Definition {
     exports: &[],
     metrics: |scope| drop((ReceiveMetrics::new(scope), LaneMetrics::new(scope))),
     build: Some(build),
-    doc: "`pyroscope.receive_http` takes the profiles that programs and other collectors send.",
+    doc: "`pyroscope.receive_http` receives the profiles that programs and other collectors send.",
 };
 
 struct Receive {
@@ -44,11 +45,11 @@ struct Receive {
     fanout: Arc<Fanout>,
     metrics: ReceiveMetrics,
     serving: Mutex<Serving>,
-    /// Wakes the run loop: the port or the limits changed.
+    /// Wakes the run loop after a change of the port or the limits.
     changed: Notify,
 }
 
-/// The open port, and the limits of requests.
+/// The open port, and the limits for requests.
 #[derive(Clone)]
 struct Serving {
     port: Arc<OpenPort>,
@@ -91,8 +92,8 @@ impl Serving {
 }
 
 impl Receive {
-    /// Serves until the shutdown, with a new listener whenever the arguments ask for one. Requests of the old listener
-    /// finish while the new one serves.
+    /// Serves until the shutdown. If the arguments change, a new listener takes over, and the old one finishes its
+    /// requests at the same time.
     async fn work(self: Arc<Self>, shutdown: Shutdown) -> Result<(), ComponentError> {
         let mut generations = tokio::task::JoinSet::new();
         loop {
@@ -114,7 +115,7 @@ impl Receive {
             generations.spawn(listener.serve(routes::router(handlers), stop.clone()));
             let address = serving.port.local_addr();
             (self.context.health)(HealthState::Healthy, format!("listening on {address}"));
-            // The socket of a generation that ends closes with it.
+            // This function keeps no reference to the port, so that the socket closes when its listener ends.
             drop(serving);
             tokio::select! {
                 () = shutdown.cancelled() => {

@@ -1,4 +1,4 @@
-//! Splits a push of push.v1 into profiles, which stay as they came.
+//! Splits a push of push.v1 into profiles. Their bytes stay unchanged.
 
 use bytes::Bytes;
 
@@ -15,11 +15,12 @@ use crate::wire::weight;
 pub(super) struct Push {
     /// The profiles that can be forwarded.
     pub profiles: Vec<RawProfile>,
-    /// What the answer needs to know of all profiles of the push.
+    /// The data about all profiles of the push that the response needs.
     pub outcome: PushOutcome,
 }
 
-/// Reads an unpacked message. The second value holds the memory of the push. JSON is decoded off the runtime's threads.
+/// Reads a decompressed message. The second value holds the memory budget of the push. JSON is decoded on a blocking
+/// thread.
 pub(super) async fn read(
     intake: &Intake,
     codec: Codec,
@@ -31,11 +32,11 @@ pub(super) async fn read(
         Codec::Proto => decode(codec, bytes)?,
         Codec::Json => tokio::task::spawn_blocking(move || decode(codec, bytes))
             .await
-            .map_err(|error| ConnectError::new(connect::Code::Internal, format!("reading failed: {error}")))??,
+            .map_err(|error| ConnectError::new(connect::Code::Internal, format!("the decoder panicked: {error}")))??,
     };
     let (mut profiles, outcome) = PushBatch::from_request(request)?.split();
     if profiles.iter().any(|profile| Upload::is_in(&profile.pprof)) {
-        return Err(ConnectError::invalid("a profile of the push is not pprof"));
+        return Err(ConnectError::invalid("the push contains a profile that is not pprof"));
     }
     for profile in &mut profiles {
         profile.labels = with_service(&profile.labels);

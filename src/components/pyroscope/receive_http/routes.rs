@@ -1,5 +1,7 @@
-//! The routes of the port, and the answers: a success when every receiver has taken the profile, else the status that
-//! says whether to try again.
+//! The routes of the port, and their responses.
+//!
+//! A response is a success if every receiver accepted the profile. Otherwise its status tells the client whether to
+//! retry.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -25,10 +27,10 @@ use crate::wire::grpc::Protocol;
 use crate::wire::proto::push::PushResponse;
 use crate::wire::push::PUSH_ROUTE;
 
-/// Seconds after which a program that was refused may try again.
+/// Seconds after which a rejected client may retry.
 const RETRY_AFTER_SECONDS: &str = "1";
 
-/// What the handlers of requests need.
+/// Shared state of the request handlers.
 pub(super) struct Handlers {
     /// The receivers of the profiles.
     pub fanout: Arc<Fanout>,
@@ -36,11 +38,11 @@ pub(super) struct Handlers {
     pub metrics: ReceiveMetrics,
     /// Reads the bodies of requests.
     pub intake: Intake,
-    /// Longest time from a body to its answer; zero is any time.
+    /// Longest time from the end of the body to the response. Zero means no limit.
     pub answer_within: Duration,
 }
 
-/// The routes of the port, served by `handlers`.
+/// Returns the routes of the port, served by `handlers`.
 pub(super) fn router(handlers: Handlers) -> Router {
     Router::new()
         .route("/ingest", post(ingest))
@@ -121,8 +123,8 @@ impl Handlers {
         Ok(())
     }
 
-    /// Hands profiles to the receivers. A client that has waited too long is asked to send again: the profile may then
-    /// be there twice, which is better than not at all.
+    /// Forwards profiles to the receivers. After the timeout the client is asked to retry. The profile may then be
+    /// stored twice, which is better than losing it.
     async fn forward(&self, profiles: Vec<RawProfile>) -> Result<Vec<RefusedProfile>, ConnectError> {
         let forwarded = self.fanout.append(profiles);
         if self.answer_within.is_zero() {
@@ -130,7 +132,7 @@ impl Handlers {
         }
         tokio::time::timeout(self.answer_within, forwarded).await.map_err(|_| {
             let seconds = self.answer_within.as_secs();
-            let message = format!("the receivers did not take the profiles within {seconds} s, try again");
+            let message = format!("the receivers did not accept the profiles within {seconds} s, try again");
             ConnectError::new(Code::Unavailable, message)
         })
     }

@@ -1,4 +1,4 @@
-//! The component from outside: requests over a socket, profiles at a sink.
+//! Tests of the component from outside: requests arrive over a socket, and profiles arrive at a sink.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -29,7 +29,7 @@ use crate::wire::push::to_request;
 const PUSH: &str = "push.v1.PusherService/Push";
 const PPROF: &[u8] = &[0x0a, 4, 8, 1, 16, 2];
 
-/// Refuses everything, with what it was told to.
+/// A sink that refuses all profiles with a given kind of error.
 struct Refusing(Mutex<SinkErrorKind>);
 
 impl ProfileSink for Refusing {
@@ -173,7 +173,7 @@ async fn a_push_by_grpc_or_grpc_web_becomes_a_profile_too() {
     for answer in [
         send(post_http2(&url), &[grpc], plain()).await,
         send(post_http2(&url), &[grpc, gzip], packed).await,
-        // As connect's client for Go does at an `http:` address.
+        // connect's client for Go sends this to an `http:` address.
         send(post_http1(&url), &[grpc, te], plain()).await,
     ] {
         assert_eq!((answer.status, &*answer.body), (200, &[0; 5][..]));
@@ -326,7 +326,7 @@ async fn bodies_have_a_bound_each_and_one_together() {
     let (status, text) = port.post("ingest?name=a", "", vec![b'a'; 65 << 10]).await;
     assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
     assert!(text.contains("the limit is 65536 bytes"), "{text}");
-    // Packed: 10 MiB of one letter.
+    // A compressed body of 10 MiB of one letter.
     let packed = client()
         .post(port.url(PUSH))
         .header("content-type", "application/proto")
@@ -336,7 +336,7 @@ async fn bodies_have_a_bound_each_and_one_together() {
     let response = packed.body(bomb.finish().unwrap()).send().await.unwrap();
     assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
 
-    // A body that has begun and does not end holds its share.
+    // A body that has begun and does not end keeps its part of the budget.
     let (first, rest) = futures::channel::mpsc::unbounded::<Result<Vec<u8>, std::io::Error>>();
     first.unbounded_send(Ok(small())).unwrap();
     let slow = client()

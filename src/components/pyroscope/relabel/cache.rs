@@ -1,13 +1,14 @@
-//! A bounded map from labels to what the rules make of them.
+//! A bounded cache of the results of the rules, by labels.
 //!
-//! Two generations replace a list in order of use. A used entry moves to the young generation. When that holds half the
-//! bound, the old one is dropped. The cache never exceeds its bound, and entries that are used every few seconds stay.
+//! The cache consists of two generations instead of a list in order of use. A used entry moves to the young generation.
+//! When that holds half of the limit, it becomes the old generation, and the previous old one is dropped. The cache
+//! never exceeds its limit, and entries that are used every few seconds stay.
 
 use std::collections::HashMap;
 
 use crate::profile::Labels;
 
-/// Results by labels, bounded in number.
+/// A bounded number of results, by labels.
 pub(super) struct Cache {
     young: HashMap<Labels, Option<Labels>>,
     old: HashMap<Labels, Option<Labels>>,
@@ -15,7 +16,7 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// An empty cache for `max` entries.
+    /// Returns an empty cache for at most `max` entries.
     pub(super) fn new(max: usize) -> Self {
         Self {
             young: HashMap::new(),
@@ -24,7 +25,8 @@ impl Cache {
         }
     }
 
-    /// The cached result. The outer `None` means not known, the inner one dropped.
+    /// Returns the cached result. The outer `None` means that it is not cached, the inner `None` that the rules drop
+    /// the profile.
     pub(super) fn get(&mut self, labels: &Labels) -> Option<Option<Labels>> {
         if let Some(known) = self.young.get(labels) {
             return Some(known.clone());
@@ -34,19 +36,19 @@ impl Cache {
         Some(known)
     }
 
-    /// Stores a result, which may push out an unused one.
+    /// Stores a result. This may evict an unused one.
     pub(super) fn insert(&mut self, labels: Labels, result: Option<Labels>) {
         if self.young.len() >= self.max.div_ceil(2) {
             self.old = std::mem::take(&mut self.young);
         }
-        // With an odd bound two full halves would be one too many.
+        // If the limit is odd, two full halves would exceed it by one.
         if self.len() >= self.max {
             self.old.clear();
         }
         self.young.insert(labels, result);
     }
 
-    /// Number of remembered results.
+    /// Returns the number of cached results.
     pub(super) fn len(&self) -> usize {
         self.young.len() + self.old.len()
     }

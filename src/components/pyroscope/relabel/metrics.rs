@@ -1,7 +1,7 @@
 //! Metrics of `pyroscope.relabel`, with Alloy's names.
 //!
-//! Alloy's names of these counters lack the suffix `_total`, which our registry adds to every counter. Therefore these
-//! are gauges that only grow, on which `rate()` works as well.
+//! In Alloy the names of these counters lack the suffix `_total`, which our registry adds to every counter. Therefore
+//! these metrics are gauges that only grow. `rate()` works on them as well.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
@@ -19,13 +19,13 @@ pub(super) struct RelabelMetrics {
     pub dropped: Gauge,
     /// Results taken from the cache.
     pub cache_hits: Gauge,
-    /// Results that were worked out.
+    /// Results that were not in the cache and were computed.
     pub cache_misses: Gauge,
-    /// Results that the cache holds now.
+    /// Number of results in the cache.
     pub cache_size: Gauge,
-    /// Samples that the rules for them dropped.
+    /// Samples that the rules for samples dropped.
     pub samples_dropped: Counter,
-    /// Profiles of a format in which samples cannot be seen.
+    /// Profiles whose samples cannot be read, because they are not pprof.
     pub unread: Counter,
 }
 
@@ -36,12 +36,12 @@ impl RelabelMetrics {
         for (name, help, gauge) in [
             (
                 "pyroscope_relabel_profiles_processed",
-                "Profiles that came",
+                "Profiles received",
                 &metrics.processed,
             ),
             (
                 "pyroscope_relabel_profiles_written",
-                "Profiles that went on",
+                "Profiles forwarded",
                 &metrics.written,
             ),
             (
@@ -56,12 +56,12 @@ impl RelabelMetrics {
             ),
             (
                 "pyroscope_relabel_cache_misses",
-                "Results that were worked out",
+                "Results that were not in the cache and were computed",
                 &metrics.cache_misses,
             ),
             (
                 "pyroscope_relabel_cache_size",
-                "Results in the cache",
+                "Number of results in the cache",
                 &metrics.cache_size,
             ),
         ] {
@@ -69,12 +69,12 @@ impl RelabelMetrics {
         }
         scope.register(
             "pyroscope_relabel_samples_dropped",
-            "Samples that rules for samples dropped",
+            "Samples that the rules for samples dropped",
             metrics.samples_dropped.clone(),
         );
         scope.register(
             "pyroscope_relabel_profiles_unread",
-            "Profiles that went on without rules for samples, as they are no pprof",
+            "Profiles to which the rules for samples were not applied, because they are not pprof",
             metrics.unread.clone(),
         );
         metrics

@@ -1,8 +1,8 @@
-//! `pyroscope.relabel`: changes or drops profiles on their way by relabel rules on the labels of their series.
+//! `pyroscope.relabel`: changes or drops profiles by relabel rules, which act on the labels of their series.
 //!
-//! In: profiles through the exported receiver. Out: profiles to `forward_to`. The pprof bytes are looked at only when
-//! there are rules for the labels of samples. What the rules make of a set of labels is remembered in a bounded cache,
-//! since a series comes again every few seconds.
+//! In: profiles through the exported receiver. Out: profiles to `forward_to`. The component decodes the pprof bytes
+//! only if there are rules for the labels of samples. A bounded cache stores the result of the rules for each set of
+//! labels, because the same series arrives every few seconds.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -37,15 +37,15 @@ use samples::Left;
 arguments! {
     /// Arguments of `pyroscope.relabel`.
     pub(crate) struct RelabelArguments {
-        /// Receivers of the profiles that are kept.
+        /// Receivers of the profiles that the rules keep.
         forward_to: Receivers,
-        /// Sets of labels whose result is remembered.
+        /// Maximum number of label sets whose result is cached.
         max_cache_size: Positive = 10000,
     }
     blocks {
-        /// A relabeling rule; rules apply in the order written.
+        /// A relabel rule. Rules apply in the order in which they are written.
         rule: Rules,
-        /// A relabeling rule for the labels of samples (not in Alloy).
+        /// A relabel rule for the labels of samples (not in Alloy).
         sample_rule: Rules,
     }
 }
@@ -55,17 +55,17 @@ pub(crate) const DEFINITION: Definition<RelabelArguments> = Definition {
     name: "pyroscope.relabel",
     stability: Stability::GenerallyAvailable,
     exports: &[
-        Attribute::required("receiver", Kind::Capsule(RECEIVER), "Takes the profiles to change."),
+        Attribute::required("receiver", Kind::Capsule(RECEIVER), "Receives the profiles to change."),
         Attribute::required(
             "rules",
             Kind::Capsule(RULES),
-            "The rules, for components that take them.",
+            "The rules, for components that accept them.",
         ),
     ],
     metrics: |scope| drop((RelabelMetrics::new(scope), LaneMetrics::new(scope))),
     build: Some(build),
-    doc: "`pyroscope.relabel` changes the labels of profiles by relabeling rules, drops profiles that are not wanted, \
-        and forwards the rest.",
+    doc: "`pyroscope.relabel` changes the labels of profiles by relabel rules, drops the profiles that the rules \
+        exclude, and forwards the rest.",
 };
 
 struct Relabel {
@@ -106,7 +106,7 @@ fn pairs(labels: &Labels) -> LabelMap {
     labels.pairs().iter().cloned().collect()
 }
 
-/// Adds the receiver, always the same one, to every set of exports.
+/// Adds the receiver to every set of exports. It is always the same receiver.
 fn with_receiver(
     exports: crate::pipeline::component::ExportsSender,
     receiver: Value,
@@ -118,7 +118,7 @@ fn with_receiver(
 }
 
 impl Relabel {
-    /// The labels after the rules; `None` when a rule drops them.
+    /// Returns the labels after the rules, or `None` if a rule drops the profile.
     fn relabel(&self, labels: &Labels) -> Option<Labels> {
         let mut state = self.state.lock();
         if let Some(known) = state.cache.get(labels) {
@@ -132,7 +132,7 @@ impl Relabel {
         result
     }
 
-    /// The profile after the rules for samples; `None` when no sample is left.
+    /// Returns the profile after the rules for samples, or `None` if no sample is left.
     async fn relabel_samples(&self, profile: RawProfile) -> Result<Option<RawProfile>, SinkError> {
         let rules = self.state.lock().sample_rules.clone();
         if rules.is_empty() {
@@ -162,7 +162,7 @@ impl Relabel {
         for (place, profile) in profiles.into_iter().enumerate() {
             self.metrics.processed.inc();
             if self.context.live.is_watched() {
-                // The cache does not know what each rule did, which live views show.
+                // Live views show the effect of each rule, which the cache does not store.
                 let rules = self.state.lock().rules.clone();
                 rules.tell(&self.context.live, Relabeled::Profile, &pairs(&profile.labels));
             }

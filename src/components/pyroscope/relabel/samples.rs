@@ -1,7 +1,7 @@
 //! Applies rules to the labels of a profile's samples.
 //!
-//! In: pprof. Out: pprof whose samples have other labels, or fewer samples. Samples that come to have the same stack
-//! and labels become one. A number is text to the rules, and stays a number where they do not change it.
+//! In: pprof. Out: pprof whose samples have other labels, or fewer samples. Samples that end up with the same stack and
+//! labels are summed. The rules treat a number as text. A number that they do not change stays a number.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,18 +12,18 @@ use crate::components::common::passing::unpacked::unpack;
 use crate::profile::pprof::{self, Profile, SampleLabel};
 use crate::profile::relabel::{LabelMap, Rules};
 
-/// What the rules leave of a profile.
+/// The result of the rules for a profile.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Left {
-    /// No rule has changed anything.
+    /// The rules changed nothing.
     All,
-    /// The changed profile, and how many samples were dropped.
+    /// The changed profile, and the number of dropped samples.
     Changed(Bytes, u64),
-    /// Every sample was dropped: how many there were.
+    /// All samples were dropped. The value is their number.
     Nothing(u64),
 }
 
-/// What the rules make of one set of labels.
+/// The result of the rules for one set of labels.
 enum After<'a> {
     Same(&'a [SampleLabel<'a>]),
     /// The labels before, and the labels after.
@@ -91,7 +91,7 @@ impl After<'_> {
     }
 }
 
-/// The profile with these labels for each sample; `None` leaves out a sample.
+/// Returns the profile with new labels for each sample. A sample for which `labels` returns `None` is dropped.
 fn with_labels<'a>(profile: &'a Profile<'a>, labels: impl Fn(usize) -> Option<&'a [SampleLabel<'a>]>) -> Profile<'a> {
     let width = profile.sample_types.len();
     let mut made = Profile {

@@ -1,4 +1,4 @@
-//! The component from outside: profiles in, profiles out.
+//! Tests of the component from outside: profiles go in, profiles come out.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ async fn profiles_are_changed_dropped_and_counted() {
 
     let update = body(&sink, "replace", "(.*)").arguments(&DEFINITION);
     running.component.update(update).unwrap();
-    // The receiver of before goes on working: downstream need not be evaluated again.
+    // The receiver stays the same after an update, so components that refer to it need no new evaluation.
     assert!(receiver.append(vec![profile("dev")]).await.is_empty());
     assert!(Arc::ptr_eq(&receiver, &recorder.receiver()));
     assert_eq!(sink.profiles()[2].labels.get("stage"), Some("dev"));

@@ -1,4 +1,4 @@
-//! Arguments of `pyroscope.scrape`, and the settings made of them: which profiles are taken, and how.
+//! Arguments of `pyroscope.scrape`, and the settings made from them: which profiles to scrape, and how.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::lang::attribute::{ByteSize, Interval, Natural, choices};
 use crate::lang::body::{FromBody, Labelled, arguments};
 use crate::lang::schema::{Arguments, Schema};
 
-/// The default of `delta_profiling_duration`; given or not, it means "one second less than the interval".
+/// The default of `delta_profiling_duration`. This value means "one second less than the interval", even if written.
 const DEFAULT_DELTA_DURATION: Duration = Duration::from_secs(14);
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -21,35 +21,35 @@ arguments! {
     pub(crate) struct ScrapeArguments {
         /// Receivers of the profiles.
         forward_to: Receivers,
-        /// Targets whose profiles are fetched.
+        /// Targets to scrape profiles from.
         targets: Targets,
     }
     shared { settings: Arc<Settings> }
 }
 
 arguments! {
-    /// Everything but targets and receivers, as it is written.
+    /// All arguments except targets and receivers, as written in the configuration.
     struct SettingsArguments {
-        /// How long a profile that is taken over a time is taken; the default means one second less than
+        /// Duration of profiles that are recorded over time. The default means one second less than
         /// scrape_interval.
         delta_profiling_duration: Duration = "14s",
-        /// Value of the label job; there is no such label when it is empty.
+        /// Value of the label job. If empty, the label is not set.
         job_name: Arc<str> = "",
         /// Query parameters of every request.
         params: BTreeMap<Arc<str>, Vec<Arc<str>>> = {},
-        /// http or https; a target's label __scheme__ goes before.
+        /// Scheme of the URLs: http or https. A target's label `__scheme__` takes precedence.
         scheme: Scheme = "http",
-        /// Time from one scrape of a target to the next.
+        /// Time between two scrapes of a target.
         scrape_interval: Interval = "15s",
-        /// Longest time of a scrape; profiles that are taken over a time get that time on top.
+        /// Timeout of a scrape. For profiles that are recorded over time, their duration is added.
         scrape_timeout: Interval = "10s",
     }
     blocks {
         /// Sharing of targets among the collectors of a cluster.
         clustering: Option<Clustering>,
-        /// Bounds of what targets may bring (not in Alloy).
+        /// Limits for profiles and targets (not in Alloy).
         limits: Limits,
-        /// Which profiles are taken from a target.
+        /// Kinds of profiles to scrape from a target.
         profiling_config: ProfilingConfig,
     }
     shared { client: HttpClientArguments }
@@ -57,7 +57,7 @@ arguments! {
 }
 
 choices! {
-    /// The scheme of the URLs of targets that name none.
+    /// The scheme of the URLs of targets without the label `__scheme__`.
     enum Scheme {
         Http = "http",
         Https = "https",
@@ -67,7 +67,7 @@ choices! {
 arguments! {
     /// The body of `clustering { }`.
     struct Clustering {
-        /// Whether targets are shared; a collector that runs without --cluster.enabled scrapes all.
+        /// If true, the collectors of a cluster share the targets. Without --cluster.enabled, a collector scrapes all.
         enabled: bool,
     }
 }
@@ -75,11 +75,11 @@ arguments! {
 arguments! {
     /// The body of `limits { }`.
     pub(super) struct Limits {
-        /// Bytes of the largest profile, as it comes; a larger one is not forwarded.
+        /// Maximum size of a profile in bytes, as received. A larger profile is dropped.
         max_profile_bytes: ByteSize = "64MiB",
-        /// Most samples of a profile; one with more is not forwarded. 0 is any number.
+        /// Maximum number of samples of a profile. A profile with more is dropped. 0 means no limit.
         max_profile_samples: Natural = 0,
-        /// Most targets that are scraped here, the first of the list; 0 is any number.
+        /// Maximum number of targets to scrape. If there are more, the first of the list are scraped. 0 means no limit.
         max_targets: Natural = 0,
     }
     check Limits::check;
@@ -88,34 +88,34 @@ arguments! {
 arguments! {
     /// The body of `profiling_config { }`.
     struct ProfilingConfig {
-        /// Put before the path of every profile; a target's label __profile_path_prefix__ goes before.
+        /// Prefix of the path of every profile. A target's label `__profile_path_prefix__` takes precedence.
         path_prefix: Arc<str> = "",
     }
     blocks {
-        /// Waiting on channels and locks.
+        /// Time that goroutines are blocked on channels and locks.
         block as "profile.block": Profile { path = "/debug/pprof/block" },
-        /// A profile of another kind; the label is its name.
+        /// A profile of another kind. The label of the block is its name.
         custom as "profile.custom": Vec<Labelled<CustomProfile>>,
-        /// Wall-clock time, by fgprof.
+        /// Wall-clock time, recorded by fgprof.
         fgprof as "profile.fgprof": Profile { delta = true, enabled = false, path = "/debug/fgprof" },
-        /// Waiting on channels and locks since the last scrape, by godeltaprof.
+        /// Time blocked on channels and locks since the last scrape, recorded by godeltaprof.
         godeltaprof_block as "profile.godeltaprof_block":
             Profile { enabled = false, path = "/debug/pprof/delta_block" },
-        /// Allocations since the last scrape, by godeltaprof.
+        /// Allocations since the last scrape, recorded by godeltaprof.
         godeltaprof_memory as "profile.godeltaprof_memory":
             Profile { enabled = false, path = "/debug/pprof/delta_heap" },
-        /// Contention of locks since the last scrape, by godeltaprof.
+        /// Lock contention since the last scrape, recorded by godeltaprof.
         godeltaprof_mutex as "profile.godeltaprof_mutex":
             Profile { enabled = false, path = "/debug/pprof/delta_mutex" },
         /// Stacks of all goroutines.
         goroutine as "profile.goroutine": Profile { path = "/debug/pprof/goroutine" },
         /// Allocations and live memory.
         memory as "profile.memory": Profile { path = "/debug/pprof/allocs" },
-        /// Contention of locks, by mutex.
+        /// Lock contention by mutex.
         mutex as "profile.mutex": Profile { path = "/debug/pprof/mutex" },
         /// CPU time by function and line.
         process_cpu as "profile.process_cpu": Profile { delta = true, path = "/debug/pprof/profile" },
-        /// Stacks that led to new threads of the system (not in Alloy).
+        /// Stacks that created operating system threads (not in Alloy).
         threadcreate as "profile.threadcreate": Profile { enabled = false, path = "/debug/pprof/threadcreate" },
     }
 }
@@ -123,9 +123,9 @@ arguments! {
 arguments! {
     /// The body of `profile.KIND { }`.
     struct Profile {
-        /// Whether the profile is taken over a time, asked for by the parameter seconds.
+        /// If true, the profile is recorded over time. The request contains the parameter seconds.
         delta: bool = false,
-        /// Whether the profile is taken.
+        /// If true, the profile is scraped.
         enabled: bool = true,
         /// Path of the profile in the target's URL.
         path: Arc<str> = "",
@@ -135,66 +135,66 @@ arguments! {
 arguments! {
     /// The body of `profile.custom "NAME" { }`.
     struct CustomProfile {
-        /// Whether the profile is taken over a time, asked for by the parameter seconds.
+        /// If true, the profile is recorded over time. The request contains the parameter seconds.
         delta: bool = false,
-        /// Whether the profile is taken.
+        /// If true, the profile is scraped.
         enabled: bool,
         /// Path of the profile in the target's URL.
         path: Arc<str>,
     }
 }
 
-/// One kind of profile that is taken.
+/// One kind of profile to scrape.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ProfileKind {
-    /// Name of the block after `profile.`, or the label of a custom one: tells two kinds apart.
+    /// Name of the block after `profile.`, or the label of a custom block. It identifies the kind.
     pub kind: Arc<str>,
     /// Value of the label `__name__`.
     pub name: Arc<str>,
     /// Path of the profile in the target's URL.
     pub path: Arc<str>,
-    /// Whether it is taken over a time.
+    /// True if the profile is recorded over time.
     pub delta: bool,
-    /// Counts since the start of the process, so that differences are sent.
+    /// True if the profile counts since the start of the process, so that the scraper sends differences.
     pub cumulative: bool,
-    /// The profile that is sent is an increase, computed here or by the target: the server must not take differences
-    /// again.
+    /// True if the sent profile is an increase, computed here or by the target. The server must not take differences
+    /// of it.
     pub increase: bool,
 }
 
-/// Whether a kind is taken of targets that name no kinds.
+/// Whether a kind is scraped from targets that name no kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Enabled {
     Yes,
     No,
 }
 
-/// Everything but targets and receivers.
+/// All settings except targets and receivers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
-    /// Whether targets are shared among the collectors of a cluster.
+    /// True if the collectors of a cluster share the targets.
     pub(super) is_clustered: bool,
-    /// Value of the label job, may be empty.
+    /// Value of the label job. It may be empty.
     pub(crate) job_name: Arc<str>,
     /// Query parameters of every request.
     pub(crate) params: BTreeMap<Arc<str>, Vec<Arc<str>>>,
-    /// Time from one scrape of a target to the next.
+    /// Time between two scrapes of a target.
     pub(crate) interval: Duration,
-    /// Longest time of a scrape.
+    /// Timeout of a scrape, without the duration of the profile.
     pub(crate) timeout: Duration,
-    /// How long a delta profile is taken.
+    /// Duration of profiles that are recorded over time.
     pub(crate) delta_duration: Duration,
     /// Scheme of URLs: `http` or `https`.
     pub(crate) scheme: &'static str,
-    /// Bounds on what targets may send.
+    /// Limits for profiles and targets.
     pub(super) limits: Limits,
-    /// How targets are reached.
+    /// Settings of the HTTP client.
     pub(crate) client: HttpClientArguments,
     /// Prefix of the path of every profile.
     pub(crate) path_prefix: Arc<str>,
-    /// Profiles to take where a target names none, sorted by kind.
+    /// Profiles to scrape from a target that names no kinds, sorted by kind.
     pub(crate) kinds: Vec<ProfileKind>,
-    /// Profiles that are taken only of targets that name them, sorted by kind.
+    /// Profiles to scrape only from targets that name them, sorted by kind.
     pub(crate) other_kinds: Vec<ProfileKind>,
 }
 
@@ -229,17 +229,17 @@ impl FromBody for Settings {
 }
 
 impl Limits {
-    /// Bytes of the largest profile.
+    /// Returns the maximum size of a profile in bytes.
     pub(super) fn profile_bytes(&self) -> usize {
         usize::try_from(self.max_profile_bytes.get()).unwrap_or(usize::MAX)
     }
 
-    /// Most samples of a profile, if there is a bound.
+    /// Returns the maximum number of samples of a profile, if there is a limit.
     pub(super) fn profile_samples(&self) -> Option<u64> {
         Some(self.max_profile_samples.get()).filter(|limit| *limit > 0)
     }
 
-    /// Most targets, if there is a bound.
+    /// Returns the maximum number of targets, if there is a limit.
     pub(super) fn targets(&self) -> Option<usize> {
         let limit = Some(self.max_targets.get()).filter(|limit| *limit > 0)?;
         usize::try_from(limit).ok()
@@ -257,7 +257,7 @@ impl Limits {
 }
 
 impl Settings {
-    /// Longest time of a request for a profile of this kind.
+    /// Returns the timeout of a request for a profile of this kind.
     pub(crate) fn deadline(&self, kind: &ProfileKind) -> Duration {
         if kind.delta {
             self.timeout + self.interval.saturating_sub(SECOND).max(self.delta_duration)
@@ -268,7 +268,7 @@ impl Settings {
 }
 
 impl SettingsArguments {
-    /// Checks times and kinds together, as Alloy does.
+    /// Checks times and kinds together, like Alloy.
     fn check(&self) -> Result<(), ArgumentError> {
         let error = |path: &str, message: &str| Err(ArgumentError::new(path, message));
         let has_delta = self.profiling_config.kinds(Enabled::Yes).iter().any(|kind| kind.delta);
@@ -294,7 +294,7 @@ impl SettingsArguments {
 }
 
 impl ProfilingConfig {
-    /// The kinds that are enabled, or those that are not, sorted.
+    /// Returns either the enabled or the disabled kinds, sorted.
     fn kinds(&self, wanted: Enabled) -> Vec<ProfileKind> {
         let is_wanted = |enabled: bool| enabled == (wanted == Enabled::Yes);
         let named = [
@@ -318,7 +318,7 @@ impl ProfilingConfig {
                 name: own_delta.unwrap_or(kind).into(),
                 path: profile.path.clone(),
                 delta: profile.delta,
-                // A Go program that is asked for a duration returns the increase over it.
+                // If the request has a duration, a Go program returns the increase over that time.
                 cumulative: is_counted && !profile.delta,
                 increase: is_counted || own_delta.is_some(),
             }

@@ -9,24 +9,24 @@ use crate::telemetry::metrics::Scope;
 
 type Labels = Vec<(&'static str, String)>;
 
-/// Bounds of the duration histogram in seconds: quick snapshots, and profiles taken over 14 or 29 seconds.
+/// Bucket bounds of the duration histogram in seconds. They fit quick snapshots and profiles of 14 or 29 seconds.
 const DURATION_SECONDS: [f64; 11] = [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 15.0, 30.0];
 
-/// How the scrape of one profile ended.
+/// The outcome of the scrape of one profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// A profile was forwarded.
+    /// The profile was forwarded.
     Forwarded,
-    /// A cumulative profile was taken as the start of differences.
+    /// The profile is the first of a cumulative kind and serves as the base of differences.
     Baseline,
-    /// The target gave no profile.
+    /// The target returned no profile.
     Failed,
     /// A receiver refused the profile.
     Refused,
 }
 
 impl Outcome {
-    /// Its name in metrics and debug info.
+    /// Returns its name in metrics and debug info.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Forwarded => "forwarded",
@@ -41,13 +41,13 @@ impl Outcome {
 #[derive(Clone)]
 pub(super) struct ScrapeMetrics {
     scrapes: Family<Labels, Counter>,
-    /// Seconds that a scrape took.
+    /// Duration of scrapes in seconds.
     pub duration: Histogram,
-    /// Bytes of profiles that were received.
+    /// Bytes of the profiles that were received.
     pub bytes: Counter,
-    /// Profiles scraped now: targets times kinds.
+    /// Number of profiles being scraped, one for each kind of each target.
     pub targets: Gauge,
-    /// Targets that other collectors of the cluster scrape.
+    /// Number of targets that other collectors of the cluster scrape.
     pub targets_elsewhere: Gauge,
 }
 
@@ -68,7 +68,7 @@ impl ScrapeMetrics {
         );
         scope.register(
             "pyroscope_scrape_duration_seconds",
-            "Seconds that a scrape took",
+            "Duration of scrapes in seconds",
             metrics.duration.clone(),
         );
         scope.register(
@@ -78,18 +78,18 @@ impl ScrapeMetrics {
         );
         scope.register(
             "pyroscope_scrape_targets",
-            "Profiles scraped now: targets times kinds",
+            "Number of profiles being scraped, one for each kind of each target",
             metrics.targets.clone(),
         );
         scope.register(
             "pyroscope_scrape_targets_elsewhere",
-            "Targets that other collectors of the cluster scrape",
+            "Number of targets that other collectors of the cluster scrape",
             metrics.targets_elsewhere.clone(),
         );
         metrics
     }
 
-    /// Counts a scrape by how it ended.
+    /// Counts a scrape by its outcome.
     pub(super) fn scraped(&self, outcome: Outcome) {
         let labels = vec![("outcome", outcome.name().to_owned())];
         self.scrapes.get_or_create_owned(&labels).inc();

@@ -1,8 +1,8 @@
 //! `pyroscope.scrape`: fetches pprof profiles from targets over HTTP.
 //!
-//! In: targets and settings. Out: profiles to the receivers. Each kind of profile of each target has a loop of its own,
-//! so a slow or dead target delays nobody else. `sharing` leaves out the targets of other collectors, `target` makes
-//! URLs and labels, `scraper` is the loop, `response` judges answers.
+//! In: targets and settings. Out: profiles to the receivers. Each kind of profile of each target has its own loop, so a
+//! slow or dead target delays no other. `sharing` removes the targets of other collectors, `target` builds URLs and
+//! labels, `scraper` is the loop, and `response` checks responses.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -37,11 +37,11 @@ use scraper::{Scraper, Stop, TargetState};
 use sharing::Shares;
 use target::{Identity, ScrapeTarget};
 
-/// New targets are taken up at most this often, so that a discovery that changes all the time does not restart loops
-/// all the time.
+/// Shortest time between two changes of targets. A discovery that changes all the time must not restart loops all the
+/// time.
 const SYNC_AT_MOST_EVERY: Duration = Duration::from_secs(5);
 
-/// Targets that move between the collectors of a cluster are taken up sooner, but not more often than this.
+/// Shortest time between two moves of targets between collectors of a cluster.
 const SHARE_AT_MOST_EVERY: Duration = Duration::from_secs(1);
 
 /// The component's definition.
@@ -59,19 +59,19 @@ struct Scrape {
     metrics: ScrapeMetrics,
     fanout: Arc<Fanout>,
     wanted: Mutex<Wanted>,
-    /// Loops that run now, for debug info.
+    /// The running loops, for debug info.
     running: Mutex<Vec<Shown>>,
-    /// Whose targets are whose, for debug info.
+    /// The distribution of the targets among collectors, for debug info.
     shares: Mutex<Shares>,
     changed: Notify,
 }
 
-/// The arguments in force, and the client made of them.
+/// The current arguments and the HTTP client built from them.
 #[derive(Clone)]
 struct Wanted {
     arguments: Arc<ScrapeArguments>,
     client: HttpClient,
-    /// Raised when loops must start anew: anything but targets and receivers changed.
+    /// Increases when the settings change, that is, anything except targets and receivers. All loops restart then.
     generation: u64,
 }
 
@@ -82,7 +82,7 @@ struct Shown {
     state: Arc<Mutex<TargetState>>,
 }
 
-/// A running loop, with what ends it.
+/// A running loop and the signals that end it.
 struct Loop {
     generation: u64,
     stop: Stop,
@@ -153,13 +153,13 @@ impl Scrape {
             }
         }
         if let Some(error) = &first_error {
-            tracing::warn!(component = %self.context.id, count = refused, error = %error, "targets cannot be scraped");
+            tracing::warn!(component = %self.context.id, count = refused, error = %error, "cannot scrape some targets");
         }
         loops.retain(|identity, running| {
             let is_as_wanted = running.generation == wanted.generation;
             let stays = is_as_wanted && targets.contains_key(identity);
             if !stays && is_as_wanted && shares.is_shared() {
-                // Whoever takes the target over begins with its next scrape.
+                // The collector that takes the target over begins with the target's next scrape.
                 running.stop.soon.cancel();
             } else if !stays {
                 running.stop.now.cancel();
@@ -201,11 +201,11 @@ impl Scrape {
         let mut health = HealthState::Healthy;
         if let Some(error) = first_error {
             health = HealthState::Unhealthy;
-            message += &format!(", {refused} cannot be: {error}");
+            message += &format!(", {refused} cannot be scraped: {error}");
         }
         if let Some(limit) = limits.targets().filter(|_| own.beyond > 0) {
             health = HealthState::Unhealthy;
-            message += &format!(", {} targets are left out: max_targets is {limit}", own.beyond);
+            message += &format!(", {} targets are ignored: max_targets is {limit}", own.beyond);
         }
         (self.context.health)(health, message);
     }
@@ -249,7 +249,7 @@ async fn sleep_until(at: Option<Instant>) {
     }
 }
 
-/// Every kind of every target.
+/// Returns every kind of profile of every target.
 fn scrape_targets(
     discovered: &[Target],
     settings: &Settings,
@@ -277,7 +277,7 @@ impl Component<ScrapeArguments> for Scrape {
         Box::pin(self.work(shutdown))
     }
 
-    /// Alloy's shape: a list of targets with job, url, health, labels and the last scrape.
+    /// Returns the list of targets in the same form as Alloy, with job, URL, health, labels and the last scrape.
     fn debug_info(&self) -> Value {
         let entry = |shown: &Shown| {
             let state = shown.state.lock().clone();

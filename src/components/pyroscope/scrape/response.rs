@@ -1,4 +1,6 @@
-//! Decides by its bytes whether an answer is a profile. Content type and path only help to name what it is instead.
+//! Decides by the bytes of a response whether it is a profile.
+//!
+//! The content type and the path only help to describe a response that is not a profile.
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -6,36 +8,36 @@ use http::header::CONTENT_TYPE;
 use crate::profile::legacy;
 use crate::wire::client::{BodyError, read_body};
 
-/// How much of a wrong answer a message shows.
+/// Number of bytes of a wrong response that an error message shows.
 const EXCERPT_BYTES: usize = 120;
 
-/// Why a scrape gave no profile.
+/// The reason why a scrape returned no profile.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(super) enum ResponseError {
-    /// The connection failed, or there was none.
+    /// The connection failed or could not be opened.
     #[error("cannot reach the target: {0}")]
     Transport(String),
-    /// No whole answer came within the deadline.
-    #[error("the target did not answer within {0}")]
+    /// The response was not complete within the timeout.
+    #[error("the target did not respond within {0}")]
     Timeout(String),
-    /// The answer has another status than 200.
-    #[error("the target answered with HTTP status {0}{1}")]
+    /// The response has a status other than 2xx.
+    #[error("the target responded with HTTP status {0}{1}")]
     Status(String, String),
-    /// The body is larger than a profile may be.
+    /// The body exceeds the size limit.
     #[error("the profile is larger than the {0} bytes of max_profile_bytes")]
     TooLarge(usize),
-    /// The profile has more samples than it may have.
-    #[error("the profile has {0} samples, the limit of max_profile_samples is {1}")]
+    /// The profile exceeds the limit of samples.
+    #[error("the profile has {0} samples, but the limit of max_profile_samples is {1}")]
     TooMany(u64, u64),
-    /// The body holds no bytes at all.
-    #[error("the target answered with an empty body")]
+    /// The body contains no bytes.
+    #[error("the target responded with an empty body")]
     Empty,
-    /// The body holds something else than a profile.
-    #[error("the answer is not a pprof profile but {0}")]
+    /// The body is something other than a profile.
+    #[error("the response is not a pprof profile but {0}")]
     NotAProfile(String),
 }
 
-/// Reads the answer of a path, of at most `max_bytes`, and checks it.
+/// Reads and checks the response for `path`. The body may have at most `max_bytes`.
 pub(super) async fn read(response: reqwest::Response, path: &str, max_bytes: usize) -> Result<Bytes, ResponseError> {
     let status = response.status();
     let content_type = response
@@ -59,7 +61,7 @@ pub(super) async fn read(response: reqwest::Response, path: &str, max_bytes: usi
     Ok(body)
 }
 
-/// Checks the bytes of a successful answer.
+/// Checks the bytes of a successful response.
 pub(super) fn check(body: &[u8], path: &str, content_type: &str) -> Result<(), ResponseError> {
     if body.is_empty() {
         return Err(ResponseError::Empty);
@@ -79,7 +81,7 @@ pub(super) fn check(body: &[u8], path: &str, content_type: &str) -> Result<(), R
         .to_ascii_lowercase();
     if start.starts_with(b"<") || kind == "text/html" {
         return Err(ResponseError::NotAProfile(format!(
-            "HTML; does the path lead to a page? it starts with `{}`",
+            "HTML; is the path that of a web page? it starts with `{}`",
             excerpt(body)
         )));
     }
@@ -101,22 +103,23 @@ pub(super) fn check(body: &[u8], path: &str, content_type: &str) -> Result<(), R
     Ok(())
 }
 
-/// Which other output of Go's `net/http/pprof` an answer is, by its bytes where they tell, or else by the path.
+/// Names the other output of Go's `net/http/pprof` that a response contains. The bytes decide, or else the path.
 fn of_go(body: &[u8], path: &str) -> Option<&'static str> {
     if body.starts_with(b"go 1.") {
-        return Some("an execution trace of Go, of which no profile can be made; read it with `go tool trace`");
+        return Some("an execution trace of Go, which cannot become a profile; open it with `go tool trace`");
     }
     if body.starts_with(b"goroutine ") {
-        return Some("a dump of goroutines for people (debug=2); without the parameter debug it is a profile");
+        return Some("a textual goroutine dump (debug=2); remove the parameter debug to get a profile");
     }
     match path.rsplit('/').next() {
-        Some("cmdline") => Some("the command line of the program, which `cmdline` answers with"),
-        Some("symbol") => Some("an answer about names of addresses, which `symbol` gives to tools"),
+        Some("cmdline") => Some("the command line of the program, which the path `cmdline` returns"),
+        Some("symbol") => Some("the names of addresses, which the path `symbol` returns to tools"),
         _ => None,
     }
 }
 
-/// True when the first byte can be the key of a field of a pprof message: numbers 1 to 15, varint or length-delimited.
+/// Returns true if the first byte can be the key of a field of a pprof message: numbers 1 to 15, varint or
+/// length-delimited.
 fn is_protobuf_start(body: &[u8]) -> bool {
     body.first().is_some_and(|key| {
         let (field, wire_type) = (key >> 3, key & 7);

@@ -1,6 +1,6 @@
-//! The loop of one profile of one target: wait, fetch, difference, forward.
+//! The loop for one profile of one target: it waits, fetches, takes the difference, and forwards.
 //!
-//! In: a target. Out: profiles to the receivers, and the target's state. Ends when cancelled, wherever it is.
+//! In: a target. Out: profiles to the receivers, and the target's state. The loop may be cancelled at any point.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -23,34 +23,34 @@ use crate::profile::delta::{Delta, cumulative_types};
 use crate::profile::{legacy, pprof};
 use crate::wire::client::{HttpClient, error_chain};
 
-/// Time that a fetched profile has to reach its receivers when the component stops.
+/// Time within which a fetched profile must reach its receivers after the component is told to stop.
 const FORWARD_GRACE: Duration = Duration::from_secs(5);
 
 /// State of a target, for debug info.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TargetState {
-    /// When the last scrape began.
+    /// Start time of the last scrape.
     pub last_scrape: Option<SystemTime>,
-    /// How long the last scrape took.
+    /// Duration of the last scrape.
     pub duration: Duration,
-    /// Why it failed; `None` when it did not.
+    /// Error of the last scrape, or `None` if it succeeded.
     pub last_error: Option<String>,
 }
 
-/// How late a scrape of a shared target may be. A collector that slept for longer may have lost the target meanwhile.
+/// Longest delay of a scrape of a shared target. After a longer sleep another collector may own the target.
 const LATEST: Duration = Duration::from_secs(3);
 
-/// What ends a loop from outside.
+/// The signals that end a loop from outside.
 #[derive(Clone)]
 pub(super) struct Stop {
-    /// Ends it at once, and what it is doing.
+    /// Ends the loop at once and aborts a scrape in progress.
     pub now: Shutdown,
-    /// Ends it when what it is doing is done.
+    /// Ends the loop after the scrape in progress.
     pub soon: Shutdown,
 }
 
 impl Stop {
-    /// What ends a loop when `shutdown` is cancelled or before.
+    /// Returns signals that fire when `shutdown` is cancelled, or earlier.
     pub(super) fn by(shutdown: &Shutdown) -> Self {
         let now = shutdown.child_token();
         Self {
@@ -62,11 +62,11 @@ impl Stop {
 
 /// The loop that scrapes one profile of one target.
 pub(super) struct Scraper {
-    /// The component, for logs and live views.
+    /// Handle of the component, for logs and live views.
     pub live: LiveHandle,
     /// The target and the kind of profile.
     pub target: ScrapeTarget,
-    /// Times, parameters and client of all scrapes.
+    /// Settings of all scrapes of the component.
     pub settings: Arc<Settings>,
     /// The HTTP client for requests.
     pub client: HttpClient,
@@ -76,24 +76,23 @@ pub(super) struct Scraper {
     pub fanout: Arc<Fanout>,
     /// The metrics of the component.
     pub metrics: ScrapeMetrics,
-    /// What the debug info shows of it.
+    /// The state that debug info shows.
     pub state: Arc<Mutex<TargetState>>,
 }
 
 impl Scraper {
-    /// Scrapes at every interval until it is stopped. The first scrape waits for the target's own offset in the
-    /// interval.
+    /// Scrapes at every interval until `stop`. The first scrape waits for the target's own offset in the interval.
     pub(super) async fn run(self, stop: Stop) {
         let interval = self.settings.interval;
         let start = tokio::time::Instant::now() + first_wait(interval, self.target.spread(), SystemTime::now());
         let mut ticks = tokio::time::interval_at(start, interval);
-        // A slow scrape delays the next to the next full interval; scrapes never pile up.
+        // If a scrape takes longer than the interval, the next one waits for the next full interval.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut delta = Delta::new();
         loop {
             let waits_since = tokio::time::Instant::now();
             let due = tokio::select! {
-                // Also when the next scrape is due already.
+                // The stop wins even if the next scrape is already due.
                 biased;
                 () = stop.soon.cancelled() => return,
                 due = ticks.tick() => due,
@@ -108,7 +107,7 @@ impl Scraper {
         }
     }
 
-    /// Scrapes once and returns the state of differences; `None` when the shutdown cut it off.
+    /// Scrapes once and returns the state for the next difference, or `None` if the shutdown aborted the scrape.
     async fn scrape(&self, delta: Delta, shutdown: &Shutdown) -> Option<Delta> {
         let started = Instant::now();
         let began = SystemTime::now();
@@ -139,7 +138,7 @@ impl Scraper {
             is_new
         };
         if let Some(error) = error {
-            // A target that is down is logged once, not at every interval.
+            // A target that is down causes one warning, not one per interval.
             if is_new {
                 tracing::warn!(component = %self.live.id(), target = %self.target, error = %error, "scrape failed");
             } else {
@@ -150,7 +149,7 @@ impl Scraper {
         Some(delta)
     }
 
-    /// Forwards a profile. At a shutdown it is not given up at once: it may be half way to its receivers.
+    /// Forwards a profile. A shutdown does not drop it at once, because some receivers may already have it.
     async fn forward(&self, profile: RawProfile, shutdown: &Shutdown) -> Result<(), String> {
         let given_up = async {
             shutdown.cancelled().await;
@@ -161,12 +160,12 @@ impl Scraper {
                 None => Ok(()),
                 Some(refused) => Err(refused.error.to_string()),
             },
-            () = given_up => Err("the component stops and its receivers do not take it".to_owned()),
+            () = given_up => Err("its receivers did not accept it before the component stopped".to_owned()),
         }
     }
 
-    /// Fetches a profile and makes what is sent of it; `None` for the first of a cumulative kind. The number is the
-    /// size of what was fetched, in bytes.
+    /// Fetches a profile and returns the one to send, or `None` for the first profile of a cumulative kind. The number
+    /// is the size of the fetched body in bytes.
     async fn take(&self, delta: Delta) -> (Delta, Result<Option<RawProfile>, String>, usize) {
         let body = match self.fetch().await {
             Ok(body) => body,
@@ -186,7 +185,7 @@ impl Scraper {
         if !self.target.kind.cumulative {
             return (delta, Ok(Some(self.profile(body))), bytes);
         }
-        // Milliseconds of CPU for large heaps: off the runtime's threads.
+        // Large heap profiles take milliseconds of CPU time, so this runs on a blocking thread.
         let kind = self.target.kind.kind.clone();
         let worked = tokio::task::spawn_blocking(move || {
             let mut delta = delta;
@@ -196,11 +195,7 @@ impl Scraper {
         match worked.await {
             Ok((delta, Ok(body))) => (delta, Ok(body.map(|body| self.profile(body))), bytes),
             Ok((delta, Err(error))) => (delta, Err(error), bytes),
-            Err(error) => (
-                Delta::new(),
-                Err(format!("taking the difference failed: {error}")),
-                bytes,
-            ),
+            Err(error) => (Delta::new(), Err(format!("cannot take the difference: {error}")), bytes),
         }
     }
 
@@ -239,7 +234,7 @@ impl Scraper {
             .unwrap_or_else(|_| Err(ResponseError::Timeout(crate::base::duration::format(deadline)).to_string()))
     }
 
-    /// Requests the profile from the program itself: the same endpoints as over its port, with the same credentials.
+    /// Requests the profile from this program itself, with the same endpoints and credentials as over its port.
     async fn ask_own(&self) -> Result<reqwest::Response, String> {
         let url = &self.target.url;
         let mut request = http::Request::get(&url[url::Position::BeforePath..url::Position::AfterQuery])
@@ -251,7 +246,7 @@ impl Scraper {
 
     fn profile(&self, pprof: Bytes) -> RawProfile {
         let labels = if self.target.kind.increase {
-            // The server must not take differences of differences.
+            // The label tells the server not to take differences of differences.
             self.target.labels.with("__delta__", "false")
         } else {
             self.target.labels.clone()
@@ -264,8 +259,8 @@ impl Scraper {
     }
 }
 
-/// Converts a profile in text form to pprof, and returns any other as it is. Off the runtime's threads, as texts are
-/// long.
+/// Converts a textual profile to pprof and returns any other profile unchanged. A text may be long, so the conversion
+/// runs on a blocking thread.
 async fn of_text(body: Bytes) -> Result<Bytes, String> {
     if !legacy::is_like(&body) {
         return Ok(body);
@@ -275,10 +270,10 @@ async fn of_text(body: Bytes) -> Result<Bytes, String> {
         Ok(pprof::gzip(&pprof::encode(&profile)).into())
     });
     made.await
-        .map_err(|error| format!("reading the text failed: {error}"))?
+        .map_err(|error| format!("cannot read the profile as text: {error}"))?
 }
 
-/// Refuses a profile of more samples than `limit`. Unpacking takes milliseconds: off the runtime's threads.
+/// Refuses a profile with more than `limit` samples. Decompression takes milliseconds, so it runs on a blocking thread.
 async fn check_samples(body: Bytes, limit: u64) -> Result<(), String> {
     let counted = tokio::task::spawn_blocking(move || {
         let plain = unpack(&body)?;
@@ -286,20 +281,20 @@ async fn check_samples(body: Bytes, limit: u64) -> Result<(), String> {
     });
     let count = counted
         .await
-        .map_err(|error| format!("counting the samples failed: {error}"))?? as u64;
+        .map_err(|error| format!("cannot count the samples: {error}"))?? as u64;
     if count > limit {
         return Err(ResponseError::TooMany(count, limit).to_string());
     }
     Ok(())
 }
 
-/// The increase since the last profile, gzip-compressed; `None` for the first.
+/// Returns the increase since the last profile, gzip-compressed, or `None` for the first profile.
 fn difference(delta: &mut Delta, kind: &str, body: &Bytes) -> Result<Option<Bytes>, String> {
     let plain = unpack(body)?;
     let profile = pprof::decode(&plain).map_err(|error| format!("cannot read the profile: {error}"))?;
     let cumulative = cumulative_types(kind, &profile.sample_types);
     if cumulative.is_empty() {
-        // Not a profile of this kind (a custom path): it is forwarded as it is.
+        // The profile is of another kind, for example because of a custom path. It is forwarded unchanged.
         return Ok(Some(body.clone()));
     }
     Ok(delta
@@ -307,7 +302,7 @@ fn difference(delta: &mut Delta, kind: &str, body: &Bytes) -> Result<Option<Byte
         .map(|plain| pprof::gzip(&plain).into()))
 }
 
-/// Time to the first scrape: targets keep their place within the interval through restarts and reloads.
+/// Returns the time to the first scrape. A target keeps its offset in the interval across restarts and reloads.
 fn first_wait(interval: Duration, spread: u64, now: SystemTime) -> Duration {
     let length = interval.as_nanos().max(1);
     let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() % length;

@@ -1,8 +1,8 @@
-//! Which of the discovered targets are scraped here, and which by other collectors of the cluster.
+//! Decides which of the discovered targets this collector scrapes, and which belong to other collectors of the cluster.
 //!
-//! In: discovered targets, the cluster. Out: the targets of this collector. Every collector comes to the same result
-//! for the same targets, as their labels alone decide; those that begin with `__meta_` may differ between discoveries
-//! and do not count.
+//! In: discovered targets and the cluster. Out: the targets of this collector. All collectors reach the same result for
+//! the same targets, because only the labels decide. Labels that begin with `__meta_` may differ between discoveries,
+//! so they are ignored.
 
 use std::sync::Arc;
 
@@ -11,26 +11,27 @@ use crate::components::common::arguments::targets::Target;
 use crate::components::pyroscope::scrape::arguments::ScrapeArguments;
 use crate::lang::value::Value;
 
-/// How targets were shared, for people. Empty where they are not.
+/// The distribution of targets among collectors, for health and debug info. Empty if targets are not shared.
 #[derive(Default)]
 pub(super) struct Shares(Option<Shared>);
 
 struct Shared {
     view: Arc<View>,
-    /// Address of each target of another collector, and that one's name; without a name while this collector takes no
-    /// part.
+    /// Address of each target of another collector, and the name of that collector. The name is missing while this
+    /// collector does not participate.
     elsewhere: Vec<(Arc<str>, Option<Arc<str>>)>,
 }
 
-/// The targets that are scraped here.
+/// The targets that this collector scrapes.
 #[derive(Default)]
 pub(super) struct Own {
     pub targets: Vec<Target>,
-    /// How many more there are than the limit allows.
+    /// Number of targets beyond the limit.
     pub beyond: usize,
 }
 
-/// The targets that are scraped here. Without a cluster, or where the arguments do not ask for it, all of them.
+/// Returns the targets that this collector scrapes. These are all targets if there is no cluster or the arguments do
+/// not enable clustering.
 pub(super) fn share(arguments: &ScrapeArguments, cluster: &Cluster) -> (Own, Shares) {
     let settings = &arguments.settings;
     let limit = settings.limits.targets().unwrap_or(usize::MAX);
@@ -46,7 +47,7 @@ pub(super) fn share(arguments: &ScrapeArguments, cluster: &Cluster) -> (Own, Sha
     for target in arguments.targets.iter() {
         let address = || target.get("__address__").cloned().unwrap_or_default();
         match view.owner(key(&target)) {
-            // Each collector counts its own: the order of the others may be another elsewhere.
+            // The limit counts only own targets, because other collectors may have targets in another order.
             Owner::Own if own.targets.len() < limit => own.targets.push(target),
             Owner::Own => own.beyond += 1,
             Owner::Other(name) => elsewhere.push((address(), Some(name))),
@@ -62,30 +63,30 @@ fn key(target: &Target) -> u64 {
 }
 
 impl Shares {
-    /// Whether targets are shared with other collectors.
+    /// Returns true if targets are shared with other collectors.
     pub(super) fn is_shared(&self) -> bool {
         self.0.is_some()
     }
 
-    /// How many targets are not scraped here.
+    /// Returns the number of targets that this collector does not scrape.
     pub(super) fn elsewhere(&self) -> usize {
         self.0.as_ref().map_or(0, |shared| shared.elsewhere.len())
     }
 
-    /// What the health says of it.
+    /// Returns the text for the health message.
     pub(super) fn note(&self) -> String {
         let Some(Shared { view, elsewhere }) = &self.0 else {
             return String::new();
         };
         if view.is_participant() {
             let others = view.members.len().saturating_sub(1);
-            format!(", {} targets are left to {others} other collectors", elsewhere.len())
+            format!(", {} targets belong to {others} other collectors", elsewhere.len())
         } else {
-            ", the cluster is not ready for a share of the targets".to_owned()
+            ", the cluster has not assigned targets to this collector yet".to_owned()
         }
     }
 
-    /// The part of the debug info about it.
+    /// Returns the part of the debug info about shared targets.
     pub(super) fn debug_info(&self) -> Option<Value> {
         let Shared { view, elsewhere } = self.0.as_ref()?;
         let entry = |(address, name): &(Arc<str>, Option<Arc<str>>)| {

@@ -1,4 +1,4 @@
-//! Targets that several collectors share: who scrapes which, and what happens when one moves.
+//! Tests of targets that several collectors share: which collector scrapes a target, and how a target moves.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ fn member(name: &str) -> Member {
     Member::new(name.into(), ([127, 0, 0, 1], 1).into())
 }
 
-/// What the collector `a` sees when these others are there.
+/// Returns the view of the collector `own` when these other collectors exist.
 fn view(own: &Member, others: &[&str], part: Part) -> Arc<View> {
     let others = others.iter().map(|name| member(name)).collect();
     Arc::new(View::new(own.clone(), others, part))
 }
 
-/// Arguments that take goroutines only, every 100 ms.
+/// Returns arguments that scrape only goroutines, every 100 ms.
 fn body(found: Value, sink: &Arc<Collector>, path: &str) -> Body {
     let off = || Body::new().with("enabled", Value::Bool(false));
     let kinds = Body::new()
@@ -52,7 +52,7 @@ async fn each_collector_scrapes_its_share_and_takes_over_what_others_had() {
     let (url, _server) = serve(Router::new().route("/p", get(|| async { GOROUTINE }))).await;
     let address = url.trim_start_matches("http://");
     let names: Vec<String> = (0..40).map(|number| number.to_string()).collect();
-    // What a discovery says of where it found a target does not count.
+    // Labels that begin with `__meta_` have no influence on the owner of a target.
     let of = |meta: &str| {
         let labels = |name: &String| {
             let pairs = [("__address__", address), ("__meta_seen_by", meta), ("number", name)];
@@ -74,7 +74,7 @@ async fn each_collector_scrapes_its_share_and_takes_over_what_others_had() {
     let sink = Arc::new(Collector::default());
     let shared = clustered(body(of("a"), &sink, "/p"));
     let running = Running::start(&DEFINITION, &recorder, &shared);
-    let message = "0 profiles are scraped, the cluster is not ready for a share of the targets";
+    let message = "0 profiles are scraped, the cluster has not assigned targets to this collector yet";
     eventually("the cluster is not ready", || recorder.health().1 == message).await;
 
     let two = view(&own, &["b"], Part::Participant);
@@ -85,7 +85,7 @@ async fn each_collector_scrapes_its_share_and_takes_over_what_others_had() {
     assert!((5..=35).contains(&count), "{count}");
     views.send_replace(two);
     let left = 40 - count;
-    let message = format!("{count} profiles are scraped, {left} targets are left to 1 other collectors");
+    let message = format!("{count} profiles are scraped, {left} targets belong to 1 other collectors");
     eventually("a share is taken", || recorder.health().1 == message).await;
     eventually("a profile", || !sink.profiles().is_empty()).await;
     let info = format!("{:?}", running.component.debug_info());
@@ -97,16 +97,16 @@ async fn each_collector_scrapes_its_share_and_takes_over_what_others_had() {
         "{metrics}"
     );
 
-    // Another discovery's labels change nothing.
+    // Meta labels from another discovery change nothing.
     running
         .component
         .update(clustered(body(of("b"), &sink, "/p")).arguments(&DEFINITION))
         .unwrap();
     views.send_replace(view(&own, &[], Part::Participant));
-    let message = "40 profiles are scraped, 0 targets are left to 0 other collectors";
+    let message = "40 profiles are scraped, 0 targets belong to 0 other collectors";
     eventually("all are taken over", || recorder.health().1 == message).await;
 
-    // Without the block, the cluster is nothing to the component.
+    // Without the block the component ignores the cluster.
     views.send_replace(view(&own, &["b"], Part::Participant));
     running
         .component

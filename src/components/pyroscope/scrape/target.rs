@@ -1,6 +1,6 @@
-//! Turns the labels of a discovered target into what is scraped: one [`ScrapeTarget`] for each kind of profile.
+//! Turns the labels of a discovered target into [`ScrapeTarget`]s, one for each kind of profile.
 //!
-//! In: labels and settings. Out: URL, labels of the series, identity. Pure.
+//! In: labels and settings. Out: URL, labels of the series, and identity. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,37 +17,37 @@ use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
 /// One profile of one target.
 #[derive(Clone, Debug)]
 pub(super) struct ScrapeTarget {
-    /// The kind of profile that is fetched.
+    /// The kind of profile to fetch.
     pub kind: ProfileKind,
-    /// The URL from which the profile is fetched.
+    /// The URL of the profile.
     pub url: Url,
-    /// Labels of its series. Reserved ones other than `__meta_*` and [`KINDS`] are still there for `pyroscope.relabel`;
-    /// `pyroscope.write` takes them off.
+    /// Labels of the series. They still contain reserved labels other than `__meta_*` and [`KINDS`], for use by
+    /// `pyroscope.relabel`. `pyroscope.write` removes them.
     pub labels: Labels,
 }
 
-/// The target cannot be scraped.
+/// The reason why a target cannot be scraped.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(super) enum TargetError {
-    /// It has no label `__address__`.
+    /// The target has no label `__address__`.
     #[error("the target has no label __address__")]
     NoAddress,
-    /// The parts do not make a URL.
+    /// The labels do not form a valid URL.
     #[error("`{0}` is not a URL: {1}")]
     Url(String, String),
-    /// Only HTTP can be scraped.
+    /// The scheme of the target is not HTTP or HTTPS.
     #[error("scheme `{0}` of the target is not http or https")]
     Scheme(String),
-    /// There is no such kind of profile.
-    #[error("`{0}` in the target's label {KINDS} is no kind of profile")]
+    /// The target names a kind of profile that does not exist.
+    #[error("`{0}` in the target's label {KINDS} is not a kind of profile")]
     Kind(String),
 }
 
-/// Label of a target: the kinds of profile that are taken from it, by the names of their blocks, separated by commas.
-/// Without it, those are taken that are enabled.
+/// Label of a target that lists the kinds of profile to scrape from it: the names of their blocks, separated by commas.
+/// Without this label, the enabled kinds are scraped.
 const KINDS: &str = "__profile_kinds__";
 
-/// The kinds of profile to take from a target, and an error for the first name that is unknown.
+/// Returns the kinds of profile to scrape from a target, and an error for the first unknown name.
 pub(super) fn kinds<'a>(discovered: &Target, settings: &'a Settings) -> (Vec<&'a ProfileKind>, Option<TargetError>) {
     let Some(names) = discovered.get(KINDS).filter(|names| !names.is_empty()) else {
         return (settings.kinds.iter().collect(), None);
@@ -60,7 +60,7 @@ pub(super) fn kinds<'a>(discovered: &Target, settings: &'a Settings) -> (Vec<&'a
 }
 
 impl ScrapeTarget {
-    /// The profile `kind` of the target with these labels.
+    /// Builds the scrape target for the profile `kind` of the target with these labels.
     pub(super) fn new(discovered: &Target, kind: &ProfileKind, settings: &Settings) -> Result<Self, TargetError> {
         let mut labels = discovered.clone();
         labels.retain(|_, value| !value.is_empty());
@@ -100,12 +100,12 @@ impl ScrapeTarget {
         })
     }
 
-    /// The identity of the loop: all labels, the kind (two kinds may share a URL) and the URL.
+    /// Returns the identity of the loop: all labels, the kind and the URL. Two kinds may share a URL.
     pub(super) fn identity(&self) -> Identity {
         Identity(self.labels.clone(), self.kind.clone(), self.url.clone())
     }
 
-    /// A number that spreads the first scrapes of targets over the interval.
+    /// Returns a number that spreads the first scrapes of targets over the interval.
     pub(super) fn spread(&self) -> u64 {
         let text = format!("{}\0{}\0{}", self.labels, self.kind.kind, self.url);
         xxhash_rust::xxh3::xxh3_64(text.as_bytes())
@@ -169,7 +169,7 @@ fn url(
     Ok(url)
 }
 
-/// The address with the scheme's port when it has none.
+/// Returns the address, with the scheme's default port if it has none.
 fn with_port(address: &str, scheme: &str) -> String {
     let port = if scheme == "https" { 443 } else { 80 };
     let colons = address.bytes().filter(|byte| *byte == b':').count();
@@ -188,14 +188,14 @@ fn with_port(address: &str, scheme: &str) -> String {
     }
 }
 
-/// Kind and URL, for messages.
+/// Prints kind and URL, for messages.
 impl fmt::Display for ScrapeTarget {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{} from {}", self.kind.kind, self.url)
     }
 }
 
-/// The public labels: those that are not reserved.
+/// Returns the labels that are not reserved, and the name of the profile.
 pub(super) fn public_labels(labels: &Labels) -> impl Iterator<Item = (Arc<str>, Arc<str>)> {
     labels
         .iter()
@@ -225,7 +225,7 @@ mod tests {
         ScrapeTarget::new(&discovered, kind, &settings)
     }
 
-    /// The kinds that are taken from a target with this label, and what is wrong with it.
+    /// Returns the kinds that are scraped from a target with this label, and the error for the label.
     fn kinds_of(names: Option<&str>) -> (String, Option<String>) {
         let custom = Body::new().with("enabled", Value::Bool(false)).text("path", "/x");
         let config = Body::new()
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(kinds, "memory");
         assert_eq!(
             error.as_deref(),
-            Some("`cpu` in the target's label __profile_kinds__ is no kind of profile")
+            Some("`cpu` in the target's label __profile_kinds__ is not a kind of profile")
         );
         let pairs = [("__address__", "h:1"), (KINDS, "memory")];
         assert_eq!(scrape(&pairs, "memory", Body::new()).unwrap().labels.get(KINDS), None);

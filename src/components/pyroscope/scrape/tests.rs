@@ -1,4 +1,4 @@
-//! The component from outside: a target on this machine, profiles at a sink.
+//! Tests of the component from outside: it scrapes a target on this machine, and profiles arrive at a sink.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl Target {
     }
 }
 
-/// A memory profile whose allocations grow by 10 at every scrape, with 7 in use.
+/// Returns a memory profile with 7 objects in use. Its allocations grow by 10 at every scrape.
 async fn allocs(State(target): State<Arc<Target>>) -> impl IntoResponse {
     target.scrapes.fetch_add(1, Ordering::Relaxed);
     let allocated = target.allocated.fetch_add(10, Ordering::Relaxed) + 100;
@@ -86,7 +86,7 @@ async fn allocs(State(target): State<Arc<Target>>) -> impl IntoResponse {
 
 const GOROUTINE: &[u8] = &[0x0a, 4, 8, 1, 16, 2];
 
-/// A profile with two samples, each an empty message.
+/// Returns a profile with two samples. Each is an empty message.
 async fn two_samples() -> impl IntoResponse {
     [&[0x12, 0, 0x12, 0], GOROUTINE].concat()
 }
@@ -101,7 +101,7 @@ async fn goroutine(
     ([("content-type", "application/octet-stream")], GOROUTINE)
 }
 
-/// Arguments that take one kind only.
+/// Returns arguments that enable only one kind.
 fn body(address: &str, sink: &Arc<Collector>, kind: &'static str, path: &str) -> Body {
     let mut config = Body::new();
     for other in ["block", "goroutine", "memory", "mutex", "process_cpu"] {
@@ -116,7 +116,7 @@ fn body(address: &str, sink: &Arc<Collector>, kind: &'static str, path: &str) ->
         if other == kind && !path.is_empty() {
             block = block.text("path", path);
         } else {
-            // Written blocks get the defaults of their kind.
+            // A block that is written keeps the other defaults of its kind.
             block = block.with("delta", Value::Bool(other == "process_cpu"));
         }
         config = config.block(name, block);
@@ -218,7 +218,7 @@ async fn wrong_answers_are_shown_at_their_target() {
     for (path, reason) in [
         ("/html", "not a pprof profile but HTML"),
         ("/nowhere", "HTTP status 404 Not Found"),
-        ("/slow", "did not answer within 100ms"),
+        ("/slow", "did not respond within 100ms"),
     ] {
         let sink = Arc::new(Collector::default());
         let recorder = recorder();
@@ -242,7 +242,7 @@ async fn what_is_beyond_a_limit_is_not_forwarded_and_said() {
         ),
         (
             Body::new().with("max_profile_samples", number(1)),
-            "the profile has 2 samples, the limit of max_profile_samples is 1",
+            "the profile has 2 samples, but the limit of max_profile_samples is 1",
         ),
     ] {
         let sink = Arc::new(Collector::default());
@@ -268,7 +268,7 @@ async fn what_is_beyond_a_limit_is_not_forwarded_and_said() {
         .with("targets", targets(&three))
         .block("limits", Body::new().with("max_targets", number(2)));
     let running = Running::start(&DEFINITION, &recorder, &body);
-    let message = "2 profiles are scraped, 1 targets are left out: max_targets is 2";
+    let message = "2 profiles are scraped, 1 targets are ignored: max_targets is 2";
     eventually("the health", || recorder.health().1 == message).await;
     running.stop().await;
 }
@@ -301,6 +301,6 @@ async fn a_target_without_an_address_makes_the_component_unhealthy() {
     let recorder = recorder();
     let body = body("", &sink, "goroutine", "");
     let running = Running::start(&DEFINITION, &recorder, &body);
-    eventually("the health", || recorder.health().1.contains("1 cannot be")).await;
+    eventually("the health", || recorder.health().1.contains("1 cannot be scraped")).await;
     running.stop().await;
 }

@@ -18,13 +18,13 @@ use crate::wire::client::ClientOptions;
 arguments! {
     /// Arguments of `pyroscope.write`.
     pub(crate) struct WriteArguments {
-        /// Labels to add to every profile; they replace labels of the same name.
+        /// Labels to add to every profile. They replace labels of the same name.
         external_labels: ExternalLabels = {},
     }
     blocks {
-        /// Where to send profiles; each endpoint has its own queue and gets every profile.
+        /// Server that profiles are sent to. Each endpoint gets every profile and has its own queue.
         endpoint: Vec<EndpointArguments>,
-        /// Which trace headers go along when a profile comes with a trace context.
+        /// Trace headers to send. Accepted without an effect, because profiles have no trace context here.
         tracing: Option<TracingArguments>,
     }
 }
@@ -32,31 +32,31 @@ arguments! {
 arguments! {
     /// The body of `endpoint { }`.
     pub(crate) struct EndpointArguments {
-        /// Longest time that the upload of one debug file may take.
+        /// Timeout for the upload of one debug file. Accepted without an effect: no component uploads debug files.
         debug_info_upload_timeout: Duration = "2m",
-        /// Headers to send with every request, such as X-Scope-OrgID for the tenant.
+        /// Headers to send with every request, for example X-Scope-OrgID for the tenant.
         headers: PlainHeaders = {},
-        /// Longest wait before a request is sent again.
+        /// Longest wait before a retry.
         max_backoff_period: Interval = "5m",
-        /// Failed attempts after which a profile that alone fails is given up; 0 means never. An endpoint that fails
-        /// altogether keeps its profiles in the queue.
+        /// Number of failed attempts after which a profile is dropped, if other profiles succeed. 0 means never. While
+        /// an endpoint rejects all profiles, they stay in the queue.
         max_backoff_retries: Natural = 10,
-        /// First wait before a request is sent again; it doubles with every failure.
+        /// Wait before the first retry. It doubles with every failure.
         min_backoff_period: Interval = "500ms",
-        /// Name of the endpoint; part of the name of its queue's folder.
+        /// Name of the endpoint. The folder name of its queue contains this name.
         name: Arc<str> = "",
-        /// Longest time that one request may take.
+        /// Timeout for one request.
         remote_timeout: Interval = "10s",
-        /// Whether a request that was refused for its rate (429) is sent again.
+        /// If true, a request that the server rejects with HTTP status 429 is retried.
         retry_on_http_429: bool = true,
-        /// Label whose value is sent as X-Scope-OrgID, in place of the header that is configured; a profile without it
-        /// is sent with that (not in Alloy).
+        /// Label whose value is sent as the header X-Scope-OrgID. If a profile has no such label, the header from
+        /// headers is sent (not in Alloy).
         tenant_label: Option<LabelName>,
-        /// URL of the server; a path in it is a prefix of the API's paths.
+        /// URL of the server. Its path is put before the API's paths.
         url: HttpUrl,
     }
     blocks {
-        /// Bounds of the endpoint's queue and of its batches (not in Alloy).
+        /// Limits of the endpoint's queue and of its batches (not in Alloy).
         queue: QueueArguments,
     }
     shared { client: HttpClientArguments }
@@ -66,14 +66,14 @@ arguments! {
 arguments! {
     /// The body of `tracing { }`.
     pub(crate) struct TracingArguments {
-        /// Whether uber-trace-id is sent.
+        /// If true, the header uber-trace-id is sent.
         jaeger_propagator: bool = true,
-        /// Whether traceparent is sent.
+        /// If true, the header traceparent is sent.
         trace_context_propagator: bool = true,
     }
 }
 
-/// Labels that are set on every profile, with names that a server takes.
+/// Labels that are set on every profile. A server accepts their names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ExternalLabels(pub(crate) BTreeMap<Arc<str>, Arc<str>>);
 
@@ -87,7 +87,7 @@ impl FromValue for ExternalLabels {
     }
 }
 
-/// Name of a label that a server takes.
+/// A label name that a server accepts.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LabelName(pub(crate) Arc<str>);
 
@@ -111,7 +111,7 @@ fn check_label_name(name: &str) -> Result<(), ArgumentError> {
 }
 
 impl WriteArguments {
-    /// Labels that endpoints take the tenant from.
+    /// Returns the labels that name the tenant for some endpoint.
     pub(crate) fn tenant_labels(&self) -> impl Iterator<Item = Arc<str>> {
         let labels = self
             .endpoint
@@ -122,7 +122,7 @@ impl WriteArguments {
 }
 
 impl EndpointArguments {
-    /// The options of its HTTP client.
+    /// Returns the options of the endpoint's HTTP client.
     pub(crate) fn client_options(&self, user_agent: &Arc<str>) -> ClientOptions {
         let mut options = self.client.options(user_agent);
         for (name, value) in self.headers.map() {
@@ -131,7 +131,7 @@ impl EndpointArguments {
         options
     }
 
-    /// Waits, bounds and limits of time.
+    /// Returns the endpoint's timeouts, backoff and limits.
     pub(crate) fn settings(&self) -> Settings {
         Settings {
             endpoint: self.url.written().clone(),

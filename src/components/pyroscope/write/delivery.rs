@@ -1,6 +1,7 @@
-//! Sends profiles to an endpoint, in as many requests as they need, and reports what became of each.
+//! Sends the profiles of a batch to an endpoint, in as many requests as they need.
 //!
-//! In: profiles of a batch. Out: an [`Outcome`] for the batch as a whole. Nothing is retried here.
+//! In: profiles of a batch. Out: one [`Outcome`] for the whole batch, which lists the refused profiles. This module
+//! retries nothing.
 
 use std::time::Instant;
 
@@ -22,14 +23,14 @@ use crate::wire::push::PushClient;
 use crate::wire::queue_report::QUEUE_HEADER;
 use crate::wire::refusals::{self, Refused};
 
-/// Concurrent requests of one batch, so that uploads and tenants do not wait for each other's round trips.
+/// Maximum number of concurrent requests of one batch. Uploads and tenants do not wait for each other's round trips.
 const AT_ONCE: usize = 8;
 
 /// Sends batches to one endpoint.
 pub(super) struct Delivery {
     /// The HTTP client for its requests.
     pub client: HttpClient,
-    /// How the endpoint is configured.
+    /// The configuration of the endpoint.
     pub arguments: EndpointArguments,
 }
 
@@ -66,7 +67,7 @@ impl Delivery {
         join(sent.buffer_unordered(AT_ONCE).collect().await)
     }
 
-    /// Sends one request and judges its answer.
+    /// Sends one request and turns its response into an outcome.
     async fn send(&self, parcel: &Parcel, headers: HeaderMap, sending: Sending<'_>) -> Outcome {
         let mut caller = Caller::new(self.client.client().clone(), self.arguments.url.url().clone())
             .with_headers(headers)
@@ -115,7 +116,7 @@ impl Delivery {
         Outcome::Failed(failure)
     }
 
-    /// Sends a request of `/ingest` as it came, with a new name in its query.
+    /// Sends an upload unchanged to `/ingest`, with a new name in its query.
     async fn ingest(&self, caller: Caller, upload: &Upload, query: &str) -> Result<(), CallError> {
         let mut headers = HeaderMap::new();
         for (name, value) in [
@@ -133,7 +134,7 @@ impl Delivery {
     }
 }
 
-/// Joins the outcomes of several parcels, each with its positions in the batch.
+/// Joins the outcomes of several parcels. Each comes with the positions of its profiles in the batch.
 fn join(outcomes: Vec<(Vec<usize>, Outcome)>) -> Outcome {
     let parcels = outcomes.len();
     let mut refused: Vec<Refused> = Vec::new();
@@ -152,7 +153,7 @@ fn join(outcomes: Vec<(Vec<usize>, Outcome)>) -> Outcome {
             }
             Outcome::Failed(failure) => {
                 took_nothing += 1;
-                // When a push of several profiles fails, it is unknown which of them is at fault.
+                // If a push of several profiles fails, it is unknown which of them caused the failure.
                 let is_known = places.len() == 1 || matches!(failure.kind, FailureKind::Endpoint | FailureKind::Server);
                 let error = is_known.then(|| SinkError::new(failure.kind.of_sink(), failure.message.clone()));
                 refused.extend(places.into_iter().map(|index| Refused {
@@ -163,7 +164,7 @@ fn join(outcomes: Vec<(Vec<usize>, Outcome)>) -> Outcome {
             }
         }
     }
-    // The failure that most calls for a retry stands for all, so that nothing is given up that may pass.
+    // The failure with the best chance of a retry represents all, so that no profile is dropped that may still succeed.
     match failures.into_iter().min_by_key(|failure| failure.kind) {
         None => Outcome::Taken,
         Some(failure) if took_nothing == parcels && failure.kind == FailureKind::Endpoint => Outcome::Failed(failure),

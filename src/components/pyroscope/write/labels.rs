@@ -1,4 +1,4 @@
-//! Which labels of a profile are kept in the queue, and which are sent.
+//! Decides which labels of a profile are kept in the queue, and which are sent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use crate::profile::{Labels, RawProfile, SinkError, SinkErrorKind, TenantId};
 pub(super) struct LabelPolicy {
     /// Labels that are set on every profile.
     pub external: BTreeMap<Arc<str>, Arc<str>>,
-    /// Labels that some endpoint takes the tenant from.
+    /// Labels that name the tenant for some endpoint.
     pub tenants: Vec<Arc<str>>,
 }
 
 impl LabelPolicy {
-    /// Prepares a profile for the queue: removes reserved labels, adds external ones, checks names and tenants.
+    /// Prepares a profile for the queue: removes reserved labels, adds external labels, and checks names and tenants.
     pub(super) fn prepare(&self, profile: RawProfile) -> Result<RawProfile, SinkError> {
         let invalid = |message: String| Err(SinkError::new(SinkErrorKind::Invalid, message));
         let is_upload = Upload::is_in(&profile.pprof);
@@ -34,7 +34,7 @@ impl LabelPolicy {
         }
         if let Some((name, _)) = labels.iter().find(|(name, _)| !is_label_name(name)) {
             return invalid(format!(
-                "label name `{name}` may hold letters, digits, `_` and `.` only"
+                "label name `{name}` is invalid: letters, digits, `_` and `.` are allowed"
             ));
         }
         for name in &self.tenants {
@@ -52,7 +52,7 @@ impl LabelPolicy {
     }
 }
 
-/// The labels to send: those in the queue without reserved ones that only name the tenant.
+/// Returns the labels to send: those in the queue, without reserved labels that only name the tenant.
 pub(super) fn without_tenant(labels: &Labels) -> Labels {
     let is_kept = |name: &str| is_sent(name) || name == "__session_id__";
     if labels.iter().all(|(name, _)| is_kept(name)) {
@@ -61,7 +61,7 @@ pub(super) fn without_tenant(labels: &Labels) -> Labels {
     labels.filtered(is_kept)
 }
 
-/// True for a label name that a server takes: letters, digits, underscores and dots.
+/// Returns true for a label name that a server accepts: letters, digits, underscores and dots.
 pub(super) fn is_label_name(name: &str) -> bool {
     !name.is_empty()
         && name

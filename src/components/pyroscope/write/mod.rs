@@ -1,8 +1,8 @@
-//! `pyroscope.write`: sends profiles to servers that speak push.v1, through a durable queue for each.
+//! `pyroscope.write`: sends profiles to servers that speak push.v1. Each endpoint has its own durable queue.
 //!
 //! In: profiles through the exported receiver. Out: requests. A producer waits for the disk only, never for an
-//! endpoint. All endpoints get every profile and are sent to independently (`common::outbox`); `delivery` makes the
-//! requests.
+//! endpoint. Each endpoint gets every profile, and `common::outbox` sends to each independently of the others.
+//! `delivery` makes the requests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -52,12 +52,12 @@ pub(crate) const DEFINITION: Definition<WriteArguments> = Definition {
     exports: &[Attribute::required(
         "receiver",
         Kind::Capsule(RECEIVER),
-        "Takes profiles for all endpoints.",
+        "Receives profiles for all endpoints.",
     )],
     metrics: |scope| register_metrics(scope, &METRICS),
     build: Some(build),
     doc: "`pyroscope.write` sends profiles to Pyroscope or Alluvium servers and keeps them in a durable queue until \
-        they have arrived.",
+        the server has accepted them.",
 };
 
 struct Write {
@@ -83,7 +83,7 @@ fn build(
 }
 
 impl Write {
-    /// Takes the endpoints, all or none.
+    /// Applies the arguments. On an error none of the endpoints changes.
     fn set_arguments(&self, arguments: &WriteArguments) -> Result<(), ComponentError> {
         let plans = arguments.endpoint.iter().map(|endpoint| self.plan(endpoint));
         self.outbox.set_endpoints(plans.collect::<Result<_, _>>()?)?;

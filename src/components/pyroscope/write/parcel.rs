@@ -1,6 +1,6 @@
-//! The contents of one request: profiles of one tenant as a push, or a single upload of `/ingest`.
+//! The content of one request: either profiles of one tenant as a push, or a single upload for `/ingest`.
 //!
-//! In: profiles of a batch, each with its place in it. Out: parcels. Pure.
+//! In: the profiles of a batch. Out: parcels, with the position of each profile in the batch. Pure.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,31 +11,31 @@ use crate::profile::labels::{PROFILE_NAME, SERVICE_NAME};
 use crate::profile::upload::Upload;
 use crate::profile::{Labels, RawProfile};
 
-/// The label that a server makes of the name when `service_name` is given, too.
+/// The label to which a server copies the name of an upload that also has a `service_name`.
 const APP_NAME: &str = "app_name";
 
-/// The profiles that go in one request.
+/// The profiles that are sent in one request.
 pub(super) struct Parcel {
     /// Their positions in the batch.
     pub places: Vec<usize>,
-    /// Their tenant, when a label names it.
+    /// Tenant of the profiles, if a label names it.
     pub tenant: Option<Arc<str>>,
-    /// What the request brings.
+    /// The content of the request.
     pub content: Content,
 }
 
-/// What is sent in one request.
+/// The content of one request.
 pub(super) enum Content {
     /// A push of these profiles, in the order of `places`.
     Push(Vec<RawProfile>),
-    /// An upload of `/ingest`, and the query with its name.
+    /// An upload for `/ingest`, and the query that contains its name.
     Upload(Upload, String),
 }
 
 /// Positions in the batch, and the profiles at them.
 type Push = (Vec<usize>, Vec<RawProfile>);
 
-/// Splits a batch into parcels; `tenant_label` is the label with the tenant of a profile.
+/// Splits a batch into parcels. `tenant_label` is the label that names the tenant of a profile.
 pub(super) fn pack(profiles: &[RawProfile], tenant_label: Option<&str>) -> Vec<Parcel> {
     let mut pushes: BTreeMap<Option<Arc<str>>, Push> = BTreeMap::new();
     let mut parcels = Vec::new();
@@ -66,7 +66,7 @@ pub(super) fn pack(profiles: &[RawProfile], tenant_label: Option<&str>) -> Vec<P
     parcels
 }
 
-/// The query of an upload, with a `name` of the form `app{label=value}` made of the labels.
+/// Returns the query of an upload. The labels become its parameter `name`, in the form `app{label=value}`.
 fn query(upload: &Upload, labels: &Labels) -> String {
     let mut query = url::form_urlencoded::Serializer::new(String::new());
     query.append_pair("name", &name(labels));
@@ -77,8 +77,9 @@ fn query(upload: &Upload, labels: &Labels) -> String {
     }
 }
 
-/// The name of an upload. A server sets `service_name`, or `app_name` when that is given, to the part before the brace;
-/// a label with this value is left out. The form has no escapes, so characters that end a value become `_`.
+/// Returns the name of an upload. A server sets `service_name` to the part before the brace, or `app_name` if the name
+/// has a `service_name`. A label with this value is therefore left out. The form has no escapes, so `_` replaces
+/// characters that would end a value.
 fn name(labels: &Labels) -> String {
     let service = labels.get(SERVICE_NAME).unwrap_or_default();
     let app = labels.get(PROFILE_NAME).unwrap_or(service);

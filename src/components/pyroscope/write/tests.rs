@@ -1,4 +1,4 @@
-//! The component from outside: profiles into the receiver, requests at an endpoint on this machine.
+//! Tests of the component from outside: profiles go into the receiver, and requests reach an endpoint on this machine.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,17 +25,17 @@ use crate::wire::proto::push::PushRequest;
 use crate::wire::queue_report::{QUEUE_HEADER, QueueReport};
 use crate::wire::refusals::{self, Place};
 
-/// What the fake endpoint does with a request: status and body, or take it.
+/// Decides whether the fake endpoint accepts a request, or which error it returns.
 type Verdict = Box<dyn Fn(&PushRequest) -> Result<(), ConnectError> + Send + Sync>;
 
 struct Endpoint {
     verdict: Mutex<Verdict>,
     requests: AtomicUsize,
     is_down: AtomicBool,
-    /// (labels, id) of everything taken.
+    /// Labels and id of each accepted profile.
     taken: Mutex<Vec<(String, String)>>,
     headers: Mutex<HeaderMap>,
-    /// What came with requests, of the queue of the component.
+    /// The reports about the component's queue in the headers of the requests.
     reports: Mutex<Vec<QueueReport>>,
 }
 
@@ -96,7 +96,7 @@ async fn push(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap, body: B
     }
 }
 
-/// Takes uploads but those whose name is `bad`.
+/// Accepts all uploads except those with the name `bad`.
 async fn ingest(State(endpoint): State<Arc<Endpoint>>, RawQuery(query): RawQuery, body: Bytes) -> StatusCode {
     let query = query.unwrap_or_default();
     if query.starts_with("name=bad") {
@@ -122,7 +122,7 @@ fn body(url: &str) -> Body {
     Body::new().block("endpoint", fast(url))
 }
 
-/// An endpoint whose waits are short.
+/// Arguments of an endpoint with short waits.
 fn fast(url: &str) -> Body {
     Body::new()
         .text("url", url)
@@ -236,7 +236,7 @@ async fn wrong_labels_are_refused_at_once_and_counted() {
     running.stop().await;
 }
 
-/// The acceptance case, scaled: a long outage is many times the waits between attempts.
+/// A long outage, scaled down: it lasts many times as long as the waits between attempts.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_outage_loses_nothing_and_shows_in_metrics_and_health() {
     let (endpoint, url, _server) = Endpoint::start().await;
@@ -248,7 +248,7 @@ async fn an_outage_loses_nothing_and_shows_in_metrics_and_health() {
     append(&recorder, 0..200).await;
     assert!(
         started.elapsed() < Duration::from_mins(1),
-        "a dead endpoint does not hold up a producer"
+        "a dead endpoint does not block a producer"
     );
     // Far beyond max_backoff_retries.
     eventually("many attempts", || endpoint.requests.load(Ordering::Relaxed) > 30).await;
@@ -268,7 +268,7 @@ async fn an_outage_loses_nothing_and_shows_in_metrics_and_health() {
     let told = endpoint.reports.lock().clone();
     assert!(
         told.iter().any(|report| report.failures > 3),
-        "the endpoint is told of the failures: {told:?}"
+        "the reports to the endpoint contain the failures: {told:?}"
     );
     eventually("the health", || recorder.health().0 == HealthState::Healthy).await;
     eventually("the queue", || {
@@ -343,7 +343,7 @@ async fn a_kill_while_sending_repeats_at_most_the_batch_under_way() {
 async fn one_bad_profile_does_not_take_its_batch_with_it() {
     let (endpoint, url, _server) = Endpoint::start().await;
     let folder = tempfile::tempdir().unwrap();
-    // A server that refuses the whole request and does not say which profile it is about.
+    // The server rejects the whole request and does not name the profile that caused it.
     endpoint.on(|request| {
         let is_bad = request.series.iter().any(|series| service(&series.labels) == "s0003");
         if is_bad {
@@ -422,7 +422,7 @@ async fn of_a_partial_answer_that_says_why_only_what_may_pass_is_sent_again() {
             "s0005" => Some((Place { series, sample: 0 }, &full)),
             _ => None,
         });
-        // A sentence that names nobody: what is known comes from the detail.
+        // The message names no profile: only the detail does.
         Err(ConnectError::new(Code::Unavailable, "partly").with_detail(refusals::to_detail(refused)))
     });
     let recorder = Recorder::new("pyroscope.write.test", folder.path());
@@ -517,7 +517,7 @@ async fn a_dead_endpoint_does_not_hold_up_another_and_an_update_keeps_what_waits
     assert!(receiver.append(vec![profile("s0010")]).await.is_empty());
     down.is_down.store(false, Ordering::Relaxed);
     eventually("the other endpoint", || down.taken.lock().len() == 11).await;
-    // A request that was under way at the update may still have had the old headers; the next has the new ones.
+    // A request in progress at the update may still have the old headers. The next request has the new ones.
     assert!(receiver.append(vec![profile("s0011")]).await.is_empty());
     eventually("the next profile", || down.taken.lock().len() == 12).await;
     assert_eq!(down.headers.lock()["a"], "b");
@@ -528,7 +528,7 @@ async fn a_dead_endpoint_does_not_hold_up_another_and_an_update_keeps_what_waits
     running.stop().await;
 }
 
-/// The source tries again when its profiles are refused: no endpoint may have them twice then.
+/// A source retries refused profiles. No endpoint may get them twice then.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_queued_for_one_endpoint_is_queued_for_none() {
     let (one, one_url, _one) = Endpoint::start().await;
@@ -547,7 +547,7 @@ async fn what_cannot_be_queued_for_one_endpoint_is_queued_for_none() {
         let queues = std::fs::read_dir(recorder.context.data_path.join("queue")).unwrap();
         let mut queues = queues.map(|folder| folder.unwrap().path());
         let queue = queues.find(|path| path.to_string_lossy().contains("broken")).unwrap();
-        // No segment can be made in it, since it is not there.
+        // The queue cannot create a segment, because its folder is missing.
         let away = folder.path().join("away");
         std::fs::rename(&queue, &away).unwrap();
         for _ in 0..3 {
@@ -608,7 +608,7 @@ async fn a_label_of_the_profile_names_the_tenant_of_its_push() {
         assert!(recorder.receiver().append(vec![profile]).await.is_empty());
         eventually("the push", || endpoint.taken.lock().len() == count + 1).await;
         assert_eq!(endpoint.headers.lock()["x-scope-orgid"], expected);
-        // A reserved label is not sent itself.
+        // The reserved label itself is not sent.
         assert_eq!(endpoint.taken.lock().last().unwrap().0, "shop");
     }
     let several = ["blue", "red", "blue"].map(|tenant| RawProfile {
@@ -644,7 +644,7 @@ async fn an_upload_that_is_refused_is_dropped_and_takes_nothing_with_it() {
         id: "".into(),
         pprof: [Upload::head("format=lines", "", ""), b"a;b".to_vec()].concat().into(),
     };
-    // 422 for one of three, a push beside them.
+    // One of three uploads gets 422. A push is in the same batch.
     let batch = vec![upload("good"), upload("bad"), profile("s0000"), upload("better")];
     assert!(recorder.receiver().append(batch).await.is_empty());
     eventually("all", || {

@@ -1,8 +1,8 @@
-//! The contract that every component keeps: it starts, takes new arguments, goes on when it cannot take them, stops,
-//! and leaves nothing behind, wherever it is cut off.
+//! Tests the contract that every component keeps.
 //!
-//! It is tried in a process of its own, so that the tasks, threads and files that are counted are the component's.
-//! `ALLUVIUM_CONTRACT` names one component to try alone.
+//! A component starts, accepts new arguments, continues after a refused update, and stops. It leaves nothing behind,
+//! at whatever point it is aborted. The trial runs in its own process, so that all counted tasks, threads and files
+//! belong to the component. `ALLUVIUM_CONTRACT` restricts the trial to one component.
 
 mod table;
 mod world;
@@ -33,11 +33,11 @@ use crate::profile::{Labels, RawProfile};
 use table::{ROWS, Row};
 use world::{Api, World};
 
-/// A component is cut off after so many polls at most. One that waits before that is cut off there, and no later.
+/// Maximum number of polls after which a component is aborted. If it waits earlier, it is aborted there instead.
 const MOST_CUTS: usize = 24;
-/// A component that is not polled in this time waits for something.
+/// A component that is not polled within this time counts as waiting.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// Longest time for what must come to an end.
+/// Timeout for everything that must end.
 const LONGEST: Duration = Duration::from_secs(30);
 
 #[test]
@@ -45,7 +45,7 @@ fn every_component_has_a_row() {
     let rows: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
     let components: Vec<&str> = ALL.iter().map(|definition| definition.name()).collect();
     assert_eq!(rows, components);
-    // What cannot be built could not be tried.
+    // The trial needs components that can be built.
     assert!(ALL.iter().all(|definition| definition.can_run()));
 }
 
@@ -59,9 +59,9 @@ fn every_component_keeps_the_contract() {
             "--ignored",
             "--nocapture",
         ])
-        // Of which nobody else makes files.
+        // No other process creates files in this folder.
         .env("TMPDIR", temporary.path())
-        // Clouds are asked by a proxy that is not there.
+        // Requests to clouds go to a proxy that does not exist.
         .env("HTTPS_PROXY", "http://127.0.0.1:9")
         .env("HTTP_PROXY", "http://127.0.0.1:9")
         .output()
@@ -72,12 +72,12 @@ fn every_component_keeps_the_contract() {
 }
 
 #[test]
-#[ignore = "run by the test above, in a process of its own"]
+#[ignore = "run by the test above, in its own process"]
 fn the_trial() {
     let world = World::new();
     let only = std::env::var("ALLUVIUM_CONTRACT").ok();
     let wanted = |row: &&Row| only.as_deref().is_none_or(|name| name == row.name);
-    // The first runtime of a process opens what all later ones use.
+    // The first runtime of a process opens files that all later runtimes use.
     drop(runtime());
     let mut failed = Vec::new();
     for row in ROWS.iter().filter(wanted) {
@@ -98,17 +98,17 @@ fn the_trial() {
     }
     assert!(
         failed.is_empty(),
-        "these do not keep the contract, for the reasons above: {failed:?}"
+        "these components break the contract, for the reasons above: {failed:?}"
     );
 }
 
-/// What a process has besides memory.
+/// Resources that a process holds besides memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Held {
     /// Open files and sockets.
     files: usize,
     threads: usize,
-    /// Files and folders in the folder for what is temporary.
+    /// Files and folders in the folder for temporary files.
     temporary: usize,
 }
 
@@ -127,7 +127,7 @@ impl Held {
     }
 }
 
-/// The folder of a component, which goes with it.
+/// The folder of a component. It is removed when dropped.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -137,7 +137,7 @@ impl Folder {
 }
 
 impl Drop for Folder {
-    /// A program that a component has ended, such as git, may have programs of its own that write for a moment more.
+    /// Retries for a while. Child processes of a program that the component ended, such as git, may still write files.
     fn drop(&mut self) {
         let deadline = Instant::now() + LONGEST;
         while std::fs::remove_dir_all(self.0.path()).is_err() && self.0.path().exists() && Instant::now() < deadline {
@@ -146,7 +146,7 @@ impl Drop for Folder {
     }
 }
 
-/// The bodies of a row, ready to be given to its component.
+/// The bodies of a row, validated for its component.
 struct Bodies {
     first: ValidArguments,
     other: ValidArguments,
@@ -181,7 +181,7 @@ fn try_one(definition: &'static dyn AnyDefinition, row: &Row, world: &World, api
     });
 }
 
-/// As that of the program, but that threads without work end at once.
+/// Returns a runtime like that of the program, except that idle threads end at once.
 fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -191,7 +191,8 @@ fn runtime() -> Runtime {
         .unwrap()
 }
 
-/// Starts, takes other arguments and refuses bad ones, stops, runs once more, and is cut off in the middle of its work.
+/// Runs one component through its life: it starts, accepts arguments, refuses bad ones, and stops. Then it runs once
+/// more and is aborted in the middle of its work.
 async fn life(definition: &'static dyn AnyDefinition, bodies: &Bodies, row: &Row) {
     let folder = Folder::new();
     let (component, recorder) = build(definition, &bodies.first, folder.0.path()).await;
@@ -206,7 +207,7 @@ async fn life(definition: &'static dyn AnyDefinition, bodies: &Bodies, row: &Row
         runs().await;
         for arguments in [&bodies.first, &bodies.other, &bodies.first] {
             if let Err(error) = update(&component, arguments).await {
-                panic!("{}: an update was refused: {error}", row.name);
+                panic!("{}: a valid update was refused: {error}", row.name);
             }
             runs().await;
         }
@@ -214,7 +215,7 @@ async fn life(definition: &'static dyn AnyDefinition, bodies: &Bodies, row: &Row
             let exports = recorder.exports();
             assert!(
                 update(&component, bad).await.is_err(),
-                "{}: a bad update was taken",
+                "{}: a bad update was accepted",
                 row.name
             );
             runs().await;
@@ -227,7 +228,7 @@ async fn life(definition: &'static dyn AnyDefinition, bodies: &Bodies, row: &Row
         }
         stop.cancel();
         let ended = tokio::time::timeout(LONGEST, running).await;
-        let ended = ended.unwrap_or_else(|_| panic!("{}: the {round} does not stop", row.name));
+        let ended = ended.unwrap_or_else(|_| panic!("{}: the {round} did not stop", row.name));
         ended.expect("no panic").expect("a clean end");
     }
     if let Err(error) = update(&component, &bodies.other).await {
@@ -243,17 +244,17 @@ async fn life(definition: &'static dyn AnyDefinition, bodies: &Bodies, row: &Row
     );
 }
 
-/// How a component is cut off.
+/// The way in which a component is aborted.
 #[derive(Clone, Copy, Debug)]
 enum Cut {
-    /// It is dropped where it is.
+    /// The future of its run is dropped.
     Drop,
-    /// It is told to stop where it is, and must end.
+    /// It is told to stop, and must end.
     Stop,
 }
 
-/// Runs a component of its own until it has been polled `polls` times, and cuts it off there, or where it waits before:
-/// false then.
+/// Runs a new component until it has been polled `polls` times, and aborts it there. If it waits earlier, it is aborted
+/// there, and the result is false.
 async fn cut_off(definition: &'static dyn AnyDefinition, arguments: &ValidArguments, polls: usize, how: Cut) -> bool {
     let folder = Folder::new();
     let (component, recorder) = build(definition, arguments, folder.0.path()).await;
@@ -284,7 +285,7 @@ async fn cut_off(definition: &'static dyn AnyDefinition, arguments: &ValidArgume
     is_reached
 }
 
-/// Sends a profile to a component that takes them; it need not be taken.
+/// Sends a profile to a component that exports a receiver. The component may refuse it.
 async fn send(recorder: &Recorder) {
     if !matches!(recorder.export("receiver"), Value::Capsule(_)) {
         return;
@@ -297,7 +298,7 @@ async fn send(recorder: &Recorder) {
     let _ = tokio::time::timeout(PATIENCE, recorder.receiver().append(vec![profile])).await;
 }
 
-/// Builds where it may block, as the engine does.
+/// Builds a component on a blocking thread, like the engine.
 async fn build(
     definition: &'static dyn AnyDefinition,
     arguments: &ValidArguments,
@@ -320,7 +321,7 @@ async fn update(component: &Arc<dyn AnyComponent>, arguments: &ValidArguments) -
     updated.map_err(|error| error.to_string())
 }
 
-/// The one name that bodies may use: `sink`, a receiver.
+/// The scope of bodies. Its only name is `sink`, a receiver.
 struct Names(Value);
 
 impl Scope for Names {
@@ -349,7 +350,7 @@ fn arguments(definition: &dyn AnyDefinition, text: &str) -> ValidArguments {
         .unwrap_or_else(|errors| panic!("{}: {errors:?}", definition.name()))
 }
 
-/// Waits for something, and says how it is when it does not come.
+/// Waits until `state` is true. After the timeout, panics with the last description of the state.
 fn until(what: &str, state: impl Fn() -> (bool, String)) {
     let deadline = Instant::now() + LONGEST;
     loop {

@@ -1,24 +1,24 @@
-//! What each component of the list is started and updated with. A component without a row fails the test.
+//! The bodies with which each component of the list is started and updated. A component without a row fails the test.
 //!
-//! `{api}` is the address of a server that is no help, `{ok}` of one that answers, `{taken}` a port that somebody has,
-//! `{folder}` a folder of this test, `{missing}` a file that is not there, `sink` a receiver.
+//! Placeholders: `{api}` is the address of a server that does not help, `{ok}` that of one that responds, `{taken}` a
+//! port in use, `{folder}` a folder of this test, and `{missing}` a file that does not exist. `sink` is a receiver.
 
-/// One component of the list, and bodies for it.
+/// One component of the list, and its bodies.
 pub(super) struct Row {
     pub(super) name: &'static str,
-    /// What all its bodies have.
+    /// Text that all bodies contain.
     pub(super) common: &'static str,
-    /// What the first body has besides.
+    /// Additional text of the first body.
     pub(super) first: &'static str,
-    /// What another body has in its place.
+    /// Additional text of another valid body.
     pub(super) other: &'static str,
-    /// What makes a body that is valid and cannot be taken; empty where there is no such body.
+    /// Additional text of a body that is valid and that the component refuses. Empty if there is no such body.
     pub(super) bad: &'static str,
 }
 
-/// A body with an HTTP client that cannot be made.
+/// Arguments of an HTTP client that cannot be built.
 const NO_CERTIFICATE: &str = "tls_config {\n ca_file = \"{missing}\"\n}";
-/// The same in the block of a client.
+/// The same arguments in a block `client`.
 const NO_CLIENT: &str = "client {\n tls_config {\n ca_file = \"{missing}\"\n }\n}";
 
 const fn row(
@@ -35,7 +35,7 @@ const fn row(
     }
 }
 
-/// A discovery that polls, asking at once again.
+/// Returns the row of a discovery that polls, with a short interval.
 const fn polled(name: &'static str, common: &'static str) -> Row {
     row(
         name,
@@ -48,7 +48,7 @@ const fn polled(name: &'static str, common: &'static str) -> Row {
     )
 }
 
-/// A discovery that has no client which cannot be made.
+/// Returns the row of a discovery for which no HTTP client can fail to build.
 const fn plain(name: &'static str, common: &'static str) -> Row {
     row(
         name,
@@ -233,7 +233,7 @@ pub(super) const ROWS: &[Row] = &[
         ),
     ),
     row("prometheus.exporter.self", "", ("", "", "")),
-    // Idle at first: a session looks at the whole machine.
+    // The component is idle at first, because a session profiles the whole machine.
     row(
         "pyroscope.ebpf",
         "forward_to = [sink]\nlazy_mode = true",

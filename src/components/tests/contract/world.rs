@@ -1,4 +1,4 @@
-//! What is around a component that is tried: servers of ours, and files.
+//! The environment of a component under test: servers of the test, and files.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,16 +7,16 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-/// How the server is that is no help.
+/// The behaviour of a server that does not help.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Api {
-    /// Takes what is sent, and says nothing.
+    /// Reads all requests and never responds.
     Silent,
-    /// Answers every request that it cannot.
+    /// Responds to every request with status 500.
     Refusing,
 }
 
-/// Servers, each with a thread of its own for as long as the process lives, and files.
+/// Servers and files. Each server has its own thread, which lives as long as the process.
 pub(super) struct World {
     silent: SocketAddr,
     refusing: SocketAddr,
@@ -39,7 +39,7 @@ impl World {
         }
     }
 
-    /// The text of a row, with what stands in braces.
+    /// Returns the text of a row with its placeholders replaced.
     pub(super) fn fill(&self, text: &str, api: Api) -> String {
         let address = match api {
             Api::Silent => self.silent,
@@ -54,7 +54,7 @@ impl World {
     }
 }
 
-/// Answers requests by their paths until the other side closes; nothing is never answered.
+/// Starts a server that responds by path until the client closes. If `answer` returns `None`, it does not respond.
 fn serve(answer: fn(&str) -> Option<String>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -66,7 +66,7 @@ fn serve(answer: fn(&str) -> Option<String>) -> SocketAddr {
     address
 }
 
-/// One connection. A read that brings the end of a head is a request; bodies are read with the next one.
+/// Serves one connection. Each read counts as a request.
 fn converse(mut stream: TcpStream, answer: fn(&str) -> Option<String>) {
     let mut buffer = [0; 4096];
     while let Ok(count @ 1..) = stream.read(&mut buffer) {
@@ -79,7 +79,7 @@ fn converse(mut stream: TcpStream, answer: fn(&str) -> Option<String>) {
     }
 }
 
-/// What components need to be built.
+/// Returns the responses that components need to be built.
 fn help(path: &str) -> String {
     let body = match path {
         path if path.starts_with("/text") => "text",
@@ -95,7 +95,7 @@ fn help(path: &str) -> String {
     format!("200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len())
 }
 
-/// A repository with one module.
+/// Creates a git repository with one module.
 fn repository(folder: &Path) {
     std::fs::create_dir(folder).unwrap();
     std::fs::write(folder.join("module.alloy"), "declare \"a\" { }\n").unwrap();

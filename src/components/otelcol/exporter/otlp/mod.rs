@@ -1,7 +1,7 @@
-//! `otelcol.exporter.otlp`: sends profiles by gRPC, through a durable queue.
+//! `otelcol.exporter.otlp`: sends profiles by OTLP over gRPC, through a durable queue.
 //!
-//! In: profiles through the exported receiver. Out: export requests. What it shares with `otelcol.exporter.otlphttp` is
-//! in `common::otlp`.
+//! In: profiles through the exported receiver. Out: export requests. `common::otlp` contains the code that this
+//! component shares with `otelcol.exporter.otlphttp`.
 
 use std::sync::Arc;
 
@@ -26,15 +26,15 @@ mod tests;
 arguments! {
     /// Arguments of `otelcol.exporter.otlp`.
     pub(crate) struct ExporterArguments {
-        /// Longest time that one request may take.
+        /// Timeout for one request.
         timeout: Interval = "5s",
     }
     blocks {
         /// The server that profiles are sent to.
         client: Client,
-        /// Bounds of the queue and of its batches (not in Alloy).
+        /// Limits of the queue and of its batches (not in Alloy).
         queue: QueueArguments,
-        /// Waits between attempts.
+        /// Retries and the waits between them.
         retry_on_failure: RetryOnFailure,
     }
 }
@@ -42,15 +42,15 @@ arguments! {
 arguments! {
     /// The body of `client { }`.
     pub(crate) struct Client {
-        /// How requests are compressed: gzip or none.
+        /// Compression of requests: gzip or none.
         compression: Compression = "gzip",
-        /// Address of the server, `host:port`; `http://` before it means a plain connection, `https://` TLS.
+        /// Address of the server, `host:port`. The prefix `http://` selects a plain connection, and `https://` TLS.
         endpoint: Endpoint,
         /// Headers to send with every request.
         headers: PlainHeaders = {},
     }
     blocks {
-        /// Certificates of client and server, or a plain connection.
+        /// TLS settings of the connection. They can also select a plain connection.
         tls: ClientTls,
     }
 }
@@ -59,11 +59,15 @@ arguments! {
 pub(crate) const DEFINITION: Definition<ExporterArguments> = Definition {
     name: "otelcol.exporter.otlp",
     stability: Stability::GenerallyAvailable,
-    exports: &[Attribute::required("input", Kind::Capsule(RECEIVER), "Takes profiles.")],
+    exports: &[Attribute::required(
+        "input",
+        Kind::Capsule(RECEIVER),
+        "Receives profiles.",
+    )],
     metrics: |scope| register_metrics(scope, &<ExporterArguments as otlp::Exporter>::METRICS),
     build: Some(otlp::build),
-    doc: "`otelcol.exporter.otlp` sends profiles to collectors and servers of OpenTelemetry by gRPC, and keeps them in \
-        a durable queue until they have arrived.",
+    doc: "`otelcol.exporter.otlp` sends profiles to OpenTelemetry collectors and servers by gRPC, and keeps them in a \
+        durable queue until the server has accepted them.",
 };
 
 /// An address with or without a scheme.
@@ -83,13 +87,13 @@ impl FromValue for Endpoint {
             None => (false, &*written),
             Some(("http", authority)) => (true, authority),
             Some(("https", authority)) => (false, authority),
-            Some((scheme, _)) => return Err(wrong(format!("scheme `{scheme}` is not spoken: http or https"))),
+            Some((scheme, _)) => return Err(wrong(format!("scheme `{scheme}` is not http or https"))),
         };
         let authority: Arc<str> = authority.trim_end_matches('/').into();
         let url: Result<Url, _> = format!("https://{authority}").parse();
         let is_address = url.is_ok_and(|url| url.host_str().is_some_and(|host| !host.is_empty()) && url.path() == "/");
         if !is_address {
-            return Err(wrong(format!("`{written}` is not an address: host:port is wanted")));
+            return Err(wrong(format!("`{written}` is not an address of the form host:port")));
         }
         Ok(Self {
             written,

@@ -1,7 +1,7 @@
-//! `otelcol.exporter.otlphttp`: sends profiles by HTTP, through a durable queue.
+//! `otelcol.exporter.otlphttp`: sends profiles by OTLP over HTTP, through a durable queue.
 //!
-//! In: profiles through the exported receiver. Out: export requests in protobuf. What it shares with
-//! `otelcol.exporter.otlp` is in `common::otlp`.
+//! In: profiles through the exported receiver. Out: export requests in protobuf. `common::otlp` contains the code that
+//! this component shares with `otelcol.exporter.otlp`.
 
 use std::sync::Arc;
 
@@ -24,17 +24,17 @@ mod tests;
 arguments! {
     /// Arguments of `otelcol.exporter.otlphttp`.
     pub(crate) struct ExporterArguments {
-        /// How requests are encoded: proto.
+        /// Encoding of requests. Only proto is supported.
         encoding: Encoding = "proto",
-        /// URL of the profiles' route, when it is not that of `client` with /v1development/profiles.
+        /// URL for export requests. Defaults to the endpoint of `client` followed by /v1development/profiles.
         profiles_endpoint: Option<HttpUrl>,
     }
     blocks {
         /// The server that profiles are sent to.
         client: Client,
-        /// Bounds of the queue and of its batches (not in Alloy).
+        /// Limits of the queue and of its batches (not in Alloy).
         queue: QueueArguments,
-        /// Waits between attempts.
+        /// Retries and the waits between them.
         retry_on_failure: RetryOnFailure,
     }
     check ExporterArguments::check;
@@ -43,23 +43,23 @@ arguments! {
 arguments! {
     /// The body of `client { }`.
     pub(crate) struct Client {
-        /// How requests are compressed: gzip or none.
+        /// Compression of requests: gzip or none.
         compression: Compression = "gzip",
-        /// URL of the server; the path of the route is added to it.
+        /// URL of the server. The path /v1development/profiles is appended to it.
         endpoint: Option<HttpUrl>,
         /// Headers to send with every request.
         headers: PlainHeaders = {},
-        /// Longest time that one request may take.
+        /// Timeout for one request.
         timeout: Interval = "30s",
     }
     blocks {
-        /// Certificates of client and server.
+        /// TLS settings of the connection.
         tls: ClientTls,
     }
 }
 
 choices! {
-    /// How requests are encoded.
+    /// The encoding of requests.
     pub(crate) enum Encoding {
         Proto = "proto",
     }
@@ -69,11 +69,15 @@ choices! {
 pub(crate) const DEFINITION: Definition<ExporterArguments> = Definition {
     name: "otelcol.exporter.otlphttp",
     stability: Stability::GenerallyAvailable,
-    exports: &[Attribute::required("input", Kind::Capsule(RECEIVER), "Takes profiles.")],
+    exports: &[Attribute::required(
+        "input",
+        Kind::Capsule(RECEIVER),
+        "Receives profiles.",
+    )],
     metrics: |scope| register_metrics(scope, &<ExporterArguments as otlp::Exporter>::METRICS),
     build: Some(otlp::build),
-    doc: "`otelcol.exporter.otlphttp` sends profiles to collectors and servers of OpenTelemetry by HTTP, and keeps \
-        them in a durable queue until they have arrived.",
+    doc: "`otelcol.exporter.otlphttp` sends profiles to OpenTelemetry collectors and servers by HTTP, and keeps them \
+        in a durable queue until the server has accepted them.",
 };
 
 impl ExporterArguments {
@@ -81,7 +85,7 @@ impl ExporterArguments {
         if self.client.endpoint.is_none() && self.profiles_endpoint.is_none() {
             return Err(ArgumentError::new(
                 "client",
-                "one of client.endpoint and profiles_endpoint must be given",
+                "client.endpoint or profiles_endpoint must be set",
             ));
         }
         Ok(())
@@ -108,7 +112,7 @@ impl otlp::Exporter for ExporterArguments {
         let (given, path) = match (&self.profiles_endpoint, &client.endpoint) {
             (Some(url), _) => (url, None),
             (None, Some(url)) => (url, Some(HTTP_ROUTE)),
-            (None, None) => return Err(ComponentError("there is no endpoint".to_owned())),
+            (None, None) => return Err(ComponentError("no endpoint is configured".to_owned())),
         };
         let mut url = given.url().clone();
         if let Some(path) = path {

@@ -1,4 +1,4 @@
-//! The component from outside: profiles into its receiver, requests at an endpoint on this machine.
+//! Tests of the component from outside: profiles go into its receiver and reach an endpoint on this machine.
 
 use std::sync::Arc;
 

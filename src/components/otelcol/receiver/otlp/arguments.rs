@@ -1,4 +1,4 @@
-//! Arguments of `otelcol.receiver.otlp`. Names and defaults are Alloy's, but for the profiles of `output` and `limits`.
+//! Arguments of `otelcol.receiver.otlp`. Names and defaults are those of Alloy, except `limits` and `output.profiles`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,23 +16,23 @@ use crate::lang::schema::Kind;
 use crate::lang::value::Value;
 use crate::pipeline::check::settings::http::{ClientAuth, PemText, TlsSettings};
 
-/// How long a connection without a request stays open.
+/// Time after which an idle connection is closed.
 const IDLE: Duration = Duration::from_mins(1);
 
-/// Requests at once on a connection when the configuration sets no limit.
+/// Maximum number of concurrent requests on a connection if the configuration sets no limit.
 const MAX_STREAMS: u64 = 100;
 
 arguments! {
     /// Arguments of `otelcol.receiver.otlp`.
     pub(crate) struct ReceiverArguments {}
     blocks {
-        /// The server for requests by gRPC.
+        /// Settings of the gRPC server.
         grpc: Option<GrpcServer>,
-        /// The server for requests by HTTP.
+        /// Settings of the HTTP server.
         http: Option<HttpServer>,
-        /// Bounds of what requests may bring (not in Alloy).
+        /// Limits for requests (not in Alloy).
         limits: Limits,
-        /// The receivers that profiles go to.
+        /// The receivers of the data.
         output: Output,
     }
     check ReceiverArguments::check;
@@ -41,17 +41,17 @@ arguments! {
 arguments! {
     /// The body of `grpc { }`.
     pub(crate) struct GrpcServer {
-        /// Address to listen on; port 0 is any free one.
+        /// Address to listen on. Port 0 means any free port.
         endpoint: HostPort = "0.0.0.0:4317",
-        /// Requests at once on a connection; 0 is the usual number.
+        /// Maximum number of concurrent requests on a connection. 0 means 100.
         max_concurrent_streams: u64 = 0,
-        /// Largest message, also when it is unpacked.
+        /// Maximum size of a message in bytes, before and after decompression.
         max_recv_msg_size: ByteSize = "4MiB",
-        /// How the endpoint is reached: tcp.
+        /// Transport of the endpoint. Only tcp is supported.
         transport: Transport = "tcp",
     }
     blocks {
-        /// Certificates of server and clients.
+        /// TLS settings of the server.
         tls: Option<Tls>,
     }
 }
@@ -59,13 +59,13 @@ arguments! {
 arguments! {
     /// The body of `http { }`.
     pub(crate) struct HttpServer {
-        /// Address to listen on; port 0 is any free one.
+        /// Address to listen on. Port 0 means any free port.
         endpoint: HostPort = "0.0.0.0:4318",
-        /// Largest body, also when it is unpacked.
+        /// Maximum size of a body in bytes, before and after decompression.
         max_request_body_size: ByteSize = "20MiB",
     }
     blocks {
-        /// Certificates of server and clients.
+        /// TLS settings of the server.
         tls: Option<Tls>,
     }
 }
@@ -77,13 +77,13 @@ arguments! {
         cert_file: Option<PathBuf>,
         /// The server's certificate, as PEM text.
         cert_pem: Option<Arc<str>>,
-        /// Cipher suites of TLS 1.2; empty is those that are safe.
+        /// Cipher suites of TLS 1.2. If empty, the safe ones are enabled.
         cipher_suites: Vec<Arc<str>> = [],
-        /// File with the authorities of client certificates; when it is given, clients must show one.
+        /// File with the certificate authorities for client certificates. If set, clients must present a certificate.
         client_ca_file: Option<PathBuf>,
-        /// File with the key of the server's certificate.
+        /// File with the private key of the server's certificate.
         key_file: Option<PathBuf>,
-        /// Key of the server's certificate, as PEM text.
+        /// Private key of the server's certificate, as PEM text.
         key_pem: Option<Secret>,
         /// Highest TLS version: 1.2 or 1.3.
         max_version: Option<TlsVersion>,
@@ -96,8 +96,8 @@ arguments! {
 arguments! {
     /// The body of `limits { }`.
     pub(crate) struct Limits {
-        /// Bytes of all requests that are in work, with what is made of them; what comes on top is answered with 503 or
-        /// UNAVAILABLE.
+        /// Maximum size in bytes of all requests being processed, with the profiles made from them. Requests beyond it
+        /// are rejected with 503 or UNAVAILABLE.
         max_bytes_in_flight: ByteSize = "256MiB",
     }
 }
@@ -107,31 +107,31 @@ arguments! {
     pub(crate) struct Output {
         /// Receivers of the profiles.
         profiles: Receivers,
-        /// Logs are not carried: anything else than an empty list is refused.
+        /// Logs are not supported. Only an empty list is accepted.
         logs: OtherSignal = [],
-        /// Metrics are not carried: anything else than an empty list is refused.
+        /// Metrics are not supported. Only an empty list is accepted.
         metrics: OtherSignal = [],
-        /// Traces are not carried: anything else than an empty list is refused.
+        /// Traces are not supported. Only an empty list is accepted.
         traces: OtherSignal = [],
     }
 }
 
 choices! {
-    /// How an endpoint is reached.
+    /// The transport of an endpoint.
     pub(crate) enum Transport {
         Tcp = "tcp",
     }
 }
 
 choices! {
-    /// Versions of TLS that a server speaks.
+    /// TLS versions that a server supports.
     pub(crate) enum TlsVersion {
         Tls12 = "1.2",
         Tls13 = "1.3",
     }
 }
 
-/// Consumers of a signal that this program does not carry: none.
+/// The empty list of receivers of an unsupported signal.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct OtherSignal;
 
@@ -141,7 +141,7 @@ impl FromValue for OtherSignal {
     fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError> {
         match value {
             Value::Array(items) if items.iter().next().is_some() => Err(wrong(format!(
-                "{name} are not carried here, only profiles: leave them out"
+                "{name} are not supported, only profiles are: leave {name} empty"
             ))),
             _ => Ok(Self),
         }
@@ -151,14 +151,14 @@ impl FromValue for OtherSignal {
 impl ReceiverArguments {
     fn check(&self) -> Result<(), ArgumentError> {
         if self.grpc.is_none() && self.http.is_none() {
-            return Err(ArgumentError::new("", "one of the blocks grpc and http must be given"));
+            return Err(ArgumentError::new("", "one of the blocks grpc and http must be set"));
         }
         Ok(())
     }
 }
 
 impl GrpcServer {
-    /// Where and how gRPC is served.
+    /// Returns the settings of the gRPC port.
     pub(crate) fn port(&self) -> PortSettings<'_> {
         let streams = match self.max_concurrent_streams {
             0 => MAX_STREAMS,
@@ -169,7 +169,7 @@ impl GrpcServer {
 }
 
 impl HttpServer {
-    /// Where and how HTTP is served.
+    /// Returns the settings of the HTTP port.
     pub(crate) fn port(&self) -> PortSettings<'_> {
         port("http", &self.endpoint, self.tls.as_ref(), MAX_STREAMS)
     }
@@ -188,7 +188,7 @@ fn port<'a>(block: &'static str, endpoint: &'a HostPort, tls: Option<&Tls>, max_
 }
 
 impl Limits {
-    /// The budget of all requests in work.
+    /// Returns the budget for all requests being processed.
     pub(crate) fn budget(&self) -> ByteBudget {
         ByteBudget::new(usize::try_from(self.max_bytes_in_flight.get()).unwrap_or(usize::MAX))
     }
@@ -226,7 +226,7 @@ impl Tls {
 }
 
 impl TlsVersion {
-    /// The version as a number in listener settings.
+    /// Returns the number of the version in listener settings.
     fn number(self) -> u8 {
         match self {
             Self::Tls12 => 12,

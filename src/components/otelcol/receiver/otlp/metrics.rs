@@ -1,4 +1,4 @@
-//! Metrics of `otelcol.receiver.otlp`. The names are ours: Alloy's component has none for profiles.
+//! Metrics of `otelcol.receiver.otlp`. Alloy's component has no metrics for profiles, so the names are Alluvium's.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -26,24 +26,24 @@ impl ReceiverMetrics {
         );
         scope.register(
             "otelcol_receiver_otlp_profiles",
-            "Profiles that came, counted for each service",
+            "Profiles received, counted for each service",
             metrics.profiles.clone(),
         );
         scope.register(
             "otelcol_receiver_otlp_rejected_profiles",
-            "Profiles that came and that a receiver did not take",
+            "Profiles received that a receiver refused",
             metrics.rejected.clone(),
         );
         metrics
     }
 
-    /// Counts a request by its transport, `grpc` or `http`, and the status that it would have by HTTP.
+    /// Counts a request by its transport, `grpc` or `http`, and its HTTP status. For gRPC it is the equivalent status.
     pub(super) fn request(&self, transport: &'static str, status: u16) {
         let labels = vec![("transport", transport.to_owned()), ("status", status.to_string())];
         self.requests.get_or_create_owned(&labels).inc();
     }
 
-    /// Counts profiles that came, and those of them that were refused.
+    /// Counts received profiles, and those of them that were refused.
     pub(super) fn came(&self, profiles: usize, rejected: usize) {
         self.profiles.inc_by(profiles as u64);
         self.rejected.inc_by(rejected as u64);

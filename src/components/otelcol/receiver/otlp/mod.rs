@@ -1,7 +1,7 @@
-//! `otelcol.receiver.otlp`: takes the profiles that OpenTelemetry's programs send.
+//! `otelcol.receiver.otlp`: receives the profiles that OpenTelemetry programs send.
 //!
-//! In: export requests by gRPC and HTTP, each on a port of its own. Out: profiles as pprof to the receivers; what the
-//! receivers answer decides the answer. `routes` answers requests, `wire::otlp` makes profiles of them.
+//! In: export requests by gRPC and HTTP, each on its own port. Out: profiles as pprof to the receivers. The result of
+//! the receivers decides the response. `routes` handles requests, and `wire::otlp` converts them to profiles.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,11 +28,11 @@ use arguments::ReceiverArguments;
 use metrics::ReceiverMetrics;
 use routes::Handlers;
 
-/// Longest time that a body may take to come.
+/// Timeout for reading a body.
 const READ_WITHIN: Duration = Duration::from_secs(30);
-/// Longest time from a body to its answer.
+/// Longest time from the end of a body to its response.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
-/// How long requests under way may take to end when the server stops.
+/// Time that requests in progress have to finish when the server stops.
 const GRACE: Duration = Duration::from_secs(30);
 
 /// The definition of `otelcol.receiver.otlp`.
@@ -42,7 +42,7 @@ pub(crate) const DEFINITION: Definition<ReceiverArguments> = Definition {
     exports: &[],
     metrics: |scope| drop((ReceiverMetrics::new(scope), LaneMetrics::new(scope))),
     build: Some(build),
-    doc: "`otelcol.receiver.otlp` takes the profiles that programs and collectors of OpenTelemetry send.",
+    doc: "`otelcol.receiver.otlp` receives the profiles that OpenTelemetry programs and collectors send.",
 };
 
 struct Receive {
@@ -50,11 +50,11 @@ struct Receive {
     fanout: Arc<Fanout>,
     metrics: ReceiverMetrics,
     serving: Mutex<Serving>,
-    /// Wakes the run loop: ports or limits changed.
+    /// Wakes the run loop after a change of the ports or the limits.
     changed: Notify,
 }
 
-/// The open ports, and the arguments that they were opened with.
+/// The open ports, and the arguments with which they were opened.
 #[derive(Clone)]
 struct Serving {
     grpc: Option<Arc<OpenPort>>,
@@ -100,7 +100,7 @@ impl Serving {
         (&own.grpc, &own.http, &own.limits) == (&arguments.grpc, &arguments.http, &arguments.limits)
     }
 
-    /// Name and address of each port.
+    /// Returns the name and the address of each port.
     fn addresses(&self) -> Vec<(&'static str, String)> {
         let ports = [("grpc", &self.grpc), ("http", &self.http)];
         let open = ports
@@ -111,7 +111,7 @@ impl Serving {
 }
 
 impl Receive {
-    /// Each port with its routes. All requests share one budget.
+    /// Returns each port with its routes. All requests share one budget.
     fn routers(&self, serving: &Serving) -> Vec<(Arc<OpenPort>, Router)> {
         let budget = serving.arguments.limits.budget();
         let handlers = |max_body| Handlers {
@@ -132,8 +132,8 @@ impl Receive {
         routers
     }
 
-    /// Serves until the shutdown, with new listeners whenever the arguments ask for them. Requests of the old ones
-    /// finish while the new ones serve.
+    /// Serves until the shutdown. If the arguments change, new listeners take over, and the old ones finish their
+    /// requests at the same time.
     async fn work(self: Arc<Self>, shutdown: Shutdown) -> Result<(), ComponentError> {
         let mut generations = tokio::task::JoinSet::new();
         loop {
@@ -147,7 +147,7 @@ impl Receive {
             let addresses = serving.addresses().into_iter();
             let addresses: Vec<String> = addresses.map(|(name, address)| format!("{address} ({name})")).collect();
             (self.context.health)(HealthState::Healthy, format!("listening on {}", addresses.join(", ")));
-            // The sockets of a generation that ends close with it.
+            // This function keeps no reference to the ports, so that the sockets close when their listeners end.
             drop(serving);
             tokio::select! {
                 () = shutdown.cancelled() => {

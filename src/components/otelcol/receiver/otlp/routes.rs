@@ -1,5 +1,7 @@
-//! The routes of the two ports, and the answers: a success when every receiver has taken the profiles, else the status
-//! that says whether to try again.
+//! The routes of the two ports, and their responses.
+//!
+//! A response is a success if every receiver accepted the profiles. Otherwise its status tells the client whether to
+//! retry.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -24,10 +26,10 @@ use crate::wire::grpc_status;
 use crate::wire::otlp::{self, EXPORT_ROUTE, ExportBatch, ExportOutcome, HTTP_ROUTE};
 use crate::wire::proto::otlp::{ExportProfilesServiceRequest, ExportProfilesServiceResponse};
 
-/// Seconds after which a program that was refused may try again.
+/// Seconds after which a rejected client may retry.
 const RETRY_AFTER_SECONDS: &str = "1";
 
-/// What the handlers of requests need.
+/// Shared state of the request handlers.
 pub(super) struct Handlers {
     /// The receivers of the profiles.
     pub fanout: Arc<Fanout>,
@@ -35,18 +37,18 @@ pub(super) struct Handlers {
     pub metrics: ReceiverMetrics,
     /// Reads the bodies of requests.
     pub intake: Intake,
-    /// Longest time from a body to its answer.
+    /// Longest time from the end of a body to its response.
     pub answer_within: Duration,
 }
 
-/// The routes of the port for HTTP.
+/// Returns the routes of the HTTP port.
 pub(super) fn http_router(handlers: Handlers) -> Router {
     Router::new()
         .route(&format!("/{HTTP_ROUTE}"), post(by_http))
         .with_state(Arc::new(handlers))
 }
 
-/// The routes of the port for gRPC. Calls for other signals are told that they are not implemented.
+/// Returns the routes of the gRPC port. Calls for other signals get the status UNIMPLEMENTED.
 pub(super) fn grpc_router(handlers: Handlers) -> Router {
     Router::new()
         .route(&format!("/{EXPORT_ROUTE}"), post(by_grpc))
@@ -56,7 +58,7 @@ pub(super) fn grpc_router(handlers: Handlers) -> Router {
 
 async fn unknown_call(request: Request<Body>) -> Response {
     let path = request.uri().path().trim_start_matches('/');
-    let message = format!("`{path}` is not implemented: only profiles are taken here");
+    let message = format!("`{path}` is not implemented: only profiles are supported");
     admin::grpc::failure(Code::Unimplemented.grpc_number(), &message, &[])
 }
 
@@ -113,12 +115,12 @@ impl Handlers {
         Ok(connect::encode(Codec::Proto, &answer))
     }
 
-    /// Makes profiles of a request and hands them to the receivers.
+    /// Converts a request to profiles and forwards them to the receivers.
     async fn take(&self, codec: Codec, body: TakenBody) -> Result<ExportProfilesServiceResponse, ConnectError> {
         let (bytes, _held) = body.split();
         let mut weighed = self.intake.take(otlp::weight(codec, &bytes)?)?;
         let read = tokio::task::spawn_blocking(move || read(codec, bytes)).await;
-        let read = read.map_err(|error| ConnectError::new(Code::Internal, format!("reading failed: {error}")))?;
+        let read = read.map_err(|error| ConnectError::new(Code::Internal, format!("the decoder panicked: {error}")))?;
         let (profiles, outcome) = read?;
         weighed.keep(profiles.iter().map(|profile| profile.pprof.len()).sum());
         let count = profiles.len();
@@ -131,19 +133,19 @@ impl Handlers {
         outcome.finish(refused)
     }
 
-    /// Hands profiles to the receivers. A client that has waited too long is asked to send again: the profiles may then
-    /// be there twice, which is better than not at all.
+    /// Forwards profiles to the receivers. After the timeout the client is asked to retry. The profiles may then be
+    /// stored twice, which is better than losing them.
     async fn forward(&self, profiles: Vec<RawProfile>) -> Result<Vec<RefusedProfile>, ConnectError> {
         let forwarded = tokio::time::timeout(self.answer_within, self.fanout.append(profiles));
         forwarded.await.map_err(|_| {
             let seconds = self.answer_within.as_secs();
-            let message = format!("the receivers did not take the profiles within {seconds} s, try again");
+            let message = format!("the receivers did not accept the profiles within {seconds} s, try again");
             ConnectError::new(Code::Unavailable, message)
         })
     }
 }
 
-/// Reads a request; its profiles become pprof, compressed.
+/// Reads a request and converts its profiles to compressed pprof.
 fn read(codec: Codec, bytes: Bytes) -> Result<(Vec<RawProfile>, ExportOutcome), ConnectError> {
     let request: ExportProfilesServiceRequest = connect::decode(codec, bytes)?;
     let (profiles, outcome) = ExportBatch::read(&request, now_nanos())?.split();

@@ -1,4 +1,4 @@
-//! The component from outside: requests over sockets, profiles at a sink.
+//! Tests of the component from outside: requests arrive over sockets, and profiles arrive at a sink.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::wire::otlp::tests::request;
 use crate::wire::otlp::{EXPORT_ROUTE, HTTP_ROUTE};
 use crate::wire::proto::otlp::ExportProfilesServiceResponse;
 
-/// Refuses the first profile of everything, with what it was told to.
+/// A sink that refuses the first profile of each batch with a given kind of error.
 struct Refusing(Mutex<SinkErrorKind>);
 
 impl ProfileSink for Refusing {
@@ -191,7 +191,7 @@ fn other_signals_and_a_receiver_without_a_port_are_refused_by_name() {
     let traces = output().with("traces", Value::array([Value::string("somewhere")]));
     assert_eq!(
         read(grpc().block("output", traces)),
-        "output.traces: traces are not carried here, only profiles: leave them out"
+        "output.traces: traces are not supported, only profiles are: leave traces empty"
     );
     let error = read(Body::new().block("output", output()));
     assert!(error.contains("one of the blocks grpc and http"), "{error}");
