@@ -338,7 +338,7 @@ async fn a_configuration_from_a_server_runs_follows_it_and_survives_its_absence(
     assert!(runs("bc").await);
     let healthy = get(&plain, &collector.url("/-/healthy")).await;
     assert_eq!(healthy.0, 200);
-    assert!(healthy.1.contains("configuration from the server"), "{}", healthy.1);
+    assert!(healthy.1.contains("load of the remote configuration"), "{}", healthy.1);
     assert!(collector.program.terminate().success());
 
     set(&|fleet| fleet.is_away = true);

@@ -63,7 +63,7 @@ async fn each_of_the_three_ways_lets_the_server_listen_for_other_machines() {
     let users = path(folder.path(), "people");
     std::fs::write(&users, line).unwrap();
     for (name, auth, told) in [
-        ("open", Some("none"), "nobody is asked for a password"),
+        ("open", Some("none"), "can reach this port without a password"),
         ("token", None, "in the clear"),
         ("users", Some(users.as_str()), "in the clear"),
     ] {

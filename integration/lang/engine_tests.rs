@@ -635,7 +635,7 @@ async fn one_that_does_not_end_delays_nobody_who_does_not_depend_on_it() {
     let message = |id: &str| controller.component(id).unwrap().health.message;
     assert_eq!(
         message("test.counter.stuck"),
-        "component cut off at the shutdown deadline"
+        "component aborted at the shutdown deadline"
     );
     assert_eq!(
         message("test.counter.below"),

@@ -1,5 +1,5 @@
-//! Who may come in, by flags and by the configuration file: the section `auth`, certificates of the port, and the
-//! options of access that they make.
+//! Authentication settings of flags and of the configuration file: the section `auth`, the port's certificates, and the
+//! access options that they make.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,25 +10,25 @@ use serde::Deserialize;
 use crate::server::access::{AccessOptions, CertificateRule, OidcOptions, Rights, TenantScope};
 use crate::server::tls::TlsFiles;
 
-/// The value of `--auth` and of `auth.users` with which nobody is asked.
+/// The value of `--auth` and of `auth.users` that disables authentication.
 const NONE: &str = "none";
 
-/// Who may come in. Pyroscope has no such keys.
+/// Authentication settings. Pyroscope has no such keys.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct AuthSection {
-    /// `none`, or a file of users with hashes of passwords.
+    /// `none`, or a file of users with password hashes.
     pub users: Option<String>,
     pub tokens: Option<PathBuf>,
-    /// Whether `/metrics` asks nobody.
+    /// If true, `/metrics` needs no authentication.
     pub open_metrics: bool,
-    /// What bearers of client certificates may do.
+    /// Rights of clients that show a certificate.
     pub certificates: Option<Vec<CertificateSection>>,
-    /// The issuer whose tokens are taken.
+    /// The issuer whose tokens the server accepts.
     pub oidc: Option<OidcSection>,
 }
 
-/// What the bearers of a certificate may do.
+/// Rights of a client certificate.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CertificateSection {
@@ -39,51 +39,51 @@ pub(crate) struct CertificateSection {
     pub tenants: Vec<String>,
 }
 
-/// An issuer of OpenID Connect.
+/// An OpenID Connect issuer.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OidcSection {
     pub issuer: String,
     pub audience: String,
     pub jwks_url: String,
-    /// PEM file of the authorities of `jwks_url`.
+    /// PEM file of the authorities that sign the certificate of `jwks_url`.
     pub ca_file: Option<PathBuf>,
-    /// Claim with the name for logs.
+    /// Claim that holds the identity's name for logs. Defaults to `sub`.
     pub name_claim: Option<String>,
-    /// Claim with the tenants.
+    /// Claim that holds the tenants.
     pub tenant_claim: Option<String>,
     pub role_claim: Option<String>,
-    /// Our role for values of that claim.
+    /// Maps a value of the role claim to one of our roles.
     #[serde(default)]
     pub roles: BTreeMap<String, String>,
 }
 
-/// Certificates of the port, with Pyroscope's names.
+/// Certificates of the port, under Pyroscope's key names.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct HttpTlsSection {
     pub cert_file: Option<PathBuf>,
     pub key_file: Option<PathBuf>,
-    /// Authorities of clients.
+    /// PEM file of the authorities that sign client certificates.
     pub client_ca_file: Option<PathBuf>,
     #[serde(flatten)]
     pub other: BTreeMap<String, serde_json::Value>,
 }
 
-/// Flags of access; they win over the file.
+/// Access flags; they win over the file.
 #[derive(Debug, Default)]
 pub(crate) struct AccessFlags {
     /// `none`, or a file of users.
     pub auth: Option<String>,
     pub tokens: Option<PathBuf>,
-    /// PEM file of the certificate.
+    /// PEM file with the port's certificate.
     pub tls_cert: Option<PathBuf>,
     pub tls_key: Option<PathBuf>,
-    /// PEM file of the authorities of clients.
+    /// PEM file of the authorities that sign client certificates.
     pub tls_client_ca: Option<PathBuf>,
 }
 
-/// The files of TLS, if it is on.
+/// Returns the TLS files, if TLS is on.
 pub(crate) fn tls_files(flags: &AccessFlags, file: &HttpTlsSection) -> anyhow::Result<Option<TlsFiles>> {
     let given = |flag: &Option<PathBuf>, file: &Option<PathBuf>| flag.clone().or_else(|| file.clone());
     let client_ca = given(&flags.tls_client_ca, &file.client_ca_file);
@@ -100,7 +100,7 @@ pub(crate) fn tls_files(flags: &AccessFlags, file: &HttpTlsSection) -> anyhow::R
     }
 }
 
-/// The options of access to a server with this data folder.
+/// Returns the access options of a server with this data folder.
 pub(crate) fn access_options(
     flags: AccessFlags,
     file: AuthSection,
@@ -118,13 +118,13 @@ pub(crate) fn access_options(
     options.certificates = certificates(file.certificates, tls)?;
     options.oidc = file.oidc.map(oidc).transpose()?;
     if options.is_open && (options.oidc.is_some() || options.certificates.is_some()) {
-        bail!("auth: `none` asks nobody, and the configuration has certificates or an issuer to ask for");
+        bail!("auth: `none` turns authentication off, but the configuration has certificate rules or an issuer");
     }
     Ok(options)
 }
 
-/// Rules for client certificates, if there is an authority for them. Without rules every certificate of it may read and
-/// write as the one tenant.
+/// Returns the rules for client certificates if a client authority is set. Without explicit rules, every certificate of
+/// that authority may read and write as the one tenant.
 fn certificates(
     sections: Option<Vec<CertificateSection>>,
     tls: Option<&TlsFiles>,
@@ -153,7 +153,7 @@ fn certificates(
     Ok(Some(rules.collect::<anyhow::Result<_>>()?))
 }
 
-/// Roles and tenants as they are written in flags and files.
+/// Parses roles and tenants as flags and files spell them.
 pub(crate) fn rights_and_tenants(roles: &[String], tenants: &[String]) -> anyhow::Result<(Rights, TenantScope)> {
     Ok((
         Rights::of_roles(roles.iter().map(String::as_str))?,
@@ -172,7 +172,7 @@ fn oidc(section: OidcSection) -> anyhow::Result<OidcOptions> {
     Ok(OidcOptions {
         issuer: section.issuer,
         audience: section.audience,
-        jwks_url: url.with_context(|| format!("auth.oidc.jwks_url: `{}` is no URL", section.jwks_url))?,
+        jwks_url: url.with_context(|| format!("auth.oidc.jwks_url: `{}` is not a URL", section.jwks_url))?,
         ca: section.ca_file,
         name_claim: section.name_claim.unwrap_or_else(|| "sub".to_owned()),
         tenant_claim: section.tenant_claim,
@@ -238,11 +238,11 @@ mod tests {
             ("auth:\n  certificates: [{name: a, roles: [read]}]\n", "--tls-client-ca"),
             (
                 "auth:\n  users: none\n  oidc: {issuer: i, audience: a, jwks_url: \"https://i\"}\n",
-                "asks nobody",
+                "turns authentication off",
             ),
             (
                 "auth:\n  oidc: {issuer: i, audience: a, jwks_url: keys}\n",
-                "`keys` is no URL",
+                "`keys` is not a URL",
             ),
             ("auth:\n  user: none\n", "user"),
         ] {

@@ -1,7 +1,7 @@
 //! The collector: a controller for all components, HTTP endpoints, and reload on SIGHUP, over HTTP or on file changes.
 //!
-//! The first load must succeed. A later load that fails changes nothing and is reported in the log, in the answer, and
-//! in the metrics. The page and its API are under the prefix of `--server.http.ui-path-prefix`, everything else at the
+//! The first load must succeed. A later load that fails changes nothing; the log, the HTTP response and the metrics
+//! report it. The page and its API are under the prefix of `--server.http.ui-path-prefix`, everything else is at the
 //! root, as in Alloy.
 
 use std::net::SocketAddr;
@@ -49,27 +49,27 @@ pub(crate) struct CollectorOptions {
     pub conversion: Option<Conversion>,
     /// `host:port` of the HTTP endpoints.
     pub listen: String,
-    /// Host names of the port that browsers may use, besides the names of this machine.
+    /// Additional host names of the port that browsers may use; the names of this machine are always allowed.
     pub allowed_hosts: AllowedHosts,
     /// `host:port` under which components reach the endpoints without a socket.
     pub memory_address: String,
-    /// Whether `/debug/pprof` is served.
+    /// If true, `/debug/pprof` is served.
     pub enable_pprof: bool,
-    /// Whether `/-/support` is served.
+    /// If true, `/-/support` is served.
     pub support_bundle: bool,
-    /// Prefix of the page and the API under it.
+    /// Path prefix of the page and its API.
     pub ui_path_prefix: String,
-    /// Reload when the files have changed and then stayed the same for this time; `None` for never.
+    /// Reload when the files have changed and then stayed the same for this time; `None` to never reload by itself.
     pub watch: Option<Duration>,
-    /// Name of this node; empty for the name of the host.
+    /// Name of this collector; empty for the host name.
     pub node_name: String,
-    /// How targets are shared with other collectors; `None` when they are not.
+    /// How this collector shares targets with others; `None` when it does not.
     pub cluster: Option<cluster::Options>,
     /// `User-Agent` of the components' requests.
     pub user_agent: String,
-    /// The flags as given, for the support bundle.
+    /// The flags as given on the command line, for the support bundle.
     pub flags: Vec<String>,
-    /// Folder of the components' files.
+    /// Folder for the files of components.
     pub storage_path: PathBuf,
     /// Lowest stability level that a component may have.
     pub stability: Stability,
@@ -110,9 +110,9 @@ pub(crate) fn parse_stability(text: &str) -> anyhow::Result<Stability> {
     }
 }
 
-/// A controller for all components, whose `logging` block configures `logs`. Without the block, the settings of the
-/// command line apply. This controller has no listener and requests no remote configuration.
-#[cfg_attr(not(feature = "server"), expect(dead_code, reason = "the demo's"))]
+/// Returns a controller for all components, whose `logging` block configures `logs`. Without the block, the command
+/// line settings apply. This controller has no listener and requests no remote configuration.
+#[cfg_attr(not(feature = "server"), expect(dead_code, reason = "only the demo uses it"))]
 pub(crate) fn controller(options: &CollectorOptions, metrics: Scope, logs: LogHandle, flags: Settings) -> Controller {
     let settings = Options {
         on_logging: Arc::new(move |asked: &LoggingSettings| apply_logging(&logs, asked, flags)),
@@ -121,7 +121,7 @@ pub(crate) fn controller(options: &CollectorOptions, metrics: Scope, logs: LogHa
     Controller::new(components::ALL, settings)
 }
 
-/// Engine options that are the same for every controller.
+/// Engine options that all controllers share.
 fn engine(options: &CollectorOptions, metrics: Scope) -> Options {
     Options {
         metrics,
@@ -133,8 +133,8 @@ fn engine(options: &CollectorOptions, metrics: Scope) -> Options {
     }
 }
 
-/// The controllers of a collector that serves its endpoints behind `protection`, and the task for the remote
-/// configuration, if there is one. Both share targets with the same cluster.
+/// Returns the controller of a collector that serves its endpoints behind `protection`, and the remote configuration.
+/// Both share targets with the same cluster.
 fn controllers(
     options: &CollectorOptions,
     cluster: &Cluster,
@@ -180,7 +180,7 @@ pub(crate) async fn run(
     flags: Settings,
     shutdown: Shutdown,
 ) -> anyhow::Result<()> {
-    // Read the configuration before the port is opened, so that an error in it is reported even when the port is taken.
+    // Read the configuration before the port opens, so that its errors are reported even when the port is taken.
     let sources = Sources::new(&options.config_path, options.conversion.clone());
     let texts = sources.read()?;
     let metrics = Scope::new();
@@ -210,7 +210,7 @@ pub(crate) async fn run(
     if !is_this_machine(address.ip()) && !protection.has_password() {
         tracing::warn!(
             %address,
-            "other machines can reach this port and nobody is asked for a password: configure http > auth, or listen \
+            "other machines can reach this port without a password: configure http > auth, or listen \
              on 127.0.0.1"
         );
     }
@@ -250,7 +250,7 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// The member of a cluster that this collector is, if it is one. `http` is the address of its endpoints.
+/// Returns this collector's cluster member if it belongs to a cluster. `http` is the address of its endpoints.
 async fn member(
     options: &CollectorOptions,
     http: SocketAddr,
@@ -301,7 +301,7 @@ impl Routes {
             }),
             note: Arc::new(move || {
                 let remote = noted.remote.as_ref();
-                let remote = remote.map(|remote| last_load(remote, "load of the configuration from the server"));
+                let remote = remote.map(|remote| last_load(remote, "load of the remote configuration"));
                 last_load(&noted.own, "last reload") + &remote.unwrap_or_default()
             }),
             profiling: options.enable_pprof.then(|| profiling.clone()),
@@ -341,12 +341,13 @@ impl Routes {
     }
 }
 
-/// A line for `/-/healthy` when the last load failed: the components are healthy, but run the previous configuration.
+/// Returns a line for `/-/healthy` when the last load failed: the components are healthy but run the previous
+/// configuration.
 fn last_load(controller: &Controller, what: &str) -> String {
     let failed = controller.last_load_view().filter(|load| !load.success);
     failed.map_or_else(String::new, |load| {
         format!(
-            "The {what}, at {}, failed; the configuration before it is in force.\n",
+            "The {what}, at {}, failed; the previous configuration stays in force.\n",
             load.time
         )
     })
@@ -359,7 +360,7 @@ fn node_name(options: &CollectorOptions) -> String {
     }
 }
 
-/// Applies the `logging` block, or the settings of the command line when the block has its default values.
+/// Applies the `logging` block, or the command line settings when the block has its default values.
 fn apply_logging(logs: &LogHandle, asked: &LoggingSettings, flags: Settings) {
     let settings = if *asked == LoggingSettings::default() {
         Ok(flags)

@@ -1,8 +1,8 @@
 //! The server's configuration file: YAML with Pyroscope's keys.
 //!
-//! Keys that have an effect here are applied. Keys of Pyroscope without a meaning here are named in a warning. Any
-//! other key is an error that lists the valid ones, so that a misspelt limit does not go unnoticed. Command line flags
-//! win over the file.
+//! The server applies the keys that it supports. It names Pyroscope keys without a meaning here in a warning. Any other
+//! key is an error that lists the valid keys, so that a misspelt limit does not go unnoticed. Command line flags win
+//! over the file.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::app::disk::DiskSection;
 use crate::app::limits::LimitsSection;
 use crate::app::storage::StorageSection;
 
-/// Contents of the configuration file; `None` for keys that it does not have.
+/// Contents of the configuration file; a key that is absent is `None`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct ServerFile {
@@ -28,25 +28,25 @@ pub(crate) struct ServerFile {
     pub storage: StorageSection,
     // `limits:` per tenant.
     pub limits: LimitsSection,
-    /// `runtime_config:` the file with limits of single tenants.
+    /// `runtime_config:` the file with limits per tenant.
     pub runtime_config: RuntimeConfigSection,
-    /// `maintenance:` merging, ageing and deletion of files; ours, Pyroscope has no such section.
+    /// `maintenance:` merging, aging and deletion of files; not a Pyroscope section.
     pub maintenance: MaintenanceSection,
     // `sql:` limits of SQL.
     pub sql: SqlSection,
     /// `postgres:` the port for PostgreSQL clients.
     pub postgres: PostgresSection,
-    /// `prometheus:` the server of metrics beside profiles.
+    /// `prometheus:` the server whose metrics are shown beside profiles.
     pub prometheus: PrometheusSection,
     /// `admin:` tokens for deletion over HTTP.
     pub admin: AdminSection,
-    /// `auth:` who may come in.
+    /// `auth:` authentication settings.
     pub auth: AuthSection,
-    /// `tenants:` which tenants may send; ours, Pyroscope has no such section.
+    /// `tenants:` the tenants that may push profiles; not a Pyroscope section.
     pub tenants: TenantsSection,
-    /// `disk:` how long to wait for a disk that does not answer; ours.
+    /// `disk:` timeouts for a disk that does not respond; not a Pyroscope section.
     pub disk: DiskSection,
-    /// `multitenancy_enabled:` whether `X-Scope-OrgID` names the tenant.
+    /// `multitenancy_enabled:` if true, `X-Scope-OrgID` names the tenant.
     pub multitenancy_enabled: Option<bool>,
     /// Every other top-level key.
     #[serde(flatten)]
@@ -58,7 +58,7 @@ pub(crate) struct ServerFile {
 pub(crate) struct ServerSection {
     pub http_listen_address: Option<String>,
     pub http_listen_port: Option<u16>,
-    /// Most memory that the server takes, a size; ours, Pyroscope has no such key.
+    /// Maximum memory of the server, a size; not a Pyroscope key.
     pub memory_limit: Option<String>,
     /// Certificates of the port.
     pub http_tls_config: HttpTlsSection,
@@ -82,25 +82,25 @@ pub(crate) struct DatabaseSection {
     pub other: std::collections::BTreeMap<String, serde_json::Value>,
 }
 
-/// Which tenants may send.
+/// The tenants that may push profiles.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct TenantsSection {
-    /// Only these; without the key all may.
+    /// Tenants that may push profiles; if absent, all may.
     pub allowed: Option<Vec<String>>,
-    /// Number of tenants of which profiles may be stored; 0 for no limit.
+    /// Maximum number of tenants with stored profiles; 0 for no limit.
     pub max: Option<usize>,
-    /// Number of new tenants in a minute; 0 for no limit.
+    /// Maximum number of new tenants per minute; 0 for no limit.
     pub new_per_minute: Option<usize>,
 }
 
-/// Where limits of single tenants stand.
+/// The file with limits per tenant.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct RuntimeConfigSection {
-    /// The file; without it all tenants have the same limits.
+    /// Path of the file; if absent, all tenants have the same limits.
     pub file: Option<PathBuf>,
-    /// How often the file is read again, a duration.
+    /// Time between two reads of the file, a duration.
     pub period: Option<String>,
     #[serde(flatten)]
     pub other: std::collections::BTreeMap<String, serde_json::Value>,
@@ -110,7 +110,7 @@ pub(crate) struct RuntimeConfigSection {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct MaintenanceSection {
-    /// Whether files are merged.
+    /// If true, small files are merged.
     pub compaction: Option<bool>,
     /// Time between two searches for maintenance work, a duration.
     pub interval: Option<String>,
@@ -122,19 +122,19 @@ pub(crate) struct MaintenanceSection {
     pub target_file_size: Option<u64>,
     /// How long files stay on disk after they were removed from their table, a duration.
     pub deletion_delay: Option<String>,
-    /// `retention_period` of single tenants.
+    /// `retention_period` per tenant.
     pub tenant_retention: std::collections::BTreeMap<String, TenantRetention>,
-    /// `retention_period` of single profile types; wins over that of the tenant.
+    /// `retention_period` per profile type; wins over the tenant's.
     pub type_retention: std::collections::BTreeMap<String, String>,
-    /// Size of the tables above which the oldest profiles go, in bytes or with a unit.
+    /// Total size of the tables above which the oldest profiles are deleted, in bytes or with a unit.
     pub retention_size: Option<String>,
-    /// The same for the tables of single tenants.
+    /// The same per tenant, for the size of the tenant's tables.
     pub tenant_retention_size: std::collections::BTreeMap<String, String>,
-    /// Free space on the disk of the data folder below which the oldest profiles go.
+    /// Free space on the data folder's disk below which the oldest profiles are deleted.
     pub min_free_space: Option<String>,
-    /// Age after which samples are summed over five minutes.
+    /// Age after which samples are summed over five minutes, a duration.
     pub downsample_5m_after: Option<String>,
-    /// Age after which samples are summed over an hour.
+    /// Age after which samples are summed over an hour, a duration.
     pub downsample_1h_after: Option<String>,
 }
 
@@ -181,23 +181,23 @@ impl std::fmt::Debug for AdminTokenSection {
 pub(crate) struct SqlSection {
     /// Time limit of a query, a duration.
     pub timeout: Option<String>,
-    /// Memory of all queries together, a size.
+    /// Maximum memory of all queries together, a size.
     pub max_memory: Option<String>,
-    /// Memory of one query, a size.
+    /// Maximum memory of one query, a size.
     pub max_query_memory: Option<String>,
-    /// Maximum number of rows of an answer.
+    /// Maximum number of rows in a response.
     pub max_rows: Option<usize>,
-    /// Largest answer, a size.
+    /// Maximum size of a response, a size.
     pub max_output: Option<String>,
-    /// Queries that run at the same time.
+    /// Maximum number of concurrent queries.
     pub max_concurrent_queries: Option<usize>,
 }
 
-/// The server whose metrics are shown beside profiles. Pyroscope has no such keys.
+/// The Prometheus server whose metrics are shown beside profiles. Pyroscope has no such keys.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct PrometheusSection {
-    /// `http://HOST:PORT`, perhaps with a path, user and password.
+    /// `http://HOST:PORT`, optionally with a path, user and password.
     pub url: Option<String>,
 }
 
@@ -205,7 +205,7 @@ pub(crate) struct PrometheusSection {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct PostgresSection {
-    /// `host:port`; no port without it.
+    /// `host:port`; if absent, the port stays closed.
     pub listen: Option<String>,
     /// Maximum number of open connections.
     pub max_connections: Option<usize>,
@@ -234,7 +234,7 @@ pub(crate) struct PostgresUserSection {
     pub password: Option<String>,
     /// File with the password.
     pub password_file: Option<PathBuf>,
-    /// Tenants that may be read.
+    /// Tenants whose profiles the user may read.
     pub tenants: Vec<String>,
 }
 
@@ -284,7 +284,7 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<ServerFile> {
     parse(&text).with_context(|| format!("cannot use the configuration {}", path.display()))
 }
 
-/// Reads the text of a file. An empty text is an empty configuration.
+/// Parses the text of a file. An empty text is an empty configuration.
 pub(crate) fn parse(text: &str) -> anyhow::Result<ServerFile> {
     if text
         .lines()

@@ -1,7 +1,7 @@
 //! The demo: a server and a collector in one process on one data folder.
 //!
-//! The collector runs a real configuration, which is generated for this process and kept in the data folder, and pushes
-//! over the real protocol, so that the demo works in the same way as `serve` and `run`.
+//! The collector runs a real configuration and pushes over the real protocol, so that the demo works in the same way as
+//! `serve` and `run`. The configuration is generated for this process and kept in the data folder.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ use crate::telemetry::logs::{LogHandle, Settings};
 pub(crate) struct DemoOptions {
     /// `host:port` of the server.
     pub listen: String,
-    /// Host names of the port that browsers may use, besides the names of this machine.
+    /// Additional host names of the port that browsers may use; the names of this machine are always allowed.
     pub allowed_hosts: AllowedHosts,
     /// Data folder of the server; the collector keeps its files in the folder `collector` inside it.
     pub data: PathBuf,
@@ -40,11 +40,11 @@ pub(crate) struct DemoOptions {
     pub targets: Vec<String>,
     /// `host:port` for PostgreSQL clients, if any.
     pub postgres: Option<String>,
-    /// The server of metrics beside profiles, if there is one.
+    /// The Prometheus server whose metrics are shown beside profiles, if any.
     pub prometheus: Option<Prometheus>,
-    /// Do not profile the other processes of this machine.
+    /// If true, the other processes of this machine are not profiled.
     pub only_self: bool,
-    /// Nobody is asked on addresses of other machines either.
+    /// If true, authentication is off even on a non-loopback address.
     pub is_open: bool,
 }
 
@@ -68,7 +68,7 @@ pub(crate) async fn run(
             ..plain.http
         },
         postgres: options.postgres.as_deref().map(PostgresOptions::new),
-        // No file of tokens: the demo's own collector has none to show.
+        // Without a token file: the demo's own collector has no token to send.
         access: AccessOptions {
             is_open: options.is_open,
             ..AccessOptions::default()
@@ -132,7 +132,7 @@ pub(crate) async fn run(
     serving.await.context("the server failed")?
 }
 
-/// How long components may take to stop: on a busy machine the profiler needs seconds for its last profiles.
+/// Time limit for components to stop: on a busy machine the profiler needs seconds for its last profiles.
 const STOP: Duration = Duration::from_secs(15);
 
 /// Whether the whole machine can be profiled.
@@ -141,7 +141,7 @@ enum Machine {
     No(String),
 }
 
-/// Waits until the profiler of the configuration is healthy, or returns why it is not.
+/// Waits until the profiler of the configuration is healthy, or returns the reason why it is not.
 async fn outcome(controller: &Controller, shutdown: &Shutdown) -> Machine {
     const POLL: Duration = Duration::from_millis(20);
     loop {
@@ -162,7 +162,7 @@ async fn outcome(controller: &Controller, shutdown: &Shutdown) -> Machine {
 /// Id of the profiler component in [`MACHINE`].
 const PROFILER: &str = "pyroscope.ebpf.machine";
 
-/// The part of the configuration that profiles all other processes, with the name of the program as the service.
+/// The part of the configuration that profiles all other processes; the service is the name of the program.
 const MACHINE: &str = r#"discovery.process "machine" { }
 
 discovery.relabel "programs" {
@@ -191,7 +191,7 @@ pyroscope.ebpf "machine" {
 
 "#;
 
-/// The collector's configuration: this process (CPU and memory) and the other targets (all Go types).
+/// Returns the collector's configuration: this process (CPU and memory) and the other targets (all Go profile types).
 fn configuration(address: &str, targets: &[String], machine: &Machine) -> String {
     let mut text = format!(
         "// Written by `alluvium demo`; a real configuration that `alluvium run` would run too.\n\
@@ -232,7 +232,7 @@ fn configuration(address: &str, targets: &[String], machine: &Machine) -> String
     text
 }
 
-/// Checks a target. It is written into the configuration as text, so only characters of an address are allowed.
+/// Checks a target. It becomes a part of the configuration text, so only the characters of an address are allowed.
 fn check_target(target: &str) -> anyhow::Result<()> {
     let port = target
         .rsplit_once(':')
@@ -261,14 +261,14 @@ fn announce(
     };
     println!("\n  Alluvium is profiling {targets}.");
     match machine {
-        Machine::Yes => println!(
-            "  Every other process of this machine is profiled too, each as the service of its program's name."
-        ),
+        Machine::Yes => {
+            println!("  Every other process of this machine is profiled too; its service is the name of its program.")
+        }
         Machine::No(why) => println!("  The other processes of this machine are not profiled: {why}"),
     }
     println!("  The first profiles arrive within 15 s; then look at\n");
     println!("      http://{address}\n");
-    println!("  or ask: alluvium top 'process_cpu:cpu:nanoseconds:cpu:nanoseconds{{}}'");
+    println!("  or run: alluvium top 'process_cpu:cpu:nanoseconds:cpu:nanoseconds{{}}'");
     if let Some(postgres) = postgres {
         println!(
             "  or connect: psql -h {} -p {} -U me alluvium",

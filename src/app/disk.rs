@@ -1,5 +1,5 @@
-//! The section `disk` of the server's configuration, and the flags `--disk.*`: how long the server waits for a disk
-//! that does not answer.
+//! The section `disk` of the server's configuration, and the flags `--disk.*`: timeouts for a disk that does not
+//! respond.
 
 use std::time::Duration;
 
@@ -10,31 +10,31 @@ use serde::Deserialize;
 use crate::app::limits::parsed;
 use crate::store::StoreConfig;
 
-/// Shortest limit: a sync of a slow disk takes that long.
+/// Minimum value of both limits: a sync of a slow disk can take this long.
 const SHORTEST: Duration = Duration::from_millis(100);
 
-/// Limits of a disk that does not answer, as they were written.
+/// Timeouts for a disk that does not respond, as written in flags or file.
 #[derive(Debug, Clone, Default, Args, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DiskSection {
-    /// Time after which a write or sync that has not ended makes the server unhealthy.
+    /// Time after which an unfinished write or sync makes the server unhealthy. Defaults to 15 s.
     #[arg(
         long = "disk.stuck-after",
         value_name = "DURATION",
-        help = "Time after which a write or sync that has not ended makes the server refuse pushes and report itself \
+        help = "Time after which an unfinished write or sync makes the server refuse pushes and report itself \
                 unhealthy [default: 15s]"
     )]
     pub stuck_after: Option<String>,
-    /// Longest time that a push waits for the disk.
+    /// Maximum time that a push waits for the disk before it is refused. Defaults to 30 s.
     #[arg(
         long = "disk.answer-after",
         value_name = "DURATION",
-        help = "Longest time that a push waits for the disk; then it is refused [default: 30s]"
+        help = "Maximum time that a push waits for the disk before it is refused [default: 30s]"
     )]
     pub answer_after: Option<String>,
 }
 
-/// How long the server waits for its disk.
+/// Timeouts for a disk that does not respond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DiskLimits {
     /// See [`StoreConfig::stuck_after`].
@@ -54,7 +54,7 @@ impl Default for DiskLimits {
 }
 
 impl DiskSection {
-    /// The limits of flags over those of the file over the defaults.
+    /// Resolves the limits: flags win over the file, the file wins over the defaults.
     pub(crate) fn over(self, file: Self) -> anyhow::Result<DiskLimits> {
         let mut limits = DiskLimits::default();
         let keys = [
@@ -80,7 +80,7 @@ impl DiskSection {
             *limit = parsed(&name, &text)?;
             ensure!(
                 *limit >= SHORTEST,
-                "{name}: `{text}` is too short, at least 100ms are needed"
+                "{name}: `{text}` is too short, the minimum is 100ms"
             );
         }
         Ok(limits)

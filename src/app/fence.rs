@@ -1,9 +1,9 @@
-//! What a long-running command gives up at its start: capabilities that none of its parts needs, new privileges by
-//! programs that it starts, and system calls that only somebody who has taken it over would make.
+//! Privileges that a long-running command drops at its start: capabilities that none of its parts needs, new privileges
+//! for child processes, and system calls that only an attacker would make.
 //!
-//! In: what kind of process it is, and the folder of its data. Out: a thread whose children, and all threads after it,
-//! have no more than that. It is called before the process has a second thread. What cannot be given up is said and is
-//! no reason to stop: a container may have taken even that right away.
+//! In: the kind of process, and its data folder. Out: a thread whose children, and all threads after it, lack these
+//! privileges. It is called before the process has a second thread. If a privilege cannot be dropped, the process logs
+//! that and continues: a container may have taken away even the right to drop it.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -16,8 +16,8 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
 };
 
-/// What the collector's components need: `pyroscope.ebpf` the first seven, `pyroscope.java` to become the user of a JVM
-/// and to signal it, receivers a low port.
+/// Capabilities that the collector's components need: `pyroscope.ebpf` the first seven, `pyroscope.java` those to
+/// become the user of a JVM and to signal it, receivers the one for a low port.
 const OF_COLLECTOR: CapabilitySet = CapabilitySet::BPF
     .union(CapabilitySet::PERFMON)
     .union(CapabilitySet::SYS_PTRACE)
@@ -29,11 +29,11 @@ const OF_COLLECTOR: CapabilitySet = CapabilitySet::BPF
     .union(CapabilitySet::SETUID)
     .union(CapabilitySet::SETGID)
     .union(CapabilitySet::NET_BIND_SERVICE);
-/// What stands for the first two of them where a container gives only this.
+/// Replaces the first two of them in containers that grant only this one.
 const INSTEAD_OF_BPF: CapabilitySet = CapabilitySet::SYS_ADMIN;
-/// What the server needs: files of certificates and users that belong to others, a low port.
+/// Capabilities that the server needs: to read certificate and user files of other owners, and to listen on a low port.
 const OF_SERVER: CapabilitySet = CapabilitySet::DAC_READ_SEARCH.union(CapabilitySet::NET_BIND_SERVICE);
-/// What root needs to work in a folder of another user.
+/// Capabilities that root needs to work in a folder of another user.
 const FOR_FOREIGN_FOLDER: CapabilitySet = CapabilitySet::DAC_OVERRIDE.union(CapabilitySet::FOWNER);
 
 /// The kinds of processes that are fenced.
@@ -46,21 +46,21 @@ pub(crate) enum Fence {
 }
 
 impl Fence {
-    /// Gives up what this kind of process does not need, for this thread and all that come after it. `data` is the
-    /// folder in which it works, if that is known; it need not be there yet.
+    /// Drops what this kind of process does not need, for this thread and all threads that it starts. `data` is the
+    /// data folder, if known; it need not exist yet.
     pub(crate) fn raise(self, data: Option<&Path>) {
         if let Err(error) = self.drop_capabilities(data.is_some_and(is_own)) {
-            tracing::warn!(error = %error, "cannot give up capabilities that are not needed");
+            tracing::warn!(error = %error, "cannot drop privileges: unneeded capabilities stay");
         }
         if let Err(error) = set_no_new_privs(true) {
-            tracing::warn!(error = %error, "cannot give up new privileges");
+            tracing::warn!(error = %error, "cannot drop privileges: child processes may gain new ones");
         }
         if let Err(error) = calls::refuse() {
-            tracing::warn!(error = %error, "cannot give up system calls that are not needed");
+            tracing::warn!(error = %error, "cannot drop privileges: no filter of system calls");
         }
     }
 
-    /// The capabilities that stay of those that are `held`.
+    /// The subset of the `held` capabilities that the process keeps.
     fn kept(self, held: CapabilitySet, owns_data: bool) -> CapabilitySet {
         let needed = match self {
             Self::Server => OF_SERVER,
@@ -77,9 +77,10 @@ impl Fence {
     fn drop_capabilities(self, owns_data: bool) -> Result<(), Errno> {
         let held = capabilities(None)?.permitted;
         let kept = self.kept(held, owns_data);
-        // Programs that are started get none.
+        // Child processes inherit no capabilities.
         clear_ambient_capability_set()?;
-        // The bounding set first: that takes a right which goes with the others. Who has not got it keeps the set.
+        // The bounding set goes first: changing it needs CAP_SETPCAP, which is dropped with the others. Without that
+        // capability the set stays as it is.
         for number in 0..u64::BITS {
             let capability = CapabilitySet::from_bits_retain(1 << number);
             match capability_is_in_bounding_set(capability) {
@@ -89,11 +90,11 @@ impl Fence {
                     Err(error) => return Err(error),
                 },
                 Ok(_) => {}
-                // The kernel knows no more of them.
+                // The kernel has no capabilities above this number.
                 Err(_) => break,
             }
         }
-        // Who has no more than that may not even be allowed to ask, as below our units of systemd.
+        // If nothing changes, do not call capset: a seccomp filter may forbid it, as in our systemd units.
         if held == kept {
             return Ok(());
         }
@@ -108,7 +109,7 @@ impl Fence {
     }
 }
 
-/// Whether a folder, or the one in which it will be made, belongs to the user as whom this process runs.
+/// True when a folder, or the existing folder above it, belongs to the user that runs this process.
 fn is_own(folder: &Path) -> bool {
     // A relative path ends in the current folder.
     let here = |place| if place == Path::new("") { Path::new(".") } else { place };
@@ -116,14 +117,14 @@ fn is_own(folder: &Path) -> bool {
     first.is_some_and(|data| data.uid() == geteuid().as_raw())
 }
 
-/// System calls that are refused with EPERM (seccomp(2)).
+/// System calls that fail with EPERM (seccomp(2)).
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod calls {
     use seccompiler::{BpfProgram, Error, SeccompAction, SeccompFilter, apply_filter};
 
-    /// Calls that neither this program nor a program that it starts makes. They change mounts, modules, the clock or
-    /// the name of the machine, look into or change other processes, leave or enter namespaces, or have often been ways
-    /// into the kernel.
+    /// Calls that neither this program nor its child processes make. They change mounts, modules, the clock or the host
+    /// name, inspect or change other processes, leave or enter namespaces, or have often been used to attack the
+    /// kernel.
     const REFUSED: &[libc::c_long] = &[
         libc::SYS_mount,
         libc::SYS_umount2,
@@ -170,13 +171,13 @@ mod calls {
         libc::SYS_io_uring_enter,
         libc::SYS_io_uring_register,
     ];
-    /// Those of one architecture.
+    /// Additional calls of one architecture.
     #[cfg(target_arch = "x86_64")]
     const REFUSED_HERE: &[libc::c_long] = &[libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_modify_ldt];
     #[cfg(not(target_arch = "x86_64"))]
     const REFUSED_HERE: &[libc::c_long] = &[];
 
-    /// Refuses the calls of the list to this thread and all that come after it.
+    /// Installs a filter that refuses these calls for this thread and all threads that it starts.
     pub(super) fn refuse() -> Result<(), Error> {
         let calls = REFUSED.iter().chain(REFUSED_HERE);
         let filter = SeccompFilter::new(
@@ -189,7 +190,7 @@ mod calls {
     }
 }
 
-/// Nobody has written the filter for this architecture.
+/// There is no filter for this architecture.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod calls {
     pub(super) fn refuse() -> Result<(), std::convert::Infallible> {

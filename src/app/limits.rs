@@ -1,4 +1,4 @@
-//! The section `limits` of the server's configuration, and of a tenant's overrides.
+//! The section `limits` of the server's configuration, and of the overrides of a tenant.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,30 +12,30 @@ use crate::store::rules::relabel_rules::{RelabelRules, RuleText, RulesText};
 
 const MIB: f64 = 1_048_576.0;
 
-/// Limits, with Pyroscope's names and meaning.
+/// Limits, with Pyroscope's names and meanings.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct LimitsSection {
-    /// Largest compressed body in MiB.
+    /// Maximum size of a compressed request body in MiB.
     pub ingestion_body_limit_mb: Option<f64>,
-    /// Largest uncompressed profile in bytes.
+    /// Maximum size of an uncompressed profile in bytes.
     pub max_profile_size_bytes: Option<usize>,
-    /// Maximum number of samples of a profile.
+    /// Maximum number of samples per profile.
     pub max_profile_stacktrace_samples: Option<usize>,
-    /// Maximum number of labels of a sample.
+    /// Maximum number of labels per sample.
     pub max_profile_stacktrace_sample_labels: Option<usize>,
     pub max_profile_stacktrace_depth: Option<usize>,
-    /// Longest symbol in bytes.
+    /// Maximum length of a symbol in bytes.
     pub max_profile_symbol_value_length: Option<usize>,
-    /// Longest label name in bytes.
+    /// Maximum length of a label name in bytes.
     pub max_label_name_length: Option<usize>,
-    /// Longest label value in bytes.
+    /// Maximum length of a label value in bytes.
     pub max_label_value_length: Option<usize>,
-    /// Maximum number of labels of a series.
+    /// Maximum number of labels per series.
     pub max_label_names_per_series: Option<usize>,
-    /// Uncompressed MiB of profiles a second; 0 for no limit.
+    /// Rate limit of ingestion in uncompressed MiB per second; 0 for no limit.
     pub ingestion_rate_mb: Option<f64>,
-    /// MiB that may come at once after a pause.
+    /// Burst size of the rate limit in MiB.
     pub ingestion_burst_size_mb: Option<f64>,
     /// Maximum number of active series; 0 for no limit.
     pub max_global_series_per_tenant: Option<usize>,
@@ -43,30 +43,30 @@ pub(crate) struct LimitsSection {
     pub ingestion_relabeling_rules: Option<Vec<RuleText>>,
     /// When Pyroscope's default rules apply: `first`, `last` or `disabled`.
     pub ingestion_relabeling_default_rules_position: Option<String>,
-    /// False: names of labels are brought into the form of Prometheus. True unless set.
+    /// If false, label names are sanitized to Prometheus' rules. Defaults to true.
     pub disable_label_sanitization: Option<bool>,
     /// Relabel rules that keep or drop the sample types of a profile.
     pub sample_type_relabeling_rules: Option<Vec<RuleText>>,
-    /// Age beyond which a profile is refused, a duration; 0 for no limit.
+    /// Maximum age of a profile, a duration; older profiles are refused; 0 for no limit.
     pub reject_older_than: Option<String>,
-    /// How far in the future a profile may be, a duration; 0 for no limit.
+    /// Maximum time that a profile may lie in the future, a duration; 0 for no limit.
     pub reject_newer_than: Option<String>,
     /// How long profiles are kept, a duration; 0 for ever.
     pub retention_period: Option<String>,
     /// Name of `retention_period` in Pyroscope 1; `retention_period` wins.
     pub compactor_blocks_retention_period: Option<String>,
-    /// Longest time range of a query, a duration; 0 for no limit.
+    /// Maximum time range of a query, a duration; 0 for no limit.
     pub max_query_length: Option<String>,
-    /// Number of nodes of a flame graph when the request sets none.
+    /// Maximum number of flame graph nodes if the request sets none.
     pub max_flamegraph_nodes_default: Option<i64>,
-    /// Maximum number of nodes that a request may ask for.
+    /// Maximum number of flame graph nodes that a request may ask for.
     pub max_flamegraph_nodes_max: Option<i64>,
     #[serde(flatten)]
     pub other: std::collections::BTreeMap<String, serde_json::Value>,
 }
 
 impl LimitsSection {
-    /// The limits of profiles: those that the section sets, over `base`.
+    /// Returns the limits of profiles: the ones that the section sets, the others from `base`.
     pub(crate) fn over(&self, base: &Limits) -> anyhow::Result<Limits> {
         let mut limits = base.clone();
         let numbers = [
@@ -110,9 +110,9 @@ impl LimitsSection {
         for (name, limit, given) in rates {
             let Some(given) = given else { continue };
             if !given.is_finite() || given < 0.0 {
-                bail!("limits.{name}: `{given}` is no number of MiB");
+                bail!("limits.{name}: `{given}` is not a number of MiB");
             }
-            // A rate above zero stays one, however small.
+            // Round up, so that a small rate does not become 0, which means no limit.
             *limit = (given * MIB).ceil() as u64;
         }
         let ages = [
@@ -136,7 +136,7 @@ impl LimitsSection {
         Ok(limits)
     }
 
-    /// The relabel rules: each list that the section sets, in place of that of `base`.
+    /// Returns the relabel rules. A list that the section sets replaces the list of `base`.
     fn rules_over(&self, base: &Limits) -> anyhow::Result<Option<Arc<RelabelRules>>> {
         let written = base.rules.as_ref().map(|rules| rules.written());
         let mut written: RulesText = written.cloned().unwrap_or_default();
@@ -157,7 +157,7 @@ impl LimitsSection {
         RelabelRules::new(written).map_err(|error| anyhow!("limits.{error}"))
     }
 
-    /// The keys that are set here and hold for all tenants alike.
+    /// Returns the keys of this section that have an effect only for all tenants together.
     pub(crate) fn for_all_only(&self) -> Vec<&str> {
         let texts = [
             ("retention_period", &self.retention_period),

@@ -1,8 +1,8 @@
 //! Connects the engine's live debugging with its routes: debug entries and flow counts as text streams that end when
 //! the program stops.
 //!
-//! In: the controllers. Out: the state of `admin::live`. Entries may contain decoded profiles, so they are formatted
-//! off the runtime's threads.
+//! In: the controllers. Out: the state of `admin::live`. Entries may contain decoded profiles, so blocking threads
+//! format them.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::pipeline::Controller;
 use crate::pipeline::component::live::Batch;
 use crate::pipeline::run::live::WatchError;
 
-/// The state of the live debugging routes; streams end at `shutdown`.
+/// Returns the state of the live debugging routes. Streams end at `shutdown`.
 pub(crate) fn state(controllers: &Controllers, shutdown: &Shutdown) -> LiveState {
     let (watched, flowing, seen) = (controllers.clone(), controllers.clone(), controllers.own.clone());
     let (until_watched, until_flowing) = (shutdown.clone(), shutdown.clone());
@@ -80,7 +80,7 @@ fn write(batch: &Batch, form: Form) -> Bytes {
             // Writing to a String cannot fail.
             Form::Text => drop(write!(
                 text,
-                "({} entries were lost: they came faster than they were read)",
+                "({} entries were lost: they were not read fast enough)",
                 batch.lost
             )),
             Form::Json => push_json(&mut text, &json!({ "kind": "lost", "count": batch.lost })),
@@ -109,7 +109,7 @@ fn flow(controller: &Controller, module: &str, window: Duration) -> BoxStream<'s
     texts.boxed()
 }
 
-/// Writes JSON without the separator: inside a string its middle character is written as an escape.
+/// Writes JSON that cannot contain the separator: inside a string, its middle character becomes an escape.
 fn push_json(text: &mut String, value: &serde_json::Value) {
     text.push_str(&value.to_string().replace(SEPARATOR, "|\\u003b|"));
 }

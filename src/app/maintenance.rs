@@ -1,5 +1,5 @@
-//! Converts maintenance and retention settings (section `maintenance` and `limits` of the configuration file, and
-//! flags) to the settings of the store.
+//! Converts maintenance and retention settings to the settings of the store. They come from flags, from the section
+//! `maintenance` and from `limits` of the configuration file.
 //!
 //! In: texts. Out: settings, or an error that names the key. A value that would silently do harm (an interval of zero,
 //! the period of an impossible profile type) is an error.
@@ -18,10 +18,10 @@ use crate::store::maintenance::{Downsampling, FreeFloor, MaintenanceConfig, Spac
 
 /// Shortest time between rounds of maintenance.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
-/// Smallest merge target; with smaller files a day has more files than merging saves.
+/// Minimum merge target; with smaller files a day would have more files than merging saves.
 const SMALLEST_TARGET_BYTES: u64 = 64 << 10;
 
-/// What the flags of `serve` say about maintenance, each named like its flag, as they were typed.
+/// The maintenance flags of `serve` as typed, each named like its flag.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct MaintenanceFlags<'a> {
     pub retention: Option<&'a str>,
@@ -52,7 +52,7 @@ pub(crate) fn settings(
             *interval = parsed(name, text)?;
             ensure!(
                 *interval >= SHORTEST_INTERVAL,
-                "{name}: `{text}` is too short, at least 10ms are needed"
+                "{name}: `{text}` is too short, the minimum is 10ms"
             );
         }
     }
@@ -66,7 +66,7 @@ pub(crate) fn settings(
     if let Some(bytes) = file.target_file_size {
         ensure!(
             bytes >= SMALLEST_TARGET_BYTES,
-            "maintenance.target_file_size: `{bytes}` is too small, at least {SMALLEST_TARGET_BYTES} bytes are needed"
+            "maintenance.target_file_size: `{bytes}` is too small, the minimum is {SMALLEST_TARGET_BYTES} bytes"
         );
         config.policy.target_bytes = bytes;
     }
@@ -130,7 +130,7 @@ pub(crate) fn settings(
     Ok(config)
 }
 
-/// Retention by size; 0 means none.
+/// Parses the size limits of retention; 0 means no limit.
 fn space(file: &MaintenanceSection, flags: MaintenanceFlags<'_>) -> anyhow::Result<SpaceLimits> {
     let size = |name: &str, text: &str| anyhow::Ok(Some(bytes(name, text)? as u64).filter(|bytes| *bytes > 0));
     let of = |flag: (&str, Option<&str>), key: (&str, &Option<String>)| match (flag, key) {
@@ -158,14 +158,14 @@ fn space(file: &MaintenanceSection, flags: MaintenanceFlags<'_>) -> anyhow::Resu
     Ok(space)
 }
 
-/// Retention periods by profile type. A key is a full profile type (five parts) or its first part.
+/// Parses retention periods by profile type. A key is a full profile type (five parts) or its first part.
 fn by_type(name: &str, texts: &BTreeMap<String, String>) -> anyhow::Result<BTreeMap<String, Duration>> {
     let mut periods = BTreeMap::new();
     for (kind, text) in texts {
         let parts = kind.split(':').filter(|part| !part.is_empty()).count();
         ensure!(
             matches!(parts, 1 | 5) && kind.split(':').count() == parts,
-            "{name}: `{kind}` is no profile type, write its id such as `memory:inuse_space:bytes:space:bytes` or the \
+            "{name}: `{kind}` is not a profile type, write an id such as `memory:inuse_space:bytes:space:bytes` or the \
              first part of it"
         );
         periods.insert(kind.clone(), parsed(&format!("{name}.{kind}"), text)?);
@@ -244,14 +244,14 @@ maintenance:
                 },
             ]
         );
-        // Nothing said: nothing is deleted or made coarser.
+        // Without settings, nothing is deleted or downsampled.
         let config = of("").unwrap();
         assert_eq!(
             config.aging,
             crate::store::maintenance::retention::aging::Aging::default()
         );
         assert!(config.compaction);
-        // The older name, a flag over it, and the newer name over the older.
+        // The older key, a flag that overrides it, and the newer key that wins over the older one.
         let older = "limits:\n  compactor_blocks_retention_period: 5d\n";
         assert_eq!(of(older).unwrap().aging.retention, 5 * DAY);
         let both = format!("{older}  retention_period: 6d\n");
@@ -308,9 +308,9 @@ maintenance:
                 "tenant_retention: {a: {default: x}}",
                 "maintenance.tenant_retention.a.default",
             ),
-            ("tenant_retention: {a: {'b:c': 1d}}", "`b:c` is no profile type"),
-            ("type_retention: {'a:b': 1d}", "`a:b` is no profile type"),
-            ("type_retention: {'': 1d}", "is no profile type"),
+            ("tenant_retention: {a: {'b:c': 1d}}", "`b:c` is not a profile type"),
+            ("type_retention: {'a:b': 1d}", "`a:b` is not a profile type"),
+            ("type_retention: {'': 1d}", "is not a profile type"),
             ("type_retention: {memory: x}", "maintenance.type_retention.memory"),
             ("retention_size: much", "maintenance.retention_size"),
             ("min_free_space: 5 apples", "maintenance.min_free_space"),

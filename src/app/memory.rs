@@ -1,8 +1,8 @@
-//! One number for the memory of a server: it is divided among all that may grow, and watched.
+//! The memory limit of a server: one number that is divided among all parts that can grow, and enforced by a watch.
 //!
-//! In: `--memory-limit`, or what the machine and the cgroup have. Out: the sizes of heads, requests, answers, queries
-//! and caches ([`MemoryLimit::shares`]), which are at most their defaults; and [`watch`], which looks at what the
-//! process really holds, since estimates of sizes are not what an allocator takes, and shows what each part holds.
+//! In: `--memory-limit`, or the memory of the machine and the cgroup. Out: the sizes of heads, requests, responses,
+//! queries and caches ([`MemoryLimit::shares`]), which are at most their defaults. [`watch`] measures the memory that
+//! the process really holds, since estimates miss the overhead of the allocator, and exports the memory of each part.
 
 use std::fs;
 use std::path::Path;
@@ -25,35 +25,35 @@ use crate::telemetry::memory::give_back;
 use crate::telemetry::metrics::Scope;
 use crate::telemetry::process::own_memory;
 
-/// Memory of a server that holds no profiles: threads, tables of the program, one merge. It is not divided.
+/// Memory of a server without profiles: threads, tables of the program, one merge. It is not divided.
 const BASE_BYTES: u64 = 48 << 20;
-/// The smallest limit that may be set.
+/// The smallest limit that a user may set.
 const LEAST_BYTES: u64 = 96 << 20;
-/// Memory of a usual query; the number of queries at one time follows from it.
+/// Memory of a typical query; the limit of concurrent queries follows from it.
 const QUERY_BYTES: u64 = 16 << 20;
-/// Memory of a usual connection of a PostgreSQL client; their number follows from it.
+/// Memory of a typical PostgreSQL connection; the limit of connections follows from it.
 const SESSION_BYTES: usize = 128 << 10;
-/// Number of connections of PostgreSQL clients that every server accepts.
+/// Number of PostgreSQL connections that every server accepts.
 const LEAST_SESSIONS: usize = 8;
 
-/// Memory of a connection of the HTTP port that has sent nothing.
+/// Memory of an HTTP connection that has sent nothing.
 const CONNECTION_BASE_BYTES: usize = 16 << 10;
-/// The smallest receive window of an HTTP/2 connection: each has it from the start (RFC 9113, 6.9.2).
+/// Minimum receive window of an HTTP/2 connection: each connection starts with it (RFC 9113, 6.9.2).
 const LEAST_WINDOW_BYTES: u32 = 64 << 10;
-/// Memory of a connection with as much as it may send before a request is looked at.
+/// Memory of a connection that has sent as much as it may before the server reads a request.
 const CONNECTION_BYTES: usize = CONNECTION_BASE_BYTES + LEAST_WINDOW_BYTES as usize;
-/// The smallest number of requests at a time on an HTTP/2 connection.
+/// Minimum number of concurrent requests on an HTTP/2 connection.
 const LEAST_STREAMS: u32 = 32;
 
-/// How often memory is looked at: when less than half of it is used, and else.
+/// Time between two measurements of memory: below half of the limit, and above it.
 const CALM: Duration = Duration::from_secs(1);
 const BUSY: Duration = Duration::from_millis(250);
 
-/// Most memory in bytes that a server should take, without pages of files.
+/// Maximum memory of a server in bytes, without cached pages of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MemoryLimit(u64);
 
-/// What a limit leaves to each part of a server.
+/// The part of the limit that each part of a server receives.
 #[derive(Debug)]
 pub(crate) struct Shares {
     /// See [`StoreConfig::flush_bytes`].
@@ -73,8 +73,9 @@ pub(crate) struct Shares {
     pub connections: ConnectionShares,
 }
 
-/// What a limit leaves to the connections of the HTTP port. The least that a connection may take is 80 KiB: its
-/// unfinished headers, or what it may send ahead. So these are within an eighth of the limit.
+/// The part of the limit that the connections of the HTTP port receive. Each must be allowed at
+/// least 80 KiB: its unfinished headers, or the data that it sends ahead. So all together stay within an eighth of the
+/// limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ConnectionShares {
     /// See [`ListenOptions::max_connections`].
@@ -86,19 +87,19 @@ pub(crate) struct ConnectionShares {
 }
 
 impl MemoryLimit {
-    /// Parses the value that `name` has.
+    /// Parses the value of the flag or key `name`.
     pub(crate) fn parse(name: &str, text: &str) -> anyhow::Result<Self> {
         let bytes = size::bytes(name, text)? as u64;
         if bytes < LEAST_BYTES {
             bail!(
-                "{name}: `{text}` is too little for a server, it needs at least {}MiB",
+                "{name}: `{text}` is too little memory for a server, the minimum is {}MiB",
                 LEAST_BYTES >> 20
             );
         }
         Ok(Self(bytes))
     }
 
-    /// Half of the machine's memory, or three quarters of what the cgroup of this process may have if that is less.
+    /// Half of the machine's memory, or three quarters of the cgroup's limit if that is less.
     pub(crate) fn of_machine() -> Self {
         let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| total(&text));
         let own = fs::read_to_string("/proc/self/cgroup").ok();
@@ -113,10 +114,10 @@ impl MemoryLimit {
         self.0
     }
 
-    /// The parts of the limit. None is larger than its default, and together they are the limit.
+    /// Divides the limit. No part is larger than its default, and together they are at most the limit.
     pub(crate) fn shares(self) -> Shares {
-        // Of 128 parts: heads 22, profiles on their way to them 20, requests 12 and the two largest bodies 24, answers
-        // 6, queries 18, what is kept between queries 16, names in merges 6, connections of PostgreSQL's clients 4.
+        // In 128ths: heads 22, profiles on their way to them 20, requests 12 and the two largest bodies 24, responses
+        // 6, queries 18, caches between queries 16, names in merges 6, PostgreSQL connections 4.
         let of = |parts: u64| self.0.saturating_sub(BASE_BYTES) / 128 * parts;
         let capped = |default: usize, parts: u64| default.min(usize::try_from(of(parts)).unwrap_or(usize::MAX));
         let store = StoreConfig::new("");
@@ -155,8 +156,8 @@ impl MemoryLimit {
         }
     }
 
-    /// Connections take memory whatever they send, and are not a part of the division: a server that has many of them
-    /// keeps less between queries.
+    /// Connections take memory whatever they send, so they are outside the division: a server with many of them caches
+    /// less between queries.
     fn connections(self) -> ConnectionShares {
         let defaults = ListenOptions::default();
         let all = usize::try_from(self.0 / 8).unwrap_or(usize::MAX);
@@ -177,13 +178,13 @@ impl Default for MemoryLimit {
     }
 }
 
-/// The label of the metrics of memory.
+/// The label of the memory metrics.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct PartLabel {
     part: &'static str,
 }
 
-/// What each part of the server holds, and may hold.
+/// Used memory and memory limit of each part of the server.
 pub(crate) struct MemoryMetrics {
     used: Family<PartLabel, Gauge>,
     limits: Family<PartLabel, Gauge>,
@@ -217,8 +218,8 @@ impl MemoryMetrics {
     }
 }
 
-/// Watches the memory of this process until `shutdown`, and shows in the metrics what `parts` say at each look. Above
-/// 15/16 of the limit what is kept between queries is dropped; if that does not help, `pressure` says that memory is
+/// Measures the memory of this process until `shutdown`, and exports what `parts` returns at each measurement. Above
+/// 15/16 of the limit it drops the caches of the query engine. If that does not help, `pressure` reports that memory is
 /// short until the process is below 7/8 of the limit.
 pub(crate) async fn watch(
     limit: MemoryLimit,
@@ -245,7 +246,7 @@ pub(crate) async fn watch(
                 tracing::warn!(
                     held,
                     limit,
-                    "memory is short: requests are refused until it is free again (--memory-limit)"
+                    "memory is short: the server refuses requests until memory is free again (--memory-limit)"
                 );
             }
         }
@@ -262,8 +263,9 @@ fn total(meminfo: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// The least limit of a process' cgroup and of those above it, in bytes. `own` is its `/proc/self/cgroup`, `mount` is
-/// where cgroups are mounted; version 1 has a hierarchy for memory, version 2 has one for everything (cgroups(7)).
+/// Returns the smallest limit of the process' cgroup and its ancestors, in bytes. `own` is its `/proc/self/cgroup`,
+/// `mount` is the mount point of cgroups. Version 1 has a hierarchy for memory, version 2 has one for everything
+/// (cgroups(7)).
 fn cgroup_limit(mount: &Path, own: &str) -> Option<u64> {
     let hierarchies = || own.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'));
     let first = hierarchies().find(|(kinds, _)| kinds.split(',').any(|kind| kind == "memory"));
@@ -349,7 +351,7 @@ mod tests {
     #[test]
     fn too_little_is_refused() {
         let error = MemoryLimit::parse("--memory-limit", "64MiB").unwrap_err().to_string();
-        assert!(error.contains("at least 96MiB"), "{error}");
+        assert!(error.contains("the minimum is 96MiB"), "{error}");
     }
 
     #[test]

@@ -1,8 +1,7 @@
-//! The file of overrides, Pyroscope's runtime configuration: limits of single tenants, which may change while the
-//! server runs.
+//! The overrides file, Pyroscope's runtime configuration: limits per tenant that may change while the server runs.
 //!
-//! In: the file, read every few seconds. Out: the limits in force. At a start a wrong file is an error. Later it is
-//! logged once, a metric shows it, and what was in force stays in force.
+//! In: the file, read every few seconds. Out: the limits in force. At the start, an invalid file is an error. Later,
+//! the server logs the error once, sets a metric, and keeps the previous limits.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,7 +17,7 @@ use crate::profile::TenantId;
 use crate::store::{Limits, TenantLimits};
 use crate::telemetry::metrics::Scope;
 
-/// Where the overrides stand.
+/// Location of the overrides file, and how often it is read.
 #[derive(Debug, Clone)]
 pub(crate) struct OverridesFile {
     pub path: PathBuf,
@@ -27,7 +26,7 @@ pub(crate) struct OverridesFile {
 }
 
 impl OverridesFile {
-    /// The default period, as Pyroscope's.
+    /// The default period, the same as Pyroscope's.
     pub(crate) const PERIOD: Duration = Duration::from_secs(10);
 }
 
@@ -35,9 +34,9 @@ impl OverridesFile {
 pub(crate) struct Overrides {
     file: OverridesFile,
     limits: TenantLimits,
-    /// The text that was read last, or why it could not be read.
+    /// The text of the last read, or the error.
     seen: Result<String, String>,
-    /// 1 when the last text is in force, else 0.
+    /// 1 if the last text is in force, 0 otherwise.
     successful: Gauge,
 }
 
@@ -49,7 +48,7 @@ struct Contents {
 }
 
 impl Overrides {
-    /// Reads the file and puts it in force. Errors when it cannot be read or used.
+    /// Reads the file and applies it. Fails if the file cannot be read or used.
     pub(crate) fn read(file: OverridesFile, limits: TenantLimits, metrics: &Scope) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(&file.path)
             .with_context(|| format!("cannot read the overrides {}", file.path.display()))?;
@@ -60,7 +59,7 @@ impl Overrides {
         successful.set(1);
         metrics.register(
             "alluvium_runtime_config_last_reload_successful",
-            "1 when the file of overrides is in force as it is, 0 when an older one is.",
+            "1 if the current overrides file is in force, 0 if an older version is.",
             successful.clone(),
         );
         Ok(Self {
@@ -71,7 +70,7 @@ impl Overrides {
         })
     }
 
-    /// Reads the file again and again until `shutdown`.
+    /// Reads the file periodically until `shutdown`.
     pub(crate) async fn follow(mut self, shutdown: Shutdown) {
         loop {
             tokio::select! {
@@ -83,7 +82,7 @@ impl Overrides {
         }
     }
 
-    /// Puts a text in force when it is new and can be used.
+    /// Applies a text if it is new and valid.
     fn see(&mut self, read: Result<String, String>) {
         if read == self.seen {
             return;
@@ -99,18 +98,18 @@ impl Overrides {
                 let tenants = overrides.len();
                 self.limits.replace(overrides);
                 self.successful.set(1);
-                tracing::info!(%path, tenants, "the overrides have changed");
+                tracing::info!(%path, tenants, "changed overrides are in force");
             }
             Err(error) => {
                 self.successful.set(0);
-                tracing::error!(%path, error, "the overrides cannot be used; the last good ones stay in force");
+                tracing::error!(%path, error, "cannot use the overrides; the last valid ones stay in force");
             }
         }
     }
 }
 
-/// The limits of the tenants that a text names, over the `general` ones. A key that has no effect for a single tenant
-/// is named in a warning.
+/// Parses the limits of the tenants that a text names, on top of the `general` limits. A warning names keys that have
+/// no effect for a single tenant.
 fn parse(text: &str, general: &Limits) -> anyhow::Result<Vec<(TenantId, Limits)>> {
     let contents: Option<Contents> = serde_saphyr::from_str(text).map_err(|error| anyhow::anyhow!("{error}"))?;
     let overrides = contents.map(|contents| contents.overrides).unwrap_or_default();

@@ -1,8 +1,8 @@
 //! Reloads the configuration on SIGHUP, over HTTP, or when its files change (`--config.watch`).
 //!
-//! In: the path. Out: a load by the controller, whose outcome goes to the log, the answer and the metrics. Reading the
-//! files and loading them are one critical section, so that an older text never replaces a newer one. A file event only
-//! triggers a check: a load happens when the text differs from the last one that was tried.
+//! In: the path. Out: a load by the controller; the log, the response and the metrics show its outcome. Reading the
+//! files and loading them form one critical section, so that an older text never replaces a newer one. A file event
+//! only triggers a check: a load happens if the text differs from the last one that was tried.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::telemetry::memory;
 
 /// How often the files are checked without an event, since some file systems report none.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
-/// How long after a load the memory that it freed is returned to the system.
+/// Time between a load and the return of the memory that it freed to the system.
 const AFTER_LOAD: Duration = Duration::from_millis(500);
 /// Number of settle times after which files that keep changing are read anyway.
 const MOST_SETTLES: u32 = 10;
@@ -53,7 +53,7 @@ struct LoadedTexts {
 }
 
 impl Reloader {
-    /// A reloader for a configuration that has been read but not loaded.
+    /// Creates a reloader for a configuration that has been read but not loaded.
     pub(crate) fn new(controller: Controller, sources: Sources) -> Self {
         Self {
             controller,
@@ -67,7 +67,7 @@ impl Reloader {
         self.texts.lock().in_force.clone()
     }
 
-    /// Loads these texts of the path. On an error the running configuration stays.
+    /// Loads these texts. On an error the running configuration stays.
     pub(crate) async fn load(&self, texts: Texts) -> Result<(), Diagnostics> {
         self.texts.lock().tried = Some(texts.clone());
         let result = self.controller.load(texts.clone()).await;
@@ -85,14 +85,14 @@ impl Reloader {
         }
     }
 
-    /// Reads and loads the configuration again. On an error the running configuration stays; the error text is the HTTP
-    /// answer.
+    /// Reads and loads the configuration again. On an error the running configuration stays, and the error text becomes
+    /// the HTTP response.
     pub(crate) async fn reload(&self, asked_by: &'static str) -> Result<(), String> {
         let _working = self.working.lock().await;
         match self.sources.read() {
             Ok(texts) => self.apply(shared(texts), asked_by).await,
             Err(error) => {
-                tracing::error!(asked_by, error = %error, "reload failed; the old configuration stays in force");
+                tracing::error!(asked_by, error = %error, "reload failed; the previous configuration stays in force");
                 let text = format!("{error:#}");
                 self.controller
                     .load_failed(&self.sources.path().display().to_string(), &text);
@@ -111,7 +111,7 @@ impl Reloader {
                 tracing::error!(
                     asked_by,
                     errors = diagnostics.len(),
-                    "reload failed; the old configuration stays in force"
+                    "reload failed; the previous configuration stays in force"
                 );
                 Err(diagnostics.render())
             }
@@ -132,7 +132,7 @@ impl Reloader {
         })
     }
 
-    /// Reloads when the files have changed and then stayed the same for `settle`.
+    /// Reloads whenever the files have changed and then stayed the same for `settle`.
     pub(crate) async fn on_change(self: Arc<Self>, settle: Duration, shutdown: Shutdown) {
         let (changed, mut changes) = mpsc::channel(1);
         let mut watcher = Watch::new(changed);
@@ -151,8 +151,8 @@ impl Reloader {
 
     async fn reload_if_changed(&self) {
         let _working = self.working.lock().await;
-        // A file that is being replaced may be missing for a moment; one that stays missing is reported by the next
-        // explicit reload.
+        // A file that is being replaced can be missing for a moment. If it stays missing, the next explicit reload
+        // reports that.
         let Ok(texts) = self.sources.read().map(shared) else {
             tracing::debug!(config = %self.sources.path().display(), "the configuration cannot be read at the moment");
             return;
@@ -165,15 +165,15 @@ impl Reloader {
     }
 }
 
-/// A load frees about as much memory as it allocates. Returns it to the system a moment later, when the new components
-/// have started and the caller has its answer.
+/// A load frees about as much memory as it allocates. This returns the memory to the system a moment later, when the
+/// new components have started and the caller has its response.
 pub(crate) async fn give_back_later() {
     tokio::time::sleep(AFTER_LOAD).await;
     // Detached; the result is not needed.
     drop(tokio::task::spawn_blocking(memory::give_back));
 }
 
-/// Returns when nothing has changed for `settle`, or after [`MOST_SETTLES`] times that.
+/// Returns once nothing has changed for `settle`, or after [`MOST_SETTLES`] times that.
 async fn settled(changes: &mut mpsc::Receiver<()>, settle: Duration) {
     let latest = tokio::time::Instant::now() + settle * MOST_SETTLES;
     while tokio::time::Instant::now() < latest
@@ -200,8 +200,8 @@ impl Watch {
         });
         let watcher = watcher
             .inspect_err(|error| {
-                tracing::warn!(%error, every = ?LOOK_EVERY, "the system reports no changes of files; they are \
-                    looked for");
+                tracing::warn!(%error, every = ?LOOK_EVERY, "cannot watch files; they are checked \
+                    periodically");
             })
             .ok();
         Self {
@@ -210,7 +210,7 @@ impl Watch {
         }
     }
 
-    /// Watches the folder of the path and, for links, the folder of the real file.
+    /// Watches the folder of the path and, if it is a link, the folder of the real file.
     fn look_at(&mut self, path: &Path) {
         let Some(watcher) = &mut self.watcher else { return };
         let folder = |path: &Path| {
@@ -243,8 +243,8 @@ impl Watch {
             match watcher.watch(&folder, RecursiveMode::NonRecursive) {
                 Ok(()) => self.folders.push(folder),
                 Err(error) => {
-                    tracing::warn!(folder = %folder.display(), %error, every = ?LOOK_EVERY, "cannot watch; changes are \
-                        looked for");
+                    tracing::warn!(folder = %folder.display(), %error, every = ?LOOK_EVERY, "cannot watch; the folder \
+                        is checked periodically");
                 }
             }
         }

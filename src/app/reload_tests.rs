@@ -1,4 +1,5 @@
-//! The watch of files: what editors, copies and Kubernetes do to a configuration is seen, and read once.
+//! The file watch: it sees the changes that editors, copies and Kubernetes make to a configuration, and reads each
+//! once.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -38,7 +39,7 @@ impl Watched {
         }
     }
 
-    /// Waits until exactly this runs.
+    /// Waits until exactly this component runs.
     async fn runs(&self, label: &str) {
         let wanted = format!("discovery.relabel.{label}");
         let deadline = Instant::now() + Duration::from_mins(1);
@@ -73,12 +74,12 @@ async fn a_file_that_is_written_or_replaced_is_read_again() {
     let watched = Watched::start(&path).await;
     std::fs::write(&path, config("two")).unwrap();
     watched.runs("two").await;
-    // As editors do: a new file beside it is renamed over it.
+    // Editors write a new file beside the old one and rename it.
     let beside = folder.path().join(".config.alloy.swp");
     std::fs::write(&beside, config("three")).unwrap();
     std::fs::rename(&beside, &path).unwrap();
     watched.runs("three").await;
-    // A mistake changes nothing, and the next good text is taken.
+    // An invalid text changes nothing, and the next valid text is loaded.
     std::fs::write(&path, "discovery.relabel {").unwrap();
     let deadline = Instant::now() + Duration::from_mins(1);
     while watched.controller.last_load().is_some_and(|load| load.error.is_none()) {
@@ -89,7 +90,7 @@ async fn a_file_that_is_written_or_replaced_is_read_again() {
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&path, config("four")).unwrap();
     watched.runs("four").await;
-    // It runs a moment before it is noted.
+    // The text runs a moment before it is recorded.
     let deadline = Instant::now() + Duration::from_mins(1);
     while *watched.reloader.in_force()[0].1 != *config("four") {
         assert!(Instant::now() < deadline, "{:?}", watched.reloader.in_force());
@@ -109,12 +110,12 @@ async fn the_links_of_a_configmap_are_followed() {
     symlink("..data/config.alloy", at("config.alloy")).unwrap();
     let watched = Watched::start(&at("config.alloy")).await;
     for (version, label) in [("..2", "two"), ("..3", "three")] {
-        // As the kubelet does.
+        // The kubelet replaces links in this way.
         symlink(version, at("..data_tmp")).unwrap();
         std::fs::rename(at("..data_tmp"), at("..data")).unwrap();
         watched.runs(label).await;
     }
-    // A link to a file of another folder.
+    // A link to a file in another folder.
     let elsewhere = tempfile::tempdir().unwrap();
     std::fs::write(elsewhere.path().join("c.alloy"), config("four")).unwrap();
     symlink(elsewhere.path().join("c.alloy"), at("tmp")).unwrap();
@@ -160,7 +161,7 @@ async fn a_path_that_cannot_be_read_is_a_failed_load() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_folder_of_both_languages_is_one_configuration_that_runs() {
     let folder = tempfile::tempdir().unwrap();
-    // At once, as editors do: the watch may look at any moment, and an empty file is a configuration too.
+    // Atomically, as editors do: the watch may read at any moment, and an empty file is a configuration too.
     let write = |name: &str, text: &str| {
         std::fs::write(folder.path().join("new"), text).unwrap();
         std::fs::rename(folder.path().join("new"), folder.path().join(name)).unwrap();
@@ -169,7 +170,7 @@ async fn a_folder_of_both_languages_is_one_configuration_that_runs() {
         "a.alloy",
         "discovery.relabel \"first\" {\n\ttargets = [{\"__address__\" = \"localhost:1\"}]\n}\n",
     );
-    // Refers to the other file, in the other language.
+    // A component that refers to the file in the other language.
     let second = |stage: &str| {
         format!(
             "discovery \"relabel\" \"second\" {{\n  targets = discovery.relabel.first.output\n  rule {{\
@@ -193,7 +194,7 @@ async fn a_folder_of_both_languages_is_one_configuration_that_runs() {
         assert!(Instant::now() < deadline, "{}", output());
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    // A mistake in one language names its file and changes nothing.
+    // An error in one language names its file and changes nothing.
     write(
         "b.hcl",
         "discovery \"relabel\" \"second\" {\n  targets = nobody.there\n}\n",

@@ -1,4 +1,4 @@
-//! Options with which a server is started: all that flags and file may say.
+//! Options with which a server is started: everything that flags and the file can set.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,28 +25,28 @@ pub(crate) const DEFAULT_DATA: &str = "./alluvium-data";
 /// Options with which a server is started.
 #[derive(Debug, Clone)]
 pub(crate) struct ServeOptions {
-    /// Address of the port for everything, `host:port`.
+    /// Address of the HTTP port, `host:port`.
     pub listen: String,
-    /// Host names of the port that browsers may use, besides the names of this machine.
+    /// Additional host names of the port that browsers may use; the names of this machine are always allowed.
     pub allowed_hosts: AllowedHosts,
     pub data: PathBuf,
-    /// The limit from which `http` and `query` were made, and the sizes of the store are.
+    /// The memory limit. The sizes in `http` and `query` derive from it, and the sizes of the store will.
     pub memory: MemoryLimit,
     /// Age at which a head is flushed.
     pub flush_age: Duration,
-    /// How long to wait for the disk.
+    /// Timeouts for a disk that does not respond.
     pub disk: DiskLimits,
     pub limits: TenantLimits,
-    /// Which tenants may send.
+    /// The tenants that may push profiles.
     pub tenants: TenantRules,
-    /// The file with limits of single tenants, if there is one.
+    /// The file with limits per tenant, if there is one.
     pub overrides: Option<OverridesFile>,
     /// Merging, retention and deletion of files.
     pub maintenance: MaintenanceConfig,
     pub query: QueryLimits,
     pub http: ServerOptions,
     pub access: AccessOptions,
-    /// Certificates of the port; without them it is plain.
+    /// Certificates of the port; `None` for plain HTTP.
     pub tls: Option<TlsFiles>,
     /// The PostgreSQL port, if there is one.
     pub postgres: Option<PostgresOptions>,
@@ -57,7 +57,7 @@ pub(crate) struct ServeOptions {
 }
 
 impl ServeOptions {
-    /// A server without any configuration.
+    /// Options of a server without any configuration.
     pub(crate) fn new(listen: &str, data: &Path) -> Self {
         let memory = MemoryLimit::default();
         let shares = memory.shares();

@@ -29,9 +29,10 @@ use crate::store::{Store, StoreConfig, StoreError};
 use crate::telemetry::metrics::Scope;
 use crate::telemetry::process::ProcessMetrics;
 
-/// Time for requests in progress after the signal to stop.
+/// Time limit for requests in progress after the signal to stop.
 const REQUEST_GRACE: Duration = Duration::from_secs(2);
-/// Time for the last flush; profiles that are not flushed by then stay in the log and are replayed at the next start.
+/// Time limit for the last flush. Profiles that are not flushed by then stay in the log, and the next start replays
+/// them.
 const FLUSH_GRACE: Duration = Duration::from_secs(3);
 
 pub(crate) struct RunningServer {
@@ -45,7 +46,7 @@ pub(crate) struct RunningServer {
 }
 
 impl RunningServer {
-    /// Opens the port and the store. Requests are served once [`RunningServer::run`] is called.
+    /// Opens the port and the store. [`RunningServer::run`] serves requests.
     pub(crate) async fn start(mut options: ServeOptions, metrics: &Scope, shutdown: &Shutdown) -> anyhow::Result<Self> {
         options.http.settings = Arc::new(settings(&options));
         let shares = options.memory.shares();
@@ -179,7 +180,7 @@ impl RunningServer {
             signal.cancelled().await;
             stopping.set_not_ready("the server is stopping");
         });
-        // About half of the memory that the start used is not needed any more.
+        // After the start, about half of the memory that it used is free.
         tokio::spawn(give_back_later());
         let sessions = self
             .postgres
@@ -190,24 +191,23 @@ impl RunningServer {
             cut += sessions.await.unwrap_or_default();
         }
         if cut > 0 {
-            tracing::warn!(connections = cut, "requests were cut off at the end");
+            tracing::warn!(connections = cut, "requests did not finish in time and were aborted");
         }
         match self.store.close(FLUSH_GRACE).await {
-            Ok(()) => tracing::info!("stopped; everything is in the tables"),
+            Ok(()) => tracing::info!("stopped; all profiles are in the tables"),
             Err(error @ StoreError::Stuck { .. }) => {
-                tracing::error!(error = %error, "ending without the disk; the next start replays the log");
+                tracing::error!(error = %error, "stopped without the last flush; the next start replays the log");
             }
             // Nothing is lost: the log is durable and replayed at the next start.
             Err(error) => {
-                tracing::warn!(error = %error, "stopped before the last flush; the next start replays the log");
+                tracing::warn!(error = %error, "stopped before the last flush ended; the next start replays the log");
             }
         }
         Ok(())
     }
 }
 
-/// Checks who can reach the port against who is asked. A port that other machines reach is opened without questions
-/// only when the configuration says so.
+/// Refuses to listen on a non-loopback address unless authentication is configured or explicitly turned off.
 fn check_reach(access: &Access, address: SocketAddr, has_tls: bool) -> anyhow::Result<()> {
     if is_this_machine(address.ip()) {
         return Ok(());
@@ -215,19 +215,19 @@ fn check_reach(access: &Access, address: SocketAddr, has_tls: bool) -> anyhow::R
     if access.is_open_on_purpose() {
         tracing::warn!(
             address = %address,
-            "other machines can reach this port and nobody is asked for a password, as --auth none says"
+            "other machines can reach this port without a password, because of --auth none"
         );
     } else if !access.asks() {
         bail!(
-            "other machines can reach {address}, and nobody would be asked who they are. Choose one: make a token with \
-             `alluvium token new NAME`; name a file of users with `--auth FILE`; or say `--auth none`. On 127.0.0.1 \
+            "other machines can reach {address}, but no authentication is configured. Choose one: make a token with \
+             `alluvium token new NAME`; name a file of users with `--auth FILE`; or set `--auth none`. On 127.0.0.1 \
              none of them is needed"
         );
     } else if !has_tls {
         tracing::warn!(
             address = %address,
-            "passwords and tokens come in the clear on this port: give it a certificate with --tls-cert and \
-             --tls-key, or put a proxy that has one before it"
+            "clients send passwords and tokens in the clear to this port: give it a certificate with --tls-cert and \
+             --tls-key, or put a TLS proxy in front of it"
         );
     }
     Ok(())
@@ -245,7 +245,7 @@ pub(crate) async fn run(options: ServeOptions, shutdown: Shutdown) -> anyhow::Re
     server.run(shutdown).await
 }
 
-/// A registry with the metrics of the process.
+/// Returns a registry with the metrics of the process.
 pub(crate) fn process_metrics() -> Scope {
     let metrics = Scope::new();
     metrics.register_collector(ProcessMetrics::new());

@@ -1,7 +1,7 @@
-//! The configuration in force as keys and values of its file.
+//! The configuration in force, as keys and values of the configuration file.
 //!
-//! In: options of a server. Out: what `/api/v1/status/config` shows. Secrets, and names of users, tokens and tenants,
-//! are left out by naming what is shown.
+//! In: the options of a server. Out: the contents of `/api/v1/status/config`. The list names the keys that are shown,
+//! so secrets and the names of users, tokens and tenants are left out.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::base::duration;
 use crate::server::{Settings, limit_values};
 use crate::store::tables::bucket::{BucketOptions, Provider};
 
-/// What is shown of a server with these options.
+/// Returns the settings to show for a server with these options.
 pub(crate) fn settings(options: &ServeOptions) -> Settings {
     let without = ServeOptions::new(DEFAULT_LISTEN, Path::new(DEFAULT_DATA));
     let tenants = options.maintenance.aging.tenants.iter();
@@ -108,7 +108,7 @@ fn values(options: &ServeOptions) -> BTreeMap<&'static str, Value> {
     values
 }
 
-/// Adds who is asked, by the places of files; none of what is in them.
+/// Adds the authentication settings: paths of files, but none of their contents.
 fn add_access(values: &mut BTreeMap<&'static str, Value>, options: &ServeOptions) {
     let path = |path: &Path| json!(path.display().to_string());
     let access = &options.access;
@@ -135,7 +135,7 @@ fn add_access(values: &mut BTreeMap<&'static str, Value>, options: &ServeOptions
     }
 }
 
-/// Adds where the tables lie.
+/// Adds the location of the tables.
 fn add_bucket(values: &mut BTreeMap<&'static str, Value>, bucket: Option<&BucketOptions>) {
     let Some(bucket) = bucket else {
         values.insert("storage.backend", json!("filesystem"));

@@ -4,7 +4,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::base::Shutdown;
 
-/// A token that is cancelled at the first SIGINT or SIGTERM. At the second the process exits with 130.
+/// Returns a token that the first SIGINT or SIGTERM cancels. At the second, the process exits with code 130.
 pub(crate) fn shutdown_signal() -> anyhow::Result<Shutdown> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -15,7 +15,7 @@ pub(crate) fn shutdown_signal() -> anyhow::Result<Shutdown> {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
-        tracing::info!("stopping; a second signal ends at once");
+        tracing::info!("stopping; a second signal exits at once");
         cancelled.cancel();
         tokio::select! {
             _ = interrupt.recv() => {}

@@ -14,11 +14,11 @@ pub(crate) fn bytes(name: &str, text: &str) -> anyhow::Result<usize> {
         "kB" | "KB" => 1000,
         "MB" => 1_000_000,
         "GB" => 1_000_000_000,
-        other => bail!("{name}: `{other}` is no unit of bytes, use KiB, MiB, GiB, kB, MB or GB"),
+        other => bail!("{name}: `{other}` is not a unit of bytes; use KiB, MiB, GiB, kB, MB or GB"),
     };
     let number: usize = text[..digits]
         .parse()
-        .with_context(|| format!("{name}: `{text}` is no size; write for example 512MiB"))?;
+        .with_context(|| format!("{name}: `{text}` is not a size; write for example 512MiB"))?;
     number
         .checked_mul(unit)
         .with_context(|| format!("{name}: `{text}` is too large"))

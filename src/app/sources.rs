@@ -1,4 +1,4 @@
-//! Reads a configuration from disk: one file, or all files of one folder (without sub-folders, as in Alloy).
+//! Reads a configuration from disk: one file, or all files of one folder (without subfolders, as in Alloy).
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// A file or a folder of Alloy text; with a conversion, a file in another format.
+    /// A file or folder of Alloy text, or, with a conversion, a file in another format.
     pub(crate) fn new(path: &Path, conversion: Option<Conversion>) -> Self {
         Self {
             path: path.to_owned(),
@@ -35,7 +35,7 @@ impl Sources {
         &self.path
     }
 
-    /// Reads the current texts, converted to Alloy's language. Notes of the conversion are logged when they are new.
+    /// Reads the current texts, converted to Alloy's language. New notes of the conversion are logged.
     pub(crate) fn read(&self) -> anyhow::Result<Vec<(String, String)>> {
         let Some(conversion) = &self.conversion else {
             return read(&self.path);
@@ -55,8 +55,7 @@ impl Sources {
     }
 }
 
-/// Reads the texts at `path` with their names, sorted by name. For a text that is not UTF-8 the error holds
-/// [`Diagnostics`].
+/// Reads the texts at `path` with their names, sorted by name. If a text is not UTF-8, the error holds [`Diagnostics`].
 pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<(String, String)>> {
     let metadata =
         std::fs::metadata(path).with_context(|| format!("cannot read the configuration {}", path.display()))?;
@@ -77,8 +76,8 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<(String, String)>> {
         .collect()
 }
 
-/// The file itself, or all configuration files in a folder and below it, sorted. Hidden folders and links to folders
-/// are skipped.
+/// Returns the file itself, or all configuration files in a folder and its subfolders, sorted. Hidden folders and links
+/// to folders are skipped.
 pub(crate) fn files_below(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let metadata = std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
     if !metadata.is_dir() {
@@ -123,7 +122,7 @@ fn files_of(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     files.sort();
     if files.is_empty() {
         bail!(
-            "the folder {} holds no *.alloy, *.river or *.hcl file",
+            "the folder {} contains no *.alloy, *.river or *.hcl file",
             folder.display()
         );
     }

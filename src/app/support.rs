@@ -2,7 +2,7 @@
 //!
 //! In: the running collector. Out: its configuration without secrets, its components, metrics before and after the
 //! collection, and the log lines and a CPU profile of the time between. The layout is Alloy's, under our name. The
-//! bundle contains no secrets: see [`crate::pipeline::redact`]; values of components show secrets as `(secret)`.
+//! bundle contains no secrets: see [`crate::pipeline::redact`]; component values show secrets as `(secret)`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use crate::pipeline::redact;
 use crate::telemetry::logs::{LogHandle, without_userinfo};
 use crate::telemetry::metrics::Scope;
 
-/// Most bytes of log lines, 16 MiB.
+/// Maximum size of the log lines in bytes, 16 MiB.
 const MAX_LOG_BYTES: usize = 16 << 20;
 
-/// Environment variables that change the behaviour of the collector.
+/// Environment variables that influence the collector.
 const ENVIRONMENT: [&str; 13] = [
     "ALLOY_DEPLOY_MODE",
     "ALLUVIUM_LOG_FORMAT",
@@ -46,7 +46,7 @@ pub(crate) struct SupportBundle {
     /// Source of the remote configuration text.
     pub remote: Remote,
     pub reloader: Arc<Reloader>,
-    /// Peers and components in the form of the API.
+    /// Provides peers and components in the form of the API.
     pub web: Arc<dyn Web>,
     pub metrics: Scope,
     /// Profiles of this process.
@@ -61,7 +61,7 @@ pub(crate) struct SupportBundle {
 }
 
 impl SupportBundle {
-    /// Builds a bundle, with log lines and CPU profile collected for `duration`.
+    /// Builds a bundle with the log lines and the CPU profile of `duration`.
     pub(crate) async fn take(&self, duration: Duration) -> Result<Vec<u8>, SupportError> {
         let _taking = self.taking.try_lock().map_err(|_| SupportError::Busy)?;
         let tap = self.logs.tap(MAX_LOG_BYTES);
@@ -122,7 +122,7 @@ impl SupportBundle {
         )
     }
 
-    /// All components with their values; the components of a module follow the component that created it.
+    /// Returns all components with their values. The components of a module follow the component that created it.
     fn components(&self) -> serde_json::Value {
         let mut all = Vec::new();
         let mut modules = vec![MODULE.to_owned(), String::new()];

@@ -1,13 +1,13 @@
-//! Whether diagnostics are coloured.
+//! Colours of diagnostics on the terminal.
 
 use std::io::IsTerminal;
 
 use crate::lang::diagnostic::Diagnostics;
 
-/// Values of the flag `--color`.
+/// Value of the flag `--color`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Colour {
-    /// Coloured on a terminal, unless `NO_COLOR` is not empty or `TERM` is `dumb`.
+    /// Coloured on a terminal, unless `NO_COLOR` is non-empty or `TERM` is `dumb`.
     #[default]
     Auto,
     Always,

@@ -35,7 +35,7 @@ impl Controllers {
         std::iter::once(&self.own).chain(&self.remote)
     }
 
-    /// The controller that runs the component or module with this full id.
+    /// Returns the controller that runs the component or module with this full id.
     pub(crate) fn of(&self, id: &str) -> &Controller {
         match (&self.remote, id.split('/').next()) {
             (Some(remote), Some(MODULE)) => remote,
@@ -56,7 +56,7 @@ impl Web for CollectorWeb {
     }
 
     fn remote_components(&self, module: &str) -> Option<Value> {
-        // Without a remote configuration, its root module exists and is empty.
+        // If there is no remote configuration, its root module exists and is empty.
         let id = remote(module);
         let found = self.controllers.of(&id).components(&id).map(to_json);
         found.or_else(|| module.is_empty().then(|| json!([])))
@@ -71,7 +71,8 @@ impl Web for CollectorWeb {
         self.controllers.of(&id).component(&id).map(to_json)
     }
 
-    /// The members of the cluster in the form of Alloy's peers. Who runs alone is a cluster of one.
+    /// Returns the members of the cluster in the form of Alloy's peers. A collector that runs alone is a cluster of
+    /// one.
     fn peers(&self) -> Value {
         match self.cluster.view() {
             Some(view) => peers(&view),
@@ -95,7 +96,7 @@ impl Web for CollectorWeb {
 fn peers(view: &View) -> Value {
     let peers = view.members.iter().map(|member| {
         let is_self = *member == view.own;
-        // What others do they say to nobody: they are there.
+        // Other members do not announce their state, so they count as participants.
         let part = if is_self { view.part } else { Part::Participant };
         peer(&member.name, member.address, is_self, part)
     });

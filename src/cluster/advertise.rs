@@ -1,6 +1,6 @@
-//! The address at which others reach this member.
+//! The address that this member advertises, at which other members reach it.
 //!
-//! In: what the flags say, the address that is listened on, the interfaces of the machine. Out: one address.
+//! In: the flags, the listen address, the interfaces of the machine. Out: one address.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
@@ -8,11 +8,11 @@ use crate::base::interfaces;
 use crate::cluster::codec::is_possible;
 use crate::cluster::join::host_and_port;
 
-/// Interfaces by this name are all there are.
+/// Interface name that stands for all interfaces.
 const ALL: &str = "all";
 
-/// The address to tell others: the one that is given, the one that is listened on, that of an interface, or the one
-/// from which `toward` is reached.
+/// Returns the address to advertise. In order of preference: the given one, the listen address, the address of an
+/// interface, or the source address of packets to `toward`.
 pub(super) async fn address(
     given: &str,
     interfaces: &str,
@@ -28,7 +28,7 @@ pub(super) async fn address(
         let of_way = || toward.and_then(on_the_way).filter(|ip| is_heard(ip, listening.ip()));
         let Some(ip) = of_interfaces(interfaces, &of_machine, listening.ip()).or_else(of_way) else {
             return Err(format!(
-                "none of the interfaces {interfaces} has an address for others: give it here, or name an interface by \
+                "none of the interfaces {interfaces} has an address to advertise: set it here, or set \
                  --cluster.advertise-interfaces (`all` for any)"
             ));
         };
@@ -37,7 +37,7 @@ pub(super) async fn address(
     if is_possible(address) {
         Ok(address)
     } else {
-        Err(format!("{address} is nobody's address"))
+        Err(format!("{address} cannot be a member's address"))
     }
 }
 
@@ -50,10 +50,10 @@ async fn named(given: &str, port: u16) -> Result<SocketAddr, String> {
     found.next().ok_or_else(|| format!("`{given}` has no address"))
 }
 
-/// The first address of the first of the named interfaces that has one of the family that is listened on.
+/// Returns the first usable address of the first named interface that has one in the family of the listen address.
 fn of_interfaces(names: &str, of_machine: &[(String, IpAddr)], listening: IpAddr) -> Option<IpAddr> {
     let is_usable = |ip: &IpAddr| {
-        // Addresses of one link need more than an address to be reached.
+        // Link-local addresses need a scope to be reached.
         let is_of_link = match ip {
             IpAddr::V4(ip) => ip.is_link_local(),
             IpAddr::V6(ip) => ip.is_unicast_link_local(),
@@ -66,18 +66,18 @@ fn of_interfaces(names: &str, of_machine: &[(String, IpAddr)], listening: IpAddr
     })
 }
 
-/// Whether what is sent to an address comes in where `listening` is: a socket on [::] takes both families.
+/// True if a socket on `listening` receives packets to this address: a socket on [::] receives both families.
 fn is_heard(ip: &IpAddr, listening: IpAddr) -> bool {
     ip.is_ipv4() || listening.is_ipv6()
 }
 
-/// The address from which the system would send to another.
+/// Returns the source address that the system would use to send to another address.
 fn on_the_way(to: SocketAddr) -> Option<IpAddr> {
     let any = match to {
         SocketAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
         SocketAddr::V6(_) => IpAddr::from(Ipv6Addr::UNSPECIFIED),
     };
-    // Sends nothing.
+    // Connecting a UDP socket sends nothing.
     let socket = UdpSocket::bind((any, 0)).ok()?;
     socket.connect(to).ok()?;
     Some(socket.local_addr().ok()?.ip())
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(found.unwrap(), "127.0.0.1:7");
         let error = of("", "none0", "0.0.0.0:7", None).await.unwrap_err();
         assert!(error.contains("--cluster.advertise-interfaces"), "{error}");
-        // A machine without IPv6 has no such way.
+        // A machine without IPv6 has no route to that address.
         if UdpSocket::bind("[::1]:0").is_ok() {
             assert_eq!(of("", "none0", "[::]:7", Some("[::1]:9")).await.unwrap(), "[::1]:7");
         }

@@ -1,7 +1,7 @@
-//! A member of the cluster at work: the socket, the clock, the lookups, and the view that components are shown.
+//! The running member of a cluster: the socket, the clock, the lookups, and the view that components see.
 //!
-//! In: options, datagrams. Out: a [`Cluster`] and datagrams. One task does it all. It says that the member leaves when
-//! the program stops, so that others take over its targets at once.
+//! In: options, datagrams. Out: a [`Cluster`] and datagrams. One task does everything. When the program stops, it tells
+//! the other members that this one leaves, so that they take over its targets at once.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -27,49 +27,49 @@ use crate::cluster::readiness::Readiness;
 use crate::cluster::view::{Cluster, Part, View};
 use crate::telemetry::metrics::Scope;
 
-/// Components are told of changes at most this often.
+/// Minimum time between two change notices to components.
 const NOTICE_AT_MOST_EVERY: Duration = Duration::from_secs(1);
-/// How long a new member looks for others before it takes itself for the first.
+/// How long a new member looks for others before it takes itself for the first one.
 const LOOK_FOR_OTHERS: Duration = Duration::from_secs(5);
-/// How long it waits for what others know once it has found one, which may be as new as itself.
+/// How long it waits for further members once it has found one, which may be as new as itself.
 const HEAR_ALL: Duration = Duration::from_millis(500);
-/// Pauses between attempts to join while nobody was found.
+/// Pauses between attempts to join while no member was found.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// Datagrams that are taken before timers have their turn.
+/// Maximum number of datagrams that are received before timers get a turn.
 const MOST_AT_ONCE: usize = 64;
-/// How often, and how far apart, others are told that this member leaves.
+/// Number of leave messages, and the time between two of them.
 const FAREWELLS: usize = 3;
 const BETWEEN_FAREWELLS: Duration = Duration::from_millis(50);
 
-/// How this program takes part in a cluster.
+/// Options for the membership of this program in a cluster.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     /// Name of this member, unique in the cluster.
     pub name: String,
-    /// Name of the cluster; members of another are not heard.
+    /// Name of the cluster; datagrams of other clusters are ignored.
     pub cluster: String,
-    /// `HOST:PORT` of the datagrams; empty for that of the HTTP endpoints.
+    /// `HOST:PORT` for the datagrams; empty for the address of the HTTP endpoints.
     pub listen: String,
-    /// Address that others are told, with or without port; empty to find one.
+    /// Address to advertise, with or without port; empty to detect one.
     pub advertise: String,
-    /// Interfaces whose address is taken, separated by commas.
+    /// Interfaces whose address may be advertised, separated by commas.
     pub interfaces: String,
-    /// Where members may be, separated by commas.
+    /// Addresses of possible members, separated by commas.
     pub join: String,
-    /// How often they are looked for again; zero for never.
+    /// Time between two lookups of these addresses; zero for only one lookup.
     pub rejoin_interval: Duration,
-    /// How many of them are asked at once; zero for all.
+    /// Maximum number of members to contact per lookup; zero for all.
     pub most_joined: usize,
-    /// Members that must be there before this one takes its share.
+    /// Number of members that must be present before this one takes its share.
     pub wait_for_size: usize,
-    /// How long they are waited for; zero for ever.
+    /// How long it waits for that number; zero to wait without limit.
     pub wait_timeout: Duration,
-    /// File of the secret that members share, if they do.
+    /// File of the shared secret, if the cluster has one.
     pub secret: Option<PathBuf>,
 }
 
-/// Why this program cannot take part.
+/// The reason why this program cannot join a cluster.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClusterError {
     /// A flag has a value that cannot be used.
@@ -80,7 +80,7 @@ pub(crate) enum ClusterError {
     Listen(String, String),
 }
 
-/// A member that has its port and does not work yet.
+/// A member that has its port but does not run yet.
 pub(crate) struct Agent {
     socket: UdpSocket,
     envelope: Envelope,
@@ -88,16 +88,16 @@ pub(crate) struct Agent {
     places: Vec<Place>,
     options: Options,
     readiness: Readiness,
-    /// Until when it looks for others before it takes a share.
+    /// Time until which it looks for others before it takes a share.
     looks_until: Option<Instant>,
-    /// When the next lookup of others begins.
+    /// Time of the next lookup of others.
     joins_at: Option<Instant>,
     is_looking: bool,
     pause: Duration,
-    /// What is shown is not what is.
+    /// True if the published view is out of date.
     is_stale: bool,
     noticed_at: Option<Instant>,
-    /// Somebody with another secret, or of another cluster, was mentioned in the log.
+    /// True once the log has mentioned a sender with another secret or cluster name.
     has_warned: bool,
     views: watch::Sender<Arc<View>>,
     metrics: ClusterMetrics,
@@ -125,11 +125,11 @@ impl Agent {
         });
         let advertised = advertise::address(&options.advertise, &options.interfaces, listening, toward).await;
         let advertised = advertised.map_err(wrong("advertise-address"))?;
-        tracing::info!(%listening, %advertised, name = %options.name, cluster = %options.cluster, "cluster begins");
+        tracing::info!(%listening, %advertised, name = %options.name, cluster = %options.cluster, "joins the cluster");
         if secret.is_none() && !is_this_machine(listening.ip()) {
             tracing::warn!(
                 %listening,
-                "whoever reaches this port can join the cluster and take targets: give all members a \
+                "any host that reaches this port can join the cluster and take targets: give all members a \
                  --cluster.secret-file"
             );
         }
@@ -158,12 +158,12 @@ impl Agent {
         })
     }
 
-    /// What components see of it.
+    /// Returns the cluster as components see it.
     pub(crate) fn cluster(&self) -> Cluster {
         Cluster::new(self.views.subscribe())
     }
 
-    /// Works until `shutdown`, then leaves.
+    /// Runs until `shutdown`, then leaves the cluster.
     pub(crate) async fn run(mut self, shutdown: Shutdown) {
         let mut lookups: JoinSet<Found> = JoinSet::new();
         loop {
@@ -173,7 +173,7 @@ impl Agent {
                 () = shutdown.cancelled() => break,
                 ready = self.socket.readable() => {
                     if let Err(error) = ready {
-                        tracing::error!(%error, "the cluster's socket fails");
+                        tracing::error!(%error, "the cluster's socket failed");
                         tokio::time::sleep(NOTICE_AT_MOST_EVERY).await;
                     }
                 }
@@ -193,14 +193,14 @@ impl Agent {
         self.leave().await;
     }
 
-    /// Takes what has come, a bounded number of datagrams at a time.
+    /// Receives pending datagrams, a bounded number at a time.
     fn receive(&mut self) {
         let mut buffer = [0; LONGEST_DATAGRAM + 1];
         for _ in 0..MOST_AT_ONCE {
             match self.socket.try_recv_from(&mut buffer) {
                 Ok((length, from)) => self.take(buffer.get(..length).unwrap_or_default(), from),
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return,
-                // What the system says of a datagram that was sent before.
+                // The error belongs to a datagram that was sent earlier.
                 Err(error) => tracing::debug!(%error, "cannot receive from the cluster"),
             }
         }
@@ -216,8 +216,8 @@ impl Agent {
                 self.has_warned = true;
                 tracing::warn!(
                     %from, reason = refused.name(),
-                    "who sends to the cluster's port has another --cluster.name or --cluster.secret-file; said once, \
-                     and counted"
+                    "a sender has another --cluster.name or --cluster.secret-file; further ones are not logged \
+                     but counted"
                 );
             }
         }
@@ -231,7 +231,7 @@ impl Agent {
                     self.metrics.sent.inc();
                     self.metrics.sent_bytes.inc_by(bytes as u64);
                 }
-                // The protocol sends again what matters.
+                // The protocol repeats messages that matter.
                 Err(error) => {
                     self.metrics.not_sent.inc();
                     tracing::debug!(%to, %error, "cannot send to the cluster");
@@ -240,7 +240,7 @@ impl Agent {
         }
     }
 
-    /// Announces this member to those that were found, and says when they are looked for again.
+    /// Announces this member to the members that were found, and schedules the next lookup.
     fn announce(&mut self, found: Found) {
         self.is_looking = false;
         for error in &found.errors {
@@ -266,17 +266,17 @@ impl Agent {
         };
     }
 
-    /// Logs who came and went. A member that finds itself alone looks for others at once.
+    /// Logs joined and gone members. A member that finds itself alone looks for others at once.
     fn tell(&mut self) {
         for event in self.membership.events() {
             match event {
                 Event::Joined(member) => {
-                    tracing::info!(name = %member.name, address = %member.address, "member of the cluster is there");
+                    tracing::info!(name = %member.name, address = %member.address, "a member joined the cluster");
                 }
                 Event::Gone(member) => {
-                    tracing::info!(name = %member.name, address = %member.address, "member of the cluster is gone");
+                    tracing::info!(name = %member.name, address = %member.address, "a member is gone from the cluster");
                 }
-                Event::CameBack => tracing::warn!("the cluster took this member for dead; it is back"),
+                Event::CameBack => tracing::warn!("the cluster took this member for dead; it has rejoined"),
             }
         }
         if self.membership.has_changed() {
@@ -288,14 +288,14 @@ impl Agent {
         }
     }
 
-    /// What this member does, by what it has found.
+    /// Decides the part of this member by the members that it has found.
     fn part(&mut self, now: Instant) -> Part {
         let others = self.membership.other_count();
         if let Some(until) = self.looks_until {
             let until = if others > 0 { until.min(now + HEAR_ALL) } else { until };
             self.looks_until = Some(until).filter(|until| *until > now);
             if self.looks_until.is_none() && others == 0 {
-                tracing::warn!("no member of the cluster answers; this one begins alone and goes on looking");
+                tracing::warn!("no member of the cluster responds; this one starts alone and keeps looking");
             }
         }
         let is_ready = self.readiness.is_ready(others + 1, now);
@@ -305,7 +305,7 @@ impl Agent {
         }
     }
 
-    /// Shows components what is, but not more often than they are told.
+    /// Publishes the view to components, but not more often than [`NOTICE_AT_MOST_EVERY`].
     async fn show(&mut self) {
         let now = Instant::now();
         let part = self.part(now);
@@ -321,22 +321,22 @@ impl Agent {
 
     async fn publish(&mut self, part: Part) {
         let (own, others) = (self.membership.own().clone(), self.membership.others());
-        // Milliseconds for hundreds of members.
+        // This takes milliseconds for hundreds of members.
         let made = tokio::task::spawn_blocking(move || View::new(own, others, part)).await;
         let Ok(view) = made else { return };
         if !view.bears_its_name() {
             tracing::warn!(
                 name = %view.own.name,
-                "another member has this name and started later: it gets the targets of both; give each member a \
+                "another member has this name and started later, so it gets the targets of both; give each member a \
                  --cluster.node-name of its own"
             );
         }
-        // One receiver is that of the handle of components.
+        // One receiver belongs to the components' handle itself.
         self.metrics.show(&view, self.views.receiver_count().saturating_sub(1));
         self.views.send_replace(Arc::new(view));
     }
 
-    /// When there is something to do, whatever comes.
+    /// Returns the time of the next work that does not depend on a datagram.
     fn next_step(&self) -> Option<Instant> {
         let notice = self
             .noticed_at
@@ -346,7 +346,7 @@ impl Agent {
             self.membership.next_tick(),
             self.joins_at.filter(|_| !self.is_looking),
             self.looks_until,
-            // Once it has ended it is of no more interest.
+            // A timeout that has passed needs no wake-up.
             self.readiness.patience_ends().filter(|end| *end > Instant::now()),
             notice,
         ];

@@ -1,4 +1,4 @@
-//! Members with real sockets in one process: they find each other, and are told when one leaves.
+//! Members with real sockets in one process: they find each other, and learn when one leaves.
 
 use std::io::Write as _;
 use std::net::SocketAddr;

@@ -1,7 +1,7 @@
-//! The bytes of a message between members: who sends, to whom, what, and what is known of which members.
+//! The encoding of messages between members: sender, receiver, message, and entries about known members.
 //!
-//! In: bytes of anyone. Out: headers and entries of `foca`, every part within its bound. An address that is nobody's
-//! (0.0.0.0, multicast) is refused, so that nobody can be made to send there.
+//! In: bytes from any sender. Out: headers and entries of `foca`, every part within its bound. The codec refuses
+//! addresses that no member can have (0.0.0.0, multicast), so that no attacker can make a member send there.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -11,27 +11,27 @@ use foca::{Header, Message, State};
 
 use crate::cluster::member::{self, Member};
 
-/// Reads and writes messages of the member at this address.
+/// Encodes and decodes messages of the member at this address.
 pub(super) struct Codec {
     pub own: SocketAddr,
 }
 
-/// Why bytes are no message.
+/// The reason why bytes are not a message.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CodecError {
     /// The bytes end before the message does.
     #[error("the message ends early")]
     Short(#[from] TryGetError),
-    /// A tag has none of its values.
+    /// A tag has a value that does not exist.
     #[error("{0} has the unknown value {1}")]
     Unknown(&'static str, u8),
     /// A name that no member can have.
-    #[error("a name that no member has: {0}")]
+    #[error("invalid member name: {0}")]
     Name(String),
     /// An address that no member can have.
-    #[error("{0} is no member's address")]
+    #[error("{0} cannot be a member's address")]
     Address(SocketAddr),
-    /// There is no room for it.
+    /// The buffer has no room for the rest.
     #[error("the message is full")]
     Full,
 }
@@ -53,7 +53,7 @@ impl foca::Codec<Member> for Codec {
         let src_incarnation = buf.try_get_u16()?;
         let mut dst = get_member(&mut buf)?;
         let message = get_message(&mut buf)?;
-        // Who wants to join knows an address, which need not be the one that we tell others.
+        // A joining member knows some address of ours, which need not be the one that we advertise.
         if message == Message::Announce && dst.name.is_empty() {
             dst = Member::anyone_at(self.own);
         }
@@ -90,7 +90,7 @@ impl foca::Codec<Member> for Codec {
     }
 }
 
-/// Writes all bytes or none.
+/// Writes all bytes, or none if they do not fit.
 fn put_all(buf: &mut impl BufMut, bytes: &[u8]) -> Result<(), CodecError> {
     if buf.remaining_mut() < bytes.len() {
         return Err(CodecError::Full);
@@ -100,7 +100,7 @@ fn put_all(buf: &mut impl BufMut, bytes: &[u8]) -> Result<(), CodecError> {
 }
 
 fn put_member(bytes: &mut Vec<u8>, member: &Member) {
-    // Names are checked where they come from.
+    // Names are checked where they enter the program.
     bytes.put_u8(u8::try_from(member.name.len()).unwrap_or(0));
     bytes.put_slice(member.name.as_bytes());
     bytes.put_u64(member.started);
@@ -139,13 +139,13 @@ fn get_member(buf: &mut impl Buf) -> Result<Member, CodecError> {
     })
 }
 
-/// Only the receiver of a message may be without a name.
+/// Only the receiver of a message may lack a name.
 fn named(member: Member) -> Result<Member, CodecError> {
     member::check_name(&member.name).map_err(CodecError::Name)?;
     Ok(member)
 }
 
-/// True for an address to which one member may be asked to send.
+/// True for an address that a member may be asked to send to.
 pub(super) fn is_possible(address: SocketAddr) -> bool {
     let ip = address.ip().to_canonical();
     let is_broadcast = ip == IpAddr::V4(Ipv4Addr::BROADCAST);
@@ -267,7 +267,7 @@ mod tests {
             prop_assert_eq!(codec().decode_header(&mut rest).unwrap(), header);
             prop_assert_eq!(codec().decode_member(&mut rest).unwrap(), entry);
             prop_assert!(rest.is_empty());
-            // Cut anywhere it is an error.
+            // A message that ends early anywhere is an error.
             for end in 0..bytes.len() {
                 let mut rest = &bytes[..end];
                 let read = codec().decode_header(&mut rest).map(|_| codec().decode_member(&mut rest));

@@ -1,7 +1,7 @@
-//! What is around each message between members: proof that the sender has the secret, and is of our cluster.
+//! The envelope around each message between members: proof that the sender has the secret and belongs to our cluster.
 //!
-//! In: messages, and datagrams of anyone. Out: datagrams, and messages of those who know the secret. Without a secret
-//! the proof is a checksum that anyone can make. Nothing is encrypted: messages hold names and addresses.
+//! In: messages, and datagrams from any sender. Out: datagrams, and messages of senders that know the secret. Without a
+//! secret the proof is a checksum that anyone can compute. Nothing is encrypted: messages contain names and addresses.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -9,21 +9,21 @@ use std::path::Path;
 use ring::hmac;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Begins every datagram; the last byte is the version of what follows.
+/// First bytes of every datagram; the last one is the version of the format.
 const MAGIC: [u8; 4] = *b"ALC\x01";
 const MAC_BYTES: usize = 32;
-/// Magic and the hash of the cluster's name, then the proof.
+/// Magic and the hash of the cluster's name; the proof comes after them.
 const BEFORE_MAC: usize = MAGIC.len() + 8;
 const HEADER: usize = BEFORE_MAC + MAC_BYTES;
 
-/// Bytes of the longest datagram; fits in one packet of Ethernet.
+/// Maximum size of a datagram in bytes; fits in one Ethernet packet.
 pub(super) const LONGEST_DATAGRAM: usize = 1400;
-/// Bytes of the longest message.
+/// Maximum size of a message in bytes.
 pub(super) const LONGEST_MESSAGE: usize = LONGEST_DATAGRAM - HEADER;
 
-/// A secret that can be guessed is none.
+/// Minimum size of a secret in bytes; a shorter one could be guessed.
 const SHORTEST_SECRET: usize = 16;
-/// A file of this many bytes is not a secret, but was named by mistake.
+/// Maximum size of the secret's file in bytes; a larger file was named by mistake.
 const LONGEST_SECRET: usize = 4096;
 
 /// Seals and opens datagrams of one cluster.
@@ -32,18 +32,18 @@ pub(super) struct Envelope {
     cluster: [u8; 8],
 }
 
-/// Why a datagram was not taken.
+/// The reason why a datagram was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// It is too short, too long, or of another program or version.
+    /// It is too short, too long, or from another program or version.
     Foreign,
-    /// The name of its cluster is another.
+    /// It belongs to another cluster.
     Cluster,
     /// Its sender does not have the secret.
     Secret,
-    /// It is of a member, and no message.
+    /// It comes from a member, but is not a message.
     Malformed,
-    /// It names members beyond the bound.
+    /// It names more members than the limit allows.
     Full,
 }
 
@@ -51,7 +51,7 @@ impl Refused {
     /// Every reason, for metrics.
     pub(super) const ALL: [Self; 5] = [Self::Foreign, Self::Cluster, Self::Secret, Self::Malformed, Self::Full];
 
-    /// Its name in metrics and logs.
+    /// The name of the reason in metrics and logs.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Foreign => "foreign",
@@ -64,7 +64,7 @@ impl Refused {
 }
 
 impl Envelope {
-    /// An envelope for the cluster of this name; an empty secret is none.
+    /// Creates an envelope for the cluster of this name. An empty secret means no secret.
     pub(super) fn new(secret: &[u8], cluster: &str) -> Self {
         Self {
             key: hmac::Key::new(hmac::HMAC_SHA256, secret),
@@ -72,7 +72,7 @@ impl Envelope {
         }
     }
 
-    /// The datagram of a message.
+    /// Wraps a message into a datagram.
     pub(super) fn seal(&self, message: &[u8]) -> Vec<u8> {
         let mut datagram = Vec::with_capacity(HEADER + message.len());
         datagram.extend(MAGIC);
@@ -82,7 +82,7 @@ impl Envelope {
         datagram
     }
 
-    /// The message of a datagram.
+    /// Checks a datagram and returns its message.
     pub(super) fn open<'a>(&self, datagram: &'a [u8]) -> Result<&'a [u8], Refused> {
         if datagram.len() > LONGEST_DATAGRAM {
             return Err(Refused::Foreign);
@@ -107,18 +107,18 @@ impl Envelope {
     }
 }
 
-/// The secret in a file, without white space around it.
+/// Reads the secret in a file, without surrounding white space.
 pub(super) fn read_secret(path: &Path) -> Result<Vec<u8>, String> {
     let mut secret = Vec::new();
     std::fs::File::open(path)
         .and_then(|file| file.take(LONGEST_SECRET as u64 + 1).read_to_end(&mut secret))
         .map_err(|error| error.to_string())?;
     if secret.len() > LONGEST_SECRET {
-        return Err(format!("a secret has at most {LONGEST_SECRET} bytes"));
+        return Err(format!("the secret is longer than {LONGEST_SECRET} bytes"));
     }
     let secret = secret.trim_ascii();
     if secret.len() < SHORTEST_SECRET {
-        return Err(format!("a secret has at least {SHORTEST_SECRET} bytes"));
+        return Err(format!("the secret is shorter than {SHORTEST_SECRET} bytes"));
     }
     Ok(secret.to_vec())
 }
@@ -171,7 +171,7 @@ mod tests {
             std::fs::write(file.path(), wrong).unwrap();
             assert!(read_secret(file.path()).is_err());
         }
-        // The second has no end.
+        // The second file is endless.
         for wrong in ["/no/such/file", "/dev/zero"] {
             assert!(read_secret(std::path::Path::new(wrong)).is_err(), "{wrong}");
         }

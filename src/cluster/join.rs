@@ -1,7 +1,7 @@
-//! Where to find members to join: addresses and names, in the forms of Alloy's `--cluster.join-addresses`.
+//! The members to join: addresses and names, in the forms of Alloy's `--cluster.join-addresses`.
 //!
-//! In: a text of addresses separated by commas. Out: socket addresses, looked up each time, since names of a headless
-//! service stand for other pods every day.
+//! In: a list of addresses, separated by commas. Out: socket addresses. Names are looked up each time, since the pods
+//! behind the name of a headless service change.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,45 +13,45 @@ use futures::future::join_all;
 use crate::base::dns::System;
 use crate::cluster::codec::is_possible;
 
-/// Addresses that may be given.
+/// Maximum number of addresses in the list.
 const MOST_ADDRESSES: usize = 64;
-/// Addresses that a name may stand for; of more, some are left out.
+/// Maximum number of addresses that a lookup may find; the rest is dropped.
 const MOST_FOUND: usize = 1024;
-/// How long a lookup may take.
+/// Timeout of a DNS lookup.
 const LOOKUP: Duration = Duration::from_secs(5);
 
-/// One place where members may be.
+/// An address or name at which members may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// An IP address and a port.
     Address(SocketAddr),
     /// A name with A and AAAA records, and the port.
     Host(String, u16),
-    /// A name as above, which may have SRV records instead.
+    /// The same, but the name may have SRV records instead.
     HostOrService(String, u16),
-    /// A name with SRV records, which know the port.
+    /// A name with SRV records, which contain the port.
     Service(String),
 }
 
-/// Why a text is no list of addresses.
+/// The reason why a text is not a list of addresses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum PlaceError {
-    /// What is written there cannot be read.
+    /// An item has none of the known forms.
     #[error("`{0}` is not HOST, HOST:PORT, or a name after dns+, dnssrv+ or dnssrvnoa+")]
     Text(String),
-    /// There are more of them than are looked up.
+    /// The list is longer than [`MOST_ADDRESSES`].
     #[error("there are more than {MOST_ADDRESSES} addresses")]
     TooMany,
 }
 
-/// What was found at places, and what could not be looked up.
+/// The addresses that a lookup found, and its errors.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub addresses: BTreeSet<SocketAddr>,
     pub errors: Vec<String>,
 }
 
-/// Reads a list of places; `port` is that of those without one.
+/// Parses a list of places. `port` is the port of places without one.
 pub(super) fn places(text: &str, port: u16) -> Result<Vec<Place>, PlaceError> {
     let texts: Vec<&str> = text.split(',').map(str::trim).filter(|text| !text.is_empty()).collect();
     if texts.len() > MOST_ADDRESSES {
@@ -64,7 +64,7 @@ fn place(text: &str, default_port: u16) -> Result<Place, PlaceError> {
     let wrong = || PlaceError::Text(text.to_owned());
     for prefix in ["dnssrv+", "dnssrvnoa+"] {
         if let Some(rest) = text.strip_prefix(prefix) {
-            // Its records have ports.
+            // SRV records have their own ports.
             let (name, _) = host_and_port(rest, default_port).ok_or_else(wrong)?;
             return Ok(Place::Service(name));
         }
@@ -85,7 +85,7 @@ fn place(text: &str, default_port: u16) -> Result<Place, PlaceError> {
     }
 }
 
-/// Takes a host and a port apart: `host`, `host:1`, `10.0.0.1:1`, `[::1]:1`, `::1`.
+/// Splits a host and a port: `host`, `host:1`, `10.0.0.1:1`, `[::1]:1`, `::1`.
 pub(super) fn host_and_port(text: &str, default_port: u16) -> Option<(String, u16)> {
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
     if let Ok(ip) = bare.unwrap_or(text).parse::<IpAddr>() {
@@ -103,11 +103,11 @@ pub(super) fn host_and_port(text: &str, default_port: u16) -> Option<(String, u1
     (is_host && port != 0).then(|| (host.to_owned(), port))
 }
 
-/// Looks all places up at once.
+/// Looks up all places concurrently.
 pub(super) async fn look_up(places: Vec<Place>) -> Found {
     let looked_up = join_all(places.iter().map(|place| async move {
         let found = tokio::time::timeout(LOOKUP, at(place)).await;
-        found.unwrap_or_else(|_| Err("no answer in time".to_owned()))
+        found.unwrap_or_else(|_| Err("timeout".to_owned()))
     }));
     let mut all = Found::default();
     for (place, found) in places.iter().zip(looked_up.await) {
@@ -139,7 +139,7 @@ async fn at(place: &Place) -> Result<Vec<SocketAddr>, String> {
             let found = services(name).await?;
             (!found.is_empty())
                 .then_some(found)
-                .ok_or_else(|| "no such records".to_owned())
+                .ok_or_else(|| "no SRV records".to_owned())
         }
     }
 }
@@ -149,12 +149,12 @@ async fn hosts(host: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
     found.map(Iterator::collect).map_err(|error| error.to_string())
 }
 
-/// The addresses behind the SRV records of a name.
+/// Returns the addresses behind the SRV records of a name.
 async fn services(name: &str) -> Result<Vec<SocketAddr>, String> {
     let services = System::of_this_machine().read()?.services(name).await?;
     let services = services.into_iter().take(MOST_FOUND);
     let found = join_all(services.map(|(host, port)| async move { hosts(&host, port).await }));
-    // One that is gone already does not hide the others.
+    // A target that no longer exists does not hide the others.
     Ok(found.await.into_iter().flatten().flatten().collect())
 }
 

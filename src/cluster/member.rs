@@ -1,34 +1,35 @@
-//! Who a member of a cluster is: its name, where it is reached, and since when it runs.
+//! The identity of a member of a cluster: its name, its address, and its start time.
 //!
-//! What is known of a member is replaced by what a younger one at the same address says: that is the same collector
-//! after a restart, or after others took it for dead.
+//! A younger member at the same address replaces an older one: it is the same collector after a restart, or after
+//! others took it for dead.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A member that is taken for dead so soon after its start, in microseconds, is known as one that started later: by a
-/// clock that was set back since.
+/// If others take a member for dead so soon after its start, in microseconds, then they know a later start time of it,
+/// because its clock was set back since.
 const SOON: u64 = 10_000_000;
-/// By how much at least it goes ahead of its clock then, in microseconds.
+/// Minimum lead over its clock that it then takes, in microseconds.
 const STEP: u64 = 1_000_000;
 
-/// Bytes of the longest name.
+/// Maximum length of a name in bytes.
 pub(crate) const LONGEST_NAME: usize = 128;
 
-/// A member. Of two with one name the one that started last is meant.
+/// A member. If two members have the same name, the one that started last wins.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Member {
-    /// Unique among members; the ring is made of names.
+    /// Unique among members; the ring consists of names.
     pub name: Arc<str>,
-    /// Microseconds since 1970 when it started, or came back. After a clock was set back, ahead of it.
+    /// Time of the start or of the last return, in microseconds since 1970. Ahead of the clock after the clock was set
+    /// back.
     pub started: u64,
-    /// Where others send datagrams to.
+    /// Address that others send datagrams to.
     pub address: SocketAddr,
 }
 
 impl Member {
-    /// A member that starts now.
+    /// Creates a member that starts now.
     pub(crate) fn new(name: Arc<str>, address: SocketAddr) -> Self {
         Self {
             name,
@@ -37,7 +38,7 @@ impl Member {
         }
     }
 
-    /// Stands for whoever is at an address.
+    /// Creates a placeholder for the unknown member at an address.
     pub(super) fn anyone_at(address: SocketAddr) -> Self {
         Self {
             name: Arc::default(),
@@ -66,19 +67,19 @@ impl foca::Identity for Member {
     }
 }
 
-/// Why a text cannot be the name of a member.
+/// Checks whether a text can be the name of a member.
 pub(crate) fn check_name(name: &str) -> Result<(), String> {
     if name.is_empty() || name.len() > LONGEST_NAME {
-        return Err(format!("a name has 1 to {LONGEST_NAME} bytes"));
+        return Err(format!("the name must have 1 to {LONGEST_NAME} bytes"));
     }
     if name.chars().any(char::is_control) {
-        return Err("a name has no control characters".to_owned());
+        return Err("the name must not contain control characters".to_owned());
     }
     Ok(())
 }
 
-/// When a member that others took for dead starts anew. One that is refused at once doubles its lead each time, as
-/// nobody says how far it has to go.
+/// Returns the new start time of a member that others took for dead. If they refuse it at once, the member doubles its
+/// lead each time, since nobody tells it which time is enough.
 fn later(started: u64, now: u64) -> u64 {
     if started.saturating_add(SOON) < now {
         return now;
@@ -104,7 +105,7 @@ mod tests {
         let second = first.renew().unwrap();
         assert!(second.win_addr_conflict(&first) && !first.win_addr_conflict(&second));
         assert!(!first.win_addr_conflict(&first));
-        // Even with a clock that was set back.
+        // This holds even with a clock that was set back.
         let late = Member {
             started: u64::MAX - 1,
             ..first.clone()
@@ -117,7 +118,7 @@ mod tests {
     fn a_member_that_is_refused_at_once_goes_ahead_of_its_clock_and_one_that_was_long_there_does_not() {
         let now = 1_800_000_000_000_000;
         assert_eq!(later(now - 2 * SOON, now), now);
-        // Two hours are made up for by a few refusals.
+        // A few refusals make up for two hours.
         let mut started = now;
         for _ in 0..14 {
             let next = later(started, now);

@@ -1,7 +1,7 @@
 //! The protocol by which members find and watch each other (SWIM, by `foca`), without sockets and without a clock.
 //!
-//! In: messages, timers that are due, the wish to join or leave. Out: messages to send, who the members are, and what
-//! changed. The settings make a member that dies known to all within seconds; see `docs/adr/0013-clustering.md`.
+//! In: messages, timers that are due, requests to join or leave. Out: messages to send, the list of members, and
+//! changes. With these settings all members learn within seconds that one has died; see `docs/adr/0013-clustering.md`.
 
 use std::collections::{BTreeMap, HashSet};
 use std::net::SocketAddr;
@@ -17,45 +17,44 @@ use crate::cluster::codec::Codec;
 use crate::cluster::envelope::{LONGEST_MESSAGE, Refused};
 use crate::cluster::member::Member;
 
-/// Members that are known at most, those that have gone included. Of a thousand, shares of targets are small.
+/// Maximum number of known members, including gone ones. With a thousand members, shares of targets are small.
 pub(super) const MOST_MEMBERS: usize = 1024;
-/// Timers at most; each member that goes has one until it is forgotten.
+/// Maximum number of timers; each gone member has one until it is forgotten.
 const MOST_TIMERS: usize = 8 * MOST_MEMBERS;
 
-/// How often a member is asked whether it is there, and how long until others are asked to ask it.
+/// Time between two probes of members, and the time without a response after which other members probe it too.
 const PROBE_PERIOD: Duration = Duration::from_millis(600);
 const PROBE_ANSWER: Duration = Duration::from_millis(200);
-/// How long a member that did not answer has to object before it is taken for dead.
+/// How long a suspected member has to object before it is taken for dead.
 const SUSPICION: Duration = Duration::from_secs(3);
-/// A member that has gone is remembered and asked for as long; a cut of the network that takes longer is healed by the
-/// addresses to join.
+/// How long a gone member is remembered and probed. If a network partition lasts longer, the addresses to join heal it.
 const REMEMBER: Duration = Duration::from_hours(1);
-/// How many members learn by the sender itself that it leaves, each time it says so.
+/// Number of members that each leave message reaches directly.
 const TOLD_OF_LEAVING: usize = 16;
 
-/// What happened to a member, for logs.
+/// A change of a member, for logs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     Joined(Member),
-    /// It left, or is taken for dead.
+    /// The member left, or is taken for dead.
     Gone(Member),
-    /// Others took us for dead; we came back.
+    /// Others took this member for dead; it came back.
     CameBack,
 }
 
-/// A message and where it goes.
+/// A message and its destination.
 pub(super) type Outgoing = (SocketAddr, Vec<u8>);
 
-/// What one member knows of all.
+/// The knowledge of one member about all members.
 pub(super) struct Membership {
     foca: Foca<Member, Codec, StdRng, NoCustomBroadcast>,
     effects: Effects,
-    /// By the time at which they are due; the number keeps those of one time apart.
+    /// Timers by due time; the number distinguishes timers of the same time.
     timers: BTreeMap<(Instant, u64), Timer<Member>>,
     timers_made: u64,
 }
 
-/// What the protocol asks for during one call.
+/// The effects that the protocol requests during one call.
 #[derive(Default)]
 struct Effects {
     outgoing: Vec<Outgoing>,
@@ -70,7 +69,7 @@ impl Runtime<Member> for Effects {
             Notification::MemberUp(member) => Event::Joined(member.clone()),
             Notification::MemberDown(member) => Event::Gone(member.clone()),
             Notification::Rejoin(_) => Event::CameBack,
-            // A younger member in the place of the one that was known.
+            // A younger member replaced the known one.
             Notification::Rename(..) => {
                 self.has_changed = true;
                 return;
@@ -91,7 +90,7 @@ impl Runtime<Member> for Effects {
 }
 
 impl Membership {
-    /// A member that knows nobody yet.
+    /// Creates a member that knows no other members yet.
     pub(super) fn new(own: Member, random: StdRng) -> Self {
         let codec = Codec { own: own.address };
         Self {
@@ -102,42 +101,42 @@ impl Membership {
         }
     }
 
-    /// This member, as others know it.
+    /// Returns this member as others know it.
     pub(super) fn own(&self) -> &Member {
         self.foca.identity()
     }
 
-    /// The members that are there, without this one.
+    /// Returns the present members, without this one.
     pub(super) fn others(&self) -> Vec<Member> {
         self.foca.iter_members().map(|entry| entry.id().clone()).collect()
     }
 
-    /// How many members there are without this one.
+    /// Returns the number of present members, without this one.
     pub(super) fn other_count(&self) -> usize {
         self.foca.num_members()
     }
 
-    /// Asks whoever is at an address to be let in.
+    /// Asks the member at an address to let this one join.
     pub(super) fn announce(&mut self, now: Instant, address: SocketAddr) {
         let done = self.foca.announce(Member::anyone_at(address), &mut self.effects);
         self.settle(now, done);
     }
 
-    /// Takes in a message of a member.
+    /// Processes a message of a member.
     pub(super) fn receive(&mut self, now: Instant, message: &[u8]) -> Result<(), Refused> {
         let known = self.foca.iter_membership_state().len();
         if known >= MOST_MEMBERS && self.names_a_stranger(message) {
             return Err(Refused::Full);
         }
         let done = self.foca.handle_data(message, &mut self.effects);
-        let done = done.map_err(|error| tracing::debug!(%error, "a message of the cluster was not taken"));
+        let done = done.map_err(|error| tracing::debug!(%error, "refused a message of the cluster"));
         self.schedule(now);
         done.map_err(|()| Refused::Malformed)
     }
 
-    /// Does what is due by now.
+    /// Processes the timers that are due by now.
     pub(super) fn tick(&mut self, now: Instant) {
-        // What becomes due by this is left for the next call.
+        // Timers that become due by this are left for the next call.
         let later = self.timers.split_off(&(now, u64::MAX));
         let due = std::mem::replace(&mut self.timers, later);
         for (_, timer) in due {
@@ -146,12 +145,13 @@ impl Membership {
         }
     }
 
-    /// When `tick` has to be called next.
+    /// Returns the time at which `tick` must be called next.
     pub(super) fn next_tick(&self) -> Option<Instant> {
         self.timers.keys().next().map(|(at, _)| *at)
     }
 
-    /// Tells others that this member leaves. Called again it tells more of them; what comes in is not taken after it.
+    /// Tells others that this member leaves. Each further call reaches more of them. After it, incoming messages are
+    /// ignored.
     pub(super) fn leave(&mut self, now: Instant) {
         let mut settings = settings();
         settings.num_indirect_probes = at_least_one(TOLD_OF_LEAVING);
@@ -161,17 +161,17 @@ impl Membership {
         self.settle(now, done);
     }
 
-    /// Messages to send, in order.
+    /// Removes and returns the messages to send, in order.
     pub(super) fn outgoing(&mut self) -> Vec<Outgoing> {
         std::mem::take(&mut self.effects.outgoing)
     }
 
-    /// What happened since the last call.
+    /// Removes and returns the events since the last call.
     pub(super) fn events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.effects.events)
     }
 
-    /// Whether other members are there, or the same ones anew, since the last call.
+    /// True if the set of members has changed since the last call, or a member was replaced by a younger one.
     pub(super) fn has_changed(&mut self) -> bool {
         std::mem::take(&mut self.effects.has_changed)
     }
@@ -186,7 +186,7 @@ impl Membership {
     fn schedule(&mut self, now: Instant) {
         for (after, timer) in self.effects.timers.drain(..) {
             if self.timers.len() >= MOST_TIMERS && matches!(timer, Timer::RemoveDown(_)) {
-                // That member is remembered for longer, within the bound of members.
+                // That member is remembered for longer, within the limit of members.
                 continue;
             }
             self.timers_made += 1;
@@ -194,7 +194,7 @@ impl Membership {
         }
     }
 
-    /// Whether a message tells of a member at an address of which nothing is known yet.
+    /// True if a message contains a member at an unknown address.
     fn names_a_stranger(&self, mut message: &[u8]) -> bool {
         let known: HashSet<SocketAddr> = self
             .foca
@@ -230,9 +230,9 @@ fn settings() -> Config {
         remove_down_after: Some(REMEMBER),
         max_packet_size: at_least_one(LONGEST_MESSAGE),
         notify_down_members: true,
-        // A new member learns of some thirty others from each answer.
+        // Each response tells a new member of some thirty others.
         periodic_announce: every(Duration::from_secs(1), 1),
-        // Heals a cut of the network.
+        // Heals a network partition.
         periodic_announce_to_down_members: every(Duration::from_secs(3), 2),
         periodic_gossip: every(Duration::from_millis(200), 3),
     }

@@ -1,4 +1,4 @@
-//! Members in a network of the test's own, with its own time: how long it takes until all know.
+//! Members in a simulated network with its own time: how long it takes until all members know a change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use crate::cluster::envelope::{LONGEST_MESSAGE, Refused};
 use crate::cluster::member::Member;
 
 const LATENCY: Duration = Duration::from_millis(2);
-/// What the documentation promises, less the second between two notices and the time of a lookup.
+/// The time that the documentation promises, less the second between two notices and the time of a lookup.
 const PROMISE: Duration = Duration::from_secs(13);
 
 fn address(number: u16) -> SocketAddr {
@@ -30,17 +30,17 @@ struct Network {
     members: BTreeMap<SocketAddr, Membership>,
     on_the_way: BTreeMap<(Instant, u64), (SocketAddr, SocketAddr, Vec<u8>)>,
     sent: u64,
-    /// Members on the other side of a cut.
+    /// Members on the other side of a partition.
     beyond: BTreeSet<SocketAddr>,
-    /// Members that do nothing; what is sent to them waits.
+    /// Members that do nothing; messages to them wait.
     paused: BTreeSet<SocketAddr>,
-    /// Share of messages that is lost.
+    /// Fraction of messages that is lost.
     loss: f64,
     random: StdRng,
 }
 
 impl Network {
-    /// So many members that join by the first.
+    /// Creates this number of members that join by the first.
     fn of(count: u16) -> Self {
         let mut network = Self {
             now: Instant::now(),
@@ -85,7 +85,7 @@ impl Network {
         }
     }
 
-    /// The next thing that happens.
+    /// Simulates the next event.
     fn step(&mut self) {
         let awake = self
             .members
@@ -100,7 +100,7 @@ impl Network {
                 let (from, to, message) = self.on_the_way.remove(&arrival).unwrap();
                 self.now = self.now.max(arrival.0);
                 if self.paused.contains(&to) {
-                    // A socket keeps it, at least for a while.
+                    // A socket keeps the message, at least for a while.
                     self.on_the_way
                         .insert((arrival.0 + Duration::from_millis(500), arrival.1), (from, to, message));
                 } else if self.beyond.contains(&from) == self.beyond.contains(&to)
@@ -126,7 +126,7 @@ impl Network {
         }
     }
 
-    /// Lets time pass until all of `members` know each other and nobody else; how long that took.
+    /// Lets time pass until all of `members` know each other and no others. Returns how long that took.
     fn until_all_know(&mut self, members: &[SocketAddr]) -> Duration {
         let begin = self.now;
         while !members.iter().all(|address| self.knows(*address, members)) {

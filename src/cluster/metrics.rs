@@ -1,4 +1,4 @@
-//! Metrics of the cluster, under Alloy's names where it has them.
+//! Metrics of the cluster, under Alloy's names where Alloy has them.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -16,7 +16,7 @@ pub(super) struct ClusterMetrics {
     members: Family<Labels, Gauge>,
     observers: Gauge,
     is_ready: Gauge,
-    /// Members that are waited for.
+    /// Number of members that this one waits for.
     pub least: Gauge,
     pub received: Counter,
     pub received_bytes: Counter,
@@ -28,7 +28,7 @@ pub(super) struct ClusterMetrics {
 }
 
 impl ClusterMetrics {
-    /// Makes the handles and registers them in `scope`.
+    /// Creates the handles and registers them in `scope`.
     pub(super) fn new(scope: &Scope) -> Self {
         let metrics = Self {
             part: Family::default(),
@@ -48,37 +48,37 @@ impl ClusterMetrics {
         }
         scope.register(
             "cluster_node_info",
-            "1 for the part that this node takes",
+            "1 for the current state of this node",
             metrics.part.clone(),
         );
         scope.register(
             "cluster_node_peers",
-            "Nodes of the cluster, this one included, by part",
+            "Nodes of the cluster, including this one, by state",
             metrics.members.clone(),
         );
         scope.register(
             "cluster_node_update_observers",
-            "Components that are told of changes",
+            "Components that are notified of changes",
             metrics.observers.clone(),
         );
         scope.register(
             "cluster_ready_for_traffic",
-            "1 when this node takes its share",
+            "1 if this node takes its share of the targets",
             metrics.is_ready.clone(),
         );
         scope.register(
             "cluster_minimum_size",
-            "Nodes that are waited for",
+            "Minimum number of nodes that this node waits for",
             metrics.least.clone(),
         );
         scope.register(
             "cluster_transport_rx_packets",
-            "Datagrams that came from nodes",
+            "Datagrams received from nodes",
             metrics.received.clone(),
         );
         scope.register(
             "cluster_transport_rx_bytes",
-            "Their bytes",
+            "Bytes of the datagrams received from nodes",
             metrics.received_bytes.clone(),
         );
         scope.register(
@@ -91,7 +91,11 @@ impl ClusterMetrics {
             "Datagrams sent to nodes",
             metrics.sent.clone(),
         );
-        scope.register("cluster_transport_tx_bytes", "Their bytes", metrics.sent_bytes.clone());
+        scope.register(
+            "cluster_transport_tx_bytes",
+            "Bytes of the datagrams sent to nodes",
+            metrics.sent_bytes.clone(),
+        );
         scope.register(
             "cluster_transport_tx_packets_failed",
             "Datagrams that could not be sent",
@@ -100,12 +104,12 @@ impl ClusterMetrics {
         metrics
     }
 
-    /// Counts a datagram that was not taken.
+    /// Counts a refused datagram.
     pub(super) fn refused(&self, refused: Refused) {
         self.refused.get_or_create_owned(&reason(refused)).inc();
     }
 
-    /// Shows a view, and how many observers it has.
+    /// Exports a view and the number of its observers.
     pub(super) fn show(&self, view: &View, observers: usize) {
         for part in Part::ALL {
             let is_own = i64::from(part == view.part);

@@ -1,9 +1,9 @@
 //! The cluster: collectors that share targets, so that each is scraped by one of them.
 //!
 //! In: flags, and datagrams of other collectors. Out: a [`Cluster`] for components. `membership` is the protocol by
-//! which members find and watch each other, over messages that `codec` reads and `envelope` proves; `agent` gives it a
-//! socket and a clock, and `join` the addresses of others. `ring` says which member owns what, and `view` shows it to
-//! components. Knows nothing of targets. `docs/adr/0013-clustering.md` says why it is so.
+//! which members find and watch each other; `codec` encodes its messages and `envelope` authenticates them. `agent`
+//! adds a socket and a clock, and `join` the addresses of others. `ring` decides which member owns which key, and
+//! `view` shows it to components. This module does not know targets. `docs/adr/0013-clustering.md` explains the design.
 
 mod advertise;
 mod agent;

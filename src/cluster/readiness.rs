@@ -1,4 +1,4 @@
-//! Whether there are members enough to begin: `--cluster.wait-for-size` and `--cluster.wait-timeout`.
+//! Whether enough members are present to start: `--cluster.wait-for-size` and `--cluster.wait-timeout`.
 //!
 //! In: the size of the cluster, and the time. Out: whether this member takes its share. Pure.
 
@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// What is waited for, and since when.
+/// The required number of members, and the start of the wait.
 pub(super) struct Readiness {
-    /// Members that must be there, this one included.
+    /// Required number of members, including this one.
     least: usize,
-    /// How long they are waited for; `None` for ever.
+    /// Timeout of the wait; `None` to wait without limit.
     patience: Option<Duration>,
     waiting_since: Option<Instant>,
 }
 
 impl Readiness {
-    /// Waits for `least` members, for as long as it takes when `patience` is zero.
+    /// Waits for `least` members, without limit if `patience` is zero.
     pub(super) fn new(least: usize, patience: Duration) -> Self {
         Self {
             least,
@@ -25,7 +25,7 @@ impl Readiness {
         }
     }
 
-    /// Whether a cluster of this size begins. One that becomes too small waits anew.
+    /// True if a member of a cluster of this size takes its share. A cluster that becomes too small waits again.
     pub(super) fn is_ready(&mut self, size: usize, now: Instant) -> bool {
         if size >= self.least {
             self.waiting_since = None;
@@ -35,7 +35,7 @@ impl Readiness {
         self.patience_ends().is_some_and(|end| now >= end)
     }
 
-    /// When the patience ends, if it does and is needed.
+    /// Returns the end of the wait, if it has one and is running.
     pub(super) fn patience_ends(&self) -> Option<Instant> {
         Some(self.waiting_since? + self.patience?)
     }
@@ -56,7 +56,7 @@ mod tests {
         let at = |seconds| now + Duration::from_secs(seconds);
         assert!(!readiness.is_ready(2, now) && !readiness.is_ready(1, at(9)) && readiness.is_ready(1, at(10)));
         assert!(readiness.is_ready(3, at(20)));
-        // Members die: it waits once more.
+        // Members die, so it waits again.
         assert!(!readiness.is_ready(2, at(30)) && readiness.is_ready(2, at(40)));
         assert!(Readiness::new(0, Duration::ZERO).is_ready(1, now));
     }

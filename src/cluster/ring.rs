@@ -1,28 +1,28 @@
-//! The ring: which member of a cluster owns which key.
+//! The ring: decides which member of a cluster owns which key.
 //!
-//! In: names of members. Out: an owner for every key, the same on every member that knows the same names. When a member
-//! comes or goes, only keys move that it gets or had. Pure.
+//! In: names of members. Out: an owner for every key, the same on every member that knows the same names. If a member
+//! comes or goes, only the keys that it gains or loses change their owner. Pure.
 
 use std::sync::Arc;
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
-/// Points of each member on the ring, as in Alloy: with so many, shares differ by a tenth or so.
+/// Number of points of each member on the ring, the same as in Alloy: with 512 points, shares differ by about a tenth.
 const TOKENS: u64 = 512;
 
-/// Ends each name and each value in what a key is the hash of, as no UTF-8 text has it.
+/// Terminates each name and value in the input of a key's hash; this byte does not occur in UTF-8.
 const END: u8 = 0xff;
 
-/// Members as points of a circle of numbers. A key belongs to the next point.
+/// Members as points on a circle of numbers. A key belongs to the next point.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ring {
-    /// Sorted; the second number is the member's place in `names`.
+    /// Sorted. The second number is the member's index in `names`.
     tokens: Vec<(u64, u32)>,
     names: Vec<Arc<str>>,
 }
 
 impl Ring {
-    /// The ring of members with these names, in any order.
+    /// Creates the ring of members with these names, in any order.
     pub(crate) fn new(names: impl IntoIterator<Item = Arc<str>>) -> Self {
         let mut names: Vec<Arc<str>> = names.into_iter().collect();
         names.sort_unstable();
@@ -35,7 +35,7 @@ impl Ring {
         Self { tokens, names }
     }
 
-    /// The name of the member that owns a key; `None` when the ring has no members.
+    /// Returns the name of the member that owns a key; `None` if the ring is empty.
     pub(crate) fn owner(&self, key: u64) -> Option<&Arc<str>> {
         let next = self.tokens.partition_point(|(token, _)| *token < key);
         let (_, place) = self.tokens.get(next).or_else(|| self.tokens.first())?;
@@ -43,7 +43,7 @@ impl Ring {
     }
 }
 
-/// The key of something with these labels, sorted by name.
+/// Computes the key of something with these labels, sorted by name.
 pub(crate) fn key<'a>(labels: impl IntoIterator<Item = (&'a str, &'a str)>) -> u64 {
     let mut hash = Xxh3::new();
     for (name, value) in labels {

@@ -1,7 +1,7 @@
-//! What components know of the cluster: who its members are, and whose a key is.
+//! The cluster as components see it: its members, and the owner of each key.
 //!
-//! In: members as the protocol knows them. Out: a [`Cluster`] for components, which shows the [`View`] of now and tells
-//! of the next. A program that runs alone has a cluster without a view: everything is its own.
+//! In: members as the protocol knows them. Out: a [`Cluster`] for components, which holds the current [`View`] and
+//! notifies of the next. A program that runs alone has a cluster without a view: it owns everything.
 
 use std::sync::Arc;
 
@@ -10,26 +10,26 @@ use tokio::sync::watch;
 use crate::cluster::member::Member;
 use crate::cluster::ring::Ring;
 
-/// The cluster of this program; none by default. Clones are handles of the same.
+/// The cluster of this program; by default it runs alone. Clones are handles to the same cluster.
 #[derive(Clone, Default)]
 pub struct Cluster(Option<Arc<watch::Receiver<Arc<View>>>>);
 
-/// A handle by which one observer learns of changes.
+/// A handle that notifies one observer of changes.
 pub(crate) struct Changes(Option<watch::Receiver<Arc<View>>>);
 
 /// The cluster as this member sees it.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
-    /// All members, this one included, sorted.
+    /// All members, including this one, sorted.
     pub members: Vec<Member>,
-    /// This one, as it is among them.
+    /// This member, as it appears in `members`.
     pub own: Member,
-    /// What this one does in the cluster.
+    /// The part that this member takes in the cluster.
     pub part: Part,
     ring: Ring,
 }
 
-/// What this member does in the cluster, by Alloy's words.
+/// The part that a member takes in the cluster, in Alloy's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// It has not found the others yet, or they are too few.
@@ -40,14 +40,14 @@ pub(crate) enum Part {
     Terminating,
 }
 
-/// Who a key belongs to, the same for all members that know of each other.
+/// The owner of a key, the same for all members that know of each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// The member whose view it is.
+    /// The member that has this view.
     Own,
     /// The member with this name.
     Other(Arc<str>),
-    /// Nobody that this member knows, as long as it takes no part itself.
+    /// Unknown, as long as this member takes no part.
     Unknown,
 }
 
@@ -55,7 +55,7 @@ impl Part {
     /// Every part, for metrics.
     pub(crate) const ALL: [Self; 3] = [Self::Viewer, Self::Participant, Self::Terminating];
 
-    /// Its name in Alloy's metrics and API.
+    /// The name of the part in Alloy's metrics and API.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Viewer => "viewer",
@@ -66,7 +66,7 @@ impl Part {
 }
 
 impl View {
-    /// The view of `own`, which knows `others`. Takes milliseconds for hundreds of members.
+    /// Creates the view of `own`, which knows `others`. Takes milliseconds for hundreds of members.
     pub(crate) fn new(own: Member, others: Vec<Member>, part: Part) -> Self {
         let mut members = others;
         members.push(own.clone());
@@ -79,7 +79,7 @@ impl View {
         }
     }
 
-    /// The owner of a key, as this member sees it.
+    /// Returns the owner of a key, as this member sees it.
     pub(crate) fn owner(&self, key: u64) -> Owner {
         match (self.part, self.ring.owner(key)) {
             (Part::Participant, Some(name)) if *name == self.own.name && self.bears_its_name() => Owner::Own,
@@ -88,12 +88,12 @@ impl View {
         }
     }
 
-    /// Whether this member takes its share.
+    /// True if this member takes its share.
     pub(crate) fn is_participant(&self) -> bool {
         self.part == Part::Participant
     }
 
-    /// False when another member with the name of this one has started later: then that one is meant.
+    /// False if another member with the same name has started later, and thus wins.
     pub(crate) fn bears_its_name(&self) -> bool {
         let namesakes = self.members.iter().filter(|member| member.name == self.own.name);
         namesakes.max().is_none_or(|last| *last == self.own)
@@ -101,17 +101,17 @@ impl View {
 }
 
 impl Cluster {
-    /// The cluster whose views come from there.
+    /// Creates a cluster that receives its views from this channel.
     pub(crate) fn new(views: watch::Receiver<Arc<View>>) -> Self {
         Self(Some(Arc::new(views)))
     }
 
-    /// The cluster as it is now; `None` for a program that runs alone.
+    /// Returns the current view; `None` for a program that runs alone.
     pub(crate) fn view(&self) -> Option<Arc<View>> {
         self.0.as_ref().map(|views| views.borrow().clone())
     }
 
-    /// What tells of the changes from now on.
+    /// Returns a handle that notifies of the changes from now on.
     pub(crate) fn changes(&self) -> Changes {
         let changes = self.0.as_deref().map(|views| {
             let mut views = views.clone();
@@ -123,14 +123,14 @@ impl Cluster {
 }
 
 impl Changes {
-    /// Waits for the next change; for ever in a program that runs alone.
+    /// Waits for the next change; never returns in a program that runs alone.
     pub(crate) async fn next(&mut self) {
         if let Some(views) = &mut self.0
             && views.changed().await.is_ok()
         {
             return;
         }
-        // The cluster has ended, and with it the program.
+        // The cluster has ended, and so the program is ending.
         std::future::pending::<()>().await;
     }
 }

@@ -1,7 +1,7 @@
-//! Errors in the arguments of a block: the path in the body, what is wrong and what would be right.
+//! Errors in the arguments of a block: the path in the body, the problem, and the accepted values.
 //!
-//! Created where a body is converted to a typed value. The caller, who has the text, turns them into diagnostics with
-//! positions.
+//! They are created where a body is converted to a typed value. The caller, which has the text, turns them into
+//! diagnostics with positions.
 
 /// An argument's value is not acceptable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -9,7 +9,7 @@
 pub struct ArgumentError {
     /// Path of the attribute or block at fault: `regex`, `rule[2].action`, `endpoint[0].url`; empty for the whole body.
     pub path: String,
-    /// What is wrong and what would be right, lower case.
+    /// The problem and the accepted values, in lower case.
     pub message: String,
 }
 
@@ -22,7 +22,7 @@ impl ArgumentError {
         }
     }
 
-    /// The same error with a path relative to the enclosing body.
+    /// Returns the same error with a path relative to the enclosing body.
     pub(super) fn within(mut self, outer: &str) -> Self {
         let separator = if self.path.is_empty() || self.path.starts_with('[') {
             ""
@@ -34,7 +34,7 @@ impl ArgumentError {
     }
 }
 
-/// All errors of a body. Empty when there are none among the known values and some values are not known yet.
+/// All errors of a body. Empty if the known values have no errors but some values are not known yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ArgumentErrors(pub Vec<ArgumentError>);
 
@@ -45,7 +45,7 @@ impl From<ArgumentError> for ArgumentErrors {
 }
 
 impl ArgumentErrors {
-    /// The same errors with paths relative to the enclosing body.
+    /// Returns the same errors with paths relative to the enclosing body.
     pub(super) fn within(mut self, outer: &str) -> Self {
         self.0 = self.0.into_iter().map(|error| error.within(outer)).collect();
         self

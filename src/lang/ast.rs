@@ -1,4 +1,4 @@
-//! The syntax tree: a closed set of nodes, each with its place in the text.
+//! The syntax tree: a closed set of nodes, each with its position in the text.
 //!
 //! The tree is a value: it holds no reference to a parser and compares by content. Comments are stored separately, in
 //! order, for the printer.
@@ -15,7 +15,7 @@ pub struct File {
     pub source: Source,
     /// Its statements, in the order written.
     pub body: Vec<Statement>,
-    /// Its comments; a group is a run without an empty line or another token between.
+    /// Its comments, in groups; an empty line or another token ends a group.
     pub comments: Vec<Vec<Span>>,
 }
 
@@ -52,23 +52,23 @@ pub struct Block {
     pub close: usize,
 }
 
-/// A name and its place in the text.
+/// A name and its position in the text.
 #[derive(Debug, Clone)]
 pub struct Identifier {
     /// The name, without quotes.
     pub name: Arc<str>,
-    /// Its place in the text, including quotes.
+    /// Its position in the text, including quotes.
     pub span: Span,
 }
 
-/// An expression with its place in the text.
+/// An expression and its position in the text.
 #[derive(Debug, Clone)]
 pub struct Expression {
     /// Its kind, with its operands.
     pub kind: ExpressionKind,
-    /// The bytes of the text that it takes.
+    /// The range of bytes that it covers.
     pub span: Span,
-    /// Height of the tree below, bounded by the parser so that recursion over a tree is safe.
+    /// Height of the tree below. The parser limits it, so that recursion over a tree is safe.
     pub height: u16,
 }
 
@@ -147,7 +147,7 @@ pub struct Field {
 }
 
 impl Statement {
-    /// The bytes of the text that it takes.
+    /// The range of bytes that it covers.
     pub fn span(&self) -> Span {
         match self {
             Self::Attribute(attribute) => attribute.span(),
@@ -157,19 +157,19 @@ impl Statement {
 }
 
 impl Attribute {
-    /// From the name to the end of the value.
+    /// The range from the name to the end of the value.
     pub fn span(&self) -> Span {
         self.name.span.to(self.value.span)
     }
 }
 
 impl Block {
-    /// The place of the whole block.
+    /// The range of the whole block.
     pub fn span(&self) -> Span {
         Span::new(self.name.span.start, self.close + 1)
     }
 
-    /// The place of name and label, without the body; messages point at it.
+    /// The range of name and label, without the body; messages point at it.
     pub fn header(&self) -> Span {
         self.label
             .as_ref()
@@ -185,7 +185,7 @@ impl Block {
     }
 }
 
-/// Trees are equal when they mean the same: places and comments do not count.
+/// Trees are equal if they have the same meaning: positions and comments do not count.
 impl PartialEq for File {
     fn eq(&self, other: &Self) -> bool {
         self.body == other.body

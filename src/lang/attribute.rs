@@ -1,7 +1,7 @@
 //! Types of attributes: conversion of values to Rust types, and the errors for values that do not fit.
 //!
 //! In: a value that passed the schema and therefore has the right kind. Out: the typed value, or an error. Null, which
-//! a user may write for any attribute, is read as the zero value of its type.
+//! a user may write for any attribute, becomes the zero value of its type.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,10 +17,10 @@ use crate::lang::value::{Number, Value};
 pub trait FromValue: Sized {
     /// Its type in the configuration language.
     const KIND: Kind;
-    /// True when the attribute may be left out without a default.
+    /// True if the attribute may be omitted without a default.
     const IS_OPTIONAL: bool = false;
 
-    /// Reads the value of the attribute `name`. The path of an error begins behind that name: empty, or `[2]`.
+    /// Converts the value of the attribute `name`. The path of an error starts after that name: empty, or `[2]`.
     fn from_value(name: &str, value: &Value) -> Result<Self, ArgumentError>;
 }
 
@@ -28,14 +28,14 @@ pub trait FromValue: Sized {
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Secret(pub Arc<str>);
 
-/// Prints that there is a secret, never the text.
+/// Prints a placeholder instead of the text.
 impl fmt::Debug for Secret {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("(secret)")
     }
 }
 
-/// A string or a secret, as it was given.
+/// A string or a secret, as given.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OptionalSecret(pub Value);
 
@@ -51,7 +51,7 @@ pub(crate) struct Positive(u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Natural(u64);
 
-/// Bytes, written as a number or as a text such as `512MiB` or `1GB`.
+/// A number of bytes, written as a number or as a text such as `512MiB` or `1GB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ByteSize(u64);
 
@@ -67,7 +67,7 @@ impl Interval {
 }
 
 impl Positive {
-    /// The number; never zero. A number too large for this machine becomes the largest possible.
+    /// The number; never zero. A number too large for this machine becomes the largest possible one.
     pub(crate) fn get(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)
     }
@@ -120,7 +120,7 @@ macro_rules! choices {
 }
 pub(crate) use choices;
 
-/// The choice with the text of `value`.
+/// Returns the choice whose text is `value`.
 pub(crate) fn choose<T: Copy>(name: &str, value: &Value, choices: &[(&str, T)]) -> Result<T, ArgumentError> {
     let given = text(value).unwrap_or_default();
     let found = choices.iter().find(|(choice, _)| *choice == &*given);
@@ -133,7 +133,7 @@ pub(crate) fn choose<T: Copy>(name: &str, value: &Value, choices: &[(&str, T)]) 
     })
 }
 
-/// The text of a string or secret.
+/// Returns the text of a string or secret.
 pub fn text(value: &Value) -> Option<Arc<str>> {
     match value {
         Value::String(text) | Value::Secret(text) => Some(text.clone()),
@@ -141,7 +141,7 @@ pub fn text(value: &Value) -> Option<Arc<str>> {
     }
 }
 
-/// An error about the attribute as a whole.
+/// Creates an error about the attribute as a whole.
 pub fn wrong(message: impl Into<String>) -> ArgumentError {
     ArgumentError::new("", message)
 }
@@ -316,7 +316,7 @@ impl FromValue for Value {
     }
 }
 
-/// `None` when the attribute is absent, null or an empty text.
+/// `None` if the attribute is absent, null or an empty text.
 impl<T: FromValue> FromValue for Option<T> {
     const KIND: Kind = T::KIND;
     const IS_OPTIONAL: bool = true;

@@ -1,9 +1,9 @@
 //! Typed bodies: a macro that declares a body in one table, and the conversion of a decoded body to the declared
 //! struct.
 //!
-//! In: [`Arguments`] that fit their schema. Out: a struct, or all errors with their paths. The macro [`arguments!`]
-//! makes struct, schema, defaults, documentation and conversion from one table. The types of single attributes are in
-//! [`crate::lang::attribute`].
+//! In: [`Arguments`] that fit their schema. Out: a struct, or all errors with their paths. From one table, the macro
+//! [`arguments!`] generates struct, schema, defaults, documentation and conversion. The types of single attributes are
+//! in [`crate::lang::attribute`].
 
 use std::sync::Arc;
 
@@ -11,17 +11,18 @@ use crate::lang::argument_error::ArgumentErrors;
 use crate::lang::attribute::FromValue;
 use crate::lang::schema::{ArgumentBlock, Arguments, Schema};
 
-/// A body as a typed value. Usually implemented by [`arguments!`]; by hand where the struct differs from the text.
+/// A body as a typed value. Usually [`arguments!`] implements it; bodies whose struct differs from the text implement
+/// it by hand.
 pub trait FromBody: Sized {
-    /// What the body may hold.
+    /// The schema of the body.
     const SCHEMA: &'static Schema;
     /// True when the block of this body takes a label.
     const IS_LABELLED: bool = false;
 
-    /// Reads a body that fits [`FromBody::SCHEMA`]. The value of an absent attribute is not known yet.
+    /// Converts a body that fits [`FromBody::SCHEMA`]. An absent attribute has a value that is not known yet.
     fn from_body(body: &Arguments) -> Result<Self, ArgumentErrors>;
 
-    /// Reads a block with this body.
+    /// Converts a block with this body.
     fn from_block(block: &ArgumentBlock) -> Result<Self, ArgumentErrors> {
         Self::from_body(&block.body)
     }
@@ -67,16 +68,16 @@ impl<T: FromBody> FromBody for Arc<T> {
 /// The blocks of one name, by their allowed number: a body that always exists, with defaults; an optional one
 /// (`Option`); or any number (`Vec`).
 pub trait FromBlocks: Sized {
-    /// What each block may hold.
+    /// The schema of each block.
     const BODY: &'static Schema;
-    /// True when each takes a label.
+    /// True if each block takes a label.
     const IS_LABELLED: bool;
-    /// True when there may be several blocks.
+    /// True if several blocks are allowed.
     const IS_MANY: bool = false;
-    /// True when the block exists even if it is not written.
+    /// True if the block exists even when it is not written.
     const IS_IMPLIED: bool = false;
 
-    /// Reads the blocks called `name` of a body.
+    /// Converts the blocks of a body that are called `name`.
     fn from_blocks(name: &str, blocks: &[&ArgumentBlock]) -> Result<Self, ArgumentErrors>;
 }
 
@@ -119,14 +120,14 @@ impl<T: FromBody> FromBlocks for Vec<T> {
     }
 }
 
-/// Reads the parts of a body and collects all errors. Used by [`arguments!`].
+/// Converts the parts of a body and collects all errors. Used by [`arguments!`].
 pub struct Reader<'a> {
     body: &'a Arguments,
     errors: ArgumentErrors,
 }
 
 impl<'a> Reader<'a> {
-    /// A reader of `body`, which fits its schema.
+    /// Creates a reader of `body`, which fits its schema.
     pub fn new(body: &'a Arguments) -> Self {
         Self {
             body,
@@ -134,27 +135,27 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The attribute `name`; `None` when it is wrong or not known yet.
+    /// Converts the attribute `name`; `None` if it is invalid or not known yet.
     pub fn attribute<T: FromValue>(&mut self, name: &str) -> Option<T> {
         let value = self.body.attributes.get(name)?;
         let read = T::from_value(name, value).map_err(|error| error.within(name).into());
         self.keep(read)
     }
 
-    /// The blocks called `name`; `None` when something in them is wrong or not known yet.
+    /// Converts the blocks called `name`; `None` if something in them is invalid or not known yet.
     pub fn blocks<T: FromBlocks>(&mut self, name: &str) -> Option<T> {
         let blocks: Vec<&ArgumentBlock> = self.body.blocks.iter().filter(|block| &*block.name == name).collect();
         let read = T::from_blocks(name, &blocks);
         self.keep(read)
     }
 
-    /// Reads attributes and blocks that are shared with other bodies.
+    /// Converts attributes and blocks that several bodies share.
     pub fn shared<T: FromBody>(&mut self) -> Option<T> {
         let read = T::from_body(self.body);
         self.keep(read)
     }
 
-    /// The finished body if everything could be read, else the errors.
+    /// Returns the finished body if the whole conversion succeeded, otherwise the errors.
     pub fn finish<T>(self, body: Option<T>) -> Result<T, ArgumentErrors> {
         body.filter(|_| self.errors.0.is_empty()).ok_or(self.errors)
     }
@@ -164,21 +165,21 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Declares a body: a struct, its schema with defaults and documentation, and the conversion, from one table.
+/// Declares a body in one table: a struct, its schema with defaults and documentation, and the conversion.
 ///
 /// ```text
 /// arguments! {
-///     /// What the struct is.
+///     /// Description of the struct.
 ///     pub(crate) struct ExampleArguments {
-///         /// The sentence of the reference page. An attribute without a default is required,
+///         /// The sentence for the reference page. An attribute without a default is required,
 ///         files: Vec<Arc<str>>,
-///         /// one with a default is not,
+///         /// one with a default is optional,
 ///         interval: Interval = "5m",
-///         /// an `Option` may be left out; `as` gives a name that is no Rust identifier.
+///         /// and so is an `Option`; `as` sets a name that is not a Rust identifier.
 ///         kind as "type": Option<Arc<str>>,
 ///     }
 ///     blocks {
-///         /// `Option` for a block that may be left out, `Vec` for any number, else it is there with its defaults.
+///         /// `Option` for an optional block, `Vec` for any number; any other type exists with its defaults.
 ///         memory as "profile.memory": Profile { path = "/debug/pprof/allocs" },
 ///     }
 ///     shared { client: HttpClientArguments }
@@ -186,8 +187,8 @@ impl<'a> Reader<'a> {
 /// }
 /// ```
 ///
-/// A default is a literal of the configuration language, which is one of Rust too. `check` names a function that takes
-/// the struct and judges what attributes say together.
+/// A default is a literal of the configuration language that is also a Rust literal. `check` names a function that
+/// takes the struct and validates combinations of attributes.
 macro_rules! arguments {
     (
         $(#[doc = $about:literal])*
@@ -260,7 +261,7 @@ macro_rules! arguments {
 }
 pub(crate) use arguments;
 
-/// The name of a field in the configuration.
+/// Evaluates to the name of a field in the configuration.
 macro_rules! key {
     ($field:ident) => {
         stringify!($field)
@@ -271,7 +272,7 @@ macro_rules! key {
 }
 pub(crate) use key;
 
-/// Whether an attribute must be given: it has no default, and its type needs a value.
+/// True if an attribute is required: it has no default, and its type needs a value.
 macro_rules! is_required {
     ($type:ty) => {
         !<$type as $crate::lang::attribute::FromValue>::IS_OPTIONAL
@@ -282,7 +283,7 @@ macro_rules! is_required {
 }
 pub(crate) use is_required;
 
-/// A default as an expression of the configuration language.
+/// Evaluates to a default as an expression of the configuration language.
 macro_rules! default {
     () => {
         None
@@ -308,7 +309,7 @@ mod tests {
     use crate::lang::{Source, parse};
 
     choices! {
-        /// What is looked for in the example.
+        /// Kind of the objects in the example.
         enum Role {
             Pod = "pod",
             Node = "node",
@@ -316,22 +317,22 @@ mod tests {
     }
 
     arguments! {
-        /// All that a table can say.
+        /// Everything that a table can declare.
         struct Example {
             /// Names to look up,
             /// one at least.
             names: Vec<Arc<str>>,
-            /// Time between two looks.
+            /// Time between two lookups.
             interval: Interval = "5m",
-            /// What kind of thing is looked for.
+            /// The kind of objects to find.
             kind as "type": Role = "pod",
-            /// Text that may be left out.
+            /// Text that may be omitted.
             note: Option<Arc<str>>,
         }
         blocks {
-            /// One that is always there.
+            /// A block that always exists.
             inner as "inner.one": Inner { size = 7 },
-            /// Any number of them, labelled.
+            /// Any number of labelled blocks.
             more: Vec<Labelled<Inner>>,
         }
         shared { other: Other }
@@ -349,7 +350,7 @@ mod tests {
     arguments! {
         /// Attributes that several bodies have.
         struct Other {
-            /// Whether something is so.
+            /// A flag that has a default.
             enabled: bool = true,
         }
     }
@@ -363,7 +364,7 @@ mod tests {
         }
     }
 
-    /// Evaluates; a name has no value yet.
+    /// Evaluates literals; names have no value yet.
     struct Partly;
 
     impl Resolve for Partly {

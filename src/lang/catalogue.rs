@@ -2,9 +2,9 @@
 //! configuration.
 //!
 //! The texts are files `catalogue/ID.md`, compiled in: prose first, then a fenced block whose first line ends in `bad`
-//! and one in `fixed`, each after its language (`alloy` or `hcl`). Words after `bad` say how to trigger it: `bytes` (an
-//! escape `\xHH` is that byte of the file), `run` (loaded, not only checked), `build` (loaded while the storage folder
-//! cannot be used), `update` (loaded after the fixed one, while the storage folder cannot be used). Tests load every
+//! and one in `fixed`, each after its language (`alloy` or `hcl`). Words after `bad` name the trigger: `bytes` (an
+//! escape `\xHH` stands for that byte of the file), `run` (loaded, not only checked), `build` (loaded while the storage
+//! folder is unusable), `update` (loaded after the fixed one, while the storage folder is unusable). Tests load every
 //! example; the reference page and `alluvium validate --explain` print them.
 
 use crate::lang::codes::{ALL, Code, TEXTS};
@@ -14,24 +14,24 @@ use crate::lang::codes::{ALL, Code, TEXTS};
 pub struct Example {
     /// Language of the text: `alloy` or `hcl`.
     pub language: &'static str,
-    /// How to trigger it, as described at the top of this file; empty for a check.
+    /// The trigger, as described at the top of this file; empty for a check.
     pub how: &'static str,
     /// The text of the configuration.
     pub text: &'static str,
 }
 
-/// The code with an identifier, whose letter may be in either case.
+/// Finds the code with an identifier; its letter may be in either case.
 pub fn find(id: &str) -> Option<Code> {
     ALL.iter().find(|code| code.id.eq_ignore_ascii_case(id)).copied()
 }
 
 impl Code {
-    /// Its meaning in one sentence without a full stop.
+    /// Its meaning in one sentence, without a full stop.
     pub fn summary(&self) -> &'static str {
         self.texts().0
     }
 
-    /// Its meaning and what to do, in a paragraph or two.
+    /// Its meaning and the remedy, in one or two paragraphs.
     pub fn explanation(&self) -> &'static str {
         let entry = self.texts().1;
         let end = entry.find("\n```").unwrap_or(entry.len());
@@ -48,7 +48,7 @@ impl Code {
         self.example("fixed")
     }
 
-    /// The whole entry for a terminal.
+    /// Returns the whole entry for a terminal.
     pub fn explain(&self) -> String {
         let mut text = format!("{}: {}\n\n{}\n", self.id, self.summary(), self.explanation());
         for (title, example) in [("Wrong", self.bad()), ("Right", self.fixed())] {

@@ -10,7 +10,7 @@
 /// A kind of diagnostic, by its stable code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Code {
-    /// Stable identifier, as `E0301`.
+    /// Stable identifier, such as `E0301`.
     pub id: &'static str,
 }
 
@@ -19,13 +19,14 @@ macro_rules! codes {
         $(#[doc = $summary] pub const $name: Code = Code { id: $id };)*
         /// Every code, sorted by identifier.
         pub const ALL: &[Code] = &[$($name),*];
-        /// What each code means, one sentence, and the text of its file in `catalogue/`; in the order of [`ALL`].
+        /// For each code its meaning in one sentence, and the text of its file in `catalogue/`; in the order of
+        /// [`ALL`].
         pub(super) const TEXTS: &[(&str, &str)] = &[$(($summary, include_str!(concat!("catalogue/", $id, ".md")))),*];
     };
 }
 
 codes! {
-    ILLEGAL_CHARACTER "E0001" "a character that no token starts with";
+    ILLEGAL_CHARACTER "E0001" "a character that cannot start a token";
     UNTERMINATED_STRING "E0002" "a string without its closing quote";
     BAD_ESCAPE "E0003" "an escape sequence that does not exist or is incomplete";
     UNTERMINATED_COMMENT "E0004" "a block comment without its end";
@@ -40,7 +41,7 @@ codes! {
     BLOCK_AS_EXPRESSION "E0107" "a block where a value was expected";
     TOO_DEEP "E0108" "expressions or blocks nested too deeply";
     BAD_HCL "E0109" "text of an .hcl file that is not HCL";
-    HCL_WITHOUT_EQUAL "E0110" "HCL that has no equal in Alloy, or the other way round";
+    HCL_WITHOUT_EQUAL "E0110" "HCL without an equivalent in Alloy, or the other way round";
     UNKNOWN_IDENTIFIER "E0201" "a name that neither a component nor the standard library has";
     WRONG_OPERAND "E0202" "an operator applied to values of the wrong type";
     UNKNOWN_FIELD "E0203" "a field that the value does not have";
@@ -64,23 +65,23 @@ codes! {
     COMPONENT_LABEL "E0402" "a component without a label";
     ALREADY_DECLARED "E0403" "two blocks with the same id";
     UNKNOWN_REFERENCE "E0404" "a reference to something that does not exist";
-    CYCLE "E0405" "components that refer to each other in a circle";
+    CYCLE "E0405" "components that refer to each other in a cycle";
     SELF_REFERENCE "E0406" "a component that refers to itself";
     STABILITY "E0407" "a component below the minimum stability level";
-    TOP_LEVEL_ATTRIBUTE "E0408" "an attribute outside of every block";
-    UNSUPPORTED_BLOCK "E0409" "a configuration block that this program does not act on";
+    TOP_LEVEL_ATTRIBUTE "E0408" "an attribute outside of all blocks";
+    UNSUPPORTED_BLOCK "E0409" "a configuration block that this program does not support";
     UNKNOWN_EXPORT "E0410" "an export that the component does not have";
-    NOT_BUILT "E0411" "a component that is known but not built yet, in a configuration that is to run";
+    NOT_BUILT "E0411" "a component that is known but not built yet, in a configuration to run";
     FOREIGN_COMPONENT "E0412" "a component of Alloy that Alluvium does not have";
-    MISPLACED_BLOCK "E0413" "a configuration block where it may not stand";
+    MISPLACED_BLOCK "E0413" "a configuration block in the wrong place";
     MODULE_RECURSION "E0414" "a module that instantiates or imports itself";
     BAD_ARGUMENT "E0501" "a value that the component does not accept";
     BUILD_FAILED "E0502" "a component could not be built";
     UPDATE_FAILED "E0503" "a running component refused its new arguments";
     DEPRECATED_FUNCTION "W0001" "a function under its deprecated name";
     WILL_NOT_RUN "W0002" "a component that is known but not built yet: the configuration is checked but cannot run";
-    UNUSED_COMPONENT "W0003" "a component whose exports nobody uses and that does nothing else";
-    UNUSED_DECLARATION "W0004" "a declaration, an import or an argument that nobody uses";
+    UNUSED_COMPONENT "W0003" "a component whose exports are never used and that does nothing else";
+    UNUSED_DECLARATION "W0004" "a declaration, an import or an argument that is never used";
     NO_EFFECT "W0005" "a configuration block that has no effect here";
     SHADOWED_LIBRARY "W0006" "a component that hides a name of the standard library";
 }

@@ -1,7 +1,7 @@
 //! Converts values to the types that a schema requires, by Alloy's rules.
 //!
-//! Strings and numbers convert into each other, bools into nothing; secrets never become strings. Null converts to
-//! everything: an attribute keeps it as "not set", an element of a list or map becomes the type's zero value.
+//! Strings and numbers convert to each other, bools to no other type; secrets never become strings. Null converts to
+//! every type: an attribute keeps it as "not set", an element of a list or map becomes the type's zero value.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use crate::base::duration;
 use crate::lang::schema::{Kind, TARGETS};
 use crate::lang::value::{Fields, Number, Value};
 
-/// A value does not fit a type.
+/// The error of a value that does not fit a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversionError {
-    /// Where in the value: element indices and object keys, outermost first.
+    /// The location in the value: element indices and object keys, outermost first.
     pub path: Vec<Step>,
-    /// What is wrong, lower case.
+    /// The problem, in lower case.
     pub message: String,
 }
 
-/// One step into a list or an object.
+/// A step into a list or an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// An element of a list, from 0.
@@ -69,7 +69,7 @@ pub fn convert(value: &Value, kind: &Kind) -> Result<Value, ConversionError> {
     }
 }
 
-/// The name of a type in messages.
+/// Returns the name of a type for messages.
 pub(crate) fn kind_name(kind: &Kind) -> String {
     match kind {
         Kind::Bool => "bool",
@@ -84,7 +84,7 @@ pub(crate) fn kind_name(kind: &Kind) -> String {
     .to_owned()
 }
 
-/// The name of a type including its element type: `list(map(string))`.
+/// Returns the name of a type with its element type: `list(map(string))`.
 pub(crate) fn full_kind_name(kind: &Kind) -> String {
     match kind {
         Kind::List(inner) => format!("list({})", full_kind_name(inner)),
@@ -93,7 +93,7 @@ pub(crate) fn full_kind_name(kind: &Kind) -> String {
     }
 }
 
-/// The name of a value's type in messages.
+/// Returns the name of a value's type for messages.
 pub(crate) fn value_name(value: &Value) -> String {
     match value {
         Value::Capsule(capsule) => format!("capsule(\"{}\")", capsule.kind),
@@ -101,7 +101,7 @@ pub(crate) fn value_name(value: &Value) -> String {
     }
 }
 
-/// A number in the shortest decimal form without an exponent.
+/// Formats a number in the shortest decimal form without an exponent.
 pub(crate) fn format_number(number: Number) -> String {
     match number {
         Number::Int(value) => value.to_string(),
@@ -110,7 +110,7 @@ pub(crate) fn format_number(number: Number) -> String {
     }
 }
 
-/// The text of a string, or of a number in decimal. Fails for secrets.
+/// Returns the text of a string, or of a number in decimal. Fails for secrets.
 pub fn string(value: &Value) -> Result<Arc<str>, ConversionError> {
     match value {
         Value::String(text) => Ok(text.clone()),
@@ -169,7 +169,7 @@ fn list(
         .enumerate()
         .map(|(index, item)| convert_item(item).map_err(within(Step::Index(index))))
         .collect::<Result<Vec<Value>, _>>()?;
-    // Unchanged values are returned as the same allocation, so that all holders share it.
+    // An unchanged value is returned as the same allocation, so that all holders share it.
     if items
         .iter()
         .zip(&converted)
@@ -206,7 +206,7 @@ fn map(
     Ok(Value::Object(Arc::new(converted)))
 }
 
-/// True when a conversion changed nothing.
+/// True if a conversion changed nothing.
 fn is_shared(before: &Value, after: &Value) -> bool {
     match (before, after) {
         (Value::String(before), Value::String(after)) | (Value::Secret(before), Value::Secret(after)) => {
@@ -221,9 +221,9 @@ fn is_shared(before: &Value, after: &Value) -> bool {
     }
 }
 
-/// Converts a target: label values of any plain type become text; secrets and null are refused.
+/// Converts a target: label values of any scalar type become text; secrets and null are refused.
 fn target(value: &Value) -> Result<Value, ConversionError> {
-    // Targets from another component already have string values: nothing is copied.
+    // Targets from another component already have string values, so nothing is copied.
     if let Value::Object(fields) = value
         && fields.values().all(|field| matches!(field, Value::String(_)))
     {

@@ -2,7 +2,7 @@
 //! [`Arguments`].
 //!
 //! The caller decides how an expression becomes a value ([`Resolve`]): the engine evaluates it, `validate` only checks
-//! types. A body is always read to its end, so that all errors are reported at once.
+//! types. A body is always decoded to its end, so that all errors are reported at once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -21,20 +21,20 @@ use crate::lang::value::{Fields, Number, Value};
 
 /// Turns the expression of an attribute into a value of its type.
 pub(crate) trait Resolve {
-    /// Returns the converted value; `None` when it is not known yet.
+    /// Returns the converted value; `None` if it is not known yet.
     fn resolve(&self, source: &Source, expression: &Expression, kind: &Kind) -> Result<Option<Value>, Diagnostic>;
 
-    /// Defaults computed before, shared by many bodies.
+    /// Precomputed defaults that many bodies share.
     fn defaults(&self) -> Option<&Defaults> {
         None
     }
 }
 
-/// Evaluates in a scope: every value is known.
+/// Evaluates in a scope where every value is known.
 pub(crate) struct Evaluate<'a> {
     /// The scope whose names have values.
     pub scope: &'a dyn Scope,
-    /// Defaults computed before, shared by many bodies.
+    /// Precomputed defaults that many bodies share.
     pub defaults: Option<&'a Defaults>,
 }
 
@@ -62,13 +62,13 @@ impl Resolve for Evaluate<'_> {
 }
 
 /// Attribute names and defaults of schemas, computed once and shared by all bodies. Holds a list for each schema of the
-/// program that was used.
+/// program that has been used.
 #[derive(Default)]
 pub(crate) struct Defaults(Mutex<HashMap<DefaultsKey, SharedDefaults>>);
 
 /// Address and length of a schema's attributes and of the overrides: both are constants of the program.
 type DefaultsKey = ((usize, usize), (usize, usize));
-/// For each attribute its name and its default; `None` for an invalid default.
+/// The name and default of each attribute; `None` for an invalid default.
 type SharedDefaults = Arc<[(Arc<str>, Option<Value>)]>;
 /// Defaults that differ from those of a schema.
 type Overrides = &'static [(&'static str, &'static str)];
@@ -93,13 +93,13 @@ impl Defaults {
 
 /// Result of decoding a body.
 pub(crate) struct Decoded {
-    /// Its values. An invalid value is replaced by null; an attribute whose value is not known yet is absent.
+    /// Its values. An invalid value is null; an attribute whose value is not known yet is absent.
     pub arguments: Arguments,
     /// Errors and warnings about the body.
     pub diagnostics: Diagnostics,
 }
 
-/// Decodes `body`. `header` is the place at which a missing attribute is reported.
+/// Decodes `body`. A missing attribute is reported at `header`.
 pub(crate) fn decode(
     source: &Source,
     header: Span,
@@ -119,13 +119,13 @@ pub(crate) fn decode(
     }
 }
 
-/// The arguments of an empty body, required ones null. Fails when a default of the schema is not of its type: every
-/// component's table test calls this.
+/// Returns the arguments of an empty body; required ones are null. Fails if a default of the schema does not have its
+/// type: the table test of every component calls this.
 #[cfg(test)]
 pub(crate) fn defaults(schema: &Schema) -> Result<Arguments, Diagnostics> {
     let mut diagnostics = Diagnostics::new();
     let arguments = default_arguments(schema, &[], &mut diagnostics);
-    // Blocks that are not implied have defaults too: they are checked here and dropped.
+    // Blocks that are not implied have defaults too: check and drop them here.
     for block in schema.blocks {
         default_arguments(block.schema, block.defaults, &mut diagnostics);
         if let Err(inner) = defaults(block.schema) {
@@ -135,12 +135,12 @@ pub(crate) fn defaults(schema: &Schema) -> Result<Arguments, Diagnostics> {
     diagnostics.into_result(arguments)
 }
 
-/// The value of an attribute that is not given; null when it has no default, or a default of the wrong type.
+/// Returns the value of an omitted attribute; null if it has no default, or a default of the wrong type.
 pub(crate) fn default_of(attribute: &Attribute, overrides: &[(&'static str, &'static str)]) -> Value {
     default_value(attribute, overrides, &mut Diagnostics::new())
 }
 
-/// A type error, placed at the invalid part of the expression as far as that can be found.
+/// Creates a type error, placed at the invalid part of the expression if that can be found.
 pub(crate) fn wrong_type(source: &Source, expression: &Expression, error: &ConversionError) -> Diagnostic {
     let mut at = expression;
     let mut rest = String::new();
@@ -168,7 +168,7 @@ pub(crate) fn wrong_type(source: &Source, expression: &Expression, error: &Conve
     Diagnostic::error(codes::WRONG_TYPE, source, at.span, message)
 }
 
-/// The place of the attribute or block with a path such as `rule[2].action`; `fallback` when it is not found.
+/// Returns the span of the attribute or block with a path such as `rule[2].action`; `fallback` if it does not exist.
 pub(crate) fn locate(body: &[Statement], path: &str, fallback: Span) -> Span {
     if path.is_empty() {
         return fallback;
@@ -239,7 +239,7 @@ impl Decoder<'_> {
             if arguments.attributes.contains_key(attribute.name) {
                 continue;
             }
-            // A block with that name was already reported.
+            // A block with that name has been reported already.
             if attribute.required && !given.contains_key(attribute.name) {
                 self.report_missing(header, attribute);
             }
@@ -275,7 +275,7 @@ impl Decoder<'_> {
         arguments
     }
 
-    /// The body of an implied block that is not written.
+    /// Returns the body of an implied block that is not written.
     fn implied(&mut self, schema: &'static Schema, overrides: Overrides) -> Arguments {
         let shared = self.resolve.defaults().map(|defaults| defaults.of(schema, overrides));
         let attributes = schema.attributes.iter().enumerate();
@@ -318,7 +318,7 @@ impl Decoder<'_> {
         );
     }
 
-    /// Adds an attribute. Returns its name when its value is not known yet.
+    /// Adds an attribute. Returns its name if its value is not known yet.
     fn attribute(
         &mut self,
         attribute: &ast::Attribute,
@@ -342,7 +342,7 @@ impl Decoder<'_> {
             Some(Value::Null)
         });
         let unknown = value.is_none().then(|| name.name.clone());
-        // The name from the text, so that its allocation is shared.
+        // Use the name from the text, so that its allocation is shared.
         arguments
             .attributes
             .insert(name.name.clone(), value.unwrap_or_default());
@@ -414,7 +414,7 @@ impl Decoder<'_> {
     }
 }
 
-/// "did you mean", or the whole list when it is short enough to help.
+/// Suggests the nearest candidate, or lists all if the list is short enough to help.
 fn suggestion<'a>(name: &str, candidates: impl Iterator<Item = &'a str> + Clone, what: &str) -> Option<String> {
     if let Some(near) = nearest(name, candidates.clone()) {
         return Some(format!("did you mean `{near}`?"));
@@ -447,7 +447,7 @@ fn default_arguments(schema: &Schema, overrides: &[(&'static str, &'static str)]
     Arguments { attributes, blocks }
 }
 
-/// The value of a literal in one of its plain forms; `None` for all others.
+/// Returns the value of a literal in one of its plain forms; `None` for other literals.
 fn literal(text: &str) -> Option<Value> {
     match text {
         "true" => return Some(Value::Bool(true)),
@@ -460,7 +460,7 @@ fn literal(text: &str) -> Option<Value> {
     if let Some(inner) = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
         return (!inner.contains(['"', '\\', '\n'])).then(|| Value::string(inner));
     }
-    // A leading zero would make it octal.
+    // A leading zero would make the number octal.
     let decimal = text == "0" || !text.starts_with('0');
     let digits = decimal && text.bytes().all(|byte| byte.is_ascii_digit());
     digits

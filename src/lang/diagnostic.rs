@@ -1,6 +1,6 @@
-//! Diagnostics: what is wrong with a configuration, where, and what would be right.
+//! Diagnostics: the problems of a configuration, their positions, and hints.
 //!
-//! Diagnostics are collected rather than thrown one by one. Rendering (plain, coloured or JSON) is here, so that all
+//! Diagnostics are collected rather than returned one by one. Rendering (plain, coloured or JSON) is here, so that all
 //! commands print them alike.
 
 use std::fmt;
@@ -19,42 +19,42 @@ pub enum Severity {
     Warning,
 }
 
-/// One finding about a place in a text.
+/// A finding about a range of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The stable code of its kind.
     pub code: Code,
     /// Severity of the diagnostic.
     pub severity: Severity,
-    /// The text that it is about.
+    /// The text that contains the problem.
     pub source: Source,
-    /// The bytes of the text that it is about.
+    /// The range of bytes with the problem.
     pub span: Span,
-    /// What is wrong, lower case, without a final stop.
+    /// The problem, in lower case, without a full stop.
     pub message: String,
-    /// Related remarks, with or without a place.
+    /// Related remarks, with or without a position.
     pub notes: Vec<Note>,
-    /// What would be right, if known.
+    /// What to do about it, if known.
     pub hint: Option<String>,
 }
 
-/// A remark about a diagnostic, optionally with a place.
+/// A remark about a diagnostic, with an optional position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// The remark, lower case, without a final stop.
+    /// The remark, in lower case, without a full stop.
     pub message: String,
-    /// The place that it is about, if any.
+    /// The range that it refers to, if any.
     pub place: Option<(Source, Span)>,
 }
 
-/// Findings in the order in which they were made. As an error it prints its first finding and the count of the others.
+/// Findings in the order of their creation. As an error it prints the first finding and the number of the others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
 }
 
 impl Diagnostic {
-    /// An error at `span` of `source`.
+    /// Creates an error at `span` of `source`.
     pub fn error(code: Code, source: &Source, span: Span, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -67,7 +67,7 @@ impl Diagnostic {
         }
     }
 
-    /// A warning at `span` of `source`.
+    /// Creates a warning at `span` of `source`.
     pub(crate) fn warning(code: Code, source: &Source, span: Span, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Warning,
@@ -75,7 +75,7 @@ impl Diagnostic {
         }
     }
 
-    /// Adds a hint about what to do.
+    /// Adds a hint about the remedy.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -89,7 +89,7 @@ impl Diagnostic {
         self
     }
 
-    /// With a remark about another place.
+    /// Adds a remark about another range.
     #[must_use]
     pub(crate) fn note_at(mut self, source: &Source, span: Span, message: impl Into<String>) -> Self {
         self.notes.push(Note {
@@ -99,7 +99,7 @@ impl Diagnostic {
         self
     }
 
-    /// The diagnostic with its excerpt, without a trailing newline.
+    /// Renders the diagnostic with its excerpt, without a trailing newline.
     pub fn render(&self) -> String {
         self.rendered_by(&Renderer::plain())
     }
@@ -159,7 +159,7 @@ impl Diagnostic {
     }
 }
 
-/// `file:line:column: message`, one line.
+/// Prints one line: `file:line:column: message`.
 impl fmt::Display for Diagnostic {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (line, column) = self.source.position(self.span.start);
@@ -188,12 +188,12 @@ impl Diagnostics {
         self.list.is_empty()
     }
 
-    /// How many findings there are.
+    /// Returns the number of findings.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// True when there is an error.
+    /// True if there is an error.
     pub fn has_errors(&self) -> bool {
         self.list
             .iter()
@@ -218,12 +218,12 @@ impl Diagnostics {
         self.list.dedup();
     }
 
-    /// `Ok(value)` when there are no errors, else these diagnostics.
+    /// Returns `Ok(value)` if there are no errors, otherwise these diagnostics.
     pub fn into_result<T>(self, value: T) -> Result<T, Diagnostics> {
         if self.has_errors() { Err(self) } else { Ok(value) }
     }
 
-    /// All of them with excerpts, separated by empty lines, ending with a newline when there is any.
+    /// Renders all of them with excerpts, separated by empty lines. A non-empty text ends with a newline.
     pub fn render(&self) -> String {
         self.joined(Diagnostic::render)
     }
@@ -238,7 +238,7 @@ impl Diagnostics {
         texts.join("\n")
     }
 
-    /// All of them as a JSON array.
+    /// Converts all of them to a JSON array.
     pub fn to_json(&self) -> serde_json::Value {
         self.list.iter().map(Diagnostic::to_json).collect()
     }
@@ -279,7 +279,7 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// The lines around a place. Only its first line is marked: underlining a whole block would not help.
+/// Returns the lines around a range. Only its first line is marked: underlining a whole block would not help.
 fn excerpt(source: &Source, span: Span) -> Snippet<'_, Annotation<'_>> {
     let text = source.text();
     let start = floor_boundary(text, span.start);
@@ -290,7 +290,7 @@ fn excerpt(source: &Source, span: Span) -> Snippet<'_, Annotation<'_>> {
         .annotation(AnnotationKind::Primary.span(start..end))
 }
 
-/// `file`, `start` and `end`. Positions count from 1, columns and offsets are bytes, the end is exclusive.
+/// Returns `file`, `start` and `end`. Positions count from 1, columns and offsets are bytes, the end is exclusive.
 fn json_place(source: &Source, span: Span) -> serde_json::Map<String, serde_json::Value> {
     let point = |offset: usize| {
         let (line, column) = source.position(offset);
@@ -303,7 +303,7 @@ fn json_place(source: &Source, span: Span) -> serde_json::Map<String, serde_json
     place
 }
 
-/// The candidate most similar to `name`, if it is close enough for a typing error.
+/// Returns the candidate that is most similar to `name`, if it is similar enough for a typing error.
 pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let chars: Vec<char> = name.chars().collect();
     candidates
@@ -316,10 +316,10 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a s
         .map(|(_, candidate)| candidate)
 }
 
-/// Edit distance in characters, two swapped neighbours counting once; `None` above `most`, and for long names, which
-/// are not compared.
+/// Edit distance in characters; swapping two neighbours counts once. `None` above `most`, and for long names, which are
+/// not compared.
 fn distance(left: &[char], right: &str, most: usize) -> Option<usize> {
-    // Each additional character is an insertion: this check suffices for most names.
+    // Each additional character needs an insertion: this check suffices for most names.
     if left.len() > 200 || left.len().abs_diff(right.chars().count()) > most {
         return None;
     }
@@ -348,7 +348,7 @@ fn distance(left: &[char], right: &str, most: usize) -> Option<usize> {
             cells[at] = best;
             least = least.min(best);
         }
-        // Later rows cannot be below the lesser of two consecutive rows (a swap looks two rows back).
+        // Later rows cannot be below the smaller one of two consecutive rows (a swap looks two rows back).
         if least.min(least_before) > most {
             return None;
         }

@@ -1,8 +1,8 @@
 //! Evaluates expressions.
 //!
-//! A [`Scope`] resolves the names in an expression; names that it does not know are looked up in the standard library.
-//! The first error ends the evaluation and points at the invalid part. Arithmetic is Go's: three kinds of numbers,
-//! wrapping, integer division.
+//! A [`Scope`] resolves the names in an expression; unknown names are looked up in the standard library. The first
+//! error ends the evaluation and points at the invalid part. Arithmetic is Go's: three kinds of numbers, wrapping,
+//! integer division.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::lang::value::{Fields, Number, Value};
 
 /// Names that expressions may refer to.
 pub trait Scope {
-    /// The value named by a prefix of the path, and the number of parts in the prefix.
+    /// Returns the value that a prefix of the path names, and the number of parts in the prefix.
     fn lookup(&self, path: &[&str]) -> Option<(Value, usize)>;
 }
 
@@ -35,7 +35,7 @@ pub fn evaluate(source: &Source, expression: &Expression, scope: &dyn Scope) -> 
     Evaluator { source, scope }.expression(expression)
 }
 
-/// The chain of names that an expression consists of, outermost last: `a.b.c`. Empty for any other expression.
+/// Returns the chain of names that an expression consists of, outermost last: `a.b.c`. Empty for any other expression.
 pub(crate) fn traversal(expression: &Expression) -> Vec<Identifier> {
     let mut names = Vec::new();
     let mut current = expression;
@@ -58,7 +58,7 @@ pub(crate) fn traversal(expression: &Expression) -> Vec<Identifier> {
     }
 }
 
-/// The value of a quoted string literal; `None` when its escapes produce invalid UTF-8.
+/// Returns the value of a quoted string literal; `None` if its escapes produce invalid UTF-8.
 pub(crate) fn unquote(text: &str) -> Option<String> {
     if let Some(raw) = text.strip_prefix('`') {
         return Some(raw.strip_suffix('`').unwrap_or(raw).replace('\r', ""));
@@ -245,7 +245,7 @@ impl Evaluator<'_> {
                 let message = format!("expected number, got {}", value_name(other));
                 Err(self.error(codes::BAD_INDEX, key_at, message))
             }
-            // With an index a missing key is null; with a dot it is an error.
+            // An index with a missing key returns null; a dot with a missing key is an error.
             (Value::Object(fields), Value::String(key)) => Ok(fields.get(key).cloned().unwrap_or_default()),
             (Value::Object(_), other) => {
                 let message = format!("expected string, got {}", value_name(other));
@@ -259,7 +259,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// The field of a value that `.name` selects.
+/// Returns the field of a value that `.name` selects.
 pub(crate) fn field(source: &Source, value: &Value, name: &Identifier) -> Result<Value, Diagnostic> {
     let Value::Object(fields) = value else {
         let message = format!("cannot access field `{}` of a {}", name.name, value_name(value));
@@ -285,7 +285,7 @@ pub(crate) fn field(source: &Source, value: &Value, name: &Identifier) -> Result
     })
 }
 
-/// The value of a literal; `None` when no type can represent it.
+/// Returns the value of a literal; `None` if no type can represent it.
 pub(crate) fn literal(kind: TokenKind, text: &str) -> Option<Value> {
     Some(match kind {
         TokenKind::Number => Value::Number(integer(text)?),
@@ -359,7 +359,7 @@ fn binary(operator: TokenKind, left: &Value, right: &Value) -> Result<Value, Fai
             TokenKind::Greater => Value::Bool(left > right),
             _ => Value::Bool(left >= right),
         },
-        // Concatenation with a secret gives a secret.
+        // Concatenation with a secret yields a secret.
         (Value::Secret(left), Value::String(right) | Value::Secret(right))
         | (Value::String(left), Value::Secret(right)) => Value::Secret(format!("{left}{right}").into()),
         (left, right) => {
@@ -369,7 +369,7 @@ fn binary(operator: TokenKind, left: &Value, right: &Value) -> Result<Value, Fai
     })
 }
 
-/// Equality in the language: functions are never equal, a secret equals a string of the same text.
+/// Equality in the language: functions are never equal, and a secret equals a string with the same text.
 fn equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Function(_), _) | (_, Value::Function(_)) => false,
@@ -441,7 +441,7 @@ fn arithmetic(operator: TokenKind, left: Number, right: Number) -> Result<Value,
                     TokenKind::Multiply => left.wrapping_mul(right),
                     TokenKind::Divide => left.wrapping_div(right),
                     TokenKind::Modulo => left.wrapping_rem(right),
-                    // Alloy multiplies in a loop that a negative exponent skips: the result is the base.
+                    // Alloy multiplies in a loop, which a negative exponent skips: the result is the base.
                     _ if right < 0 => left,
                     _ => integer_power(left, right.cast_unsigned(), i64::wrapping_mul, 1),
                 }),
@@ -452,7 +452,7 @@ fn arithmetic(operator: TokenKind, left: Number, right: Number) -> Result<Value,
     Ok(truth.map_or(Value::Number(result), Value::Bool))
 }
 
-/// Power by squaring; wraps like repeated multiplication.
+/// Computes a power by squaring; wraps like repeated multiplication.
 fn integer_power<T: Copy>(mut base: T, mut exponent: u64, multiply: fn(T, T) -> T, one: T) -> T {
     let mut result = one;
     while exponent > 0 {

@@ -1,13 +1,13 @@
 //! The fields of an object or a body: a map from names to values, sorted by name. `value::Fields` holds values.
 //!
-//! It is a sorted list instead of a tree: most have a handful of fields, and a running configuration holds tens of
-//! thousands of them. Look-up is a binary search; building from many pairs sorts once; inserting one by one is for
-//! small ones.
+//! It is a sorted list instead of a tree: most objects have a handful of fields, and a running configuration holds tens
+//! of thousands of them. Lookup is a binary search, and building from many pairs sorts once. Inserting one by one is
+//! for small objects.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Names with values, each name once, sorted by name.
+/// Names with values, sorted by name; each name occurs once.
 #[derive(Clone, PartialEq)]
 pub struct SortedFields<V>(Vec<(Arc<str>, V)>);
 
@@ -18,12 +18,12 @@ impl<V> Default for SortedFields<V> {
 }
 
 impl<V> SortedFields<V> {
-    /// An object without fields.
+    /// Creates an object without fields.
     pub const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// An empty map with room for `count` fields.
+    /// Creates an empty map with room for `count` fields.
     pub fn with_capacity(count: usize) -> Self {
         Self(Vec::with_capacity(count))
     }
@@ -34,7 +34,7 @@ impl<V> SortedFields<V> {
         self.0.get(place).map(|(_, value)| value)
     }
 
-    /// True when there is a field of this name.
+    /// True if there is a field of this name.
     pub fn contains_key(&self, name: &str) -> bool {
         self.place(name).is_ok()
     }
@@ -74,12 +74,12 @@ impl<V> SortedFields<V> {
         self.0.iter().map(|(_, value)| value)
     }
 
-    /// How many fields there are.
+    /// Returns the number of fields.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// True when there is none.
+    /// True if there are no fields.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -94,7 +94,7 @@ impl<V> SortedFields<V> {
     }
 }
 
-/// Of several pairs with one name the last wins.
+/// If several pairs have the same name, the last one wins.
 impl<V> FromIterator<(Arc<str>, V)> for SortedFields<V> {
     fn from_iter<I: IntoIterator<Item = (Arc<str>, V)>>(pairs: I) -> Self {
         let mut pairs: Vec<_> = pairs.into_iter().collect();

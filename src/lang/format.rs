@@ -1,17 +1,17 @@
 //! `fmt`: formats a configuration as its canonical text.
 //!
-//! One pass of the [`printer`] gives the same output as Alloy. That output is not always stable: with comments inside
-//! expressions a second pass moves them again, and a comment inside a dotted block name even breaks the file. The
-//! formatter therefore prints until nothing changes. When that would change the meaning, lose a comment or not become
-//! stable, comments inside a statement are first moved to the lines above it. A text for which that does not help
-//! either stays as it is.
+//! One pass of the [`printer`] gives the same output as Alloy. That output is not always stable: a second pass moves
+//! comments inside expressions again, and a comment inside a dotted block name even breaks the file. The formatter
+//! therefore prints until nothing changes. If that would change the meaning, lose a comment or never become stable, it
+//! first moves comments inside a statement to the lines above it. If that does not help either, the text stays as it
+//! is.
 
 use crate::lang::ast::{File, Statement};
 use crate::lang::diagnostic::Diagnostics;
 use crate::lang::source::{Source, Span};
 use crate::lang::{hcl, parser, printer};
 
-/// Most passes before the text counts as unstable. All shipped Alloy files are stable after the first.
+/// Maximum number of passes before the text counts as unstable. All shipped Alloy files are stable after the first.
 const MAX_PASSES: usize = 6;
 
 /// Formats a configuration from standard input: [`fmt_named`] with the name `<stdin>`.
@@ -19,7 +19,7 @@ pub fn fmt(text: &str) -> Result<String, Diagnostics> {
     fmt_named("<stdin>", text)
 }
 
-/// Formats a configuration; returns the canonical text, or its errors. `path` names the text in diagnostics.
+/// Formats a configuration. Returns the canonical text, or the errors. `path` names the text in diagnostics.
 pub fn fmt_named(path: &str, text: &str) -> Result<String, Diagnostics> {
     if hcl::is_hcl(path) {
         return hcl::fmt(path, text);
@@ -30,12 +30,12 @@ pub fn fmt_named(path: &str, text: &str) -> Result<String, Diagnostics> {
         return Ok(settled);
     }
     let (moved, _) = parser::parse(&Source::new(path, comments_above(&file)));
-    // If even that fails, the author's text is kept.
+    // If even that fails, keep the author's text.
     Ok(settle(&moved, &file).unwrap_or_else(|| text.to_owned()))
 }
 
-/// Prints until the text is stable. `None` when it does not become stable, no longer means the same as `original`, or
-/// has lost a comment.
+/// Prints until the text is stable. `None` if it never becomes stable, has another meaning than `original`, or loses a
+/// comment.
 fn settle(file: &File, original: &File) -> Option<String> {
     let mut text = printer::print(file);
     for _ in 0..MAX_PASSES {
@@ -56,7 +56,7 @@ fn comments(file: &File) -> usize {
     file.comments.iter().map(Vec::len).sum()
 }
 
-/// The text with every comment inside an attribute or a block header moved to lines of its own before it.
+/// Returns the text with every comment inside an attribute or a block header moved to separate lines before it.
 fn comments_above(file: &File) -> String {
     let mut solid = Vec::new();
     collect_solid(&file.body, &mut solid);
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Texts that are near to configurations: the pieces of one in any order.
+    /// Generates texts that are similar to configurations: the pieces of one in any order.
     fn pieces() -> impl Strategy<Value = String> {
         let piece = prop::sample::select(vec![
             "a",
@@ -152,7 +152,7 @@ mod tests {
         prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
     }
 
-    /// Well-formed bodies with comments anywhere between tokens.
+    /// Generates well-formed bodies with comments anywhere between tokens.
     fn bodies() -> impl Strategy<Value = String> {
         let gap = || prop::sample::select(vec!["", "", "", " ", "/*k*/", " /* m\n n */ "]);
         let open_gap = || prop::sample::select(vec!["", "", "\n", " // c\n", "/*k*/", "\n\n// d\n"]);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// A string in double quotes, with escapes where they are needed.
+/// Quotes a string with double quotes, with escapes where they are needed.
 pub(crate) fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -23,7 +23,7 @@ pub(crate) fn quote(text: &str) -> String {
     out
 }
 
-/// A string of several lines in backquotes if possible, else in double quotes.
+/// Quotes a string of several lines with backquotes if possible, otherwise with double quotes.
 pub(crate) fn quote_lines(text: &str) -> String {
     let raw = text.contains('\n')
         && text.chars().all(|letter| {

@@ -1,11 +1,11 @@
-//! Compares the meaning of two trees: redundant parentheses, the notation of literals, and quotes of keys are ignored.
+//! Compares the meaning of two trees. Redundant parentheses, the notation of literals, and quotes of keys do not count.
 //!
-//! Conversion between the two syntaxes checks its results with this.
+//! The conversion between the two syntaxes checks its results with this module.
 
 use crate::lang::ast::{Expression, ExpressionKind as Kind, File, Statement};
 use crate::lang::eval::literal;
 
-/// True when two files mean the same.
+/// True if two files have the same meaning.
 pub fn same(left: &File, right: &File) -> bool {
     bodies(&left.body, &right.body)
 }

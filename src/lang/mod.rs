@@ -1,8 +1,8 @@
-//! The configuration language: text to tokens to tree to values, and back to text.
+//! The configuration language: from text to tokens to tree to values, and back to text.
 //!
 //! Contains the syntax of Alloy (River): scanner, parser, printer, evaluator, diagnostics; and [`hcl`], a second syntax
-//! for the same tree. Parsing never fails as a whole: it returns the parts it understood and the diagnostics. No I/O
-//! here, and no knowledge of components beyond their [`schema`].
+//! for the same tree. Parsing never fails as a whole: it returns the parts that it understood, and the diagnostics.
+//! This layer does no I/O and knows nothing of components beyond their [`schema`].
 
 pub mod argument_error;
 pub mod ast;
@@ -40,7 +40,7 @@ pub use source::Source;
 pub(crate) use source::Span;
 pub use text::decode_text;
 
-/// Parses a whole file. Its name decides the syntax: HCL when it ends in `.hcl`, Alloy otherwise.
+/// Parses a whole file. Its name decides the syntax: HCL if it ends in `.hcl`, Alloy otherwise.
 pub fn parse(source: &Source) -> (ast::File, Diagnostics) {
     if hcl::is_hcl(source.path()) {
         hcl::parse(source)

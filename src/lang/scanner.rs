@@ -8,7 +8,7 @@ use crate::lang::diagnostic::{Diagnostic, Diagnostics};
 use crate::lang::source::{Source, Span};
 use crate::lang::token::{Token, TokenKind};
 
-/// All tokens of a text, including comments and terminators but not the end of the file, and the errors.
+/// Returns all tokens of a text, including comments and terminators but not the end of the file, and the errors.
 pub fn tokens(source: &Source) -> (Vec<Token>, Diagnostics) {
     let mut scanner = Scanner::new(source);
     let mut tokens = Vec::new();
@@ -26,15 +26,15 @@ pub(crate) struct Scanner<'a> {
     source: &'a Source,
     text: &'a str,
     offset: usize,
-    /// The last token can end a statement: the next newline is a terminator.
+    /// True if the last token can end a statement, so that the next newline is a terminator.
     insert_terminator: bool,
-    /// True when the text contains a NUL or a byte order mark: strings and comments are then searched for them.
+    /// True if the text contains a NUL or a byte order mark: strings and comments are then searched for them.
     odd: bool,
     diagnostics: Diagnostics,
 }
 
 impl<'a> Scanner<'a> {
-    /// At the start of `source`; a byte order mark there is skipped.
+    /// Creates a scanner at the start of `source`; it skips a byte order mark there.
     pub(super) fn new(source: &'a Source) -> Self {
         let text = source.text();
         Self {
@@ -48,12 +48,12 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Errors in the text read so far.
+    /// Returns the errors in the text read so far.
     pub(crate) fn into_diagnostics(self) -> Diagnostics {
         self.diagnostics
     }
 
-    /// The next token; always the end of the file once that is reached.
+    /// Returns the next token; after the end, always the end of the file.
     pub(super) fn scan(&mut self) -> Token {
         self.skip_blanks();
         let start = self.offset;
@@ -133,7 +133,7 @@ impl<'a> Scanner<'a> {
                     other => format!("illegal character {other:?}"),
                 };
                 self.report(codes::ILLEGAL_CHARACTER, start, message);
-                // The state of terminator insertion is unchanged.
+                // The terminator insertion keeps its state.
                 return self.token(TokenKind::Illegal, start);
             }
         };
@@ -151,7 +151,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// NULs and byte order marks are errors inside of strings and comments as well.
+    /// NULs and byte order marks are errors inside strings and comments as well.
     fn report_odd(&mut self, start: usize) {
         let inside = self.text.get(start..self.offset).unwrap_or_default();
         for (offset, letter) in inside.char_indices() {
@@ -304,7 +304,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// A comment, from its first slash. The newline that ends a line comment is not part of it.
+    /// Scans a comment, from its first slash. The newline that ends a line comment is not part of it.
     fn comment(&mut self) {
         let start = self.offset;
         let rest = self.rest();
@@ -320,8 +320,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// True when only comments are between `start` (a comment) and the end of its line, or when one of them contains
-    /// the end.
+    /// True if only comments are between `start` (a comment) and the end of its line, or if one of them contains the
+    /// end of the line.
     fn comment_ends_line(&self, start: usize) -> bool {
         let mut rest = self.text.get(start..).unwrap_or_default();
         loop {

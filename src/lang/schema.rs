@@ -23,7 +23,7 @@ pub struct Attribute {
     pub name: &'static str,
     /// Type of the value; convertible values are converted.
     pub kind: Kind,
-    /// True when the attribute must be given.
+    /// True if the attribute must be set.
     pub required: bool,
     /// Default as an expression of the language (`"15s"`, `true`, `[]`); `None` means null ("not set").
     pub default: Option<&'static str>,
@@ -36,15 +36,15 @@ pub struct Attribute {
 pub struct Block {
     /// Name as written; may be dotted.
     pub name: &'static str,
-    /// True when the block takes a label.
+    /// True if the block takes a label.
     pub labelled: bool,
-    /// True when the block may occur more than once.
+    /// True if the block may occur more than once.
     pub many: bool,
-    /// True when at least one must be given.
+    /// True if the block must occur at least once.
     pub required: bool,
-    /// True when the block is there with its defaults even when it is not written (Alloy's non-pointer blocks).
+    /// True if the block exists with its defaults even when it is not written (Alloy's non-pointer blocks).
     pub implied: bool,
-    /// What the block may hold.
+    /// The schema of the block's body.
     pub schema: &'static Schema,
     /// Defaults that differ from those of `schema` for this block: attribute name and expression.
     pub defaults: &'static [(&'static str, &'static str)],
@@ -55,25 +55,25 @@ pub struct Block {
 /// Types of attributes and exports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A truth value: `true` or `false`.
+    /// A boolean: `true` or `false`.
     Bool,
     /// A whole number that may be negative.
     Int,
-    /// A whole number from zero on.
+    /// A whole number that is not negative.
     Uint,
     /// A number with or without a fraction.
     Float,
-    /// A string, which may be shown.
+    /// A string that may be shown.
     String,
-    /// String that is never shown; plain strings convert.
+    /// A string that is never shown; plain strings convert to it.
     Secret,
     /// A string, or a secret that is never shown.
     OptionalSecret,
-    /// Go duration in a string: `"1h30m"`.
+    /// A Go duration in a string: `"1h30m"`.
     Duration,
-    /// A list whose items are of one type.
+    /// A list whose items have one type.
     List(&'static Kind),
-    /// Map from strings to one type.
+    /// A map from strings to values of one type.
     Map(&'static Kind),
     /// A value of any type at all.
     Any,
@@ -89,7 +89,7 @@ pub const TARGETS: Kind = Kind::List(&Kind::Map(&Kind::String));
 pub const RECEIVERS: Kind = Kind::List(&Kind::Capsule(RECEIVER));
 
 impl Schema {
-    /// A body that holds nothing.
+    /// The schema of an empty body.
     pub const EMPTY: Schema = Schema {
         attributes: &[],
         blocks: &[],
@@ -97,7 +97,7 @@ impl Schema {
 }
 
 impl Attribute {
-    /// An attribute that must be given.
+    /// Creates an attribute that must be set.
     pub const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Self {
         Self {
             name,
@@ -108,7 +108,7 @@ impl Attribute {
         }
     }
 
-    /// An attribute that is null when it is not given.
+    /// Creates an attribute that is null if it is omitted.
     pub const fn optional(name: &'static str, kind: Kind, doc: &'static str) -> Self {
         Self {
             name,
@@ -119,7 +119,7 @@ impl Attribute {
         }
     }
 
-    /// An attribute with a default, written as an expression.
+    /// Creates an attribute with a default, written as an expression.
     pub const fn with_default(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Self {
         Self {
             name,
@@ -132,7 +132,7 @@ impl Attribute {
 }
 
 impl Block {
-    /// A block without a label that may occur once.
+    /// Creates a block without a label that may occur once.
     pub const fn optional(name: &'static str, schema: &'static Schema, doc: &'static str) -> Self {
         Self {
             name,
@@ -146,7 +146,7 @@ impl Block {
         }
     }
 
-    /// A block without a label that may occur any number of times.
+    /// Creates a block without a label that may occur any number of times.
     pub const fn many(name: &'static str, schema: &'static Schema, doc: &'static str) -> Self {
         Self {
             many: true,
@@ -154,7 +154,7 @@ impl Block {
         }
     }
 
-    /// A block that is there with its defaults even when it is not written.
+    /// Creates a block that exists with its defaults even when it is not written.
     pub const fn implied(name: &'static str, schema: &'static Schema, doc: &'static str) -> Self {
         Self {
             implied: true,
@@ -163,7 +163,7 @@ impl Block {
     }
 }
 
-/// Writes a function that joins lists of items with a `name`, sorted by it.
+/// Writes a function that joins lists of items with a `name`, sorted by name.
 macro_rules! joining {
     ($join:ident, $count:ident, $item:ty, $none:expr) => {
         /// Total number of items of several lists.
@@ -176,7 +176,7 @@ macro_rules! joining {
             count
         }
 
-        /// Joins lists into one, sorted by name. Evaluated at compile time; `N` is the number of all items.
+        /// Joins lists into one, sorted by name. Evaluated at compile time; `N` is the total number of items.
         pub const fn $join<const N: usize>(lists: &[&[$item]]) -> [$item; N] {
             let mut all = [$none; N];
             let (mut count, mut list) = (0, 0);
@@ -214,7 +214,7 @@ joining!(
     Block::optional("", &Schema::EMPTY, "")
 );
 
-/// `attributes!(OWN, http_client::ATTRIBUTES)`: lists of attributes as one sorted list.
+/// `attributes!(OWN, http_client::ATTRIBUTES)`: joins lists of attributes into one sorted list.
 macro_rules! attributes {
     ($($list:expr),+ $(,)?) => {{
         const LISTS: &[&[$crate::lang::schema::Attribute]] = &[$($list),+];
@@ -225,7 +225,7 @@ macro_rules! attributes {
 }
 pub(crate) use attributes;
 
-/// `blocks!(OWN, http_client::BLOCKS)`: lists of blocks as one sorted list.
+/// `blocks!(OWN, http_client::BLOCKS)`: joins lists of blocks into one sorted list.
 macro_rules! blocks {
     ($($list:expr),+ $(,)?) => {{
         const LISTS: &[&[$crate::lang::schema::Block]] = &[$($list),+];
@@ -236,7 +236,7 @@ macro_rules! blocks {
 }
 pub(crate) use blocks;
 
-/// Byte order of names, for use at compile time.
+/// Compares names by bytes, for use at compile time.
 const fn is_before(left: &str, right: &str) -> bool {
     let (left, right) = (left.as_bytes(), right.as_bytes());
     let mut at = 0;
@@ -250,8 +250,8 @@ const fn is_before(left: &str, right: &str) -> bool {
 }
 
 /// An evaluated body that fits its schema: every attribute of the schema is present with its declared type (defaults
-/// filled in, null when not set). Only in a check are attributes absent whose values are not known yet. Durations are
-/// kept as strings that are known to parse. [`crate::lang::body`] converts it to a typed value.
+/// filled in, null if not set). Only in a check can an attribute be absent, if its value is not known yet. Durations
+/// are kept as strings that are known to parse. [`crate::lang::body`] converts the body to a typed value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arguments {
     /// Attribute values by name.
@@ -260,19 +260,19 @@ pub struct Arguments {
     pub blocks: Vec<ArgumentBlock>,
 }
 
-/// One inner block of an [`Arguments`].
+/// An inner block of an [`Arguments`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArgumentBlock {
     /// The whole name, with its dots.
     pub name: Arc<str>,
     /// Label, if the block takes one.
     pub label: Option<Arc<str>>,
-    /// What the block may hold.
+    /// The evaluated body of the block.
     pub body: Arguments,
 }
 
 impl Arguments {
-    /// The value of an attribute; null when it is not set.
+    /// Returns the value of an attribute; null if it is not set.
     pub fn value(&self, name: &str) -> &Value {
         self.attributes.get(name).unwrap_or(&Value::Null)
     }

@@ -21,19 +21,19 @@ struct Shared {
 /// A range of bytes in a source, end exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span {
-    /// Offset of its first byte.
+    /// Offset of the first byte.
     pub start: usize,
-    /// Offset of the byte after its last.
+    /// Offset after the last byte.
     pub end: usize,
 }
 
 impl Span {
-    /// From `start` up to but without `end`.
+    /// Creates the range from `start` up to but without `end`.
     pub const fn new(start: usize, end: usize) -> Self {
         Self { start, end }
     }
 
-    /// From the start of this to the end of `other`.
+    /// Returns the range from the start of this one to the end of `other`.
     pub const fn to(self, other: Span) -> Self {
         Self {
             start: self.start,
@@ -43,7 +43,7 @@ impl Span {
 }
 
 impl Source {
-    /// A text named `path` in diagnostics.
+    /// Creates a text that is named `path` in diagnostics.
     pub fn new(path: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Self {
         let text = text.into();
         let line_starts = std::iter::once(0)
@@ -66,17 +66,17 @@ impl Source {
         &self.0.text
     }
 
-    /// The text of a span; empty when the span is invalid.
+    /// Returns the text of a span; empty if the span is invalid.
     pub fn slice(&self, span: Span) -> &str {
         self.0.text.get(span.start..span.end).unwrap_or_default()
     }
 
-    /// Line of an offset, from 1.
+    /// Returns the line of an offset, counted from 1.
     pub fn line(&self, offset: usize) -> usize {
         self.0.line_starts.partition_point(|start| *start <= offset)
     }
 
-    /// Line and column of an offset, both from 1, the column in bytes.
+    /// Returns line and column of an offset, both counted from 1; the column counts bytes.
     pub fn position(&self, offset: usize) -> (usize, usize) {
         let line = self.line(offset);
         let start = self
@@ -88,7 +88,7 @@ impl Source {
         (line, offset.saturating_sub(start) + 1)
     }
 
-    /// End of the line that holds `offset`, without its newline.
+    /// Returns the end of the line that contains `offset`, without its newline.
     pub(crate) fn line_end(&self, offset: usize) -> usize {
         let rest = self.0.text.as_bytes().get(offset..).unwrap_or_default();
         memchr::memchr(b'\n', rest).map_or(self.0.text.len(), |length| offset + length)

@@ -4,13 +4,13 @@ use crate::lang::codes;
 use crate::lang::diagnostic::Diagnostic;
 use crate::lang::source::{Source, Span};
 
-/// The text of a file, or an error where it is not UTF-8. `path` names it in diagnostics.
+/// Returns the text of a file, or an error at the first byte that is not UTF-8. `path` names it in diagnostics.
 pub fn decode_text(path: &str, bytes: Vec<u8>) -> Result<String, Diagnostic> {
     String::from_utf8(bytes).map_err(|error| {
         let start = error.utf8_error().valid_up_to();
         let length = error.utf8_error().error_len().unwrap_or(1);
         let byte = error.as_bytes().get(start).copied().unwrap_or_default();
-        // Displayed with replacement characters: offsets before the error stay valid.
+        // The source is shown with replacement characters; offsets before the error stay valid.
         let source = Source::new(path, String::from_utf8_lossy(error.as_bytes()));
         let message = format!("the text is not UTF-8: bad byte 0x{byte:02x} at offset {start}");
         Diagnostic::error(

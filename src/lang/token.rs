@@ -4,19 +4,19 @@ use std::fmt;
 
 use crate::lang::source::Span;
 
-/// A token and its place in the source, which has its text.
+/// A token and its position in the source, which has its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token {
     /// The kind of token that it is.
     pub kind: TokenKind,
-    /// The bytes of the text that it takes.
+    /// The range of bytes that it covers.
     pub span: Span,
 }
 
 /// The kinds of tokens; a closed set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TokenKind {
-    /// Invalid text that was already reported; the parser skips it.
+    /// Invalid text that has been reported already; the parser skips it.
     Illegal,
     EndOfFile,
     Comment,
@@ -55,7 +55,7 @@ pub enum TokenKind {
 }
 
 impl TokenKind {
-    /// The text of a token that has only one, else a description.
+    /// Returns the text of a token that has only one, otherwise a description.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Illegal => "illegal character",
@@ -95,7 +95,7 @@ impl TokenKind {
         }
     }
 
-    /// True when a newline after this token ends the statement.
+    /// True if a newline after this token ends the statement.
     pub(crate) const fn ends_statement(self) -> bool {
         matches!(
             self,

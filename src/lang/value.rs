@@ -1,4 +1,4 @@
-//! Values of the configuration language: what expressions evaluate to and components exchange.
+//! Values of the configuration language: the results of expressions, and the data that components exchange.
 
 use std::any::Any;
 use std::fmt;
@@ -12,17 +12,17 @@ pub enum Value {
     /// The absence of a value: `null`.
     #[default]
     Null,
-    /// A truth value: `true` or `false`.
+    /// A boolean: `true` or `false`.
     Bool(bool),
     /// A number of one of Go's three kinds.
     Number(Number),
-    /// A string, which may be shown.
+    /// A string that may be shown.
     String(Arc<str>),
     /// A string that is never shown.
     Secret(Arc<str>),
     /// A list of values of any types.
     Array(Arc<[Value]>),
-    /// An object or map; sorted by key so that output is stable.
+    /// An object or map, sorted by key so that output is stable.
     Object(Arc<Fields>),
     /// A function of the standard library.
     Function(Function),
@@ -33,7 +33,7 @@ pub enum Value {
 /// The fields of an object or of a body.
 pub type Fields = SortedFields<Value>;
 
-/// A number. As in Alloy, one of three kinds, converted where an attribute requires another.
+/// A number. As in Alloy, it has one of three kinds, and is converted where an attribute requires another.
 #[derive(Clone, Copy, Debug)]
 pub enum Number {
     /// A whole number that fits `i64`.
@@ -44,22 +44,22 @@ pub enum Number {
     Float(f64),
 }
 
-/// A function of the standard library; compared by identity of its name (functions are never equal in the language).
+/// A function of the standard library; compared by its name (in the language, functions are never equal).
 #[derive(Clone, Copy)]
 pub struct Function {
-    /// Full name, as `string.join`.
+    /// Full name, such as `string.join`.
     pub name: &'static str,
-    /// Evaluates the call; the error text says which argument (from 0) is wrong and why.
+    /// Evaluates the call. The error has the index of the argument at fault, from 0, and the reason.
     pub call: fn(&[Value]) -> Result<Value, FunctionError>,
 }
 
-/// Why a call of a function failed.
+/// The reason why a call of a function failed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
 pub struct FunctionError {
     /// Index of the argument at fault; `None` for the call as a whole.
     pub argument: Option<usize>,
-    /// What is wrong, lower case.
+    /// The problem, in lower case.
     pub message: String,
 }
 
@@ -68,7 +68,7 @@ pub struct FunctionError {
 pub struct Capsule {
     /// The name of its kind in schemas ([`crate::lang::schema::Kind::Capsule`]).
     pub kind: &'static str,
-    /// The value itself; two capsules are equal when they are the same allocation.
+    /// The value itself; two capsules are equal if they share the allocation.
     pub value: Arc<dyn Any + Send + Sync>,
 }
 
@@ -81,31 +81,31 @@ impl Capsule {
         }
     }
 
-    /// The wrapped value when it is a `T`.
+    /// Returns the wrapped value if it is a `T`.
     pub(crate) fn downcast<T: Any + Send + Sync + Clone>(&self) -> Option<T> {
         self.value.downcast_ref::<T>().cloned()
     }
 }
 
 impl Value {
-    /// A string value with this text.
+    /// Creates a string value with this text.
     pub fn string(text: impl Into<Arc<str>>) -> Self {
         Self::String(text.into())
     }
 
-    /// A list value of these items.
+    /// Creates a list value of these items.
     pub fn array(items: impl IntoIterator<Item = Value>) -> Self {
         Self::Array(items.into_iter().collect())
     }
 
-    /// An object value with these fields.
+    /// Creates an object value with these fields.
     pub fn object<K: Into<Arc<str>>>(fields: impl IntoIterator<Item = (K, Value)>) -> Self {
         Self::Object(Arc::new(
             fields.into_iter().map(|(key, value)| (key.into(), value)).collect(),
         ))
     }
 
-    /// The name of the kind in Alloy's messages.
+    /// Returns the name of the kind in Alloy's messages.
     pub(crate) fn kind_name(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -153,7 +153,7 @@ impl PartialEq for Number {
 }
 
 impl Number {
-    /// The value as a float, rounded when it has more than 53 significant bits.
+    /// Returns the value as a float, rounded if it has more than 53 significant bits.
     pub fn as_f64(self) -> f64 {
         match self {
             Self::Int(value) => value as f64,
@@ -163,7 +163,7 @@ impl Number {
     }
 }
 
-/// Secrets, functions and capsules show their kind only.
+/// Secrets, functions and capsules show only their kind.
 impl fmt::Debug for Value {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

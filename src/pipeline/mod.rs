@@ -1,7 +1,7 @@
 //! The pipeline: from configuration trees to running components.
 //!
 //! [`component`] is the contract between engine and components, [`check`] checks a configuration without running it,
-//! and [`run`] runs one. Definitions of components are passed in as data; none is named here.
+//! and [`run`] runs one. The program passes the definitions of components as data; this module names none.
 
 pub(crate) mod check;
 pub mod component;

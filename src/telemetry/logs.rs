@@ -1,8 +1,8 @@
-//! Our own log lines: logfmt or JSON on standard error, level and format changeable while the program runs.
+//! Our own log lines: logfmt or JSON on standard error. Level and format can change while the program runs.
 //!
-//! In: events of `tracing` (and of libraries that use `log`), with the fields of the enclosing spans. Out: one line for
-//! each event, `ts`, `level`, `msg`, then the fields. User and password in a URL are removed from every value; other
-//! secrets never reach a log, because `lang` prints them as `(secret)`. Lines are not rotated, forwarded or dropped.
+//! In: events of `tracing` (and of libraries that use `log`), with the fields of the enclosing spans. Out: one line per
+//! event: `ts`, `level`, `msg`, then the fields. User and password in a URL are removed from every value. Other secrets
+//! never reach a log, because `lang` prints them as `(secret)`. Lines are not rotated, forwarded or dropped.
 
 use std::fmt::{self, Debug, Write as _};
 use std::io::Write as _;
@@ -20,7 +20,7 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, reload};
 
-/// Libraries whose `info` events are of no interest to operators and come with every scrape.
+/// Libraries whose `info` events do not interest operators and occur at every scrape.
 const QUIET_TARGETS: [&str; 8] = [
     "pyroscope",
     "jemalloc_pprof",
@@ -35,7 +35,7 @@ const QUIET_TARGETS: [&str; 8] = [
 /// Level and format of the logs. The defaults are Alloy's: `info`, `logfmt`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Settings {
-    /// The least severe level that is written.
+    /// Minimum level of the lines that are written.
     pub level: Level,
     pub format: Format,
 }
@@ -44,7 +44,7 @@ pub struct Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Level {
     Debug,
-    /// Events that an operator wants to see when all is well.
+    /// Events that an operator wants to see in normal operation.
     #[default]
     Info,
     Warn,
@@ -59,15 +59,15 @@ pub enum Format {
     Json,
 }
 
-/// Why a setting is not valid or logs could not be set up.
+/// The reason why a setting is invalid or logs could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     #[error("unrecognized log level `{0}`: use one of debug, info, warn, error")]
     Level(String),
     #[error("unrecognized log format `{0}`: use one of logfmt, json")]
     Format(String),
-    /// A global subscriber is already installed, or it is gone.
-    #[error("logs cannot be set up: {0}")]
+    /// A global subscriber is already installed, or has been dropped.
+    #[error("cannot set up logging: {0}")]
     Setup(String),
 }
 
@@ -97,7 +97,7 @@ impl FromStr for Format {
     }
 }
 
-/// Sets up the logs of this process, on standard error. May be called once.
+/// Sets up the logs of this process on standard error. May be called once.
 pub(crate) fn init(settings: Settings) -> Result<LogHandle, LogError> {
     let (subscriber, handle) = subscriber(settings, |line| {
         // A closed standard error must not stop the program.
@@ -117,7 +117,7 @@ pub(crate) struct LogHandle {
     taps: Arc<Taps>,
 }
 
-/// Receivers of log lines. The flag makes the usual case, no receiver, cost one atomic load.
+/// Receivers of log lines. The flag makes the usual case, without a receiver, cost one atomic load.
 #[derive(Default)]
 struct Taps {
     any: AtomicBool,
@@ -136,12 +136,12 @@ pub(crate) struct LogTap {
 }
 
 impl LogTap {
-    /// The lines so far, with a note of how many were dropped at the limit.
+    /// Returns the lines so far, with a note about the number of lines beyond the limit.
     pub(crate) fn text(&self) -> String {
         let kept = self.kept.lock();
         match kept.left_out {
             0 => kept.text.clone(),
-            lines => format!("{}({lines} further lines left out)\n", kept.text),
+            lines => format!("{}({lines} further lines omitted)\n", kept.text),
         }
     }
 }
@@ -173,7 +173,7 @@ impl LogHandle {
         Ok(())
     }
 
-    /// Writes no event any more: standard error is a screen that someone draws on.
+    /// Stops writing events, because standard error is a screen that the program draws on.
     pub(crate) fn silence(&self) -> Result<(), LogError> {
         let nothing = Targets::new().with_default(LevelFilter::OFF);
         self.filter
@@ -195,7 +195,8 @@ impl LogHandle {
     }
 }
 
-/// A subscriber that passes finished lines (with their newline) to `write`, and a handle to change its settings.
+/// Creates a subscriber that passes finished lines (with their newline) to `write`, and a handle to change its
+/// settings.
 pub(crate) fn subscriber(
     settings: Settings,
     write: impl Fn(&str) + Send + Sync + 'static,
@@ -313,7 +314,7 @@ impl Fields {
         }
     }
 
-    /// All fields but the message; for a repeated name the innermost one.
+    /// Iterates over all fields but the message. For a repeated name, it yields the innermost field.
     fn others(&self) -> impl Iterator<Item = (&'static str, &Scalar)> {
         let all = &self.0;
         all.iter().enumerate().filter_map(move |(place, (name, value))| {

@@ -1,6 +1,6 @@
-//! What a log line looks like, and that level and format change while the program runs.
+//! The format of log lines, and changes of level and format while the program runs.
 //!
-//! In: events sent under a subscriber that keeps its lines. Nothing here touches the logs of the process.
+//! In: events sent to a subscriber that keeps its lines. No test touches the logs of the process.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tracing::{debug, error, info, info_span};
 
 use super::{Format, Level, LogHandle, Settings, subscriber};
 
-/// Runs `work` with these settings and gives its lines without their time.
+/// Runs `work` with these settings and returns its lines without their time.
 fn lines(settings: Settings, work: impl FnOnce(&LogHandle)) -> Vec<String> {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let sink = kept.clone();

@@ -2,7 +2,7 @@
 //!
 //! jemalloc returns pages that have been unused for ten seconds, but checks the time only during allocations: a program
 //! that becomes idle after a large task would keep them. Call this after such a task, off the async threads, since it
-//! takes milliseconds. Pages of the executable are not touched: they are part of the system's page cache, which the
+//! takes milliseconds. Pages of the executable are not affected: they belong to the system's page cache, which the
 //! system reclaims when it is short of memory.
 
 #![allow(
@@ -18,12 +18,12 @@ pub(crate) fn give_back() {
     for arena in 0..count {
         let name = format!("arena.{arena}.dirty_decay_ms\0");
         // SAFETY: the name ends in NUL and the value has the type `ssize_t`, as jemalloc's manual says; an arena that
-        // does not exist yet only gives an error.
+        // does not exist yet only yields an error.
         let Ok(before) = (unsafe { raw::read::<isize>(name.as_bytes()) }) else {
             continue;
         };
         for milliseconds in [0, before] {
-            // SAFETY: as above. With a decay time of 0 unused pages are returned at once.
+            // SAFETY: as above. A decay time of 0 returns unused pages at once.
             let _ = unsafe { raw::write::<isize>(name.as_bytes(), milliseconds) };
         }
     }

@@ -1,8 +1,8 @@
 //! Metric handles: one tree of registries for the process, accessed through scopes.
 //!
 //! In: handles of `prometheus-client`, registered under a name without the `_total` of counters. Out: Prometheus text
-//! of all scopes together, each family once. The owner of a child scope keeps it as long as its metrics should be
-//! visible (a component keeps it in its context), so a removed component leaves no metrics behind. No metric is a
+//! of all scopes together, each family once. The owner of a child scope keeps the scope as long as its metrics should
+//! be visible (a component keeps it in its context), so a removed component leaves no metrics behind. No metric is a
 //! process-wide static.
 
 use std::borrow::Cow;
@@ -19,8 +19,8 @@ pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8"
 
 type Label = (&'static str, Arc<str>);
 
-/// A registry with labels that every metric registered here carries. Clones share the registry. When the last clone of
-/// a scope made by [`Scope::child`] is dropped, its metrics are removed.
+/// A registry with labels that all its metrics carry. Clones share the registry. When the last clone of a scope made by
+/// [`Scope::child`] is dropped, its metrics are removed.
 #[derive(Clone)]
 pub struct Scope {
     tree: Arc<Tree>,
@@ -29,7 +29,7 @@ pub struct Scope {
 
 struct Place {
     labels: Box<[Label]>,
-    /// Created on first registration: most components of a large configuration have no metrics of their own.
+    /// Created at the first registration: most components of a large configuration have no metrics of their own.
     registry: OnceLock<Arc<Mutex<Registry>>>,
 }
 
@@ -38,7 +38,7 @@ struct Place {
 struct Tree {
     root: Arc<Mutex<Registry>>,
     children: Mutex<Children>,
-    /// Name, type and help of every registered metric, since metrics without a value are not in the text.
+    /// Name, type and help of every registered metric, since the text omits metrics without a value.
     #[cfg(test)]
     described: Mutex<Vec<(&'static str, prometheus_client::metrics::MetricType, &'static str)>>,
 }
@@ -46,7 +46,7 @@ struct Tree {
 #[derive(Default)]
 struct Children {
     list: Vec<Weak<Mutex<Registry>>>,
-    /// Length at which the list is cleared of dropped children.
+    /// Length at which dropped children are removed from the list.
     sweep_at: usize,
 }
 
@@ -85,7 +85,7 @@ impl Scope {
         }
     }
 
-    /// A child scope whose metrics carry the labels of this one and `labels`.
+    /// Creates a child scope whose metrics carry the labels of this scope and `labels`.
     pub fn child(&self, labels: impl IntoIterator<Item = (&'static str, String)>) -> Self {
         self.child_of(labels.into_iter().map(|(name, value)| (name, Arc::from(value))))
     }
@@ -111,8 +111,8 @@ impl Scope {
         })
     }
 
-    /// Registers a metric. `name` is without the `_total` suffix of counters, which the text format adds; `help` is a
-    /// sentence, whose full stop is added if it is missing.
+    /// Registers a metric. `name` is without the `_total` suffix of counters, which the text format adds. `help` is a
+    /// sentence; its full stop is added if it is missing.
     pub fn register(&self, name: &'static str, help: &'static str, metric: impl Metric) {
         #[cfg(test)]
         self.tree.described.lock().push((name, metric.metric_type(), help));
@@ -121,7 +121,7 @@ impl Scope {
             .register(name, help.trim_end_matches('.'), metric);
     }
 
-    /// Every registered metric as its name in the text format, type and help.
+    /// Returns every registered metric: its name in the text format, its type and its help.
     #[cfg(test)]
     pub(crate) fn described(&self) -> Vec<(String, String, &'static str)> {
         let described = self.tree.described.lock();
@@ -138,9 +138,9 @@ impl Scope {
         self.registry().lock().register_collector(Box::new(collector));
     }
 
-    /// The metrics of every living scope of this root in Prometheus' text format 0.0.4, families sorted by name and
-    /// each under one `HELP` and `TYPE`. For two metrics with the same name and labels, one line is written: the one of
-    /// the younger scope.
+    /// Writes the metrics of every living scope of this root in Prometheus' text format 0.0.4. Families are sorted by
+    /// name, each under one `HELP` and `TYPE`. For two metrics with the same name and labels, only the one of the
+    /// younger scope is written.
     pub fn encode(&self) -> String {
         let mut merged = Merged::default();
         merged.add(&self.tree.root);
@@ -178,7 +178,7 @@ impl Merged {
     fn add(&mut self, registry: &Mutex<Registry>) {
         let mut text = String::new();
         if let Err(error) = encode_registry(&mut text, &registry.lock()) {
-            tracing::error!(%error, "metrics could not be encoded");
+            tracing::error!(%error, "cannot encode metrics");
             return;
         }
         self.parse(&text);
@@ -196,15 +196,15 @@ impl Merged {
                 let (name, kind) = rest.split_once(' ').unwrap_or((rest, "unknown"));
                 current = self.family(name, kind, help);
             } else if line.starts_with('#') || line.is_empty() {
-                // UNIT and EOF do not exist in this format.
+                // This format has neither UNIT nor EOF.
             } else if let Some(family) = current.as_ref().and_then(|name| self.families.get_mut(name)) {
                 family.add(line);
             }
         }
     }
 
-    /// The key of the family of the samples that follow; `None` when a family of that name has another type, which
-    /// readers would refuse.
+    /// Returns the key of the family of the samples that follow; `None` if a family of that name has another type,
+    /// since readers would reject it.
     fn family(&mut self, name: &str, kind: &str, help: &str) -> Option<String> {
         // In this format a family is named after its samples, and there are fewer types.
         let (name, kind) = match kind {
@@ -260,7 +260,7 @@ impl Family {
     }
 }
 
-/// The offset where name and labels of a sample line end and ` value` begins.
+/// Returns the offset where the name and labels of a sample line end and ` value` begins.
 fn series_end(line: &str) -> usize {
     let (mut quoted, mut escaped) = (false, false);
     for (at, byte) in line.bytes().enumerate() {

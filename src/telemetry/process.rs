@@ -13,7 +13,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::info::Info;
 
-/// Ticks a second in `/proc/PID/stat`: USER_HZ, 100 in every Linux ABI that we build for.
+/// Ticks per second in `/proc/PID/stat`: USER_HZ, which is 100 in every Linux ABI that we build for.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Reads the metrics of this process at every scrape.
@@ -29,7 +29,7 @@ impl Default for ProcessMetrics {
 }
 
 impl ProcessMetrics {
-    /// For `Scope::register_collector` of the root.
+    /// Creates the collector for `Scope::register_collector` of the root.
     pub fn new() -> Self {
         Self {
             start_time: start_time(),
@@ -67,12 +67,12 @@ impl Collector for ProcessMetrics {
             ("process_threads", "Number of threads.", status_number("Threads:")),
             (
                 "alluvium_allocator_allocated_bytes",
-                "Bytes that the program holds from the allocator.",
+                "Bytes that the program has allocated.",
                 allocated,
             ),
             (
                 "alluvium_allocator_resident_bytes",
-                "Bytes that the allocator holds from the kernel.",
+                "Bytes of resident memory that the allocator holds.",
                 resident,
             ),
         ];
@@ -101,7 +101,7 @@ impl Default for ResourceMetrics {
 }
 
 impl ResourceMetrics {
-    /// For `Scope::register_collector` of the root.
+    /// Creates the collector for `Scope::register_collector` of the root.
     pub fn new() -> Self {
         Self {
             start_time: start_time(),
@@ -162,11 +162,11 @@ impl Collector for ResourceMetrics {
     }
 }
 
-/// Bytes received and sent over all interfaces.
+/// Returns the number of bytes received and sent over all interfaces.
 fn traffic() -> Option<(f64, f64)> {
     let text = fs::read_to_string("/proc/net/dev").ok()?;
     let mut sums = (0.0, 0.0);
-    // Two heading lines; then for each interface the name, eight numbers for receiving and eight for sending.
+    // Two heading lines, then a line per interface: the name, eight numbers for receiving and eight for sending.
     for line in text.lines().skip(2) {
         let (_, numbers) = line.split_once(':')?;
         let mut numbers = numbers.split_whitespace();
@@ -176,15 +176,15 @@ fn traffic() -> Option<(f64, f64)> {
     Some(sums)
 }
 
-/// CPU time of all threads, running and ended, in seconds.
+/// Returns the CPU time of all threads, running and ended, in seconds.
 pub fn cpu_seconds() -> Option<f64> {
     let fields = stat_fields()?;
-    // proc(5): utime and stime are fields 14 and 15; the first two fields are already removed.
+    // proc(5): utime and stime are fields 14 and 15. The first two fields have been removed.
     let ticks: u64 = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
     Some(ticks as f64 / TICKS_PER_SECOND)
 }
 
-/// Fields of `/proc/self/stat` after the command name, which may contain spaces and parentheses.
+/// Returns the fields of `/proc/self/stat` after the command name, which may contain spaces and parentheses.
 fn stat_fields() -> Option<Vec<String>> {
     let text = fs::read_to_string("/proc/self/stat").ok()?;
     let (_, rest) = text.rsplit_once(')')?;
@@ -202,7 +202,7 @@ fn start_time() -> Option<f64> {
     Some(boot + since_boot as f64 / TICKS_PER_SECOND)
 }
 
-/// Memory of the process in bytes without pages of files, which the system takes back by itself.
+/// Returns the memory of the process in bytes without cached pages of files, which the system reclaims by itself.
 pub(crate) fn own_memory() -> Option<u64> {
     status_kib("RssAnon:").map(|bytes| bytes as u64)
 }
@@ -218,7 +218,7 @@ fn status_kib(key: &str) -> Option<f64> {
 }
 
 fn open_fds() -> Option<f64> {
-    // One of the descriptors is that of the directory itself.
+    // One of the descriptors belongs to the directory itself.
     Some(fs::read_dir("/proc/self/fd").ok()?.count().saturating_sub(1) as f64)
 }
 

@@ -1,7 +1,7 @@
-//! Converts what runs kube-profefe's and Coroot's agents in Kubernetes, and the pods that are annotated for them.
+//! Converts Kubernetes manifests that run kube-profefe's or Coroot's agents, and pods with their annotations.
 //!
-//! In: manifests. Out: components that take the same profiles. The annotations themselves stay where they are:
-//! `discovery.profiles` reads them.
+//! In: manifests. Out: components that take the same profiles. `discovery.profiles` reads the annotations, so they stay
+//! in the manifests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,20 +15,20 @@ use crate::lang::literal::quote;
 
 /// The receivers of all profiles.
 const FORWARD_TO: &str = "[pyroscope.write.default.receiver]";
-/// Time from one scrape to the next of a kprofefe whose schedule is not read: that of its own manifest.
+/// Scrape interval of a kprofefe whose schedule cannot be read, in milliseconds: that of kprofefe's own manifest.
 const PROFEFE_EVERY: u64 = 10 * MINUTE;
-/// Time that a CPU profile of kprofefe covers, and one of Coroot, in milliseconds.
+/// Duration of a CPU profile of kprofefe and of Coroot, in milliseconds.
 const PROFEFE_CPU: u64 = 30_000;
 const COROOT_CPU: u64 = 10_000;
-/// How often Coroot's agents take profiles.
+/// Scrape interval of Coroot's agents.
 const COROOT_EVERY: &str = "60s";
 /// One minute in milliseconds.
 const MINUTE: u64 = 60_000;
 
-/// Which pods are looked at, and how often.
+/// The pods to discover, and how to scrape them.
 #[derive(Default)]
 struct Pods {
-    /// Namespaces by name; none is all.
+    /// Names of namespaces; empty for all.
     namespaces: BTreeSet<String>,
     own_namespace: bool,
     label: Option<String>,
@@ -36,7 +36,7 @@ struct Pods {
     kubeconfig: Option<String>,
     interval: String,
     timeout: Option<String>,
-    /// Length of a CPU profile in milliseconds.
+    /// Duration of a CPU profile in milliseconds.
     cpu: u64,
     threads: bool,
 }
@@ -69,14 +69,14 @@ pub(super) fn kube_profefe(documents: &[Value], out: &mut Writer, found: &mut Fi
                     "l" | "selector" => pods.label = Some(value.to_owned()),
                     "kubeconfig" => pods.kubeconfig = Some(value.to_owned()),
                     "profefe-hostport" => found.note(&path, "names profefe's collector; profiles go to push-url"),
-                    "tracer" | "tracer.jaeger-address" => found.note(&path, "is about traces of kprofefe itself"),
+                    "tracer" | "tracer.jaeger-address" => found.note(&path, "configures the traces of kprofefe itself"),
                     _ => found.problem(&path, "cannot be converted"),
                 }
             }
             match line.words.as_slice() {
                 [] => {}
                 [pod] => pods.field = Some(format!("metadata.name={pod}")),
-                _ => found.problem(&workload.path, "names several pods: select them by a label"),
+                _ => found.problem(&workload.path, "names several pods: use a label selector"),
             }
             pods.write(number, out);
         }
@@ -141,12 +141,12 @@ pub(super) fn coroot(documents: &[Value], out: &mut Writer, found: &mut Findings
         environments.any(|environment| environment.get("COROOT_EBPF_PROFILING") == Some(&"disabled"))
     });
     for workload in refusing {
-        let message = "switches the profiler off for its processes, which nothing does here: drop its pods by a rule";
+        let message = "turns the profiler off for its processes: drop its pods with a rule instead";
         found.note(&format!("{}: COROOT_EBPF_PROFILING", workload.path), message);
     }
 }
 
-/// What scrapes annotated pods.
+/// Converts the agent that scrapes annotated pods.
 fn cluster_agent(workload: &Workload<'_>, settings: &BTreeMap<String, String>, out: &mut Writer, found: &mut Findings) {
     let mut pods = of_coroot(COROOT_EVERY.to_owned());
     for (name, value) in settings {
@@ -163,7 +163,7 @@ fn cluster_agent(workload: &Workload<'_>, settings: &BTreeMap<String, String>, o
     pods.write(1, out);
 }
 
-/// What profiles the processes of a node.
+/// Converts the agent that profiles the processes of a node.
 fn node_agent(workload: &Workload<'_>, settings: &BTreeMap<String, String>, out: &mut Writer, found: &mut Findings) {
     let mut is_java_on = false;
     for (name, value) in settings {
@@ -173,10 +173,10 @@ fn node_agent(workload: &Workload<'_>, settings: &BTreeMap<String, String>, out:
             ("java-async-profiler-delay", _) => found.note(&path, "a process is profiled when it is found"),
             ("go-heap-profiler", "disabled") => {}
             ("go-heap-profiler", _) => {
-                let message = "heaps of Go programs are not read from outside: annotate pods that serve profiles";
+                let message = "Go heap profiles are not read from outside: annotate pods that serve profiles";
                 found.note(&path, message);
             }
-            ("profiles-prune-fraction", _) => found.note(&path, "no stack is cut off"),
+            ("profiles-prune-fraction", _) => found.note(&path, "has no counterpart: stacks are never pruned"),
             (name, _) => left_out(&path, name, found),
         }
     }
@@ -225,7 +225,7 @@ fn node_agent(workload: &Workload<'_>, settings: &BTreeMap<String, String>, out:
     }
 }
 
-/// What profiles the Java processes of a node.
+/// Writes the components that profile the Java processes of a node.
 fn java(out: &mut Writer) {
     out.open("discovery.process", Some("node"));
     out.attribute("join", "discovery.relabel.node.output");
@@ -253,7 +253,7 @@ fn rule(attributes: &[(&str, &str)], out: &mut Writer) {
     out.close();
 }
 
-/// A setting of Coroot that has no effect here.
+/// Notes a Coroot setting that has no effect here.
 fn left_out(path: &str, name: &str, found: &mut Findings) {
     let names_coroot = matches!(
         name,
@@ -262,9 +262,9 @@ fn left_out(path: &str, name: &str, found: &mut Findings) {
     found.note(
         path,
         if names_coroot {
-            "is about the way to Coroot; profiles go to push-url"
+            "configures the connection to Coroot; profiles go to push-url"
         } else {
-            "says nothing about profiles and is left out"
+            "does not concern profiles and is left out"
         },
     );
 }
@@ -278,7 +278,7 @@ fn of_coroot(interval: String) -> Pods {
 }
 
 impl Pods {
-    /// Writes what finds the pods and what scrapes them; `number` is part of the names from the second on.
+    /// Writes the components that discover and scrape the pods; from the second on, `number` is part of their names.
     fn write(&self, number: usize, out: &mut Writer) {
         let name = match number {
             0 | 1 => "pods".to_owned(),
@@ -316,7 +316,7 @@ impl Pods {
         if let Some(timeout) = &self.timeout {
             out.attribute("scrape_timeout", &quote(timeout));
         }
-        // A profile ends before the next one begins.
+        // A profile must end before the next scrape begins.
         if milliseconds(&self.interval).is_some_and(|interval| interval > self.cpu + 1_000) {
             out.attribute("delta_profiling_duration", &quote(&go(self.cpu)));
         }
@@ -331,7 +331,7 @@ impl Pods {
     }
 }
 
-/// Notes annotations that a program has not, and switches that it does not take for on.
+/// Notes annotations that the agent does not know, and switches whose value is not `true`.
 fn annotations(all: &[Workload<'_>], prefix: &str, known: &[&str], found: &mut Findings) {
     for workload in all {
         for (name, value) in &workload.annotations {
@@ -342,19 +342,19 @@ fn annotations(all: &[Workload<'_>], prefix: &str, known: &[&str], found: &mut F
             if !known.contains(&rest) {
                 found.note(&path, "there is no such annotation");
             } else if matches!(rest, "enable" | "scrape") && *value != "true" {
-                found.note(&path, format_args!("is `{value}`, and only `true` takes profiles"));
+                found.note(&path, format_args!("is `{value}`, but only `true` enables profiling"));
             }
         }
     }
 }
 
-/// The workloads whose pods have an annotation that is `true`.
+/// The workloads whose pods have this annotation with the value `true`.
 fn annotated<'a>(all: &'a [Workload<'a>], name: &str) -> Vec<&'a Workload<'a>> {
     let is_on = |workload: &&Workload<'_>| workload.annotations.get(name) == Some(&"true");
     all.iter().filter(is_on).collect()
 }
 
-/// The namespaces of workloads; none where one of them has none of its own.
+/// The namespaces of the workloads; empty if one of them names none.
 fn namespaces(workloads: &[&Workload<'_>]) -> BTreeSet<String> {
     let names: Option<BTreeSet<String>> = workloads
         .iter()
@@ -363,7 +363,7 @@ fn namespaces(workloads: &[&Workload<'_>]) -> BTreeSet<String> {
     names.unwrap_or_default()
 }
 
-/// Time from one run of a CronJob to the next: every so many minutes, or every hour.
+/// The interval of a CronJob, which must run every N minutes or every hour.
 fn schedule(workload: &Workload<'_>, found: &mut Findings) -> String {
     let Some(schedule) = workload.schedule else {
         return go(PROFEFE_EVERY);
@@ -379,7 +379,7 @@ fn schedule(workload: &Workload<'_>, found: &mut Findings) -> String {
     let minutes = minutes.filter(|minutes| (1..=60).contains(minutes));
     minutes.map_or_else(
         || {
-            let message = format!("`{schedule}` is not every so many minutes: profiles are taken every 10 minutes");
+            let message = format!("`{schedule}` is not a fixed number of minutes: profiles are taken every 10 minutes");
             found.note(&format!("{}: schedule", workload.path), message);
             go(PROFEFE_EVERY)
         },
@@ -387,7 +387,7 @@ fn schedule(workload: &Workload<'_>, found: &mut Findings) -> String {
     )
 }
 
-/// A duration of a flag; a problem, and Coroot's default, when it is none.
+/// Parses the duration of a flag. An invalid one is a problem and becomes Coroot's default.
 fn go_duration(path: &str, text: &str, found: &mut Findings) -> String {
     duration(text).unwrap_or_else(|message| {
         found.problem(path, message);
@@ -395,7 +395,7 @@ fn go_duration(path: &str, text: &str, found: &mut Findings) -> String {
     })
 }
 
-/// Milliseconds as a duration.
+/// Formats milliseconds as a Go duration.
 fn go(milliseconds: u64) -> String {
     match milliseconds {
         whole if whole % MINUTE == 0 => format!("{}m", whole / MINUTE),

@@ -1,6 +1,6 @@
-//! Converts a YAML mapping to the body of a block: by the schema of the block, a key becomes an attribute or a block.
+//! Converts a YAML mapping to the body of a block. By the block's schema, a key becomes an attribute or an inner block.
 //!
-//! Alloy's components use the names of Prometheus' keys; the few that differ are in [`RENAMED`].
+//! Alloy's components use Prometheus' key names; the few that differ are in [`RENAMED`].
 
 use serde_json::{Map, Value};
 
@@ -21,7 +21,7 @@ const RENAMED: [(&str, &str, &str); 7] = [
     ("discovery.lightsail", "filters", "filter"),
 ];
 
-/// Writes the contents of `mapping`, found at `path`, as the body of the block `name` with this schema.
+/// Writes the contents of `mapping`, which stands at `path`, as the body of the block `name` with this schema.
 pub(super) fn body(
     name: &str,
     schema: &Schema,
@@ -36,7 +36,7 @@ pub(super) fn body(
     // Attributes stand before blocks.
     for (key, value) in mapping {
         let own = renamed(key);
-        // A key without a value leaves the default.
+        // A key without a value keeps the default.
         let attribute = schema
             .attributes
             .iter()
@@ -81,7 +81,7 @@ fn inner(block: &Block, (path, value): (&str, &Value), out: &mut Writer, found: 
     }
 }
 
-/// The value of an attribute as an expression, or the reason why it cannot be converted.
+/// Converts the value of an attribute to an expression, or returns the reason why it cannot be converted.
 fn attribute_value(attribute: &Attribute, value: &Value) -> Result<String, String> {
     match (attribute.name, value) {
         // Prometheus keeps the list of values in a nested key.
@@ -92,7 +92,7 @@ fn attribute_value(attribute: &Attribute, value: &Value) -> Result<String, Strin
                     .get("values")
                     .filter(|_| header.as_object().is_some_and(|one| one.len() == 1))
                 else {
-                    return Err(format!("of the header `{name}` only `values` can be converted"));
+                    return Err(format!("only `values` of the header `{name}` can be converted"));
                 };
                 lists.insert(name.clone(), values.clone());
             }
@@ -103,10 +103,10 @@ fn attribute_value(attribute: &Attribute, value: &Value) -> Result<String, Strin
 }
 
 fn of_kind(kind: Kind, value: &Value) -> Result<String, String> {
-    let wrong = |what: &str| Err(format!("{value} is no {what}"));
+    let wrong = |what: &str| Err(format!("{value} is not a {what}"));
     match (kind, value) {
         (Kind::Any, _) => Ok(expression(value)),
-        (Kind::Bool, Value::String(text)) => truth(text).map_or_else(|| wrong("truth value"), |is| Ok(is.to_string())),
+        (Kind::Bool, Value::String(text)) => truth(text).map_or_else(|| wrong("boolean"), |is| Ok(is.to_string())),
         (Kind::Int, Value::String(text)) => {
             whole(text).map_or_else(|| wrong("number"), |number| Ok(number.to_string()))
         }
@@ -118,9 +118,9 @@ fn of_kind(kind: Kind, value: &Value) -> Result<String, String> {
             number(text).map_or_else(|| wrong("number"), |number| Ok(number.to_string()))
         }
         (Kind::String | Kind::Secret | Kind::OptionalSecret, Value::String(text)) => Ok(quote(text)),
-        // An item or a field without a value is an empty text.
+        // An item or a field without a value is an empty string.
         (Kind::String | Kind::Secret | Kind::OptionalSecret, Value::Null) => Ok(quote("")),
-        (Kind::String | Kind::Secret | Kind::OptionalSecret, _) => wrong("text"),
+        (Kind::String | Kind::Secret | Kind::OptionalSecret, _) => wrong("string"),
         (Kind::Duration, Value::String(text)) => duration(text).map(|text| quote(&text)),
         (Kind::List(kind), Value::Array(items)) => {
             let items: Result<Vec<String>, String> = items.iter().map(|item| of_kind(*kind, item)).collect();
@@ -131,7 +131,7 @@ fn of_kind(kind: Kind, value: &Value) -> Result<String, String> {
             let fields: Result<Vec<String>, String> = fields.iter().map(field).collect();
             Ok(format!("{{{}}}", fields?.join(", ")))
         }
-        (Kind::Bool, _) => wrong("truth value"),
+        (Kind::Bool, _) => wrong("boolean"),
         (Kind::Int | Kind::Uint | Kind::Float, _) => wrong("number"),
         (Kind::Duration, _) => wrong("duration"),
         (Kind::List(_), _) => wrong("list"),
@@ -142,7 +142,7 @@ fn of_kind(kind: Kind, value: &Value) -> Result<String, String> {
 
 /// Converts a Prometheus duration to a Go duration, which has no unit above the hour: `1d12h` becomes `36h`.
 pub(super) fn duration(text: &str) -> Result<String, String> {
-    let wrong = || format!("`{text}` is no duration");
+    let wrong = || format!("`{text}` is not a duration");
     let (mut out, mut hours, mut rest) = (String::new(), 0_u64, text);
     if matches!(text, "" | "0") {
         return if text.is_empty() {
@@ -181,7 +181,7 @@ pub(super) fn duration(text: &str) -> Result<String, String> {
     })
 }
 
-/// A Prometheus duration in whole milliseconds.
+/// Converts a Prometheus duration to whole milliseconds.
 pub(super) fn milliseconds(text: &str) -> Option<u64> {
     let text = duration(text).ok()?;
     crate::base::duration::parse(&text)

@@ -1,4 +1,4 @@
-//! Problems and notes that a conversion collects, each with the path of its key.
+//! Problems and notes of a conversion, each with the path of its key.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ impl Findings {
         self.problems.push(format!("{path}: {message}"));
     }
 
-    /// Records a key that is left out without a change to which profiles are taken.
+    /// Records a key that is left out and does not change which profiles are taken.
     pub(super) fn note(&mut self, path: &str, message: impl fmt::Display) {
         self.notes.push(format!("{path}: {message}"));
     }

@@ -1,4 +1,4 @@
-//! Converts scrape jobs: each becomes discoveries, a `discovery.relabel` when it has rules, and a `pyroscope.scrape`.
+//! Converts scrape jobs. Each becomes discoveries, a `discovery.relabel` if it has rules, and a `pyroscope.scrape`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -26,7 +26,7 @@ const NOT_OF_PROFILES: [&str; 9] = [
     "storage",
     "tracing",
 ];
-/// Keys of a Prometheus job that concern only metrics; the prefixes below belong to them too.
+/// Keys of a Prometheus job that concern only metrics, as do keys with the prefixes below.
 const OF_METRICS: [&str; 14] = [
     "always_scrape_classic_histograms",
     "body_size_limit",
@@ -46,7 +46,7 @@ const OF_METRICS: [&str; 14] = [
 const OF_METRICS_PREFIXES: [&str; 4] = ["label_", "metric_name_", "native_histogram_", "scrape_classic_"];
 /// Maximum size of all static targets together, written as Alloy text.
 const MAX_TARGET_BYTES: usize = 32 << 20;
-/// Labels that conprof and Parca add to a target for each of its profiles before the rules are applied.
+/// Labels that conprof and Parca add to a target for each of its profiles before they apply the rules.
 const OF_PROFILES: [&str; 2] = ["__name__", "__profile_path__"];
 
 /// Converts the jobs of a file.
@@ -55,15 +55,15 @@ pub(super) struct Jobs<'a> {
     folder: &'a Path,
     out: &'a mut Writer,
     found: &'a mut Findings,
-    /// Names and labels of the components that were written.
+    /// Names and labels of the components that have been written.
     used: BTreeSet<(String, String)>,
-    /// Total size of the static targets that were written, in bytes.
+    /// Total size of the static targets that have been written, in bytes.
     target_bytes: usize,
     interval: String,
     timeout: Option<String>,
 }
 
-/// A mapping with its path.
+/// A mapping and its path.
 type Place<'a> = (&'a str, &'a Map<String, Value>);
 
 impl<'a> Jobs<'a> {
@@ -107,11 +107,11 @@ impl<'a> Jobs<'a> {
                 ("global", _) if self.format == Format::Prometheus => {}
                 // Earlier versions of Parca used this key for debug information only.
                 ("object_storage" | "debug_info", _) if self.format == Format::Parca => {
-                    let message = "says where Parca stores profiles; here the server that they are pushed to does";
+                    let message = "configures Parca's storage; here the server that receives the profiles stores them";
                     self.found.note(key, message);
                 }
                 (key, _) if self.format == Format::Prometheus && NOT_OF_PROFILES.contains(&key) => {
-                    self.found.note(key, "says nothing about profiles and is left out");
+                    self.found.note(key, "does not concern profiles and is left out");
                 }
                 (key, _) => self.found.problem(key, "cannot be converted"),
             }
@@ -126,18 +126,17 @@ impl<'a> Jobs<'a> {
                 ("scrape_timeout", Value::String(text)) => self.timeout = Some(text.clone()),
                 ("scrape_interval" | "scrape_timeout", _) => self.found.problem(&path, "must be a duration"),
                 ("external_labels", _) => {
-                    let message =
-                        "are labels of metrics that leave Prometheus: give them to pyroscope.write if you want them";
+                    let message = "are labels of metrics that leave Prometheus: set them in pyroscope.write if needed";
                     self.found.note(&path, message);
                 }
-                _ => self.found.note(&path, "says nothing about profiles and is left out"),
+                _ => self.found.note(&path, "does not concern profiles and is left out"),
             }
         }
     }
 
     fn job(&mut self, (path, job): Place<'_>) {
         let Some(Value::String(name)) = job.get("job_name") else {
-            return self.found.problem(path, "a job needs a job_name");
+            return self.found.problem(path, "job_name is missing");
         };
         let mut lists = Vec::new();
         for (key, value) in job {
@@ -159,7 +158,7 @@ impl<'a> Jobs<'a> {
         self.scrape(name, (path, job), &targets);
     }
 
-    /// The targets of `static_configs` as an expression.
+    /// Converts `static_configs` to an expression for its targets.
     fn static_targets(&mut self, (path, value): (&str, &Value)) -> Option<String> {
         let Value::Array(groups) = value else {
             self.found.problem(path, "must be a list");
@@ -173,20 +172,20 @@ impl<'a> Jobs<'a> {
                 for (name, value) in given {
                     match value {
                         Value::String(_) => drop(labels.insert(name.clone(), value.clone())),
-                        // An empty label is none.
+                        // A label with an empty value counts as absent.
                         Value::Null => {}
-                        _ => self.found.problem(&format!("{path}.labels.{name}"), "must be text"),
+                        _ => self.found.problem(&format!("{path}.labels.{name}"), "must be a string"),
                     }
                 }
             }
-            // Each target repeats all labels of its group, so a short file may expand to a long list.
+            // Each target repeats all labels of its group, so a short file can expand to a long list.
             let label_bytes = expression(&Value::Object(labels.clone())).len();
             for address in group.get("targets").and_then(Value::as_array).into_iter().flatten() {
                 self.target_bytes += label_bytes + address.as_str().map_or(0, str::len);
                 if self.target_bytes > MAX_TARGET_BYTES {
                     let most = MAX_TARGET_BYTES >> 20;
                     self.found
-                        .problem(&path, format_args!("the targets of the file take more than {most} MiB"));
+                        .problem(&path, format_args!("the targets of the file exceed {most} MiB"));
                     return None;
                 }
                 match address.as_str() {
@@ -197,7 +196,7 @@ impl<'a> Jobs<'a> {
                     }
                     _ => self
                         .found
-                        .problem(&format!("{path}.targets"), format_args!("{address} is no HOST:PORT")),
+                        .problem(&format!("{path}.targets"), format_args!("{address} is not a HOST:PORT")),
                 }
             }
         }
@@ -231,7 +230,7 @@ impl<'a> Jobs<'a> {
         }
     }
 
-    /// The `file_sd_configs` item with relative paths resolved against the folder of the configuration, as in
+    /// Returns a `file_sd_configs` item with relative paths resolved against the folder of the configuration, as in
     /// Prometheus.
     fn with_whole_paths(&self, kind: &str, item: &Map<String, Value>) -> Map<String, Value> {
         let mut item = item.clone();
@@ -245,7 +244,7 @@ impl<'a> Jobs<'a> {
         item
     }
 
-    /// Writes a `discovery.relabel` and returns the expression of its output.
+    /// Writes a `discovery.relabel` and returns an expression for its output.
     fn relabel(&mut self, job: &str, (path, rules): (&str, &Value), targets: &str) -> String {
         let (label, schema) = (self.label("discovery.relabel", job), schema_of("discovery.relabel"));
         let sources = |rule: &Value| rule.get("source_labels").and_then(Value::as_array).cloned();
@@ -256,7 +255,7 @@ impl<'a> Jobs<'a> {
                 .filter_map(Value::as_str)
                 .filter(|name| OF_PROFILES.contains(name));
             if let Some(name) = of_profiles.next().filter(|_| self.format != Format::Prometheus) {
-                let message = format!("the label {name} is not there yet: rules see a target once, not once a profile");
+                let message = format!("the label {name} is not set: rules run once per target, not once per profile");
                 self.found.problem(&format!("{path}[{index}]"), message);
             }
         }
@@ -289,7 +288,7 @@ impl<'a> Jobs<'a> {
         self.out.attribute("scrape_interval", &quote(&interval));
         self.out.attribute("scrape_timeout", &quote(&timeout));
         let schema = schema_of("pyroscope.scrape");
-        // Attributes go first, then the kinds of profiles, which may begin with an attribute.
+        // Attributes go first, then the profiles, whose block may begin with an attribute.
         let is_attribute = |key: &String| schema.attributes.iter().any(|known| known.name == *key);
         let (attributes, inner): (Map<_, _>, Map<_, _>) = rest.into_iter().partition(|(key, _)| is_attribute(key));
         blocks::body("pyroscope.scrape", schema, (path, &attributes), self.out, self.found);
@@ -298,7 +297,7 @@ impl<'a> Jobs<'a> {
         self.out.close();
     }
 
-    /// The keys of a job that have the same name as an argument of `pyroscope.scrape`.
+    /// Returns the keys of a job that are also arguments of `pyroscope.scrape`.
     fn rest(&mut self, path: &str, job: &Map<String, Value>) -> Map<String, Value> {
         let mut rest = Map::new();
         for (key, value) in job {
@@ -314,10 +313,12 @@ impl<'a> Jobs<'a> {
             }
             if self.format == Format::Prometheus && is_of_metrics {
                 self.found
-                    .note(&format!("{path}.{key}"), "is about metrics and is left out");
+                    .note(&format!("{path}.{key}"), "concerns metrics and is left out");
             } else if self.format == Format::Parca && key == "normalized_addresses" {
-                self.found
-                    .note(&format!("{path}.{key}"), "addresses are taken as the profile has them");
+                self.found.note(
+                    &format!("{path}.{key}"),
+                    "addresses are kept as they are in the profile",
+                );
             } else {
                 rest.insert(key.clone(), value.clone());
             }
@@ -340,7 +341,7 @@ impl<'a> Jobs<'a> {
         }
     }
 
-    /// A label for a component of a job, unique among the components of that name.
+    /// Returns a label for a component of a job, unique among the components of that name.
     fn label(&mut self, component: &str, job: &str) -> String {
         let base = identifier(job);
         let mut label = base.clone();

@@ -1,4 +1,4 @@
-//! Which profiles a job takes: `profiling_config` of conprof and Parca.
+//! The profiles that a job takes: `profiling_config` of conprof and Parca.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use crate::app::foreign::text::Writer;
 use crate::app::foreign::yaml::{truth, whole};
 use crate::lang::literal::quote;
 
-/// Go's execution traces, which are no profiles.
+/// Go's execution traces, which are not profiles.
 const TRACE: &str = "trace";
-/// Shortest scrape interval for profiles that are taken over a time span, in milliseconds.
+/// Minimum scrape interval for profiles that cover a time span, in milliseconds.
 const MIN_INTERVAL: u64 = 2_000;
-/// Pause between two profiles that are taken over a time span, in milliseconds.
+/// Pause between two profiles that cover a time span, in milliseconds.
 const GAP: u64 = 1_000;
 
 /// A kind of profile that one of the formats knows.
@@ -24,11 +24,11 @@ struct Known {
     /// The block of `pyroscope.scrape` for this kind; `None` for a custom profile.
     block: Option<&'static str>,
     path: &'static str,
-    /// Whether the profile is taken over a time span.
+    /// If true, the profile covers a time span instead of a moment.
     delta: bool,
 }
 
-/// The kinds that have a block of their own or that conprof takes by default. The CPU kinds are taken over a time span.
+/// The kinds that have a block of their own or that conprof takes by default. The CPU kinds cover a time span.
 const KNOWN: [Known; 9] = [
     known("allocs", Some("memory"), "/debug/pprof/allocs"),
     known("memory", Some("memory"), "/debug/pprof/allocs"),
@@ -54,8 +54,8 @@ pub(super) struct Kinds {
     path_prefix: Option<String>,
     /// Kinds by their names in the foreign format.
     taken: BTreeMap<String, Kind>,
-    /// Requested length of profiles that are taken over a time span, in milliseconds; `None` for the longest that the
-    /// interval allows.
+    /// Requested duration of profiles that cover a time span, in milliseconds; `None` for the longest that the interval
+    /// allows.
     wanted: Option<u64>,
 }
 
@@ -74,7 +74,7 @@ const fn known(name: &'static str, block: Option<&'static str>, path: &'static s
 }
 
 impl Kinds {
-    /// The default kinds of the format, changed by the job's `profiling_config` at `path`.
+    /// Returns the default kinds of the format, changed by the job's `profiling_config` at `path`.
     pub(super) fn new(format: Format, (path, given): (&str, Option<&Value>), found: &mut Findings) -> Self {
         let (names, wanted): (&[&str], _) = match format {
             Format::Conprof => (
@@ -122,7 +122,7 @@ impl Kinds {
                 }
                 ("path_prefix" | "pprof_config", Value::Null) => {}
                 ("path_prefix" | "pprof_config", _) => found.problem(&path, "has the wrong type"),
-                _ => found.problem(&path, "there is no such key"),
+                _ => found.problem(&path, "unknown key"),
             }
         }
     }
@@ -131,7 +131,7 @@ impl Kinds {
         let before = self.taken.remove(name);
         let (mut is_taken, mut kind) = (true, before.unwrap_or_else(|| Kind::named(name)));
         if name == TRACE {
-            return found.note(path, "traces of Go are no profiles and are not taken");
+            return found.note(path, "execution traces are not profiles and are left out");
         }
         let empty = Map::new();
         let settings = match value {
@@ -159,7 +159,7 @@ impl Kinds {
                 ("keep_sample_type", _) => found.note(&path, "all sample types are kept"),
                 ("enabled" | "path" | "delta" | "seconds", Value::Null) => {}
                 ("enabled" | "path" | "delta" | "seconds", _) => found.problem(&path, "has the wrong type"),
-                _ => found.problem(&path, "there is no such key"),
+                _ => found.problem(&path, "unknown key"),
             }
         }
         if is_taken {
@@ -167,7 +167,7 @@ impl Kinds {
         }
     }
 
-    /// Writes the `profiling_config` of a job at `path` with the given scrape interval in milliseconds.
+    /// Writes the `profiling_config` of the job at `path`. `interval` is its scrape interval in milliseconds.
     pub(super) fn write(mut self, interval: u64, path: &str, out: &mut Writer, found: &mut Findings) {
         if interval < MIN_INTERVAL {
             let timed: Vec<String> = self
@@ -181,7 +181,7 @@ impl Kinds {
                 found.note(
                     path,
                     format_args!(
-                        "the profile `{name}` is taken over a time, for which {interval} ms are too short: it is not \
+                        "the profile `{name}` covers a time span, for which {interval} ms are too short: it is not \
                          taken"
                     ),
                 );
@@ -215,7 +215,7 @@ impl Kinds {
 }
 
 impl Kind {
-    /// The kind of this name with the default path.
+    /// Returns the kind of this name with its default path.
     fn named(name: &str) -> Self {
         let known = KNOWN.iter().find(|known| known.name == name);
         Self {
@@ -243,7 +243,7 @@ impl Kind {
     }
 }
 
-/// The block of `pyroscope.scrape` for a kind with this name.
+/// The block of `pyroscope.scrape` for a kind of this name.
 fn block_of(name: &str) -> Option<&'static str> {
     if name == "fgprof" {
         return Some("fgprof");

@@ -1,42 +1,42 @@
-//! Workloads in manifests of Kubernetes: what their containers run, and with which annotations their pods come.
+//! Workloads in Kubernetes manifests: the programs of their containers, and the annotations of their pods.
 //!
-//! In: the documents of a file. Out: workloads with their containers. Objects without pods are passed over.
+//! In: the documents of a file. Out: workloads with their containers. Objects without pods are skipped.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// An object that makes pods.
+/// A Kubernetes object that creates pods.
 pub(super) struct Workload<'a> {
     /// Kind and name, for messages.
     pub(super) path: String,
     pub(super) namespace: Option<&'a str>,
-    /// When a CronJob runs, as it says it.
+    /// Cron expression of a CronJob.
     pub(super) schedule: Option<&'a str>,
-    /// Annotations of its pods, those that are texts.
+    /// Annotations of its pods that have a string value.
     pub(super) annotations: BTreeMap<&'a str, &'a str>,
     pub(super) containers: Vec<Container<'a>>,
 }
 
-/// A container, as far as it says what runs in it.
+/// A container, and the program that runs in it if the manifest names it.
 pub(super) struct Container<'a> {
     image: &'a str,
-    /// The command line that the manifest gives; empty for that of the image.
+    /// The command line in the manifest; empty if the image's own command runs.
     words: Vec<&'a str>,
-    /// Environment variables whose values stand in the manifest.
+    /// Environment variables whose value is written in the manifest.
     pub(super) environment: BTreeMap<&'a str, &'a str>,
 }
 
-/// A command line, taken apart.
+/// A command line, parsed into flags and arguments.
 #[derive(Default)]
 pub(super) struct CommandLine<'a> {
-    /// Each flag without its dashes, with its value; empty for a switch.
+    /// Each flag without its dashes, with its value; the value of a switch is empty.
     pub(super) flags: Vec<(&'a str, &'a str)>,
-    /// The arguments that are no flags.
+    /// The arguments that are not flags.
     pub(super) words: Vec<&'a str>,
 }
 
-/// The workloads of all documents; items of a list are documents of their own.
+/// Returns the workloads of all documents. Each item of a list counts as a document.
 pub(super) fn workloads(documents: &[Value]) -> Vec<Workload<'_>> {
     let items = documents.iter().flat_map(|document| match list(document, "/items") {
         [] => std::slice::from_ref(document),
@@ -50,7 +50,7 @@ fn workload(object: &Value) -> Option<Workload<'_>> {
     let template = match kind {
         "Pod" => object,
         "CronJob" => object.pointer("/spec/jobTemplate/spec/template")?,
-        // Coroot's operator makes both agents of one object.
+        // Coroot's operator creates both agents from one object.
         "Coroot" => {
             return Some(Workload {
                 containers: [
@@ -81,7 +81,7 @@ fn workload(object: &Value) -> Option<Workload<'_>> {
     })
 }
 
-/// A workload of which nothing but its name is known.
+/// A workload of which only the name and namespace are known.
 fn named<'a>(object: &'a Value, kind: &str) -> Workload<'a> {
     Workload {
         path: format!("{kind} {}", text(object, "/metadata/name").unwrap_or_default()),
@@ -95,7 +95,7 @@ fn named<'a>(object: &'a Value, kind: &str) -> Workload<'a> {
 fn container(container: &Value) -> Container<'_> {
     let words = ["/command", "/args"].into_iter().flat_map(|path| list(container, path));
     let words: Vec<&str> = words.filter_map(Value::as_str).collect();
-    // A shell is given its command line as one word.
+    // A shell receives its command line as one argument.
     let words = match words.as_slice() {
         [shell, "-c", line, ..] if matches!(program(shell), "sh" | "bash" | "ash") => line.split_whitespace().collect(),
         _ => words,
@@ -108,13 +108,13 @@ fn container(container: &Value) -> Container<'_> {
 }
 
 impl<'a> Container<'a> {
-    /// True when the image, or else the first word of the command line, is called `name`.
+    /// True when the image, or otherwise the first word of the command line, is called `name`.
     pub(super) fn runs(&self, name: &str) -> bool {
         let image = program(self.image).split([':', '@']).next();
         image == Some(name) || self.words.first().is_some_and(|word| program(word) == name)
     }
 
-    /// The command line without the program. `switches` are the flags that have no value of their own.
+    /// Parses the command line without the program. `switches` are the flags that take no value.
     pub(super) fn command_line(&self, switches: &[&str]) -> CommandLine<'a> {
         let mut line = CommandLine::default();
         let has_program = self.words.first().is_some_and(|word| !word.starts_with('-'));

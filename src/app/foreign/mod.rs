@@ -1,9 +1,9 @@
 //! Converts configurations of conprof, Parca and Prometheus, and manifests that run kube-profefe or Coroot's agents, to
 //! Alloy text.
 //!
-//! In: YAML. Out: equivalent components, and notes on keys that have no effect here. A key that changes which profiles
-//! are taken but cannot be expressed is a problem. Each note and problem has the path of its key. The conversion makes
-//! no network requests and does not open files that the configuration names.
+//! In: YAML. Out: equivalent components, and notes on keys that have no effect here. A key is a problem if it changes
+//! which profiles are taken but cannot be expressed. Each note and problem has the path of its key. The conversion
+//! makes no network requests and does not open files that the configuration names.
 
 mod agents;
 mod blocks;
@@ -75,7 +75,7 @@ impl Conversion {
         for argument in arguments.split_whitespace() {
             match argument.strip_prefix("push-url=") {
                 Some(url) if url::Url::parse(url).is_ok_and(|url| url.has_host()) => url.clone_into(&mut push_url),
-                _ => anyhow::bail!("`{argument}` is no argument of the converter; it has: push-url=URL"),
+                _ => anyhow::bail!("unknown converter argument `{argument}`; valid is push-url=URL"),
             }
         }
         Ok(Self {
@@ -105,7 +105,7 @@ impl Conversion {
         Ok(Converted { text, notes })
     }
 
-    /// The converted configuration, or an error when the YAML cannot be read at all.
+    /// Returns the converted configuration, or an error if the YAML cannot be parsed at all.
     fn text(&self, folder: &Path, yaml: &str, found: &mut Findings) -> Result<String, String> {
         let mut writer = Writer::default();
         match self.format {
@@ -118,11 +118,11 @@ impl Conversion {
         writer.attribute("url", &crate::lang::literal::quote(&self.push_url));
         writer.close();
         writer.close();
-        lang::fmt(&writer.finish()).map_err(|_| "the result is no valid configuration: please report it".to_owned())
+        lang::fmt(&writer.finish()).map_err(|_| "the result is an invalid configuration: please report it".to_owned())
     }
 }
 
-/// Parses YAML of any number of documents.
+/// Parses YAML with any number of documents.
 fn documents(yaml: &str) -> Result<Vec<Value>, String> {
     check_length(yaml)?;
     yaml::documents(yaml)

@@ -1,6 +1,6 @@
-//! Files of other programs, and the configurations that they become.
+//! Configuration files of other programs, and the Alloy text that they convert to.
 //!
-//! The files are ours, written by the programs' documentation.
+//! The files are our own, written after the documentation of the programs.
 
 use super::*;
 use crate::components;
@@ -71,7 +71,8 @@ pyroscope.write "default" {
 }
 "#;
     assert_eq!(converted.text, expected);
-    let trace = "scrape_configs[0].profiling_config.pprof_config.trace: traces of Go are no profiles and are not taken";
+    let trace =
+        "scrape_configs[0].profiling_config.pprof_config.trace: execution traces are not profiles and are left out";
     assert_eq!(converted.notes, [trace]);
 }
 
@@ -91,7 +92,7 @@ fn labels_times_targets_have_a_bound() {
         )
     };
     assert!(convert(Format::Prometheus, &yaml(3)).is_ok());
-    let expected = "scrape_configs[0].static_configs[0]: the targets of the file take more than 32 MiB";
+    let expected = "scrape_configs[0].static_configs[0]: the targets of the file exceed 32 MiB";
     assert_eq!(problems(Format::Prometheus, &yaml(40)), [expected]);
 }
 
@@ -209,13 +210,13 @@ storage: {}
     assert_eq!(
         problems(Format::Conprof, yaml),
         [
-            "scrape_configs[0].dns_sd_configs[0].names: \"x\" is no list",
+            "scrape_configs[0].dns_sd_configs[0].names: \"x\" is not a list",
             "scrape_configs[0].dns_sd_configs[0].depth: `discovery.dns` has no such argument",
-            "scrape_configs[0].static_configs[0].targets: \"http://localhost/x\" is no HOST:PORT",
+            "scrape_configs[0].static_configs[0].targets: \"http://localhost/x\" is not a HOST:PORT",
             "scrape_configs[0].vultr_sd_configs: there is no component `discovery.vultr`",
-            "scrape_configs[0].relabel_configs[0]: the label __profile_path__ is not there yet: rules see a target \
-             once, not once a profile",
-            "scrape_configs[0].scrape_interval: `soon` is no duration",
+            "scrape_configs[0].relabel_configs[0]: the label __profile_path__ is not set: rules run once per target, \
+             not once per profile",
+            "scrape_configs[0].scrape_interval: `soon` is not a duration",
             "scrape_configs[0].colour: `pyroscope.scrape` has no such argument",
             "scrape_configs[1]: must be a mapping",
             "storage: cannot be converted",
@@ -249,7 +250,7 @@ fn an_interval_below_two_seconds_has_no_profile_over_time() {
     let Converted { text, notes } = convert(Format::Conprof, yaml).unwrap();
     assert!(text.contains("profile.process_cpu {\n\t\t\tenabled = false"), "{text}");
     assert!(
-        notes[0].contains("`profile` is taken over a time, for which 1000 ms are too short"),
+        notes[0].contains("`profile` covers a time span, for which 1000 ms are too short"),
         "{notes:?}"
     );
 }
@@ -270,7 +271,7 @@ fn durations_get_the_units_that_go_knows() {
     }
 }
 
-/// What kube-profefe's documentation deploys, in our own words.
+/// The manifest that kube-profefe's documentation deploys, in our own words.
 const KPROFEFE: &str = "
 apiVersion: batch/v1beta1
 kind: CronJob
@@ -337,7 +338,7 @@ pyroscope.write "default" {
     assert_eq!(
         converted.notes,
         [
-            "Deployment cart: profefe.com/enable: is `yes`, and only `true` takes profiles",
+            "Deployment cart: profefe.com/enable: is `yes`, but only `true` enables profiling",
             "Deployment cart: profefe.com/ports: there is no such annotation",
             "CronJob kprofefe: --profefe-hostport: names profefe's collector; profiles go to push-url",
         ]
@@ -371,7 +372,7 @@ fn each_kprofefe_looks_at_its_own_pods_and_what_cannot_be_said_is_a_problem() {
         problems(Format::KubeProfefe, &job("--context, far, a, b")),
         [
             "Pod once: --context: cannot be converted",
-            "Pod once: names several pods: select them by a label"
+            "Pod once: names several pods: use a label selector"
         ]
     );
     let nothing = "the file: has neither kprofefe nor a pod with the annotation profefe.com/enable";
@@ -381,7 +382,7 @@ fn each_kprofefe_looks_at_its_own_pods_and_what_cannot_be_said_is_a_problem() {
     assert!(
         notes
             .iter()
-            .any(|note| note.contains("`0 3 * * 1` is not every so many minutes")),
+            .any(|note| note.contains("`0 3 * * 1` is not a fixed number of minutes")),
         "{notes:?}"
     );
 }
@@ -450,12 +451,12 @@ spec: {template: {spec: {containers: [{image: quiet, env: [{name: COROOT_EBPF_PR
     assert_eq!(
         converted.notes,
         [
-            "DaemonSet coroot-node-agent: api-key: is about the way to Coroot; profiles go to push-url",
-            "DaemonSet coroot-node-agent: cgroupfs-root: says nothing about profiles and is left out",
-            "DaemonSet coroot-node-agent: go-heap-profiler: heaps of Go programs are not read from outside: annotate \
+            "DaemonSet coroot-node-agent: api-key: configures the connection to Coroot; profiles go to push-url",
+            "DaemonSet coroot-node-agent: cgroupfs-root: does not concern profiles and is left out",
+            "DaemonSet coroot-node-agent: go-heap-profiler: Go heap profiles are not read from outside: annotate \
              pods that serve profiles",
-            "Deployment quiet: COROOT_EBPF_PROFILING: switches the profiler off for its processes, which nothing does \
-             here: drop its pods by a rule",
+            "Deployment quiet: COROOT_EBPF_PROFILING: turns the profiler off for its processes: drop its pods with a \
+             rule instead",
         ]
     );
     let operated = "apiVersion: coroot.com/v1\nkind: Coroot\nmetadata: {name: coroot}\nspec: {clusterAgent: {env: [{\
@@ -466,7 +467,7 @@ spec: {template: {spec: {containers: [{image: quiet, env: [{name: COROOT_EBPF_PR
     assert!(problems(Format::Coroot, "kind: Service")[0].contains("has neither an agent of Coroot"));
 }
 
-/// Writes every field of text of a schema with a scalar as its value, and compares the result.
+/// Writes every string attribute of a schema with a scalar as its value, and compares the result.
 fn check_texts(name: &str, schema: &Schema, path: &str, scalar: &str, expected: &str) -> usize {
     let mut checked = 0;
     for attribute in schema.attributes {
@@ -481,7 +482,7 @@ fn check_texts(name: &str, schema: &Schema, path: &str, scalar: &str, expected: 
         };
         let (mut writer, mut found) = (Writer::default(), Findings::default());
         blocks::body(name, schema, (path, &mapping), &mut writer, &mut found);
-        // A key without a value leaves the default, which is an empty text.
+        // A key without a value keeps the default, which is an empty string.
         let is_left_out = mapping.get(attribute.name).is_some_and(Value::is_null);
         let line = if is_left_out {
             String::new()
@@ -565,7 +566,7 @@ scrape_configs:
         assert!(text.contains(expected), "{expected} is not in\n{text}");
     }
     assert!(!text.contains("rack"), "{text}");
-    let expected = "scrape_configs[0]: a job needs a job_name";
+    let expected = "scrape_configs[0]: job_name is missing";
     assert_eq!(
         problems(Format::Prometheus, "scrape_configs: [{job_name: null}]"),
         [expected]

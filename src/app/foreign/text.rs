@@ -1,4 +1,4 @@
-//! Writes Alloy text, blocks and attributes, without layout; the formatter adds it afterwards.
+//! Writes Alloy text from blocks and attributes, without layout; the formatter adds it afterwards.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// Opens a block; an empty line separates blocks at the top level.
+    /// Opens a block. An empty line separates blocks at the top level.
     pub(super) fn open(&mut self, name: &str, label: Option<&str>) {
         if self.depth == 0 && !self.text.is_empty() {
             self.text.push('\n');
@@ -55,7 +55,7 @@ pub(super) fn expression(value: &Value) -> String {
     }
 }
 
-/// Turns a text into the label of a block: letters, digits and `_`, without a leading digit, and no word of the
+/// Turns a text into the label of a block: letters, digits and `_`, without a leading digit, and not a keyword of the
 /// language.
 pub(super) fn identifier(text: &str) -> String {
     let mut name = label_name(text);

@@ -1,8 +1,8 @@
-//! Reads YAML as Go's `yaml.v2` gives it to fields: each field gets the text that stands in the file, and its type says
-//! what the text means. A password `0123456` stays as it is, and a user `no` is no truth value.
+//! Reads YAML as Go's `yaml.v2` does for string fields. A scalar keeps its text in the file, and the type of the field
+//! decides what the text means. So a password `0123456` keeps its zero, and a user `no` is not a boolean.
 //!
 //! In: YAML. Out: values in which every scalar is a string, except an empty one (`~`, `null`, nothing), which is null.
-//! The functions read the texts of fields that are not strings.
+//! Functions convert the texts for fields that are not strings.
 
 use std::fmt;
 
@@ -10,13 +10,13 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use serde_saphyr::Spanned;
 
-/// Spellings of truth values, of YAML 1.1.
+/// Spellings of booleans in YAML 1.1.
 const TRUE: [&str; 11] = ["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"];
 const FALSE: [&str; 11] = [
     "n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF",
 ];
 
-/// Parses the one document of a text.
+/// Parses a text that has one document.
 pub(super) fn document(yaml: &str) -> Result<Value, String> {
     let read: Spanned<Node> =
         serde_saphyr::from_str_with_options(yaml, options()).map_err(|error| error.to_string())?;
@@ -30,14 +30,14 @@ pub(super) fn documents(yaml: &str) -> Result<Vec<Value>, String> {
     Ok(read.into_iter().map(|node| value(node, yaml)).collect())
 }
 
-/// `.inf` is a text like any other.
+/// Lets `.inf` pass as a text like any other.
 fn options() -> serde_saphyr::Options {
     serde_saphyr::options! {
         non_finite_float_policy: serde_saphyr::NonFiniteFloatPolicy::PassThrough,
     }
 }
 
-/// The truth value that a text stands for.
+/// Parses a boolean in the spellings of YAML 1.1.
 pub(super) fn truth(text: &str) -> Option<bool> {
     if TRUE.contains(&text) {
         return Some(true);
@@ -45,7 +45,7 @@ pub(super) fn truth(text: &str) -> Option<bool> {
     FALSE.contains(&text).then_some(false)
 }
 
-/// The whole number that a text stands for: decimal, `0x1F`, `0o17`, `0b11`, or octal with a leading zero.
+/// Parses a whole number: decimal, `0x1F`, `0o17`, `0b11`, or octal with a leading zero.
 pub(super) fn whole(text: &str) -> Option<i64> {
     let text = text.replace('_', "");
     let (digits, is_negative) = match text.strip_prefix('-') {
@@ -68,12 +68,12 @@ pub(super) fn whole(text: &str) -> Option<i64> {
     i64::try_from(if is_negative { -number } else { number }).ok()
 }
 
-/// The number that a text stands for.
+/// Parses a whole or floating-point number.
 pub(super) fn number(text: &str) -> Option<f64> {
     if let Some(whole) = whole(text) {
         return Some(whole as f64);
     }
-    // Rust reads `inf` and `nan`, too, which are texts in YAML.
+    // Rust also parses `inf` and `nan`, which are texts in YAML.
     let is_number = |letter: char| letter.is_ascii_digit() || matches!(letter, '.' | 'e' | 'E' | '+' | '-' | '_');
     let has_digit = text.contains(|letter: char| letter.is_ascii_digit());
     if !has_digit || !text.chars().all(is_number) {
@@ -82,17 +82,17 @@ pub(super) fn number(text: &str) -> Option<f64> {
     text.replace('_', "").parse().ok()
 }
 
-/// A part of a document, with the text of its scalars.
+/// A part of a document. Text scalars keep their text.
 enum Node {
     Null,
-    /// A scalar that `serde_saphyr` takes for a number or a truth value.
+    /// A scalar that `serde_saphyr` parses as a number or boolean.
     Typed,
     Text(String),
     List(Vec<Spanned<Node>>),
     Fields(Vec<(String, Spanned<Node>)>),
 }
 
-/// The value of a node. Scalars that were taken for something else than text are read from the source again.
+/// Converts a node. A scalar that is not a text is read from the source again.
 fn value(node: Spanned<Node>, source: &str) -> Value {
     match node.value {
         Node::Null => Value::Null,
@@ -190,7 +190,7 @@ impl<'de> Visitor<'de> for AnyNode {
 pub(super) mod tests {
     use super::*;
 
-    /// Scalars and the texts that Go's `yaml.v2` puts into a field of type `string`.
+    /// Scalars, and the text that Go's `yaml.v2` puts into a field of type `string`.
     pub(in crate::app::foreign) const SCALARS: &[(&str, &str)] = &[
         ("0123456", "0123456"),
         ("no", "no"),

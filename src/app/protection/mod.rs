@@ -1,8 +1,8 @@
 //! Protection of the collector's port by the `http` block: TLS and basic authentication, which a reload can change
 //! while the port is open.
 //!
-//! In: settings, prepared while a configuration is loaded and applied together with it. Out: the current TLS settings
-//! for `admin::listen`, a router that requires the password, and access to that router without a socket for our own
+//! In: settings, prepared while a configuration loads and applied together with it. Out: the current TLS settings for
+//! `admin::listen`, a router that requires the password, and access to that router without a socket for our own
 //! components. It fails closed: settings that cannot be prepared fail the load. Open connections keep their TLS
 //! settings; the password is checked for every request.
 
@@ -32,7 +32,7 @@ use crate::pipeline::run::prepare::Apply;
 
 use password::Auth;
 
-/// Maximum size of an answer that a component gets from our own endpoints, in bytes.
+/// Maximum size of a response that a component gets from our own endpoints, in bytes.
 const MAX_OWN_ANSWER: usize = 64 << 20;
 
 /// The protection of one port. Clones share the settings.
@@ -57,7 +57,7 @@ impl Protection {
         Ok(Box::new(move || *protection.0.write() = measures))
     }
 
-    /// Wraps routes with the check of the password.
+    /// Wraps routes with the password check.
     pub(crate) fn guard(&self, routes: Router) -> Router {
         routes.layer(from_fn_with_state(self.clone(), check_password))
     }
@@ -94,7 +94,7 @@ pub(crate) fn from_within(routes: Router) -> Answer {
                 Ok(body) => http::Response::from_parts(parts, body),
                 Err(error) => {
                     parts.status = StatusCode::INTERNAL_SERVER_ERROR;
-                    http::Response::from_parts(parts, format!("the answer broke off: {error}\n").into())
+                    http::Response::from_parts(parts, format!("cannot read the response: {error}\n").into())
                 }
             }
         })

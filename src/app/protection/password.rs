@@ -1,6 +1,6 @@
 //! Basic authentication: which paths require the password, and whether a request has it.
 //!
-//! In: settings, a request. Out: whether the request is authorized, or the 401 answer.
+//! In: settings, a request. Out: whether the request is authorized, or the 401 response.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::pipeline::check::settings::http::AuthSettings;
 
 /// User, password, and the paths that require them.
 pub(super) struct Auth {
-    /// SHA-256 of user and password, so that the time of a comparison does not reveal how much of them is right.
+    /// SHA-256 of user and password, so that the time of a comparison does not reveal how much of them matches.
     expected: [[u8; 32]; 2],
     paths: Vec<Arc<str>>,
     matching: bool,

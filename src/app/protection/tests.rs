@@ -1,4 +1,4 @@
-//! The protection from outside: real connections, through reloads of the `http` block.
+//! The protection over real connections, through reloads of the `http` block.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -73,9 +73,9 @@ impl House {
         self.controller.load(vec![("main.alloy", config)]).await
     }
 
-    /// The status and body of an answer; the reason when there is none.
+    /// Returns the status and body of the response, or the reason why there is none.
     async fn get(&self, scheme: &str, path: &str, options: ClientOptions) -> Result<(u16, String), String> {
-        // A client of its own: what is kept open from before does not count.
+        // A new client, because an open connection would keep its old TLS settings.
         let client = HttpClient::new(&options).map_err(|error| error.to_string())?;
         let url = Url::parse(&format!("{scheme}://{}{path}", self.address)).unwrap();
         let request = client.get(url).await.map_err(|error| error.to_string())?;
@@ -111,7 +111,7 @@ fn with_password(password: Option<&str>) -> ClientOptions {
     options
 }
 
-/// A client that trusts our authority, with its own certificate or without.
+/// Returns a client that trusts our authority, with or without its own certificate.
 fn trusting(with_certificate: bool) -> ClientOptions {
     let own = |text: &str| with_certificate.then(|| Pem::Text(text.into()));
     ClientOptions {
@@ -160,7 +160,7 @@ async fn a_reload_turns_tls_on_and_off_and_a_broken_one_changes_nothing() {
         (tls("").replace("cert.pem", "missing.pem"), "cannot read"),
         (tls("").replace("cert.pem", "key.pem"), "there is no certificate in it"),
         (tls("").replace("key.pem", "cert.pem"), "there is no private key in it"),
-        (tls("max_version = \"TLS11\""), "TLS 1.0 and 1.1 are not spoken"),
+        (tls("max_version = \"TLS11\""), "TLS 1.0 and 1.1 are not supported"),
         (
             tls("min_version = \"TLS13\"\nmax_version = \"TLS12\""),
             "above max_version",
@@ -259,7 +259,7 @@ async fn a_renewed_certificate_needs_no_reload_and_a_broken_one_is_not_taken() {
     assert_eq!(house.get("https", "/open", trusting(false)).await.unwrap().0, 200);
 }
 
-/// A client that says this and then nothing.
+/// Opens a connection, sends these bytes, and then nothing.
 async fn stuck(house: &House, said: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(house.address).await.unwrap();
     stream.write_all(said).await.unwrap();
@@ -304,7 +304,7 @@ async fn handshakes_wait_for_their_turn_and_silent_clients_take_none() {
     let house = House::open_with(&tls(""), listen).await;
     let _silent = [stuck(&house, b"").await, stuck(&house, b"").await];
     assert_eq!(house.get("https", "/open", trusting(false)).await.unwrap().0, 200);
-    // The one that stands in the way has its time, then the next is let in.
+    // The stuck connection runs into its timeout, then the next one is accepted.
     let stands = stuck(&house, HELLO).await;
     assert_eq!(house.get("https", "/open", trusting(false)).await.unwrap().0, 200);
     closed(stands).await;
@@ -334,7 +334,7 @@ async fn the_password_is_asked_for_on_the_paths_that_need_it() {
     ] {
         assert_eq!(house.status(path, password).await, status, "{path} {password:?}");
     }
-    // A reload counts for requests on connections that are open.
+    // A reload applies to requests on open connections.
     house.load(&auth("second", "")).await.unwrap();
     assert_eq!(house.status("/open", Some("first")).await, 401);
     assert_eq!(house.status("/open", Some("second")).await, 200);
@@ -395,6 +395,6 @@ async fn a_program_without_a_listener_refuses_the_block() {
         .await
         .unwrap_err()
         .to_string();
-    assert!(found.contains("no listener of its own"), "{found}");
+    assert!(found.contains("no listener that the block"), "{found}");
     controller.load(vec![("main.alloy", "http { }\n")]).await.unwrap();
 }

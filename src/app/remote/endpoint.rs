@@ -1,4 +1,4 @@
-//! A server of remote configuration, prepared from the settings of the block.
+//! A remote configuration server, prepared from the settings of the block.
 //!
 //! In: settings, the storage path. Out: identity, client, and the path of the cached configuration.
 
@@ -21,18 +21,18 @@ use crate::wire::collector::Identity;
 /// Id of the module that holds the remote components, and name of the folder below the storage path.
 pub const MODULE: &str = "remotecfg";
 
-/// A server of remote configuration and the client for it.
+/// A remote configuration server and the client for it.
 pub(super) struct Endpoint {
     pub(super) settings: RemoteSettings,
     pub(super) identity: Identity,
     pub(super) base: Url,
     pub(super) client: HttpClient,
-    /// File with its last good configuration.
+    /// File with the last valid configuration of this server.
     cache: PathBuf,
 }
 
 impl Endpoint {
-    /// Reads certificates and builds the client, without a connection.
+    /// Reads certificates and builds the client, without connecting.
     pub(super) fn prepare(
         settings: &RemoteSettings,
         storage: &Path,
@@ -45,13 +45,13 @@ impl Endpoint {
         let base = http_url(&settings.url).map_err(|message| error("url", message))?;
         let client = HttpClientArguments::from_body(&settings.client).map_err(|errors| {
             let first = errors.0.into_iter().next();
-            first.unwrap_or_else(|| error("", "not known".to_owned()))
+            first.unwrap_or_else(|| error("", "invalid arguments".to_owned()))
         })?;
         let options = client.options(user_agent);
         let client = HttpClient::new(&options).map_err(|failed| error("", failed.to_string()))?;
         let id = if settings.id.is_empty() {
             seed::id(storage)
-                .map_err(|failed| error("id", format!("no id can be kept under the storage path: {failed}")))?
+                .map_err(|failed| error("id", format!("cannot store an id under the storage path: {failed}")))?
                 .into()
         } else {
             settings.id.clone()
@@ -77,7 +77,7 @@ impl Endpoint {
         })
     }
 
-    /// Reads the cached last good configuration of this server.
+    /// Reads the cached last valid configuration of this server.
     pub(super) async fn read_cache(&self) -> std::io::Result<Arc<str>> {
         tokio::fs::read_to_string(&self.cache).await.map(Arc::from)
     }
@@ -91,12 +91,12 @@ impl Endpoint {
         });
         let written = written.await.unwrap_or_else(|error| Err(std::io::Error::other(error)));
         if let Err(error) = written {
-            tracing::error!(%error, "the configuration from the server cannot be kept on disk");
+            tracing::error!(%error, "cannot cache the remote configuration on disk");
         }
     }
 }
 
-/// Name of the cache file without extension; different for each server, collector and set of attributes.
+/// Name of the cache file without extension; each server, collector and set of attributes has its own.
 fn key(identity: &Identity, settings: &RemoteSettings) -> String {
     let mut whole = format!("{}\0{}\0{}", settings.url, identity.id, identity.name);
     for (key, value) in &settings.attributes {
@@ -105,7 +105,7 @@ fn key(identity: &Identity, settings: &RemoteSettings) -> String {
     hash(&whole)
 }
 
-/// The start of the SHA-256 of a text, long enough to distinguish texts.
+/// The first 8 bytes of the SHA-256 of a text, enough to distinguish texts.
 pub(super) fn hash(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
     digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()

@@ -40,32 +40,32 @@ impl RemoteMetrics {
         };
         scope.register(
             "remotecfg_hash",
-            "Hash of the configuration from the server that is in force",
+            "Hash of the remote configuration that is in force",
             metrics.hash.clone(),
         );
         scope.register(
             "remotecfg_last_received_hash",
-            "Hash of the configuration that the server sent last",
+            "Hash of the last configuration that the server sent",
             metrics.received.clone(),
         );
         scope.register(
             "remotecfg_last_load_successful",
-            "1 when the last look at the server gave a configuration that is in force",
+            "1 if the configuration of the last request is in force",
             metrics.successful.clone(),
         );
         scope.register(
             "remotecfg_last_load_not_modified",
-            "1 when the server said at the last look that nothing has changed",
+            "1 if the server reported no change at the last request",
             metrics.not_modified.clone(),
         );
         scope.register(
             "remotecfg_load_failures",
-            "Looks at the server that failed, and configurations of it that were refused",
+            "Failed requests for the configuration, and configurations that could not be loaded",
             metrics.failures.clone(),
         );
         scope.register(
             "remotecfg_load_attempts",
-            "Looks at the server",
+            "Requests for the configuration",
             metrics.attempts.clone(),
         );
         scope.register(
@@ -75,7 +75,7 @@ impl RemoteMetrics {
         );
         scope.register(
             "remotecfg_request_duration_seconds",
-            "Time taken by requests for the configuration that were answered",
+            "Duration of successful requests for the configuration",
             metrics.request_seconds.clone(),
         );
         metrics
@@ -89,12 +89,12 @@ impl RemoteMetrics {
         self.request_seconds.observe(after.as_secs_f64());
     }
 
-    /// Counts an answer without a new configuration.
+    /// Counts a response without a new configuration.
     pub(super) fn not_modified(&self) {
         self.not_modified.set(1);
     }
 
-    /// Counts an answer with a new configuration.
+    /// Counts a response with a new configuration.
     pub(super) fn modified(&self) {
         self.not_modified.set(0);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);

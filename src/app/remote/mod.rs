@@ -1,8 +1,8 @@
-//! Remote configuration (`remotecfg`): fetched from a server at intervals and run by its own controller beside the
+//! Remote configuration (`remotecfg`): fetched from a server at intervals, and run by its own controller beside the
 //! configuration of the files.
 //!
 //! In: the settings of the block, applied together with the configuration that contains them. Out: components whose ids
-//! begin with `remotecfg/`. A load is all or nothing. The last good configuration stays in force while the server is
+//! begin with `remotecfg/`. A load is all or nothing. The last valid configuration stays in force while the server is
 //! down or sends an invalid one, and is cached on disk for the next start. The configuration of the files never waits
 //! for the server.
 
@@ -74,8 +74,8 @@ impl Remote {
         running.in_force().map(|text| (running.name.clone(), text))
     }
 
-    /// Prepares to fetch with these settings (`None` to stop fetching): reads certificates, without a connection. The
-    /// returned function applies them.
+    /// Prepares to fetch with these settings; `None` stops fetching. Reads certificates without connecting. The
+    /// returned function applies the settings.
     pub fn prepare(&self, settings: Option<&RemoteSettings>) -> Result<Apply, ArgumentError> {
         let prepare = |settings| Endpoint::prepare(settings, &self.0.storage, &self.0.user_agent);
         let wanted = settings.map(prepare).transpose()?;
@@ -83,8 +83,8 @@ impl Remote {
         Ok(Box::new(move || drop(inner.wanted.send_replace(wanted.map(Arc::new)))))
     }
 
-    /// Fetches the configuration at intervals and whenever the settings were applied again, until `shutdown`; then
-    /// stops the remote components.
+    /// Fetches the configuration at intervals, and whenever settings are applied, until `shutdown`. Then stops the
+    /// remote components.
     pub async fn run(self, shutdown: Shutdown) {
         let inner = &self.0;
         let running = &inner.running;
@@ -139,7 +139,7 @@ impl Remote {
     }
 }
 
-/// Waits for the poll interval, with jitter so that collectors that started together spread their requests.
+/// Waits for the poll interval, with jitter, so that collectors that started together spread their requests.
 async fn next_look(session: Option<&Session>) {
     match session {
         Some(session) => {

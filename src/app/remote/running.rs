@@ -23,7 +23,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// A controller that runs nothing yet.
+    /// Creates a controller that runs nothing yet.
     pub(super) fn new(controller: Controller, name: &Path, metrics: RemoteMetrics) -> Self {
         Self {
             controller,
@@ -56,17 +56,17 @@ impl Running {
         }
     }
 
-    /// Stops all components, after the remote configuration was switched off.
+    /// Stops all components after the remote configuration was turned off.
     pub(super) async fn stop_all(&self) {
         match self.controller.load(vec![(self.name.clone(), "")]).await {
             Ok(_) => {
                 *self.in_force.lock() = None;
                 self.metrics.in_force(None);
-                tracing::info!("there is no configuration from a server any more; its components are stopped");
+                tracing::info!("remote configuration is off; its components are stopped");
             }
-            // An empty configuration is refused only by a stopped controller.
+            // Only a stopped controller refuses an empty configuration.
             Err(error) => {
-                tracing::debug!(%error, "components of the configuration from the server were stopped before");
+                tracing::debug!(%error, "the components of the remote configuration have already stopped");
             }
         }
     }

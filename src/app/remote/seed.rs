@@ -1,5 +1,5 @@
-//! The default id of this collector: generated once and kept under the storage path in the same file as Alloy's, so
-//! that a collector that takes over Alloy's storage folder keeps its id.
+//! The default id of this collector. It is generated once and stored in the same file as Alloy's, so that a collector
+//! that takes over Alloy's storage folder keeps its id.
 
 use std::io;
 use std::path::Path;
@@ -10,10 +10,10 @@ use uuid::Uuid;
 
 use crate::base::file::replace;
 
-/// Alloy's name of the file.
+/// Name of the file, the same as Alloy's.
 const FILE: &str = "alloy_seed.json";
 
-/// Reads the id under `storage`; generates one when there is none or it cannot be read.
+/// Reads the id under `storage`; generates one if there is none or it cannot be read.
 pub(super) fn id(storage: &Path) -> io::Result<String> {
     let path = storage.join(FILE);
     if let Ok(bytes) = std::fs::read(&path) {
@@ -22,7 +22,7 @@ pub(super) fn id(storage: &Path) -> io::Result<String> {
         if let Some(id) = known.filter(|id| !id.is_empty()) {
             return Ok(id.to_owned());
         }
-        tracing::warn!(path = %path.display(), "the file holds no id of the collector; another one is made");
+        tracing::warn!(path = %path.display(), "the file contains no collector id; generating a new one");
     }
     let id = Uuid::new_v4().to_string();
     let created = chrono::DateTime::<chrono::Utc>::from(SystemTime::now());

@@ -1,5 +1,5 @@
-//! The exchange with one server: registration, requests for the configuration, and status reports about configurations
-//! that it sent.
+//! The exchange with one server: registration, requests for the configuration, and status reports about the received
+//! configurations.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,16 +12,16 @@ use crate::wire::call::{CallError, Caller};
 use crate::wire::collector::{self, Answer, Status};
 use crate::wire::connect::Code;
 
-/// Time limit of a request to the server.
+/// Timeout of a request to the server.
 const REQUEST: Duration = Duration::from_secs(30);
-/// Time limit of the request that removes the registration.
+/// Timeout of the request that removes the registration.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// A session with a server of remote configuration.
+/// A session with a remote configuration server.
 pub(super) struct Session {
     pub(super) endpoint: Arc<Endpoint>,
     is_registered: bool,
-    /// Hash that the server gave with its last configuration.
+    /// Hash that the server sent with its last configuration.
     hash: String,
     /// The last configuration of the server, valid or not.
     received: Option<Arc<str>>,
@@ -43,7 +43,7 @@ impl Session {
         }
     }
 
-    /// Sends the first request; when it gives no configuration, runs the one cached on disk.
+    /// Sends the first request. If it yields no configuration, runs the one cached on disk.
     pub(super) async fn begin(&mut self, running: &Running, shutdown: &Shutdown) {
         if self.look(running, shutdown).await || shutdown.is_cancelled() {
             return;
@@ -51,7 +51,7 @@ impl Session {
         let text = match self.endpoint.read_cache().await {
             Ok(text) => text,
             Err(error) => {
-                tracing::warn!(%error, "there is no configuration of the server on disk either; it is asked again \
+                tracing::warn!(%error, "there is no cached remote configuration either; the next request comes \
                     later");
                 return;
             }
@@ -60,18 +60,15 @@ impl Session {
             return;
         }
         match running.load(&text).await {
-            Ok(()) => tracing::info!(
-                hash = hash(&text),
-                "the last good configuration of the server is in force"
-            ),
+            Ok(()) => tracing::info!(hash = hash(&text), "the cached remote configuration is in force"),
             Err(error) => {
-                tracing::error!(%error, "the configuration of the server that was kept on disk cannot be loaded");
+                tracing::error!(%error, "cannot load the cached remote configuration");
             }
         }
     }
 
-    /// Requests the configuration and loads it if it changed. False when the request failed or its configuration is not
-    /// in force.
+    /// Requests the configuration and loads it if it changed. Returns false if the request failed or its configuration
+    /// is not in force.
     pub(super) async fn look(&mut self, running: &Running, shutdown: &Shutdown) -> bool {
         running.metrics.asks();
         match shutdown.run_until_cancelled(self.ask()).await {
@@ -92,7 +89,7 @@ impl Session {
             }
             Some(Err(error)) => {
                 running.metrics.failed();
-                tracing::error!(error, "no configuration from the server; what runs stays");
+                tracing::error!(error, "cannot fetch the remote configuration; the running one stays");
                 false
             }
         }
@@ -113,8 +110,8 @@ impl Session {
         };
         match tokio::time::timeout(FAREWELL, farewell).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(error, "the server could not be told that this collector is gone"),
-            Err(_) => tracing::warn!("the server did not take in time that this collector is gone"),
+            Ok(Err(error)) => tracing::warn!(error, "cannot unregister this collector"),
+            Err(_) => tracing::warn!("cannot unregister this collector: timeout"),
         }
     }
 
@@ -145,7 +142,7 @@ impl Session {
                 Ok((answer, started.elapsed()))
             }
             Err(error) => {
-                // A server that has lost the registration is asked to register this collector again.
+                // After a restart the server may not know this collector, so the next request registers it again.
                 let forgot = matches!(
                     &error,
                     CallError::Refused {
@@ -159,7 +156,7 @@ impl Session {
         }
     }
 
-    /// Loads a refused configuration once more, since something that it lacked may exist now.
+    /// Loads a refused configuration again, since something that it lacked may exist by this time.
     async fn retry(&mut self, running: &Running, shutdown: &Shutdown) -> bool {
         match (&self.status, &self.received) {
             (Some(Status::Failed(_)), Some(text)) => {
@@ -190,7 +187,7 @@ impl Session {
         let status = match result {
             Ok(()) => {
                 if !is_in_force {
-                    tracing::info!(hash = hash(text), "a configuration from the server is in force");
+                    tracing::info!(hash = hash(text), "a new remote configuration is in force");
                 }
                 self.endpoint.write_cache(text.clone()).await;
                 Status::Applied
@@ -200,7 +197,7 @@ impl Session {
                 tracing::error!(
                     hash = hash(text),
                     errors = diagnostics.len(),
-                    "the configuration from the server was refused; what ran before stays"
+                    "cannot load the remote configuration; the running one stays"
                 );
                 Status::Failed(messages(&diagnostics))
             }
@@ -213,16 +210,16 @@ impl Session {
         is_well
     }
 
-    /// Reports the status to the server at once. A configuration in the answer is ignored and comes again with the next
-    /// request.
+    /// Reports the status to the server at once. A configuration in the response is ignored; it comes again with the
+    /// next request.
     async fn tell(&mut self, shutdown: &Shutdown) {
         if let Some(Err(error)) = shutdown.run_until_cancelled(self.ask()).await {
-            tracing::debug!(error, "the server could not be told what became of the configuration");
+            tracing::debug!(error, "cannot report the status of the configuration");
         }
     }
 }
 
-/// The diagnostics as text, one line for each.
+/// Formats the diagnostics, one per line.
 fn messages(diagnostics: &Diagnostics) -> String {
     let lines: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
     lines.join("\n")

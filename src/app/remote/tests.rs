@@ -1,4 +1,4 @@
-//! A server that speaks the protocol over real HTTP, and what the collector makes of what it says.
+//! A server that speaks the protocol over real HTTP, and the collector's reaction to its responses.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -24,7 +24,7 @@ use crate::wire::proto::collector::{
     GetConfigRequest, GetConfigResponse, RegisterCollectorRequest, RemoteConfigStatuses, UnregisterCollectorRequest,
 };
 
-/// What the server has and what it was told.
+/// The server's configuration, and the requests that it received.
 #[derive(Default)]
 struct Office {
     content: String,
@@ -37,7 +37,7 @@ struct Office {
 
 type Shared = Arc<Mutex<Office>>;
 
-/// The hash is the server's business: here the text backwards.
+/// The hash is the server's choice: here the text backwards.
 fn hash(content: &str) -> String {
     content.chars().rev().collect()
 }
@@ -104,7 +104,7 @@ fn routes(office: Shared) -> Router {
         .with_state(office)
 }
 
-/// A collector whose file has the block, and the server that it asks.
+/// A collector whose file has the block, and its server.
 struct Fleet {
     office: Shared,
     url: String,
@@ -129,12 +129,12 @@ impl Fleet {
         Collector::start(self.folder.path())
     }
 
-    /// The block, with more in it.
+    /// The block with these further lines.
     fn block(&self, more: &str) -> String {
         format!("remotecfg {{\n\turl = \"{}\"\n{more}\n}}\n", self.url)
     }
 
-    /// The states that the server was told of, in order.
+    /// The statuses that the server received, in order.
     fn told(&self) -> Vec<(i32, String)> {
         let office = self.office.lock();
         let told = office
@@ -189,7 +189,7 @@ impl Collector {
         loaded.unwrap_or_else(|found| panic!("{}", found.render()));
     }
 
-    /// Ids of what runs of the server's configuration.
+    /// Ids of the running components of the remote configuration.
     fn running(&self) -> Vec<String> {
         let views = self.remote.controller().components(MODULE).unwrap_or_default();
         views
@@ -274,7 +274,7 @@ async fn the_configuration_of_the_server_runs_beside_that_of_the_files() {
         "{}",
         collector.metrics.encode()
     );
-    // A reload asks at once; what has not changed is not loaded again.
+    // A reload sends a request at once; an unchanged configuration is not loaded again.
     let first = collector.remote.controller().last_load().unwrap().time;
     collector.load(&text).await;
     until("the server was asked", || {
@@ -282,12 +282,12 @@ async fn the_configuration_of_the_server_runs_beside_that_of_the_files() {
     })
     .await;
     assert_eq!(collector.remote.controller().last_load().unwrap().time, first);
-    // And what has changed is.
+    // A changed configuration is loaded.
     fleet.office.lock().content = relabel("a") + &relabel("b");
     collector.load(&text).await;
     until("both run", || collector.running().len() == 2).await;
     assert_eq!(fleet.office.lock().registered.len(), 1);
-    // Without the block nobody is asked and nothing runs.
+    // Without the block the collector sends no requests and runs no remote components.
     collector.load(&relabel("own")).await;
     until("nothing runs", || collector.running().is_empty()).await;
     assert_eq!(fleet.office.lock().unregistered, ["me"]);
@@ -323,7 +323,7 @@ async fn a_bad_configuration_changes_nothing_and_the_server_is_told_why() {
     assert!(collector.has("remotecfg_last_load_successful 0"));
     assert!(collector.has("remotecfg_load_failures_total 1"));
     assert!(!collector.remote.controller().last_load_view().unwrap().success);
-    // What is on disk is the good one.
+    // The cache on disk holds the valid configuration.
     collector.stop().await;
     fleet.office.lock().is_away = true;
     let collector = fleet.collector();
@@ -339,7 +339,7 @@ async fn a_bad_configuration_changes_nothing_and_the_server_is_told_why() {
 async fn while_the_server_is_away_what_it_sent_last_runs() {
     let fleet = Fleet::start(&relabel("a")).await;
     let collector = fleet.collector();
-    // Without an id one is made and kept.
+    // Without an `id`, the collector generates and stores one.
     let block = fleet.block("");
     collector.load(&block).await;
     until("it runs", || collector.running().len() == 1).await;
@@ -372,7 +372,7 @@ async fn while_the_server_is_away_what_it_sent_last_runs() {
     })
     .await;
     assert_eq!(fleet.office.lock().registered[0].id, id);
-    // Another collector's configuration is not this one's.
+    // Each collector id has its own cached configuration.
     fleet.office.lock().is_away = true;
     collector.load(&fleet.block("\tid = \"other\"")).await;
     until("the failure is counted", || {

@@ -11,7 +11,7 @@ use crate::store::tables::bucket::options::{AzureOptions, GcsOptions, HttpOption
 use crate::store::tables::bucket::{BucketOptions, Provider, Secret};
 
 impl StorageSection {
-    /// The bucket that the options name; `None` for local files.
+    /// Returns the bucket that the options name; `None` for local files.
     pub fn bucket(self) -> anyhow::Result<Option<BucketOptions>> {
         let (provider, http) = match self.backend.as_deref().unwrap_or_default() {
             "" | "filesystem" => return Ok(None),
@@ -28,7 +28,7 @@ impl StorageSection {
                 (Provider::Azure(self.azure.options()?), http)
             }
             backend @ ("swift" | "cos") => {
-                bail!("storage.backend: `{backend}` is not there; use filesystem, s3, gcs or azure")
+                bail!("storage.backend: `{backend}` is not supported; use filesystem, s3, gcs or azure")
             }
             backend => bail!("storage.backend: unknown backend `{backend}`; use filesystem, s3, gcs or azure"),
         };
@@ -54,7 +54,7 @@ impl StorageSection {
             options.sync_interval = duration::parse(interval).context("storage.sync_interval")?;
             ensure!(
                 !options.sync_interval.is_zero(),
-                "storage.sync_interval: it must be more than 0"
+                "storage.sync_interval: must be more than 0"
             );
         }
         Ok(Some(options))
@@ -79,9 +79,7 @@ impl S3Section {
                 }
                 Some("virtual-hosted" | "virtual") => true,
                 Some(other) => {
-                    bail!(
-                        "storage.s3.bucket_lookup_type: `{other}` is not known, use auto, path-style or virtual-hosted"
-                    )
+                    bail!("storage.s3.bucket_lookup_type: `{other}` is unknown; use auto, path-style or virtual-hosted")
                 }
             },
             encryption: match (self.sse.kind.as_deref(), self.sse.kms_key_id) {
@@ -90,7 +88,7 @@ impl S3Section {
                 (Some("SSE-KMS"), Some(key)) => Some(S3Encryption::Kms(key)),
                 (Some("SSE-KMS"), None) => bail!("storage.s3.sse: SSE-KMS needs kms_key_id"),
                 (None | Some("" | "SSE-S3"), Some(_)) => bail!("storage.s3.sse: kms_key_id needs the type SSE-KMS"),
-                (Some(other), _) => bail!("storage.s3.sse.type: `{other}` is not known, use SSE-S3 or SSE-KMS"),
+                (Some(other), _) => bail!("storage.s3.sse.type: `{other}` is unknown; use SSE-S3 or SSE-KMS"),
             },
         };
         ensure!(
@@ -146,7 +144,7 @@ impl AzureSection {
     }
 }
 
-/// Parses `AccountName=...;AccountKey=...;EndpointSuffix=...`, as shown in Azure's portal.
+/// Parses `AccountName=...;AccountKey=...;EndpointSuffix=...`, as Azure's portal shows it.
 fn connection_string(text: &str, options: &mut AzureOptions) -> anyhow::Result<()> {
     let mut protocol = "https";
     for part in text.split(';').filter(|part| !part.trim().is_empty()) {
@@ -160,7 +158,7 @@ fn connection_string(text: &str, options: &mut AzureOptions) -> anyhow::Result<(
             "EndpointSuffix" => options.endpoint_suffix = Some(value.to_owned()),
             "BlobEndpoint" => options.endpoint = Some(value.to_owned()),
             "DefaultEndpointsProtocol" => protocol = value,
-            other => bail!("storage.azure.connection_string: `{other}` is not known"),
+            other => bail!("storage.azure.connection_string: unknown name `{other}`"),
         }
     }
     ensure!(
@@ -191,7 +189,7 @@ impl HttpSection {
         ] {
             ensure!(
                 value.as_ref().is_none_or(String::is_empty),
-                "{name}.{key} is not there: client certificates and other server names cannot be used"
+                "{name}.{key} is not supported, and neither are client certificates and other server names"
             );
         }
         Ok(HttpOptions {
@@ -265,7 +263,7 @@ mod tests {
         let text = error("storage:\n  backend: azure\n  azure:\n    container_name: c\n    connection_string: hush\n");
         assert!(!text.contains("hush"), "{text}");
         assert!(error("storage:\n  prefix: \"a b\"\n  backend: s3\n  s3:\n    bucket_name: b\n").contains("a b"));
-        // A section where a text belongs: the error must not print the secret of its neighbour.
+        // A list where a string belongs: the error must not print the secret beside it.
         let wrong = error("storage:\n  s3:\n    secret_access_key: [hush]\n");
         assert!(wrong.contains("secret_access_key") || wrong.contains('3'), "{wrong}");
     }

@@ -1,9 +1,8 @@
 //! Options for the storage of the tables, declared once for the section `storage` of the server's file and for flags.
 //!
-//! A field is a key of the file, under its name; with an `arg` it is also a flag, and with `env` an environment
-//! variable. Names are Pyroscope's. A key of Pyroscope without an effect here is [`Unused`]: it is accepted and named
-//! in a warning. Any other key is an error with its line. [`bucket`](StorageSection::bucket) evaluates the options
-//! together.
+//! Each field is a key of the file. With an `arg` it is also a flag, and with `env` an environment variable. Names are
+//! Pyroscope's. A Pyroscope key without an effect here is [`Unused`]: it is accepted and named in a warning. Any other
+//! key is an error with its line. [`bucket`](StorageSection::bucket) validates the options together.
 
 mod bucket;
 
@@ -17,10 +16,10 @@ use crate::store::tables::bucket::Secret;
 
 /// Operations on options and sections of options.
 trait Options {
-    /// These options, with missing values taken from `file`.
+    /// Returns these options, with missing values taken from `file`.
     fn or(self, file: Self) -> Self;
 
-    /// Collects the names of given keys that have no effect here; `name` is the name of these options.
+    /// Collects the names of given keys that have no effect here. `name` is the name of these options.
     fn unused(&self, name: &str, found: &mut Vec<String>);
 }
 
@@ -83,23 +82,23 @@ macro_rules! sections {
 }
 
 sections! {
-    /// Where the tables lie. Names are Pyroscope's.
+    /// Location of the tables. Names are Pyroscope's.
     #[derive(Args)]
     #[command(next_help_heading = "Storage")]
     struct StorageSection {
-        /// Where the tables lie: filesystem (in the data folder), s3, gcs or azure.
+        /// Location of the tables: filesystem (in the data folder), s3, gcs or azure.
         #[arg(id = "storage.backend", long = "storage.backend", value_name = "KIND", env = "ALLUVIUM_STORAGE_BACKEND")]
         backend: Option<String>,
-        /// Folder inside of the bucket.
+        /// Folder inside the bucket for the tables.
         #[arg(id = "storage.prefix", long = "storage.prefix", value_name = "PATH", env = "ALLUVIUM_STORAGE_PREFIX")]
         prefix: Option<String>,
         /// Name of `prefix` in Pyroscope 1; `prefix` wins.
         #[arg(skip)]
         storage_prefix: Option<String>,
-        /// Size of the local cache of a bucket, 1GiB unless told otherwise; 0 for none. Pyroscope has no such key.
+        /// Size of the local cache of a bucket; 0 for no cache. Defaults to 1GiB. Pyroscope has no such key.
         #[arg(id = "storage.cache-size", long = "storage.cache-size", value_name = "SIZE")]
         cache_size: Option<String>,
-        /// How often commits of other servers are read, a duration. Pyroscope has no such key.
+        /// Time between two reads of the commits of other servers, a duration. Pyroscope has no such key.
         #[arg(skip)]
         sync_interval: Option<String>,
         #[arg(skip)]
@@ -120,10 +119,10 @@ sections! {
         dir: Option<PathBuf>,
     }
 
-    /// S3 and what speaks its protocol.
+    /// S3 and object stores with the same protocol.
     #[derive(Args)]
     struct S3Section {
-        /// S3: host:port or URL; Amazon's without it.
+        /// S3: host:port or URL of the endpoint. Defaults to Amazon's endpoint.
         #[arg(id = "storage.s3.endpoint", long = "storage.s3.endpoint", value_name = "ADDR")]
         endpoint: Option<String>,
         /// S3: name of the bucket.
@@ -132,17 +131,17 @@ sections! {
         /// S3: region of the bucket.
         #[arg(id = "storage.s3.region", long = "storage.s3.region", value_name = "NAME")]
         region: Option<String>,
-        /// S3: access key; without it AWS_ACCESS_KEY_ID and the other sources of Amazon's tools.
+        /// S3: access key. Without it, AWS_ACCESS_KEY_ID and the other credential sources of Amazon's tools are used.
         #[arg(id = "storage.s3.access-key-id", long = "storage.s3.access-key-id", value_name = "ID")]
         access_key_id: Option<String>,
-        /// S3: secret of the access key; others on the machine can see a command line, so prefer the file or
+        /// S3: secret of the access key. Other users of the machine can see a command line, so prefer the file or
         /// AWS_SECRET_ACCESS_KEY.
         #[arg(id = "storage.s3.secret-access-key", long = "storage.s3.secret-access-key", value_name = "SECRET")]
         secret_access_key: Option<Secret>,
         /// Token of temporary credentials. Pyroscope has no such key.
         #[arg(skip)]
         session_token: Option<Secret>,
-        /// S3: HTTP instead of HTTPS.
+        /// S3: use HTTP instead of HTTPS.
         #[arg(
             id = "storage.s3.insecure", long = "storage.s3.insecure", value_name = "BOOL",
             num_args = 0..=1, default_missing_value = "true"
@@ -151,17 +150,17 @@ sections! {
         /// Take credentials from the environment, as when no keys are set.
         #[arg(skip)]
         native_aws_auth_enabled: Option<bool>,
-        /// `auto`, `path-style` or `virtual-hosted`.
+        /// Style of bucket URLs: `auto`, `path-style` or `virtual-hosted`.
         #[arg(skip)]
         bucket_lookup_type: Option<String>,
-        /// Use path-style URLs: the older form of `bucket_lookup_type`.
+        /// Use path-style URLs; the older form of `bucket_lookup_type`.
         #[arg(skip)]
         force_path_style: Option<bool>,
         #[arg(skip)]
         sse: SseSection,
         #[arg(skip)]
         http: HttpSection,
-        /// Requests are always signed with version 4.
+        /// Unused, because requests are always signed with version 4.
         #[arg(skip)]
         signature_version: Unused,
         #[arg(skip)]
@@ -178,12 +177,12 @@ sections! {
         max_retries: Unused,
     }
 
-    /// Encryption by the server.
+    /// Encryption at rest by the object store.
     struct SseSection {
         /// Type of encryption: `SSE-S3` or `SSE-KMS`.
         #[serde(rename = "type")]
         kind: Option<String>,
-        /// Key of the key management service.
+        /// Id of the key in the key management service.
         kms_key_id: Option<String>,
         kms_encryption_context: Unused,
     }
@@ -193,15 +192,15 @@ sections! {
         /// GCS: name of the bucket.
         #[arg(id = "storage.gcs.bucket-name", long = "storage.gcs.bucket-name", value_name = "NAME")]
         bucket_name: Option<String>,
-        /// GCS: file with the JSON of a service account; without it GOOGLE_APPLICATION_CREDENTIALS and the machine's
-        /// own.
+        /// GCS: file with the JSON key of a service account. Without it, GOOGLE_APPLICATION_CREDENTIALS and the
+        /// machine's service account are used.
         #[arg(
             id = "storage.gcs.service-account-file", long = "storage.gcs.service-account-file",
             value_name = "FILE"
         )]
         #[serde(skip)]
         service_account_file: Option<PathBuf>,
-        /// JSON of a service account as multi-line text.
+        /// JSON key of a service account as multi-line text.
         #[arg(skip)]
         service_account: Option<Secret>,
         /// URL of an emulator; requests to it are not signed. Pyroscope has no such key.
@@ -215,21 +214,21 @@ sections! {
 
     #[derive(Args)]
     struct AzureSection {
-        /// Azure: storage account.
+        /// Azure: name of the storage account.
         #[arg(id = "storage.azure.account-name", long = "storage.azure.account-name", value_name = "NAME")]
         account_name: Option<String>,
         #[arg(skip)]
         account_key: Option<Secret>,
-        /// Account, key and endpoint suffix in one text.
+        /// Account, key and endpoint suffix in one string.
         #[arg(skip)]
         connection_string: Option<Secret>,
         /// Azure: name of the container.
         #[arg(id = "storage.azure.container-name", long = "storage.azure.container-name", value_name = "NAME")]
         container_name: Option<String>,
-        /// Azure: end of the host name of another cloud.
+        /// Azure: suffix of the endpoint's host name, for other Azure clouds.
         #[arg(id = "storage.azure.endpoint-suffix", long = "storage.azure.endpoint-suffix", value_name = "HOST")]
         endpoint_suffix: Option<String>,
-        /// URL of the account at an emulator. Pyroscope has no such key.
+        /// URL of the account on an emulator. Pyroscope has no such key.
         #[arg(skip)]
         endpoint: Option<String>,
         /// Tenant of a service principal, used with `client_id` and `client_secret`.
@@ -250,17 +249,17 @@ sections! {
         msi_resource: Unused,
     }
 
-    /// Connections to an object store.
+    /// Connections to the object store.
     struct HttpSection {
-        /// PEM file of a further certificate authority.
+        /// PEM file of an additional certificate authority.
         tls_ca_path: Option<PathBuf>,
-        /// Do not verify certificates of the server.
+        /// Do not verify the server's certificate.
         insecure_skip_verify: Option<bool>,
-        /// Client certificates are not supported: an error when not empty.
+        /// Client certificates are not supported: any value but an empty one is an error.
         tls_cert_path: Option<String>,
-        /// An error when not empty, as `tls_cert_path`.
+        /// As `tls_cert_path`: any value but an empty one is an error.
         tls_key_path: Option<String>,
-        /// Always the host of the endpoint: an error when not empty.
+        /// The server name is always the host of the endpoint: any value but an empty one is an error.
         tls_server_name: Option<String>,
         idle_conn_timeout: Unused,
         response_header_timeout: Unused,

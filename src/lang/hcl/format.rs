@@ -2,8 +2,8 @@
 //! in place.
 //!
 //! Two blanks per level; `=` of adjacent lines aligned, and comments after them; one blank around operators; at most
-//! one empty line, none at the ends of a body. Line breaks stay as they are. The result is checked to mean the same as
-//! the input.
+//! one empty line, none at the ends of a body. Line breaks stay as they are. The formatter checks that the result has
+//! the same meaning as the input.
 
 use super::parse::parse;
 use super::tokens::{Kind, Token, tokens};
@@ -21,13 +21,13 @@ struct Line<'a> {
     comment: Option<usize>,
 }
 
-/// The canonical text of an HCL configuration, or its errors.
+/// Returns the canonical text of an HCL configuration, or its errors.
 pub(crate) fn fmt(path: &str, text: &str) -> Result<String, Diagnostics> {
     let (file, diagnostics) = parse(&Source::new(path, text));
     diagnostics.into_result(())?;
     let formatted = lay_out(text);
     let (again, diagnostics) = parse(&Source::new(path, formatted.as_str()));
-    // Only white space should have changed; otherwise the author's text is kept.
+    // Only white space should have changed; otherwise keep the author's text.
     if diagnostics.has_errors() || again != file || lay_out(&formatted) != formatted {
         return Ok(text.to_owned());
     }
@@ -52,7 +52,7 @@ fn lay_out(text: &str) -> String {
     out
 }
 
-/// Splits a text into lines of tokens; single empty lines are kept inside of bodies.
+/// Splits a text into lines of tokens. Single empty lines inside bodies are kept.
 fn lines(text: &str) -> Vec<Line<'_>> {
     let mut lines: Vec<Line<'_>> = Vec::new();
     let mut current = Line::default();
@@ -84,7 +84,7 @@ fn lines(text: &str) -> Vec<Line<'_>> {
     lines
 }
 
-/// Brackets opened on one line are one level, however many they are.
+/// Sets the indentation. All brackets that one line opens count as one level.
 fn indent(lines: &mut [Line<'_>]) {
     let mut levels: Vec<usize> = Vec::new();
     for line in lines {
@@ -119,7 +119,7 @@ fn indent(lines: &mut [Line<'_>]) {
     }
 }
 
-/// Finds the tokens to align: the first `=` when its value ends on the line, and a trailing comment.
+/// Finds the tokens to align: the first `=` if its value ends on the line, and a trailing comment.
 fn cells(line: &mut Line<'_>) {
     let count = line.tokens.len();
     if count > 1 && matches!(line.tokens.last(), Some((Kind::Comment, _))) {
@@ -147,7 +147,7 @@ fn cells(line: &mut Line<'_>) {
     }
 }
 
-/// For each line the width up to its `=` and up to its comment, in characters.
+/// Returns for each line the width up to its `=` and up to its comment, in characters.
 fn align(lines: &[Line<'_>]) -> Vec<(usize, usize)> {
     let mut assigns = vec![0; lines.len()];
     runs(
@@ -179,7 +179,7 @@ fn align(lines: &[Line<'_>]) -> Vec<(usize, usize)> {
     assigns.into_iter().zip(comments).collect()
 }
 
-/// Sets the width of every line in a run of lines with a width to the largest in the run.
+/// Finds the runs of lines that have a width, and sets each line of a run to the largest width of the run.
 fn runs<'a, 'b>(lines: &'b [Line<'a>], mut width: impl FnMut(&'b Line<'a>) -> Option<usize>, out: &mut [usize]) {
     let mut start = 0;
     let mut widest = 0;
@@ -236,7 +236,7 @@ fn print(tokens: &[(Kind, &str)], from: usize, to: usize, out: &mut String) {
     }
 }
 
-/// Whether to print a blank before the token at `at`.
+/// True if a blank is printed before the token at `at`.
 fn blank_between(tokens: &[(Kind, &str)], at: usize) -> bool {
     let (left, left_text) = tokens[at - 1];
     let (right, right_text) = tokens[at];

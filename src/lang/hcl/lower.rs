@@ -1,7 +1,7 @@
 //! Converts the tree of `hcl-edit` to ours.
 //!
-//! A construct either means the same in both languages or is reported. Literals become the text that Alloy would write
-//! for them, since that is what the tree holds.
+//! A construct either has the same meaning in both languages or is reported. Literals become the text that Alloy would
+//! write for them, since the tree stores that text.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -87,7 +87,7 @@ impl Lowerer<'_> {
         let mut name = self.identifier(block.ident.as_str(), block.ident.span());
         let mut parts = vec![name.name.to_string()];
         let labels: Vec<Identifier> = block.labels.iter().map(|label| self.label(label)).collect();
-        // The last label is the block's own, but for a single one inside of a component.
+        // The last label is the block's own, except for a single label inside a component.
         let own = place == Place::Components || labels.len() > 1;
         let (inner, last) = match labels.split_last() {
             Some((last, inner)) if own => (inner, Some(last.clone())),
@@ -189,16 +189,16 @@ impl Lowerer<'_> {
             Hcl::Conditional(_) => {
                 self.refuse(
                     span,
-                    "a conditional has no equal in Alloy",
-                    "decide in a template outside, or use `coalesce`",
+                    "a conditional has no equivalent in Alloy",
+                    "decide in the tool that writes the file, or use `coalesce`",
                 );
                 null(span)
             }
             Hcl::ForExpr(_) => {
                 self.refuse(
                     span,
-                    "a `for` expression has no equal in Alloy",
-                    "use a `foreach` block, or a list as it is",
+                    "a `for` expression has no equivalent in Alloy",
+                    "use a `foreach` block, or write the list out",
                 );
                 null(span)
             }
@@ -219,7 +219,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// A number keeps its digits; a leading zero, which would make it octal in Alloy, goes.
+    /// Keeps the digits of a number, without leading zeros, which would make it octal in Alloy.
     fn number(&mut self, span: Span) -> Expression {
         let text = self.source.slice(span);
         let (negative, digits) = text
@@ -247,7 +247,7 @@ impl Lowerer<'_> {
         self.node(kind, span, 1)
     }
 
-    /// A template is the concatenation of its parts, which must be strings; a single part is used directly.
+    /// Converts a template to the concatenation of its parts, which must be strings. A single part is used directly.
     fn template(&mut self, template: &Template, whole: Span) -> Expression {
         let mut parts: Vec<Expression> = Vec::new();
         for element in template {
@@ -261,7 +261,7 @@ impl Lowerer<'_> {
                     let span = self.span(element.span());
                     self.refuse(
                         span,
-                        "a template directive has no equal in Alloy",
+                        "a template directive has no equivalent in Alloy",
                         "write the text out, or use a `foreach` block",
                     );
                 }
@@ -298,7 +298,7 @@ impl Lowerer<'_> {
                 self.refuse(
                     span,
                     "the key of a field is a name or a plain string",
-                    "Alloy works no keys out",
+                    "Alloy does not evaluate keys",
                 );
                 ("".into(), other.span())
             }
@@ -310,7 +310,11 @@ impl Lowerer<'_> {
 
     fn call(&mut self, call: &expr::FuncCall, span: Span) -> Expression {
         if call.args.expand_final() {
-            self.refuse(span, "`...` in a call has no equal in Alloy", "write the arguments out");
+            self.refuse(
+                span,
+                "`...` in a call has no equivalent in Alloy",
+                "write the arguments out",
+            );
         }
         let name = &call.name;
         let mut arguments: Vec<Expression> = call.args.iter().map(|argument| self.expression(argument)).collect();
@@ -368,7 +372,11 @@ impl Lowerer<'_> {
                     self.index(value, index, span)
                 }
                 TraversalOperator::AttrSplat(_) | TraversalOperator::FullSplat(_) => {
-                    self.refuse(span, "a splat has no equal in Alloy", "name the element, as `[0]`");
+                    self.refuse(
+                        span,
+                        "a splat has no equivalent in Alloy",
+                        "select an element, such as `[0]`",
+                    );
                     null(whole)
                 }
             };

@@ -1,4 +1,4 @@
-//! HCL text to the tree.
+//! Parses HCL text to the tree.
 
 use super::{lower, tokens};
 use crate::lang::ast::File;
@@ -6,8 +6,8 @@ use crate::lang::codes;
 use crate::lang::diagnostic::{Diagnostic, Diagnostics};
 use crate::lang::source::{Source, Span};
 
-/// Parses a whole file. Of invalid HCL only the first error is reported; every construct without an equivalent in Alloy
-/// is reported.
+/// Parses a whole file. For invalid HCL, only the first syntax error is reported. For valid HCL, every construct
+/// without an equivalent in Alloy is reported.
 pub(crate) fn parse(source: &Source) -> (File, Diagnostics) {
     let text = source.text();
     let empty = |diagnostics| {

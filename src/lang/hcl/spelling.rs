@@ -3,12 +3,12 @@
 /// Function that replaces the operator `^`, which HCL does not have.
 pub(crate) const POWER: &str = "pow";
 
-/// True for a text that is to be read as HCL: its name ends in `.hcl`.
+/// True for a text that must be read as HCL: its name ends in `.hcl`.
 pub(crate) fn is_hcl(path: &str) -> bool {
     path.ends_with(".hcl")
 }
 
-/// Context of a block, which decides what its labels mean.
+/// Context of a block, which decides the meaning of its labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// At the level of components: the last label is always a label.
@@ -18,7 +18,7 @@ pub(crate) enum Place {
 }
 
 impl Place {
-    /// The context of the blocks in the body of `block`, which is itself in this context.
+    /// Returns the context of the blocks in the body of `block`, which is itself in this context.
     pub(crate) fn inside(self, block: &str) -> Self {
         match block {
             "declare" | "foreach" | "template" => self,

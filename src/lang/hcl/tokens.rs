@@ -1,19 +1,19 @@
 //! Splits HCL into tokens, for the formatter and the search for comments.
 //!
-//! A string including its templates is one token, and so is a heredoc. Invalid text gives wrong tokens, never an error:
-//! errors are the parser's task.
+//! A string including its templates is one token, and so is a heredoc. Invalid text yields wrong tokens, never an
+//! error: the parser reports errors.
 
 use crate::lang::source::{Source, Span};
 
-/// Deepest nesting of brackets and templates that is passed to the parser.
+/// Maximum nesting of brackets and templates that is passed to the parser.
 pub(crate) const MAX_DEPTH: usize = 200;
 
-/// A token and its place in the text.
+/// A token and its position in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Token {
     /// The kind of token that it is.
     pub kind: Kind,
-    /// The bytes of the text that it takes.
+    /// The range of bytes that it covers.
     pub span: Span,
 }
 
@@ -26,7 +26,7 @@ pub(crate) enum Kind {
     Name,
     Number,
     String,
-    /// From `<<` to the closing word.
+    /// A heredoc, from `<<` to the closing word.
     Heredoc,
     /// An opening bracket: `{`, `[` or `(`.
     Open,
@@ -43,7 +43,7 @@ pub(crate) enum Kind {
     Operator,
 }
 
-/// The tokens of a text, without blanks.
+/// Returns the tokens of a text, without blanks.
 pub(crate) fn tokens(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut at = if text.starts_with('\u{feff}') { 3 } else { 0 };
@@ -93,7 +93,7 @@ pub(crate) fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// The comments of a text; those on adjacent lines without other tokens form a group.
+/// Returns the comments of a text. Comments on adjacent lines without other tokens form a group.
 pub(crate) fn comment_groups(source: &Source) -> Vec<Vec<Span>> {
     let mut groups: Vec<Vec<Span>> = Vec::new();
     let mut last_line = None;
@@ -114,7 +114,7 @@ pub(crate) fn comment_groups(source: &Source) -> Vec<Vec<Span>> {
     groups
 }
 
-/// The offset where brackets and templates, or prefix operators, nest deeper than [`MAX_DEPTH`].
+/// Returns the offset at which brackets and templates, or prefix operators, nest deeper than [`MAX_DEPTH`].
 pub(crate) fn too_deep(text: &str) -> Option<usize> {
     let mut depth = 0usize;
     let mut prefixes = 0usize;
@@ -123,7 +123,7 @@ pub(crate) fn too_deep(text: &str) -> Option<usize> {
         match token.kind {
             Kind::Open => depth += 1,
             Kind::Close => depth = depth.saturating_sub(1),
-            // Templates nest inside of strings; all brackets in them are counted, whatever they mean.
+            // Templates nest inside strings. All brackets in a string count, whatever their meaning.
             Kind::String | Kind::Heredoc
                 if inside.bytes().filter(|byte| matches!(byte, b'{' | b'[' | b'(')).count() > MAX_DEPTH =>
             {
@@ -143,7 +143,7 @@ pub(crate) fn too_deep(text: &str) -> Option<usize> {
     None
 }
 
-/// The first unterminated string.
+/// Returns the first unterminated string.
 pub(crate) fn open_string(text: &str) -> Option<Span> {
     let open = |token: &Token| {
         let inside = &text[token.span.start..token.span.end];
@@ -182,10 +182,11 @@ fn number_length(rest: &str) -> usize {
     end
 }
 
-/// Length of a quoted template including nested ones; an unclosed one ends with its line when no interpolation is open.
+/// Returns the length of a quoted template including nested ones. An unclosed one ends with its line if no
+/// interpolation is open.
 fn string_length(rest: &str) -> usize {
     let bytes = rest.as_bytes();
-    // Whether each nesting level is a string (true) or an interpolation (false), outermost first.
+    // True for a string and false for an interpolation, for each nesting level, outermost first.
     let mut inside = vec![true];
     let mut at = 1;
     while let (Some(byte), Some(string)) = (bytes.get(at), inside.last().copied()) {

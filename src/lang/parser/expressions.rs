@@ -27,7 +27,7 @@ impl Parser<'_> {
         null(span)
     }
 
-    /// Left-associative operators of at least `lowest` precedence.
+    /// Parses left-associative operators of at least `lowest` precedence.
     fn binary(&mut self, lowest: u8) -> Expression {
         let mut left = self.power();
         loop {
@@ -42,7 +42,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `^` is right-associative; unary operators bind tighter.
+    /// Parses `^`, which is right-associative; unary operators bind tighter.
     fn power(&mut self) -> Expression {
         let left = self.unary();
         if !self.at(TokenKind::Power) {
@@ -74,7 +74,7 @@ impl Parser<'_> {
         )
     }
 
-    /// A node over children of `height`; reports an error beyond [`MAX_DEPTH`].
+    /// Creates a node over children of `height`; reports an error beyond [`MAX_DEPTH`].
     fn tall(&mut self, kind: ExpressionKind, span: Span, height: u16) -> Expression {
         if height >= MAX_DEPTH {
             return self.too_deep();
@@ -158,7 +158,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A block was assigned to an attribute: parse it as one for a clear error.
+    /// Parses a block that is assigned to an attribute, to report a clear error.
     fn block_as_expression(&mut self, value: Expression) -> Expression {
         if self.at(TokenKind::String) {
             self.next();
@@ -264,7 +264,8 @@ impl Parser<'_> {
         fields
     }
 
-    /// At a bracket, or on the line before one, that closes an enclosing construct: the closing bracket is missing.
+    /// True at a bracket, or on the line before one, that closes an enclosing construct, so that the own closing
+    /// bracket is missing.
     fn at_other_end(&self, until: TokenKind) -> bool {
         let closes = |kind| {
             kind != until
@@ -285,8 +286,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Consumes the bracket that closes the one at `open`, and returns its end. When it is missing, the current token
-    /// is left for the enclosing construct.
+    /// Consumes the bracket that closes the one at `open`, and returns its end. If it is missing, the current token is
+    /// left for the enclosing construct.
     fn close(&mut self, kind: TokenKind, open: usize) -> usize {
         let Token { kind: found, span } = self.token;
         if found == kind {
@@ -359,7 +360,7 @@ impl Parser<'_> {
     }
 }
 
-/// How tightly an operator between two values binds; higher is tighter.
+/// Precedence of a binary operator; a higher one binds tighter.
 pub(crate) const fn precedence_of(kind: TokenKind) -> u8 {
     match kind {
         TokenKind::Power => 6,

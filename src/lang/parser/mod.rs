@@ -1,7 +1,7 @@
-//! Parses tokens to a tree: recursive descent with one token of look-ahead, precedence climbing for operators.
+//! Parses tokens to a tree: recursive descent with one token of lookahead, precedence climbing for operators.
 //!
-//! After an error the parser continues with the next statement, so that one run reports several; only the first error
-//! of a line is kept, since the others usually follow from it. A tree with errors may be displayed, but not run.
+//! After an error the parser continues with the next statement, so that one run reports several errors. Only the first
+//! error of a line is kept, since the others usually follow from it. A tree with errors may be displayed, but not run.
 
 mod expressions;
 
@@ -18,13 +18,13 @@ use crate::lang::scanner::{Scanner, is_identifier};
 use crate::lang::source::{Source, Span};
 use crate::lang::token::{Token, TokenKind};
 
-/// Deepest nesting of expressions and blocks, which bounds the recursion of everything that walks a tree. Real
+/// Maximum nesting of expressions and blocks. It limits the recursion of all code that walks a tree. Real
 /// configurations stay below 20.
 pub(crate) const MAX_DEPTH: u16 = 200;
 /// Token texts longer than this are not interned.
 const MAX_SHARED: usize = 64;
 
-/// Parses a whole file, to its end.
+/// Parses a whole file to its end.
 pub(super) fn parse(source: &Source) -> (File, Diagnostics) {
     let mut parser = Parser::new(source);
     let body = parser.body(TokenKind::EndOfFile);
@@ -37,7 +37,7 @@ pub(super) fn parse(source: &Source) -> (File, Diagnostics) {
     (file, parser.finish())
 }
 
-/// Parses a text that is one expression, such as a default value.
+/// Parses a text that consists of one expression, such as a default value.
 pub fn parse_expression(source: &Source) -> (Expression, Diagnostics) {
     let mut parser = Parser::new(source);
     let expression = parser.expression();
@@ -59,7 +59,7 @@ struct Parser<'a> {
     /// Line of the last error.
     error_line: usize,
     depth: u16,
-    /// The text nests too deeply: nothing more is parsed or reported.
+    /// True once the text nests too deeply: nothing more is parsed or reported.
     given_up: bool,
     /// Interned texts of tokens, each once.
     texts: HashSet<Arc<str>>,
@@ -85,7 +85,8 @@ impl<'a> Parser<'a> {
         parser
     }
 
-    /// All diagnostics by position. A parse error on a line with a scanner error follows from it and is dropped.
+    /// Returns all diagnostics by position. A parse error on a line with a scanner error follows from it and is
+    /// dropped.
     fn finish(self) -> Diagnostics {
         let mut diagnostics = self.scanner.into_diagnostics();
         let lines: Vec<usize> = diagnostics
@@ -132,7 +133,7 @@ impl<'a> Parser<'a> {
         self.shared(text)
     }
 
-    /// Interns a text: names and short values occur again and again.
+    /// Interns a text, since names and short values occur repeatedly.
     fn shared(&mut self, text: &str) -> Arc<str> {
         if text.len() > MAX_SHARED {
             return text.into();
@@ -161,7 +162,7 @@ impl<'a> Parser<'a> {
         self.report(codes::EXPECTED_TOKEN, self.token.span, message, None);
     }
 
-    /// Consumes the current token, which should be a `kind`; reports an error when it is not.
+    /// Consumes the current token, which should be a `kind`; reports an error if it is not.
     fn expect(&mut self, kind: TokenKind) -> Token {
         let token = self.token;
         if token.kind != kind {
@@ -177,7 +178,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Skips to the terminator that ends the current statement, across everything in brackets.
+    /// Skips to the terminator that ends the current statement, across all bracketed text.
     fn skip_statement(&mut self) {
         let (mut curly, mut round, mut square) = (0i64, 0i64, 0i64);
         while !self.at(TokenKind::EndOfFile) {
@@ -219,7 +220,7 @@ impl<'a> Parser<'a> {
         if !self.at(TokenKind::Identifier) {
             let message = format!("expected the name of an attribute or a block, got {}", self.token.kind);
             self.report(codes::EXPECTED_STATEMENT, self.token.span, message, None);
-            // One token must be consumed, or a stray closing bracket would loop for ever.
+            // Consume at least one token, or a stray closing bracket would loop for ever.
             if self.at(TokenKind::LeftCurly) {
                 self.skip_statement();
                 return None;
@@ -242,17 +243,17 @@ impl<'a> Parser<'a> {
                 } else {
                     (
                         format!("expected block body, got {kind}"),
-                        "the `{` of a block stands on the line of its name",
+                        "the `{` of a block must be on the line of its name",
                     )
                 };
                 let hint = if self.bracket_below() {
-                    "the `{` of a block stands on the line of its name"
+                    "the `{` of a block must be on the line of its name"
                 } else {
                     hint
                 };
                 self.report(codes::EXPECTED_STATEMENT, self.token.span, message, Some(hint));
                 if self.bracket_below() {
-                    // The intention is clear: continue, to report errors inside.
+                    // The intention is clear, so continue, to report errors inside the block.
                     self.next();
                     return self.block(name, label.flatten()).map(Statement::Block);
                 }
@@ -262,13 +263,13 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// At the end of a line, and the next one begins with `{`.
+    /// True at the end of a line if the next line begins with `{`.
     fn bracket_below(&self) -> bool {
         let rest = self.source.text().get(self.token.span.start..).unwrap_or_default();
         self.at(TokenKind::Terminator) && rest.trim_start().starts_with('{')
     }
 
-    /// `identifier { "." identifier }` and the count of its parts.
+    /// Parses `identifier { "." identifier }`; returns the name and the number of its parts.
     fn block_name(&mut self) -> (Identifier, usize) {
         let mut parts = vec![self.text(self.token.span)];
         let mut span = self.token.span;
@@ -289,7 +290,7 @@ impl<'a> Parser<'a> {
             parts[0].clone()
         } else {
             let whole = self.source.slice(span);
-            // Blanks around the dots are no part of the name.
+            // Blanks around the dots are not part of the name.
             if whole.len() == parts.iter().map(|part| part.len() + 1).sum::<usize>() - 1 {
                 self.shared(whole)
             } else {
@@ -299,7 +300,7 @@ impl<'a> Parser<'a> {
         (Identifier { name, span }, parts.len())
     }
 
-    /// The label after a name: `None` when there is none, `Some(None)` for an invalid (reported) or empty one.
+    /// Parses the label after a name: `None` if there is none, `Some(None)` for an invalid (reported) or empty one.
     fn label(&mut self) -> Option<Option<Identifier>> {
         if !self.at(TokenKind::String) {
             return None;
@@ -352,7 +353,7 @@ impl<'a> Parser<'a> {
         let unclosed = self.at(TokenKind::EndOfFile);
         let close = self.token.span.start;
         if unclosed && !self.given_up {
-            // The opening bracket is the useful place, not the end of the file.
+            // Report the error at the opening bracket, since the end of the file would not help.
             let message = "block is never closed".to_owned();
             self.report(
                 codes::EXPECTED_TOKEN,

@@ -15,7 +15,7 @@ struct Cell {
     bytes: Vec<u8>,
     /// Width of the cell in characters.
     width: usize,
-    /// True when a tab ends it: the column stays even when it is empty.
+    /// True if a tab ends the cell: the column stays even when it is empty.
     hard: bool,
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn align(input: &[u8]) -> String {
                 bracket = None;
             }
             (Some(VERBATIM), b'\n') => {
-                // Close the brackets at the end of the line and open them again on the next, so that trimming sees
+                // Close the markers at the end of the line and open them again on the next, so that the trimming sees
                 // them.
                 layout.cell.bytes.push(VERBATIM);
                 layout.end_line();
@@ -82,7 +82,7 @@ impl Layout {
         }
     }
 
-    /// Ends a line. A line of one cell has no influence on the following lines, so it also ends the run.
+    /// Ends a line. A line of one cell does not influence the following lines, so it also ends the run.
     fn end_line(&mut self) {
         self.end_cell();
         let is_single = self.lines.last().is_some_and(|line| line.len() == 1);
@@ -108,7 +108,7 @@ impl Layout {
         self.lines.push(Vec::new());
     }
 
-    /// Prints lines `start..end`, whose columns to the left have `self.widths`.
+    /// Prints the lines `start..end`, whose columns to the left have the widths in `self.widths`.
     fn format(&mut self, lines: &[Vec<Cell>], mut start: usize, end: usize) {
         let column = self.widths.len();
         let in_column = |line: &Vec<Cell>| column + 1 < line.len();
@@ -144,7 +144,7 @@ impl Layout {
                 self.output.extend_from_slice(&cell.bytes);
                 let Some(width) = self.widths.get(column) else { continue };
                 if leading {
-                    // Padding before the first text of a line uses tabs: this is the indentation.
+                    // Padding before the first text of a line is the indentation, which uses tabs.
                     let tabs = width.div_ceil(TAB_WIDTH);
                     self.output.extend(std::iter::repeat_n(b'\t', tabs));
                 } else {
@@ -159,7 +159,7 @@ impl Layout {
     }
 }
 
-/// Removes the markers, and trailing blanks outside of them.
+/// Removes the markers, and the trailing blanks outside of them.
 fn trim(aligned: &[u8]) -> String {
     let mut output: Vec<u8> = Vec::with_capacity(aligned.len());
     let mut blanks: Vec<u8> = Vec::new();
@@ -167,7 +167,7 @@ fn trim(aligned: &[u8]) -> String {
     for byte in aligned {
         match (bracket, *byte) {
             (Some(open), byte) if byte == open => bracket = None,
-            // A string continues after the newline: it has markers on both sides.
+            // A string continues after the newline: both lines have markers.
             (Some(_), byte) => output.push(byte),
             (None, b' ' | b'\t') => blanks.push(*byte),
             (None, b'\n') => {

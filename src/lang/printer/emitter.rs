@@ -1,12 +1,12 @@
 //! Emits printed tokens, with comments put back in their places.
 //!
-//! White space is delayed until the next token, because a comment may go before, inside or instead of it. Source
-//! positions are known for most tokens and estimated for the others from the printed text; Alloy estimates in the same
+//! White space is delayed until the next token, because a comment may come before, inside or instead of it. Source
+//! positions are known for most tokens and estimated for the others from the printed text. Alloy estimates in the same
 //! way, and the placement of comments depends on it.
 //!
 //! Output is a byte stream for [`super::columns`]: tab and vertical tab end a cell, newline ends a line, form feed ends
-//! a line and the run of aligned lines, [`ESCAPE`] encloses text that is one cell whatever it contains, [`VERBATIM`]
-//! encloses strings, whose newlines are kept.
+//! a line and the run of aligned lines. [`ESCAPE`] encloses text that is always one cell, [`VERBATIM`] encloses
+//! strings, whose newlines are kept.
 
 use crate::lang::source::{Source, Span};
 use crate::lang::token::TokenKind;
@@ -29,16 +29,16 @@ pub(crate) enum Space {
     Newline,
     /// A new line that ends the run.
     Break,
-    /// One level deeper from the next line on.
+    /// One indentation level more from the next line on.
     Indent,
-    /// One level of indentation less.
+    /// One indentation level less from the next line on.
     Unindent,
 }
 
-/// Most white-space items that are delayed, as in Alloy.
+/// Maximum number of delayed white-space items, as in Alloy.
 const MAX_PENDING: usize = 16;
 
-/// A position in the source: offset and line. Estimated when it was derived from printed text.
+/// A position in the source: offset and line. Estimated if it was derived from printed text.
 #[derive(Clone, Copy)]
 struct Place {
     offset: usize,
@@ -53,22 +53,22 @@ const END: Place = Place {
 /// Collects the output, line by line.
 pub(crate) struct Emitter<'a> {
     source: &'a Source,
-    /// Comment groups that are not printed yet.
+    /// Comment groups that have not been printed.
     comments: std::slice::Iter<'a, Vec<Span>>,
     group: &'a [Span],
     output: Vec<u8>,
     indent: usize,
     pending: Vec<Space>,
-    /// The last token written, if it may merge with the next one.
+    /// The last token written, if it could merge with the next one.
     last_token: Option<TokenKind>,
     place: Place,
-    /// Place after the last text written.
+    /// Position after the last text written.
     last: Place,
     at_line_start: bool,
 }
 
 impl<'a> Emitter<'a> {
-    /// An emitter that will print `comments`, in order, between the tokens.
+    /// Creates an emitter that prints `comments`, in order, between the tokens.
     pub(super) fn new(source: &'a Source, comments: &'a [Vec<Span>]) -> Self {
         let start = Place { offset: 0, line: 1 };
         let mut emitter = Self {
@@ -180,12 +180,12 @@ impl<'a> Emitter<'a> {
         }
         let line = self.source.line(comment.start);
         if line == self.last.line {
-            // Between two tokens of a line a blank is used; at the end of a line comments are aligned.
+            // A comment between two tokens of a line gets a blank; a comment at the end of a line is aligned.
             self.write_bytes(if line == next.line { b' ' } else { b'\t' }, 1);
             return;
         }
-        // Indentation before the first other pending white space is written; the comment's own newline replaces that
-        // white space.
+        // Write the indentation that precedes the first other pending white space. The comment's own newline replaces
+        // that white space.
         let mut kept = 0;
         for (index, space) in self.pending.iter_mut().enumerate() {
             if matches!(space, Space::Indent | Space::Unindent) {
@@ -238,7 +238,7 @@ impl<'a> Emitter<'a> {
         self.output.extend(bracket);
         self.output.extend_from_slice(text.as_bytes());
         self.output.extend(bracket);
-        // A form feed inside of a comment is not a newline, unlike between tokens.
+        // A form feed inside a comment is not a newline, unlike between tokens.
         let newlines = memchr::memchr_iter(b'\n', text.as_bytes()).count();
         self.at_line_start = false;
         self.place = Place {
@@ -273,7 +273,8 @@ impl<'a> Emitter<'a> {
     }
 }
 
-/// A comment without carriage returns, except between a star and a slash, where its removal would end a block comment.
+/// Removes carriage returns from a comment, except between a star and a slash, where the removal would end a block
+/// comment.
 fn comment_text(text: &str) -> String {
     let is_block = text.starts_with("/*");
     let mut kept = String::with_capacity(text.len());

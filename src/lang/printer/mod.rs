@@ -1,4 +1,4 @@
-//! Tree to canonical text: the output of `alluvium fmt`, byte for byte that of `alloy fmt`.
+//! Prints a tree as canonical text: the output of `alluvium fmt`, byte for byte that of `alloy fmt`.
 //!
 //! A walk over the tree sends names, operators and white space to an [`emitter::Emitter`], which puts comments back in
 //! their places. The result, with its tab stops still symbolic, goes through [`columns`], which aligns them. Only two
@@ -13,7 +13,7 @@ use crate::lang::source::Source;
 use crate::lang::token::TokenKind;
 use emitter::{Emitter, Space};
 
-/// The canonical text of a file that was parsed without errors. Ends with exactly one newline.
+/// Returns the canonical text of a file that was parsed without errors. Ends with exactly one newline.
 pub fn print(file: &File) -> String {
     let mut printer = Printer {
         source: &file.source,
@@ -38,8 +38,7 @@ impl Printer<'_> {
     fn statements(&mut self, statements: &[Statement]) {
         let mut previous: Option<&Statement> = None;
         for statement in statements {
-            // Blocks always get an empty line before them; between attributes the author's empty lines are kept, as
-            // one.
+            // A block always gets an empty line before it. Between attributes, the author's empty lines become one.
             let blank = previous.is_some_and(|previous| {
                 matches!(statement, Statement::Block(_))
                     || self.line(statement.span().start) > self.line(previous.span().end - 1) + 1
@@ -51,7 +50,7 @@ impl Printer<'_> {
                 Statement::Attribute(attribute) => self.attribute(attribute),
                 Statement::Block(block) => self.block(block),
             }
-            // A statement of several lines ends the run of aligned lines.
+            // A statement that spans several lines ends the run of aligned lines.
             let span = statement.span();
             let single = self.line(span.start) == self.line(span.end - 1);
             self.out.space(if single { Space::Newline } else { Space::Break });
@@ -152,7 +151,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Elements that began on their own lines keep them, indented once.
+    /// Prints a list. Elements that began on their own lines keep them, indented once.
     fn array(&mut self, items: &[Expression], open: usize, close: usize) {
         self.out.at(open);
         self.out.token(TokenKind::LeftBracket);
@@ -160,7 +159,7 @@ impl Printer<'_> {
         for (index, item) in items.iter().enumerate() {
             let own_line = self.line(previous) != self.line(item.span.start);
             if own_line {
-                // Indent first, so that comments before the new line are indented too.
+                // Indent first, so that comments before the new line are indented as well.
                 self.out.space(Space::Indent);
                 self.out.space(Space::Break);
             } else if index > 0 {
@@ -192,7 +191,7 @@ impl Printer<'_> {
         let mut previous = open;
         for (index, field) in fields.iter().enumerate() {
             if self.line(previous) != self.line(field.name.span.start) {
-                // Fields are aligned with the previous one when that took one line.
+                // Fields are aligned with the previous field if that took one line.
                 let aligned = index > 0 && {
                     let value = fields[index - 1].value.span;
                     self.line(value.start) == self.line(value.end - 1)
@@ -250,7 +249,7 @@ impl Printer<'_> {
             }
         }
         if self.line(previous) != self.line(close) {
-            // Unlike Alloy, no comma in an empty list of two lines: it would not parse again.
+            // Unlike Alloy, print no comma in an empty list of two lines: it would not parse again.
             if !arguments.is_empty() {
                 self.out.token(TokenKind::Comma);
             }

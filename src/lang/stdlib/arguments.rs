@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::lang::convert;
 use crate::lang::value::{FunctionError, Value};
 
-/// An error about one argument.
+/// Creates an error about one argument.
 pub(super) fn fail(argument: usize, message: impl Into<String>) -> FunctionError {
     FunctionError {
         argument: Some(argument),
@@ -24,7 +24,7 @@ pub(super) fn count(arguments: &[Value], wanted: usize) -> Result<(), FunctionEr
     })
 }
 
-/// The string argument at `index`; null is the empty string, as Go's zero value.
+/// Returns the string argument at `index`; null is the empty string, like Go's zero value.
 pub(super) fn text(arguments: &[Value], index: usize) -> Result<Arc<str>, FunctionError> {
     if let Some(Value::Null) = arguments.get(index) {
         return Ok("".into());
@@ -32,7 +32,7 @@ pub(super) fn text(arguments: &[Value], index: usize) -> Result<Arc<str>, Functi
     convert::string(arguments.get(index).unwrap_or(&Value::Null)).map_err(|error| fail(index, error.message))
 }
 
-/// The argument at `index`, which must be a list.
+/// Returns the argument at `index`, which must be a list.
 pub(super) fn array(arguments: &[Value], index: usize) -> Result<&[Value], FunctionError> {
     match arguments.get(index) {
         Some(Value::Array(items)) => Ok(items),

@@ -12,7 +12,7 @@ use crate::lang::value::{FunctionError, Number, Value};
 /// Characters that Go's `url.QueryEscape` leaves unescaped besides letters and digits.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-/// All numbers become floats, as Go decodes them.
+/// Parses JSON. All numbers become floats, as in Go.
 pub(super) fn from_json(arguments: &[Value]) -> Result<Value, FunctionError> {
     count(arguments, 1)?;
     let value = parse_json(&text(arguments, 0)?)?;
@@ -31,13 +31,13 @@ pub(crate) fn from_yaml(arguments: &[Value]) -> Result<Value, FunctionError> {
     if document.trim().is_empty() {
         return Ok(Value::Null);
     }
-    // As the library of Go that Alloy uses: `yes` is a string, `010` is octal.
+    // As in the Go library that Alloy uses: `yes` is a string, `010` is octal.
     let options = serde_saphyr::options! {
         strict_booleans: true,
         legacy_octal_numbers: true,
     };
     let value: serde_json::Value = serde_saphyr::from_str_with_options(&document, options).map_err(|error| {
-        // The rest of the message is an excerpt.
+        // The other lines of the message are an excerpt.
         let error = error.to_string();
         let line = error.lines().next().unwrap_or_default();
         fail(0, format!("not valid YAML: {}", line.trim_start_matches("error: ")))
@@ -61,7 +61,7 @@ pub(crate) fn from_serde(value: &serde_json::Value, number: &dyn Fn(&serde_json:
     }
 }
 
-/// Objects only; keys sorted, `<`, `>` and `&` escaped as Go's encoder does.
+/// Encodes an object; other values are an error. Keys are sorted, `<`, `>` and `&` escaped as by Go's encoder.
 pub(super) fn to_json(arguments: &[Value]) -> Result<Value, FunctionError> {
     count(arguments, 1)?;
     if !matches!(arguments[0], Value::Object(_)) {
@@ -94,7 +94,7 @@ fn write_json(value: &Value, out: &mut String) -> Result<(), FunctionError> {
             return Err(fail(0, format!("{value} has no JSON form")));
         }
         Value::Number(Number::Float(value)) if *value != 0.0 && !(1e-6..1e21).contains(&value.abs()) => {
-            // An exponent with its sign, as Go's encoder writes it.
+            // Write an exponent with its sign, as Go's encoder does.
             let digits = format!("{value:e}");
             let sign = if digits.contains("e-") { "e" } else { "e+" };
             out.push_str(&digits.replacen('e', sign, 1));

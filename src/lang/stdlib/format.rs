@@ -25,7 +25,7 @@ struct Verb {
     precision: Option<usize>,
 }
 
-/// Larger widths are a mistake.
+/// Maximum width; larger ones are a mistake.
 const MAX_WIDTH: usize = 10_000;
 
 pub(super) fn format(arguments: &[Value]) -> Result<Value, FunctionError> {
@@ -67,7 +67,7 @@ struct State<'a> {
     operands: &'a [Value],
     /// Index of the next operand.
     next: usize,
-    /// True when an operand was chosen by its number: unused operands are then no error.
+    /// True once an operand was chosen by its number: unused operands are then not an error.
     reordered: bool,
 }
 
@@ -111,7 +111,7 @@ impl State<'_> {
         Ok(())
     }
 
-    /// `[2]`: the number of the next operand.
+    /// Parses `[2]`, the number of the next operand.
     fn choose(&mut self) {
         let mut ahead = self.letters.clone();
         if ahead.next() != Some('[') {
@@ -127,9 +127,9 @@ impl State<'_> {
         }
     }
 
-    /// A number as written, or from an operand for `*`.
+    /// Parses a number, or takes it from an operand for `*`.
     fn number(&mut self, out: &mut String) -> Result<Option<usize>, FunctionError> {
-        let too_wide = || fail(0, format!("widths end at {MAX_WIDTH}"));
+        let too_wide = || fail(0, format!("the maximum width is {MAX_WIDTH}"));
         if self.letters.next_if_eq(&'*').is_some() {
             let operand = self.operands.get(self.next);
             self.next += 1;
@@ -156,7 +156,7 @@ impl State<'_> {
     }
 }
 
-/// The Go name of a value's type, which `fmt` writes for unsuitable operands.
+/// Returns the Go name of a value's type, which `fmt` writes for unsuitable operands.
 fn go_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
@@ -198,7 +198,7 @@ impl Verb {
         }
     }
 
-    /// Formats an element of a list or an object, where null is valid for every verb.
+    /// Formats an element of a list or an object, where every verb accepts null.
     fn part(&self, kind: char, value: &Value) -> String {
         match value {
             Value::Null => "<nil>".to_owned(),
@@ -206,7 +206,7 @@ impl Verb {
         }
     }
 
-    /// Formats a plain value; `None` when the verb does not accept it.
+    /// Formats a scalar value; `None` if the verb does not accept it.
     fn simple(&self, kind: char, operand: &Value) -> Option<String> {
         let number = match operand {
             Value::Number(number) => Some(*number),
@@ -318,7 +318,7 @@ fn exponent(value: f64, precision: usize) -> String {
     }
 }
 
-/// Go's names of infinities and NaN.
+/// Returns Go's names of infinities and NaN.
 fn boundless(value: f64) -> &'static str {
     match value {
         value if value.is_nan() => "NaN",
@@ -327,7 +327,7 @@ fn boundless(value: f64) -> &'static str {
     }
 }
 
-/// Shortest form; an exponent below 1e-4 and from a million on, as Go's `%v`.
+/// Formats in the shortest form, with an exponent below 1e-4 and from a million on, like Go's `%v`.
 fn shortest(value: f64) -> String {
     if value != 0.0 && !(1e-4..1e6).contains(&value) && value.is_finite() {
         let text = format!("{value:e}");
@@ -339,7 +339,7 @@ fn shortest(value: f64) -> String {
     value.to_string()
 }
 
-/// `%v` of any value: lists as `[a b]`, objects as `map[k:v]`.
+/// Formats any value like `%v`: lists as `[a b]`, objects as `map[k:v]`.
 fn plain(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),

@@ -18,7 +18,7 @@ pub(super) fn concat(arguments: &[Value]) -> Result<Value, FunctionError> {
     })
 }
 
-/// The first argument that is not null, zero or empty; else the last one.
+/// Returns the first argument that is not null, zero or empty; otherwise the last one.
 pub(super) fn coalesce(arguments: &[Value]) -> Result<Value, FunctionError> {
     Ok(arguments
         .iter()
@@ -52,8 +52,8 @@ fn objects(arguments: &[Value], index: usize) -> Result<Vec<&Object>, FunctionEr
         .collect()
 }
 
-/// Joins two lists of objects on keys; fields of the right one win. With pass-through, a left object without a partner
-/// is kept once for each right object that it does not match, as Alloy does.
+/// Joins two lists of objects on keys; fields of the right object win. With pass-through, a left object without a
+/// partner is kept once for each right object that it does not match, as in Alloy.
 pub(crate) fn combine_maps(arguments: &[Value]) -> Result<Value, FunctionError> {
     if arguments.len() != 4 {
         count(arguments, 3)?;
@@ -91,7 +91,7 @@ pub(crate) fn combine_maps(arguments: &[Value]) -> Result<Value, FunctionError> 
     Ok(Value::array(joined))
 }
 
-/// Groups objects by a string field; groups come sorted by its value.
+/// Groups objects by a string field; groups are sorted by its value.
 pub(super) fn group_by(arguments: &[Value]) -> Result<Value, FunctionError> {
     count(arguments, 3)?;
     let items = objects(arguments, 0)?;
@@ -117,7 +117,7 @@ pub(super) fn group_by(arguments: &[Value]) -> Result<Value, FunctionError> {
     })))
 }
 
-/// A number from JSON or YAML: whole ones stay whole.
+/// Converts a number from JSON or YAML; whole numbers stay whole.
 pub(crate) fn whole_or_float(number: &serde_json::Number) -> Number {
     number
         .as_i64()

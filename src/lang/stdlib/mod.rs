@@ -1,8 +1,8 @@
 //! The standard library: functions by name, and their deprecated names.
 //!
-//! Functions are pure except for `sys.env`, which reads the environment of the process. `constants` is not here: its
-//! values (host name, version) belong to the program, which passes them in the scope. Strings are UTF-8: a function
-//! whose result would be invalid UTF-8 fails.
+//! Functions are pure except for `sys.env`, which reads the environment of the process. `constants` is not part of this
+//! library: its values (host name, version) belong to the program, which passes them in the scope. Strings are UTF-8: a
+//! function whose result would be invalid UTF-8 fails.
 
 mod arguments;
 mod encoding;
@@ -15,7 +15,7 @@ use crate::lang::convert;
 use crate::lang::value::{Function, FunctionError, Value};
 use arguments::{array, count, fail, text};
 
-/// Functions by full name, sorted. Experimental ones are marked.
+/// Functions by full name, sorted; true marks experimental ones.
 const FUNCTIONS: &[(Function, bool)] = &[
     (function("array.combine_maps", lists::combine_maps), true),
     (function("array.concat", lists::concat), false),
@@ -46,7 +46,7 @@ const FUNCTIONS: &[(Function, bool)] = &[
     (function("sys.env", env), false),
 ];
 
-/// Deprecated name and its replacement.
+/// Deprecated names and their replacements.
 const DEPRECATED: &[(&str, &str)] = &[
     ("base64_decode", "encoding.from_base64"),
     ("concat", "array.concat"),
@@ -70,7 +70,7 @@ const fn function(name: &'static str, call: fn(&[Value]) -> Result<Value, Functi
     Function { name, call }
 }
 
-/// The value that the first parts of `path` name in the library, and the number of these parts.
+/// Returns the value that the first parts of `path` name in the library, and the number of these parts.
 pub(crate) fn lookup(path: &[&str]) -> Option<(Value, usize)> {
     let first = path.first()?;
     if let Some(found) = find(first).or_else(|| find(replacement(first)?)) {
@@ -91,7 +91,7 @@ pub(crate) fn lookup(path: &[&str]) -> Option<(Value, usize)> {
     (!members.is_empty()).then(|| (Value::object(members), 1))
 }
 
-/// The replacement of a deprecated name.
+/// Returns the replacement of a deprecated name.
 pub(crate) fn replacement(name: &str) -> Option<&'static str> {
     DEPRECATED.iter().find(|(old, _)| *old == name).map(|(_, new)| *new)
 }
@@ -103,12 +103,12 @@ pub(crate) fn is_experimental(name: &str) -> bool {
         .any(|(function, experimental)| *experimental && function.name == name)
 }
 
-/// True for a function whose answer depends on its arguments only.
+/// True for a function whose result depends only on its arguments.
 pub(crate) fn is_pure(name: &str) -> bool {
     name != "sys.env"
 }
 
-/// The first parts of all names, for suggestions and for warnings of shadowing.
+/// Returns the first parts of all names, for suggestions and for warnings about shadowing.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     FUNCTIONS
         .iter()
@@ -214,7 +214,7 @@ fn nonsensitive(arguments: &[Value]) -> Result<Value, FunctionError> {
     }
 }
 
-/// Joins with `/` and cleans: no empty, `.` or resolvable `..` parts, as Go's `filepath.Join`.
+/// Joins with `/` and cleans the path: no empty, `.` or resolvable `..` parts, like Go's `filepath.Join`.
 fn path_join(arguments: &[Value]) -> Result<Value, FunctionError> {
     let parts = (0..arguments.len())
         .map(|index| text(arguments, index))

@@ -1,4 +1,4 @@
-//! A tree as Alloy text; `fmt` does the layout.
+//! Writes a tree as Alloy text; `fmt` does the layout.
 
 use super::writer::{Page, Writer, binding, refuse};
 use crate::lang::ast::{Attribute, Block, Expression, ExpressionKind, Field, File};
@@ -11,7 +11,7 @@ use crate::lang::scanner::{is_identifier, tokens};
 use crate::lang::source::{Source, Span};
 use crate::lang::token::TokenKind;
 
-/// The text of a file in Alloy's syntax.
+/// Returns the text of a file in Alloy's syntax.
 pub(super) fn write(file: &File) -> Result<String, Diagnostics> {
     Alloy(Page::new(file)).file(&file.body)
 }
@@ -41,7 +41,7 @@ impl<'a> Writer<'a> for Alloy<'a> {
 
     fn key(&mut self, field: &Field) -> Result<(), Diagnostics> {
         let name = &*field.name.name;
-        // The text between the quotes is the key, with its escapes unprocessed.
+        // The text between the quotes is the key; its escapes are not processed.
         let forms = [format!("\"{name}\""), format!("`{name}`")];
         if !field.quoted && is_identifier(name) {
             self.push(name);

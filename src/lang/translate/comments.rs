@@ -20,7 +20,7 @@ impl<'a> Comments<'a> {
         }
     }
 
-    /// The remaining comments before `offset`, as separate lines.
+    /// Removes and returns the remaining comments before `offset`, as separate lines.
     pub(super) fn before(&mut self, offset: usize) -> String {
         let mut out = String::new();
         let mut last_line = None;
@@ -34,14 +34,14 @@ impl<'a> Comments<'a> {
             last_line = Some(self.source.line(span.end));
             self.next += 1;
         }
-        // An empty line between a comment and the next element is kept.
+        // Keep an empty line between a comment and the next element.
         if offset < self.source.text().len() && last_line.is_some_and(|last| self.source.line(offset) > last + 1) {
             out.push('\n');
         }
         out
     }
 
-    /// True when a remaining comment follows `offset` on its line, with nothing but `,` between.
+    /// True if a remaining comment follows `offset` on its line, with nothing but `,` between.
     pub(crate) fn is_behind(&self, offset: usize) -> bool {
         self.list.get(self.next).is_some_and(|span| {
             let between = self.source.text().get(offset..span.start);
@@ -50,7 +50,7 @@ impl<'a> Comments<'a> {
         })
     }
 
-    /// That comment after a blank, or an empty text.
+    /// Removes and returns that comment after a blank, or returns an empty text.
     pub(super) fn behind(&mut self, offset: usize) -> String {
         if !self.is_behind(offset) {
             return String::new();

@@ -12,12 +12,12 @@ use crate::lang::source::Span;
 use crate::lang::token::TokenKind;
 use crate::lang::value::{Number, Value};
 
-/// The text of a file as HCL.
+/// Returns the text of a file as HCL.
 pub(super) fn write(file: &File) -> Result<String, Diagnostics> {
     Hcl(Page::new(file)).file(&file.body)
 }
 
-/// Precedences of HCL, which distinguishes equality from order comparisons.
+/// Returns the precedence of an operator in HCL, which distinguishes equality from order comparisons.
 fn precedence(operator: TokenKind) -> u8 {
     match operator {
         TokenKind::Or => 1,
@@ -34,7 +34,7 @@ fn precedence(operator: TokenKind) -> u8 {
 struct Hcl<'a>(Page<'a>);
 
 impl<'a> Writer<'a> for Hcl<'a> {
-    // On separate lines they need none.
+    // Fields on separate lines need no commas.
     const FIELD_COMMAS: bool = false;
 
     fn page(&mut self) -> &mut Page<'a> {
@@ -44,7 +44,7 @@ impl<'a> Writer<'a> for Hcl<'a> {
     fn attribute(&mut self, attribute: &Attribute) -> Result<(), Diagnostics> {
         self.name(&attribute.name.name, attribute.name.span)?;
         self.push(" = ");
-        // The closing word of a heredoc must be alone on its line: with a comment after it the text is written as one
+        // The closing word of a heredoc must be alone on its line. If a comment follows, the text is written as one
         // string.
         let alone = !self.0.comments.is_behind(attribute.span().end);
         match alone.then(|| heredoc(&attribute.value)).flatten() {
@@ -59,7 +59,7 @@ impl<'a> Writer<'a> for Hcl<'a> {
         self.name(parts.next().unwrap_or_default(), block.name.span)?;
         let mut labels: Vec<&str> = parts.collect();
         match &block.label {
-            // Inside of a component one label alone would be a part of the name.
+            // Inside a component, a single label would be a part of the name.
             Some(label) => {
                 if labels.is_empty() && place == Place::Arguments {
                     labels.push("");
@@ -118,7 +118,7 @@ impl<'a> Writer<'a> for Hcl<'a> {
                     return Err(refuse(
                         self.0.source,
                         callee.span,
-                        "HCL calls functions by name only, not what an expression gives",
+                        "HCL calls functions only by name, not the result of an expression",
                     ));
                 }
                 for (at, name) in names.iter().enumerate() {
@@ -184,7 +184,7 @@ impl Hcl<'_> {
         Ok(())
     }
 
-    /// Writes the operand of a dot or an index: literals need parentheses.
+    /// Writes the operand of a dot or an index; literals need parentheses.
     fn operand(&mut self, value: &Expression) -> Result<(), Diagnostics> {
         let power = matches!(
             &value.kind,
@@ -213,7 +213,7 @@ impl Hcl<'_> {
                 Number::Uint(value) => {
                     let _ = write!(self.0.out, "{value}");
                 }
-                // With a point or an exponent, so that it stays a float.
+                // Use a point or an exponent, so that it stays a float.
                 Number::Float(value) => {
                     let _ = write!(self.0.out, "{value:?}");
                 }
@@ -223,7 +223,7 @@ impl Hcl<'_> {
                 return Err(refuse(
                     self.0.source,
                     span,
-                    "this literal has no value and so no other spelling",
+                    "this literal has no value, so it cannot be converted",
                 ));
             }
         }
@@ -231,7 +231,7 @@ impl Hcl<'_> {
     }
 }
 
-/// A text of several lines as a heredoc.
+/// Writes a text of several lines as a heredoc.
 fn heredoc(expression: &Expression) -> Option<String> {
     let ExpressionKind::Literal {
         kind: TokenKind::String,
@@ -252,7 +252,7 @@ fn heredoc(expression: &Expression) -> Option<String> {
     Some(format!("<<{word}\n{}{word}", without_templates(value.clone())))
 }
 
-/// A quoted HCL string; template markers are escaped.
+/// Writes a quoted HCL string with escaped template markers.
 fn quote(text: &str) -> String {
     without_templates(literal::quote(text))
 }

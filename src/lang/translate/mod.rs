@@ -1,6 +1,6 @@
 //! Translates between the two syntaxes: Alloy text to HCL text and back, with the comments.
 //!
-//! Both parse to the same tree, so there is a printer for each: statements keep their order, comments stay before their
+//! Both parse to the same tree, so there is a printer for each. Statements keep their order, comments stay before their
 //! statements or elements, and lists and objects that took several lines still do. The result is formatted by `fmt`,
 //! parsed again and compared: a result with another meaning is refused, never written.
 
@@ -17,7 +17,7 @@ use crate::lang::diagnostic::{Diagnostic, Diagnostics};
 use crate::lang::source::{Source, Span};
 use crate::lang::{format, hcl as front, meaning, parse};
 
-/// The HCL text of an Alloy configuration.
+/// Converts an Alloy configuration to HCL text.
 pub fn to_hcl(path: &str, text: &str) -> Result<String, Diagnostics> {
     convert(path, text, crate::lang::parser::parse, |file| {
         let written = hcl::write(file)?;
@@ -25,7 +25,7 @@ pub fn to_hcl(path: &str, text: &str) -> Result<String, Diagnostics> {
     })
 }
 
-/// The Alloy text of an HCL configuration.
+/// Converts an HCL configuration to Alloy text.
 pub fn to_alloy(path: &str, text: &str) -> Result<String, Diagnostics> {
     convert(path, text, front::parse, |file| {
         let written = alloy::write(file)?;
@@ -61,7 +61,7 @@ fn convert(
         return Err(unfaithful(&diagnostics.to_string()));
     }
     if !meaning::same(&file, &again) {
-        return Err(unfaithful("it would not mean the same"));
+        return Err(unfaithful("its meaning would change"));
     }
     Ok(written)
 }

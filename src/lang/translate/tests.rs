@@ -1,11 +1,11 @@
-//! Conversion there and back gives the same tree, whatever the tree; what HCL text is, its formatter keeps.
+//! Conversion there and back yields the same tree, for any tree, and the HCL formatter keeps the HCL text as it is.
 
 use proptest::prelude::*;
 
 use super::{to_alloy, to_hcl};
 use crate::lang::{Source, fmt_named, parse, same};
 
-/// Bodies of Alloy syntax with every kind of expression and comments between.
+/// Generates bodies of Alloy syntax with every kind of expression and with comments in between.
 fn bodies() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(vec![
         "1",

@@ -15,14 +15,14 @@ use crate::lang::token::TokenKind;
 pub(super) struct Page<'a> {
     /// The source of the tree.
     pub source: &'a Source,
-    /// Its comments that are not written yet.
+    /// Its comments that have not been written.
     pub comments: Comments<'a>,
     /// The text written so far.
     pub out: String,
 }
 
 impl<'a> Page<'a> {
-    /// An empty one, for the tree of `file`.
+    /// Creates an empty page for the tree of `file`.
     pub(super) fn new(file: &'a File) -> Self {
         Self {
             source: &file.source,
@@ -48,13 +48,13 @@ impl<'a> Page<'a> {
 pub(crate) struct Brackets {
     open: char,
     close: char,
-    /// True when elements on separate lines end in commas.
+    /// True if elements on separate lines end in commas.
     commas: bool,
 }
 
 /// Writes a tree in one of the languages.
 pub(super) trait Writer<'a>: Sized {
-    /// Whether object fields on separate lines end in commas.
+    /// True if object fields on separate lines end in commas.
     const FIELD_COMMAS: bool;
 
     /// The page being written.
@@ -80,7 +80,7 @@ pub(super) trait Writer<'a>: Sized {
         Ok(std::mem::take(&mut page.out))
     }
 
-    /// Writes statements, each on separate lines.
+    /// Writes statements, each on its own lines.
     fn body(&mut self, body: &[Statement], place: Place) -> Result<(), Diagnostics> {
         let mut last_line = None;
         for statement in body {
@@ -105,7 +105,7 @@ pub(super) trait Writer<'a>: Sized {
         Ok(())
     }
 
-    /// A block; an empty one on one line.
+    /// Writes a block; an empty one on one line.
     fn block(&mut self, block: &Block, place: Place) -> Result<(), Diagnostics> {
         self.header(block, place)?;
         let page = self.page();
@@ -163,7 +163,7 @@ pub(super) trait Writer<'a>: Sized {
         self.list(brackets, whole, &spans, |writer, at| writer.expression(&items[at], 0))
     }
 
-    /// Writes elements on separate lines if the first one was; `whole` is from bracket to bracket.
+    /// Writes elements on separate lines if the first one was; `whole` is the range from bracket to bracket.
     fn list(
         &mut self,
         Brackets { open, close, commas }: Brackets,
@@ -204,13 +204,13 @@ pub(super) trait Writer<'a>: Sized {
     }
 }
 
-/// The error for a construct without an equivalent in the other syntax.
+/// Creates the error for a construct without an equivalent in the other syntax.
 pub(super) fn refuse(source: &Source, span: Span, message: impl Into<String>) -> Diagnostics {
     Diagnostic::error(codes::HCL_WITHOUT_EQUAL, source, span, message).into()
 }
 
-/// Precedence of an expression with the operators of a language: higher binds more tightly, 100 for an expression that
-/// never needs parentheses.
+/// Precedence of an expression with the operators of a language: a higher one binds tighter, and 100 never needs
+/// parentheses.
 pub(super) fn binding(expression: &Expression, of: fn(TokenKind) -> u8) -> u8 {
     match &expression.kind {
         ExpressionKind::Binary { operator, .. } => of(*operator),
@@ -219,7 +219,7 @@ pub(super) fn binding(expression: &Expression, of: fn(TokenKind) -> u8) -> u8 {
     }
 }
 
-/// True when the first element of a list began on its own line.
+/// True if the first element of a list began on its own line.
 fn over_lines(source: &Source, open: usize, first: Option<Span>) -> bool {
     first.is_some_and(|first| source.line(open) != source.line(first.start))
 }

@@ -16,14 +16,14 @@ use crate::pipeline::check::foreign;
 use crate::pipeline::check::graph::Declare;
 use crate::pipeline::component::{AnyDefinition, Stability};
 
-/// The purpose of an analysis.
+/// The purpose of an analysis, which decides what it checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// A check: declarations that are never instantiated are analysed too.
     Whole,
-    /// To be run by this program.
+    /// An analysis before this program runs the configuration.
     Run,
-    /// A run of a configuration from a server, which may not configure the program.
+    /// The same for a configuration from a server, which may not configure the program.
     RunRemote,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Analyzer<'a> {
 }
 
 impl Analyzer<'_> {
-    /// The component with this name; reports when there is none.
+    /// Returns the component with this name; reports an error if there is none.
     pub(super) fn definition(
         &mut self,
         env: &Env<'_>,
@@ -59,7 +59,7 @@ impl Analyzer<'_> {
         found
     }
 
-    /// Reports when a used definition is not stable enough or cannot be built yet.
+    /// Reports a definition that is not stable enough or cannot be built yet.
     pub(super) fn check_definition(
         &mut self,
         source: &Source,
@@ -79,17 +79,14 @@ impl Analyzer<'_> {
         if !definition.can_run() {
             self.diagnostics.push(
                 Diagnostic::warning(codes::WILL_NOT_RUN, source, name.span, definition.not_built())
-                    .hint("the configuration is checked, and `run` refuses it"),
+                    .hint("the check accepts the configuration, but `run` refuses it"),
             );
         }
     }
 
     fn no_such_component(&self, env: &Env<'_>, source: &Source, name: &Identifier) -> Diagnostic {
         if foreign::is_foreign(&name.name) {
-            let message = format!(
-                "component \"{}\" is one of Alloy's that Alluvium does not have",
-                name.name
-            );
+            let message = format!("component \"{}\" exists in Alloy but not in Alluvium", name.name);
             return Diagnostic::error(codes::FOREIGN_COMPONENT, source, name.span, message)
                 .hint("Alluvium collects profiles only: leave the block to an Alloy that runs beside it");
         }

@@ -6,7 +6,7 @@ use crate::lang::decode::{Resolve, decode, locate};
 use crate::lang::{Diagnostic, Diagnostics, codes};
 use crate::pipeline::check::graph::SourceBlock;
 
-/// The diagnostic for one error, placed at the attribute or block that its path names.
+/// Returns the diagnostic for one error, placed at the attribute or block that its path names.
 pub(crate) fn argument_error(text: &SourceBlock, error: &ArgumentError) -> Diagnostic {
     let SourceBlock { source, block } = text;
     let span = locate(&block.body, &error.path, block.header());
@@ -18,12 +18,12 @@ pub(crate) fn argument_error(text: &SourceBlock, error: &ArgumentError) -> Diagn
     Diagnostic::error(codes::BAD_ARGUMENT, source, span, message)
 }
 
-/// The diagnostics for all errors of a body.
+/// Returns the diagnostics for all errors of a body.
 pub(crate) fn argument_errors(text: &SourceBlock, errors: &ArgumentErrors) -> Diagnostics {
     errors.0.iter().map(|error| argument_error(text, error)).collect()
 }
 
-/// The body of a block as a typed value; `None` when its only problem is a value that is not known yet.
+/// Decodes the body of a block to a typed value; `None` if its only problem is a value that is not known yet.
 pub(crate) fn known<T: FromBody>(text: &SourceBlock, resolve: &dyn Resolve) -> Result<Option<T>, Diagnostics> {
     let SourceBlock { source, block } = text;
     let decoded = decode(source, block.header(), &block.body, T::SCHEMA, resolve);

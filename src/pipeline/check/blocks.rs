@@ -1,4 +1,4 @@
-//! Blocks of the engine's own: their names, and the bodies of those that build modules: `argument`, `export`,
+//! Blocks of the engine itself: their names, and the bodies of the blocks that build modules: `argument`, `export`,
 //! `foreach`.
 
 use std::sync::Arc;
@@ -16,11 +16,11 @@ pub(crate) const IMPORT: &str = "import.";
 arguments! {
     /// The body of `argument "name" { }`.
     pub(crate) struct ArgumentBody {
-        /// What the argument is for.
+        /// Description of the argument.
         comment: Arc<str> = "",
-        /// Value when the user of the module gives none; only with `optional`.
+        /// Value if the user of the module sets none; only with `optional`.
         default: Value = null,
-        /// Whether the user of the module may leave the argument out.
+        /// If true, the user of the module may omit the argument.
         optional: bool = false,
     }
 }
@@ -28,7 +28,7 @@ arguments! {
 arguments! {
     /// The body of `export "name" { }`.
     pub(crate) struct ExportBody {
-        /// What users of the module read as `NAME.LABEL.EXPORT`.
+        /// The value that users of the module read as `NAME.LABEL.EXPORT`.
         value: Value,
     }
 }
@@ -38,11 +38,11 @@ arguments! {
     pub(crate) struct ForeachBody {
         /// The items, of any type.
         collection: Vec<Value>,
-        /// Whether the metrics of the components inside are shown.
+        /// If true, the metrics of the components in the template are exported.
         enable_metrics: bool = false,
-        /// Whether strings are hashed where they become part of a component's id.
+        /// If true, a string item becomes a part of component ids only as a hash.
         hash_string_id: bool = false,
-        /// Field of an item that tells it from the others; the whole item when empty.
+        /// Field that identifies an item; the whole item if empty.
         id: Arc<str> = "",
         /// Name of the item in the template.
         var: Arc<str>,

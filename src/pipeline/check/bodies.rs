@@ -1,6 +1,6 @@
 //! Checks the bodies of the blocks of a scope against their schemas.
 //!
-//! A component also checks its arguments as far as they are known.
+//! A component also validates its arguments as far as they are known.
 
 use crate::lang::Diagnostics;
 use crate::lang::body::FromBody as _;
@@ -28,7 +28,7 @@ pub(super) fn check_bodies(analyzer: &mut Analyzer<'_>, graph: &Graph, env: &Env
             NodeKind::Export => check_body(text, blocks::ExportBody::SCHEMA, &resolve),
             NodeKind::Foreach(_) => check_body(text, blocks::ForeachBody::SCHEMA, &resolve),
             NodeKind::Custom(call) => match &call.declare {
-                // A declaration that is still under analysis instantiates itself, which was reported.
+                // A declaration that is still under analysis instantiates itself, which has been reported.
                 Some(declare) => match declare.analysis() {
                     Some(known) => decode_call(text, Some(known), &resolve).diagnostics,
                     None => Diagnostics::new(),

@@ -1,9 +1,9 @@
-//! Places of syntax errors, and the diagnostics that are suppressed because of them.
+//! Locations of syntax errors, and the diagnostics that are suppressed because of them.
 
 use crate::lang::{Diagnostic, Diagnostics, Source, codes};
 use crate::pipeline::check::graph::SourceBlock;
 
-/// The places of syntax errors. Other diagnostics about such places only follow from these errors.
+/// The locations of syntax errors. Other diagnostics at these locations are only consequences.
 #[derive(Default)]
 pub(super) struct Broken {
     places: Vec<(Source, usize)>,
@@ -16,15 +16,15 @@ impl Broken {
             .extend(places.map(|found| (found.source.clone(), found.span.start)));
     }
 
-    /// Drops reports of missing attributes and blocks in a block that was only partly parsed: they may be in the other
-    /// part.
+    /// Drops reports of missing attributes and blocks in a block that was only partly parsed, since the other part may
+    /// contain them.
     pub(super) fn without_missing(&self, text: &SourceBlock, diagnostics: Diagnostics) -> Diagnostics {
         let span = text.block.span();
         let unread = self
             .places
             .iter()
             .any(|(source, place)| *source == text.source && span.start <= *place && *place < span.end);
-        // An unclosed block swallows those after it.
+        // An unclosed block swallows the blocks after it.
         let unclosed = self
             .places
             .iter()

@@ -11,7 +11,7 @@ pub(crate) struct Catalog {
 }
 
 impl Catalog {
-    /// A catalog of these definitions.
+    /// Creates a catalog of these definitions.
     pub(crate) fn new(definitions: &[&'static dyn AnyDefinition]) -> Self {
         let by_name = definitions.iter().map(|definition| (definition.name(), *definition));
         Self {
@@ -19,19 +19,19 @@ impl Catalog {
         }
     }
 
-    /// The definition of this name.
+    /// Returns the definition of this name.
     pub(crate) fn find(&self, name: &str) -> Option<&'static dyn AnyDefinition> {
         self.by_name.get(name).copied()
     }
 
-    /// The schema of HTTP client arguments, taken from the block in which components have it.
+    /// Returns the schema of HTTP client arguments, taken from a block in which components have it.
     pub(crate) fn http_client(&self) -> Option<&'static Schema> {
         let fetching = self.find("import.http")?;
         let client = fetching.arguments().blocks.iter().find(|block| block.name == "client");
         client.map(|client| client.schema)
     }
 
-    /// The names of all definitions, sorted.
+    /// Returns the names of all definitions, sorted.
     pub(super) fn names(&self) -> Vec<&'static str> {
         let mut names: Vec<_> = self.by_name.keys().copied().collect();
         names.sort_unstable();

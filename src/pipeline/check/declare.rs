@@ -1,7 +1,7 @@
 //! Static analysis of a `declare`: its graph, parameters and exports. One analysis serves all its instances.
 //!
-//! A `declare` is analysed when it is first instantiated (or when everything is checked), in the scope that contains
-//! it.
+//! A `declare` is analysed when it is first instantiated (or when a check analyses everything), in the scope that
+//! contains it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(crate) struct Called {
 }
 
 impl Analysis {
-    /// The analysis of a `declare` from the graph of its body and the diagnostics about it.
+    /// Creates the analysis of a `declare` from the graph of its body and the diagnostics about it.
     pub(super) fn new(graph: Graph, diagnostics: Diagnostics) -> Self {
         let mut parameters = BTreeMap::new();
         let mut exports = BTreeMap::new();
@@ -59,7 +59,7 @@ fn parameter(body: &[Statement]) -> Parameter {
         };
         match (&*attribute.name.name, &attribute.value.kind) {
             ("optional", ExpressionKind::Literal { text, .. }) => parameter.optional = &**text == "true",
-            // Its value is only known when the module is evaluated.
+            // The value of `optional` is known only when the module is evaluated.
             ("optional", _) => parameter.optional = true,
             ("comment", ExpressionKind::Literal { text, .. }) => {
                 parameter.comment = unquote(text).unwrap_or_default();
@@ -70,8 +70,8 @@ fn parameter(body: &[Statement]) -> Parameter {
     parameter
 }
 
-/// Decodes the body of a block that instantiates a `declare`, against the declared parameters; unchecked where these
-/// are not known.
+/// Decodes the body of a block that instantiates a `declare`, against the declared parameters. Without known
+/// parameters, the arguments are not checked.
 pub(crate) fn decode_call(text: &SourceBlock, known: Option<&Analysis>, resolve: &dyn Resolve) -> Called {
     let SourceBlock { source, block } = text;
     let mut called = Called {

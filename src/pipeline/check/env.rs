@@ -1,8 +1,8 @@
 //! The environment of a block in the text: the declarations and imports that it may instantiate, and the names that it
 //! may refer to.
 //!
-//! Scopes nest like blocks. Declarations and imports are visible in all inner scopes; values only in the template of a
-//! `foreach`, which sees what the `foreach` itself sees.
+//! Scopes nest like blocks. All inner scopes see declarations and imports. Only the template of a `foreach` sees outer
+//! values: those that the `foreach` itself sees.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,11 +25,11 @@ pub(crate) enum ScopeKind {
     Library,
 }
 
-/// A scope, linked to the scopes around it.
+/// A scope, with a link to the enclosing scope.
 pub(crate) struct Env<'a> {
-    /// The scope around this one.
+    /// The scope that encloses this one.
     pub(crate) parent: Option<&'a Env<'a>>,
-    /// The construct that it belongs to.
+    /// The construct that the scope belongs to.
     pub(crate) kind: ScopeKind,
     /// The declarations in it.
     pub(crate) declares: &'a Declares,
@@ -41,13 +41,13 @@ pub(crate) struct Env<'a> {
     pub(crate) variable: Option<Arc<str>>,
 }
 
-/// What a block's name refers to.
+/// The meaning of a block's name.
 pub(crate) enum Instantiated {
-    /// A declaration, and the number of scopes between.
+    /// A declaration, and the number of scopes between it and the block.
     Declare(Arc<Declare>, usize),
-    /// A declaration of an import: its namespace, the name, and the number of scopes between.
+    /// A declaration of an import: its namespace, its name, and the number of scopes between.
     Imported(Arc<str>, Arc<str>, usize),
-    /// The first part names a declaration or an import, but the whole does not fit it.
+    /// The first part names a declaration or an import, but the whole name does not fit it.
     Misused(Misuse),
     /// The name is not that of a custom component.
     Nothing,
@@ -62,7 +62,7 @@ pub(crate) enum Misuse {
 }
 
 impl<'a> Env<'a> {
-    /// The scope `level` steps further out.
+    /// Returns the scope `level` steps further out.
     pub(crate) fn ancestor(&'a self, level: usize) -> Option<&'a Env<'a>> {
         let mut current = self;
         for _ in 0..level {
@@ -71,13 +71,13 @@ impl<'a> Env<'a> {
         Some(current)
     }
 
-    /// This scope and those around it, with their distances.
+    /// Iterates over this scope and the enclosing ones, with their distances.
     pub(crate) fn outward(&'a self) -> impl Iterator<Item = (usize, &'a Env<'a>)> {
         std::iter::successors(Some(self), |env| env.parent).enumerate()
     }
 
-    /// What a block with this name instantiates. Declarations and imports take precedence over components of the
-    /// program, as in Alloy.
+    /// Resolves the name of a block. Declarations and imports take precedence over components of the program, as in
+    /// Alloy.
     pub(crate) fn instantiated(&self, name: &str) -> Instantiated {
         let (first, rest) = match name.split_once('.') {
             Some((first, rest)) => (first, Some(rest)),
@@ -110,7 +110,7 @@ impl<'a> Env<'a> {
         Instantiated::Nothing
     }
 
-    /// Names of everything that can be instantiated from here, imports aside.
+    /// Names of the declarations that can be instantiated here, without imports.
     pub(crate) fn declared_names(&self) -> Vec<&str> {
         self.outward()
             .flat_map(|(_, env)| env.declares.keys().map(AsRef::as_ref))

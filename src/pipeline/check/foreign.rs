@@ -1,6 +1,6 @@
 //! The components of Alloy that Alluvium does not have.
 //!
-//! Only their names, so that a diagnostic can tell a block meant for Alloy from a misspelt one. A name is removed from
+//! The list has only names, so that a diagnostic can tell a block meant for Alloy from a misspelt one. A name leaves
 //! this list when Alluvium supports its arguments. As of Alloy 1.18.
 
 /// Names of Alloy's other components, sorted.
@@ -142,7 +142,7 @@ pub(crate) const NAMES: &[&str] = &[
     "prometheus.scrape",
 ];
 
-/// True for a component of Alloy that Alluvium does not have.
+/// True for a component that exists in Alloy but not in Alluvium.
 pub(crate) fn is_foreign(name: &str) -> bool {
     NAMES.binary_search(&name).is_ok()
 }

@@ -1,7 +1,7 @@
 //! A configuration as data: the nodes of each scope, the references between them, and an order of evaluation.
 //!
 //! Every scope (the configuration itself, the body of a `declare`, the template of a `foreach`) has its own graph,
-//! built once however often it is instantiated. A graph holds no running component; checks and runs use the same
+//! built once however often it is instantiated. A graph contains no running component; checks and runs use the same
 //! graphs.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -17,10 +17,10 @@ use crate::pipeline::component::AnyDefinition;
 pub(crate) const CONSTANTS: &str = "constants";
 /// The fields of `constants`.
 pub(crate) const CONSTANT_NAMES: [&str; 4] = ["arch", "hostname", "os", "version"];
-/// Name of the constant with the folder of the text that an expression is in.
+/// Name of the constant that holds the folder of the text with the expression.
 pub(crate) const MODULE_PATH: &str = "module_path";
 
-/// The nodes of one scope and how they refer to each other.
+/// The nodes of one scope, and their references to each other.
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
     /// The nodes in the order of the text.
@@ -33,34 +33,34 @@ pub(crate) struct Graph {
     pub settings: BTreeMap<&'static str, Arc<SourceBlock>>,
     /// Nodes of imports, by label (the namespace).
     pub imports: BTreeMap<Arc<str>, usize>,
-    /// Namespaces of outer imports that are used here: number of scopes between, and the name.
+    /// Namespaces of outer imports that this scope uses: the number of scopes between, and the name.
     pub namespaces_outside: BTreeSet<(usize, Arc<str>)>,
-    /// For a template, what it uses from the scopes around.
+    /// For a template, the nodes and items of enclosing scopes that it uses.
     pub(super) outside: Outside,
     by_id: HashMap<Arc<str>, usize>,
 }
 
-/// A block with a value or a running component, as written.
+/// A block that has a value or a running component, as written.
 #[derive(Debug)]
 pub(crate) struct GraphNode {
-    /// Id in its scope: `pyroscope.scrape.default`
+    /// Id in its scope, such as `pyroscope.scrape.default`.
     pub id: Arc<str>,
     /// Its kind, with the data of that kind.
     pub kind: NodeKind,
-    /// Its text; for a `foreach` without the template.
+    /// The block with its source; without the template for a `foreach`.
     pub block: Arc<SourceBlock>,
     /// Nodes of this scope that it refers to, sorted.
     pub references: Vec<usize>,
     /// Nodes of this scope that refer to it, sorted.
     pub referenced_by: Vec<usize>,
-    /// Names of the exports used, with the node they belong to.
+    /// Names of the exports that the node uses, with the node that exports them.
     pub used_exports: Vec<(usize, Arc<str>)>,
-    /// True when it refers to something outside of this scope that may change: the item of a `foreach`, or what is
-    /// around its template.
+    /// True if the node refers to something outside of this scope that can change: the item of a `foreach`, or a node
+    /// of a scope that encloses the template.
     pub uses_outside: bool,
 }
 
-/// The kind of a node, with what it refers to.
+/// The kind of a node, with the data of that kind.
 #[derive(Debug)]
 pub(crate) enum NodeKind {
     /// A component of the program.
@@ -80,17 +80,17 @@ pub(crate) enum NodeKind {
 /// The `declare` that a block instantiates.
 #[derive(Debug)]
 pub(crate) struct Call {
-    /// Label of the import that has the `declare`.
+    /// Label of the import that contains the `declare`.
     pub namespace: Option<Arc<str>>,
     /// Label of the `declare`.
     pub name: Arc<str>,
-    /// Number of scopes out to the `declare` or the import.
+    /// Number of scopes between the block and the `declare` or the import.
     pub level: usize,
-    /// The declaration; none when it is imported and known only at run time.
+    /// The declaration; `None` if it is imported, and so known only at run time.
     pub declare: Option<Arc<Declare>>,
 }
 
-/// The parts of a `foreach` that need no value.
+/// The parts of a `foreach` that are known without values.
 #[derive(Debug)]
 pub(crate) struct Foreach {
     /// Name of the item in the template.
@@ -102,7 +102,7 @@ pub(crate) struct Foreach {
 /// A `declare` block, analysed at most once.
 #[derive(Debug)]
 pub(crate) struct Declare {
-    /// The label of the block, its name.
+    /// The label of the block, which is the name of the declaration.
     pub name: Arc<str>,
     /// The `declare` block, with its text.
     pub block: Arc<SourceBlock>,
@@ -118,48 +118,48 @@ pub(crate) struct Analysis {
     pub parameters: BTreeMap<Arc<str>, Parameter>,
     /// The types of its exports by name.
     pub exports: BTreeMap<Arc<str>, Kind>,
-    /// Errors and warnings about it and about what it instantiates.
+    /// Errors and warnings about the `declare` and the declarations that it instantiates.
     pub diagnostics: Diagnostics,
 }
 
 /// An `argument` of a `declare`.
 #[derive(Debug, Clone)]
 pub(crate) struct Parameter {
-    /// True when it may be omitted, or when that is known only at run time.
+    /// True if the argument may be omitted, or if that is known only at run time.
     pub optional: bool,
     /// Description of the argument.
     pub comment: String,
 }
 
-/// A block with the text that contains it.
+/// A block, and the text that contains it.
 #[derive(Debug)]
 pub(crate) struct SourceBlock {
-    /// The text that the block stands in.
+    /// The text that contains the block.
     pub source: Source,
     /// The block as it was parsed.
     pub block: Block,
 }
 
-/// What a template uses from the scopes around it; levels count outwards from 1.
+/// Parts of enclosing scopes that a template uses; levels count outwards from 1.
 #[derive(Debug, Default)]
 pub(crate) struct Outside {
     pub(super) nodes: BTreeSet<UsedNode>,
     pub(super) exports: BTreeSet<UsedExport>,
-    /// Levels of templates further out whose item is used.
+    /// Levels of enclosing templates whose item is used.
     pub(super) variables: BTreeSet<usize>,
 }
 
 /// A node, identified by its scope and its index there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct UsedNode {
-    /// Number of scopes between, outwards.
+    /// Number of scopes between, counted outwards.
     pub(super) level: usize,
     /// Index in the graph of that scope.
     pub(super) node: usize,
 }
 
 impl UsedNode {
-    /// The same node as seen from the next outer scope.
+    /// Returns the same node as seen from the enclosing scope.
     pub(super) fn seen_from_around(&self) -> Self {
         Self {
             level: self.level - 1,
@@ -176,17 +176,18 @@ pub(super) struct UsedExport {
 }
 
 impl Graph {
-    /// The index of the node with this id.
+    /// Returns the index of the node with this id.
     pub(crate) fn find(&self, id: &str) -> Option<usize> {
         self.by_id.get(id).copied()
     }
 
-    /// The node with the shortest prefix of `path` as its id, and the number of parts in that prefix.
+    /// Finds the node whose id is the shortest prefix of `path`. Returns its index and the number of parts in that
+    /// prefix.
     pub(crate) fn resolve(&self, path: &[&str]) -> Option<(usize, usize)> {
         prefixes(path).find_map(|(id, length)| Some((self.find(&id)?, length)))
     }
 
-    /// The type of an export of a node; `None` when it has no such export.
+    /// Returns the type of an export of a node; `None` if it has no such export.
     pub(crate) fn export(&self, node: usize, name: &str) -> Option<Kind> {
         match &self.nodes.get(node)?.kind {
             NodeKind::Component(definition) => {
@@ -202,7 +203,7 @@ impl Graph {
         }
     }
 
-    /// Names of the exports of a node; `None` when they are known only at run time.
+    /// Returns the names of the exports of a node; `None` if they are known only at run time.
     pub(crate) fn exports(&self, node: usize) -> Option<Vec<&str>> {
         Some(match &self.nodes.get(node)?.kind {
             NodeKind::Component(definition) => definition.exports().iter().map(|export| export.name).collect(),
@@ -230,7 +231,7 @@ impl Graph {
 }
 
 impl Declare {
-    /// A `declare` that was not analysed yet.
+    /// Creates a `declare` that has not been analysed.
     pub(crate) fn new(name: Arc<str>, block: Arc<SourceBlock>) -> Self {
         Self {
             name,
@@ -239,7 +240,7 @@ impl Declare {
         }
     }
 
-    /// Its analysis; `None` before it was analysed.
+    /// Returns the analysis; `None` before the `declare` has been analysed.
     pub(crate) fn analysis(&self) -> Option<&Analysis> {
         self.analysis.get()
     }
@@ -251,7 +252,7 @@ impl Declare {
 }
 
 impl SourceBlock {
-    /// The expression of an attribute of the block.
+    /// Returns the expression of an attribute of the block.
     pub(crate) fn attribute(&self, name: &str) -> Option<&Expression> {
         self.block.body.iter().find_map(|statement| match statement {
             Statement::Attribute(attribute) if &*attribute.name.name == name => Some(&attribute.value),
@@ -261,18 +262,18 @@ impl SourceBlock {
 }
 
 impl GraphNode {
-    /// Its label; empty when it has none.
+    /// Returns the label; empty if there is none.
     pub(crate) fn label(&self) -> &str {
         self.block.block.label.as_ref().map_or("", |label| &label.name)
     }
 }
 
-/// The prefixes of a path that can be ids, shortest first.
+/// Iterates over the prefixes of a path that can be ids, shortest first.
 pub(crate) fn prefixes<'a>(path: &'a [&'a str]) -> impl Iterator<Item = (String, usize)> + 'a {
     (2..=path.len()).map(|length| (path[..length].join("."), length))
 }
 
-/// Visits every chain of names in an expression and in all its operands, depth first.
+/// Visits every chain of names in an expression and its operands, depth first.
 pub(crate) fn walk_names(expression: &Expression, visit: &mut dyn FnMut(&[Identifier])) {
     let names = traversal(expression);
     if !names.is_empty() {
@@ -300,7 +301,7 @@ pub(crate) fn walk_names(expression: &Expression, visit: &mut dyn FnMut(&[Identi
     }
 }
 
-/// Every chain of names in a body.
+/// Visits every chain of names in a body.
 pub(crate) fn walk_body(body: &[Statement], visit: &mut dyn FnMut(&[Identifier])) {
     for statement in body {
         match statement {

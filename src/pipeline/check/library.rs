@@ -1,7 +1,7 @@
 //! Imported texts: their declarations and nested imports.
 //!
 //! In: the texts, and later the declarations that are instantiated. Out: a [`Parsed`] whose used declarations are
-//! analysed. Texts of modules contain only `declare` and `import.*` blocks.
+//! analysed. The text of a module contains only `declare` and `import.*` blocks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(crate) struct Parsed {
     pub(crate) imports: BTreeMap<Arc<str>, (Arc<SourceBlock>, &'static dyn AnyDefinition)>,
 }
 
-/// Reads the texts of an import.
+/// Parses the texts of an import.
 pub(crate) fn read(content: &Value, catalog: &Catalog) -> Result<Parsed, Diagnostics> {
     let mut parsed = Parsed {
         declares: Declares::new(),
@@ -59,7 +59,7 @@ pub(crate) fn read(content: &Value, catalog: &Catalog) -> Result<Parsed, Diagnos
     diagnostics.into_result(parsed)
 }
 
-/// A copy of the text with blanks instead of everything but line ends: positions stay valid, and excerpts show nothing.
+/// Copies the text with blanks in place of everything but line ends: positions stay valid, and excerpts show nothing.
 fn blank(source: &Source) -> Source {
     let blank = |byte| if byte == b'\n' { '\n' } else { ' ' };
     let text: String = source.text().bytes().map(blank).collect();
@@ -67,7 +67,7 @@ fn blank(source: &Source) -> Source {
 }
 
 impl Parsed {
-    /// The declaration that a block instantiates; `namespace` is the import's.
+    /// Returns the declaration that a block instantiates. `namespace` is that of the import.
     pub(crate) fn declare(&self, namespace: &str, name: &str, text: &SourceBlock) -> Result<&Arc<Declare>, Diagnostic> {
         self.declares.get(name).ok_or_else(|| {
             let names = self.declares.keys().map(AsRef::as_ref);
@@ -81,7 +81,7 @@ impl Parsed {
         })
     }
 
-    /// Analyses one of its declarations, once.
+    /// Analyses one of the declarations, at most once.
     pub(crate) fn analyze(&self, declare: &Arc<Declare>, catalog: &Catalog, minimum: Stability) {
         let imports = self.imports.keys().cloned().collect();
         let env = Env {

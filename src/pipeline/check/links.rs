@@ -1,4 +1,4 @@
-//! Resolves the references of a scope: which node refers to which, and what is used from outer scopes.
+//! Resolves the references of a scope: links between its nodes, and uses of enclosing scopes.
 //!
 //! In: the nodes of a scope and its environment. Out: links for each node, and diagnostics for names that cannot be
 //! resolved.
@@ -20,7 +20,7 @@ use crate::pipeline::check::graph::{
 };
 use crate::pipeline::component::Stability;
 
-/// What a node uses; levels count outwards from 0, its own scope.
+/// Parts of its own and enclosing scopes that a node uses; levels count outwards from 0, its own scope.
 #[derive(Default)]
 pub(super) struct Links {
     uses: Outside,
@@ -28,7 +28,7 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// What the text of a node uses.
+    /// Resolves the names in the text of a node.
     pub(super) fn of_node(
         analyzer: &mut Analyzer<'_>,
         env: &Env<'_>,
@@ -53,7 +53,7 @@ impl Links {
         links
     }
 
-    /// Adds what the template of node `index` uses from the scopes around to what the node uses.
+    /// Adds the parts of enclosing scopes that the template of node `index` uses to those that the node uses.
     pub(super) fn add_template(&mut self, index: usize, template: &Graph) {
         let outside = template.namespaces_outside.iter();
         self.namespaces
@@ -71,7 +71,7 @@ impl Links {
     }
 }
 
-/// Resolves the names in a block that configures the program; no node refers to such a block.
+/// Resolves the names in a block that configures the program. No node refers to such a block.
 pub(super) fn check_names(
     analyzer: &mut Analyzer<'_>,
     env: &Env<'_>,
@@ -89,18 +89,18 @@ pub(super) fn check_names(
     });
 }
 
-/// What a reference resolves to.
+/// The result of resolving a reference.
 enum Target {
-    /// A node: the number of scopes out, its index there, and the number of path parts in its id.
+    /// A node: the number of scopes outwards, its index there, and the number of path parts in its id.
     Node(usize, usize, usize),
-    /// The item of a template, and the number of scopes out.
+    /// The item of a template, and the number of scopes outwards.
     Variable(usize),
     /// A node that was already reported as broken.
     Broken,
-    /// The standard library, the constants or the folder of the module: the value as far as the text determines it, and
-    /// the number of path parts used.
+    /// The standard library, the constants or the folder of the module: the value, as far as the text determines it,
+    /// and the number of path parts used.
     Library(Value, usize),
-    /// Nothing: no such name is declared.
+    /// No such name is declared.
     Nothing,
 }
 
@@ -165,7 +165,7 @@ impl Finder<'_, '_, '_> {
         self.analyzer.diagnostics.push(diagnostic);
     }
 
-    /// A chain of names in the text of node `from`.
+    /// Resolves a chain of names in the text of node `from`.
     fn reference(&mut self, from: Option<usize>, source: &Source, names: &[Identifier]) {
         match self.target(source, names) {
             Target::Node(0, node, _) if Some(node) == from => {
@@ -195,11 +195,11 @@ impl Finder<'_, '_, '_> {
         }
     }
 
-    /// Warns when a component hides a name of the standard library.
+    /// Warns about a component that hides a name of the standard library.
     fn shadowing(&mut self, source: &Source, names: &[Identifier]) {
         let hidden = |first: &&Identifier| stdlib::names().any(|name| name == &*first.name);
         if let Some(first) = names.first().filter(hidden) {
-            let message = format!("`{}` hides what the standard library calls so", first.name);
+            let message = format!("`{}` hides a name of the standard library", first.name);
             let found = Diagnostic::warning(codes::SHADOWED_LIBRARY, source, first.span, message);
             self.push(found.hint("give it another name"));
         }
@@ -314,7 +314,7 @@ impl Finder<'_, '_, '_> {
         self.push(diagnostic);
     }
 
-    /// All visible names, for suggestions.
+    /// Returns all visible names, for suggestions.
     fn visible(&self) -> Vec<String> {
         let mut ids = Vec::new();
         for (_, env) in self.env.outward() {
@@ -330,7 +330,7 @@ impl Finder<'_, '_, '_> {
     }
 }
 
-/// A value of a type that has no fields, to check against.
+/// Returns some value of a type that has no fields, so that field accesses can be checked.
 fn without_fields(kind: &Kind) -> Option<Value> {
     match kind {
         Kind::Bool => Some(Value::Bool(false)),

@@ -1,7 +1,7 @@
 //! Lints: warnings about components, declarations, imports and arguments that are never used.
 //!
-//! Only a check reports them; a run does not. In: the texts and the graph of a configuration without errors. Style is
-//! not judged.
+//! In: the texts and the graph of a configuration without errors. Only a check reports lints; a run does not. They do
+//! not judge style.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::pipeline::component::AnyDefinition;
 pub(crate) fn unused(sources: &[(String, String)], graph: &Graph) -> Diagnostics {
     let mut found = Diagnostics::new();
     components(graph, &mut found);
-    // A library for other configurations to import.
+    // A configuration that only imports is a library for other configurations.
     if graph.nodes.iter().all(|node| matches!(node.kind, NodeKind::Import(_))) {
         return found;
     }
@@ -34,7 +34,8 @@ pub(crate) fn unused(sources: &[(String, String)], graph: &Graph) -> Diagnostics
     found
 }
 
-/// Reports components that only serve others but have no users; repeated, since the last user may be unused as well.
+/// Reports components that only serve others but have no users. Repeats this, since the last user may be unused as
+/// well.
 fn components(graph: &Graph, found: &mut Diagnostics) {
     let mut users: Vec<usize> = graph.nodes.iter().map(|node| node.referenced_by.len()).collect();
     let mut waiting: Vec<usize> = (0..graph.nodes.len()).filter(|index| users[*index] == 0).collect();
@@ -47,9 +48,9 @@ fn components(graph: &Graph, found: &mut Diagnostics) {
             continue;
         }
         let message = if node.referenced_by.is_empty() {
-            format!("nobody uses {}", node.id)
+            format!("{} is never used", node.id)
         } else {
-            format!("{} is used only by components that nobody uses", node.id)
+            format!("{} is used only by components that are never used", node.id)
         };
         let names: Vec<String> = definition
             .exports()
@@ -70,7 +71,7 @@ fn components(graph: &Graph, found: &mut Diagnostics) {
     }
 }
 
-/// True for a component whose only effect is its exports: it forwards nothing, or only what it is given.
+/// True for a component whose only effect is its exports: it forwards nothing, or only the data that it receives.
 fn serves_others(definition: &dyn AnyDefinition) -> bool {
     let is_capsule = |kind: &Kind| matches!(kind, Kind::Capsule(_));
     let forwards = definition.arguments().attributes.iter().any(|attribute| {
@@ -80,7 +81,7 @@ fn serves_others(definition: &dyn AnyDefinition) -> bool {
         && (!forwards || definition.exports().iter().all(|export| is_capsule(&export.kind)))
 }
 
-/// Collects the first parts of the names of all blocks, which name a declaration or a namespace.
+/// Collects the first parts of all block names, since they can name a declaration or a namespace.
 fn block_heads<'a>(body: &'a [Statement], heads: &mut BTreeSet<&'a str>) {
     for statement in body {
         if let Statement::Block(block) = statement {
@@ -98,9 +99,9 @@ fn declarations(source: &Source, body: &[Statement], heads: &BTreeSet<&str>, fou
         let declares = name == "declare";
         if (declares || name.starts_with("import.")) && !heads.contains(&*label.name) {
             let message = if declares {
-                format!("nobody uses the declaration \"{}\"", label.name)
+                format!("the declaration \"{}\" is never used", label.name)
             } else {
-                format!("nothing of the import \"{}\" is used", label.name)
+                format!("the import \"{}\" is never used", label.name)
             };
             found.push(Diagnostic::warning(
                 codes::UNUSED_DECLARATION,
@@ -123,7 +124,7 @@ fn arguments(source: &Source, declare: &Block, found: &mut Diagnostics) {
         let Statement::Block(block) = statement else { continue };
         let Some(label) = &block.label else { continue };
         if &*block.name.name == "argument" && !read.contains(&*label.name) {
-            let message = format!("nobody reads the argument \"{}\"", label.name);
+            let message = format!("the argument \"{}\" is never read", label.name);
             found.push(
                 Diagnostic::warning(codes::UNUSED_DECLARATION, source, block.header(), message).hint(format!(
                     "read it as `argument.{}.value`, or remove the block",
@@ -134,7 +135,7 @@ fn arguments(source: &Source, declare: &Block, found: &mut Diagnostics) {
     }
 }
 
-/// Collects the labels of the arguments that a body reads, without nested declarations.
+/// Collects the labels of the arguments that a body reads; skips nested declarations.
 fn arguments_read(body: &[Statement], read: &mut BTreeSet<String>) {
     for statement in body {
         match statement {

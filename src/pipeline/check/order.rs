@@ -34,7 +34,7 @@ pub(super) fn sort(graph: &mut Graph, diagnostics: &mut Diagnostics) {
                 }
                 report_circle(graph, &circle, diagnostics);
             }
-            // It is not in a cycle, but depends on one.
+            // The node is not in a cycle, but depends on one.
             None => {
                 left.remove(&start);
             }
@@ -42,7 +42,7 @@ pub(super) fn sort(graph: &mut Graph, diagnostics: &mut Diagnostics) {
     }
 }
 
-/// A shortest cycle through a node.
+/// Returns a shortest cycle through a node.
 fn circle_through(graph: &Graph, start: usize) -> Option<Vec<usize>> {
     let nodes = &graph.nodes;
     let mut came_from: BTreeMap<usize, usize> = BTreeMap::new();
@@ -83,7 +83,7 @@ fn report_circle(graph: &Graph, circle: &[usize], diagnostics: &mut Diagnostics)
     let mut found =
         Diagnostic::error(codes::CYCLE, &first.block.source, first.block.block.header(), message).hint(hint);
     for node in circle.iter().skip(1).filter_map(|index| nodes.get(*index)) {
-        found = found.note_at(&node.block.source, node.block.block.header(), "in the circle");
+        found = found.note_at(&node.block.source, node.block.block.header(), "part of the cycle");
     }
     diagnostics.push(found);
 }

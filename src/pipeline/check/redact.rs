@@ -1,9 +1,9 @@
 //! Removes the secrets from a configuration's text, for a support bundle.
 //!
-//! In: the name and text of a file and the definitions of components. Out: the same text where every string in the
-//! value of a secret attribute, and every string next to a word such as `password` (also in comments), is replaced by
-//! `(secret)`, and URLs have no user and password. A text that does not parse is omitted as a whole, since its contents
-//! cannot be judged.
+//! In: the name and text of a file and the definitions of components. Out: the same text without secrets. `(secret)`
+//! replaces every string in the value of a secret attribute, and every string next to a word such as `password` (also
+//! in comments). URLs lose user and password. A text that does not parse is omitted as a whole, since its secrets
+//! cannot be located.
 
 use crate::lang::ast::{Block, Expression, ExpressionKind, Statement};
 use crate::lang::schema::{Kind, Schema};
@@ -15,12 +15,12 @@ use crate::pipeline::component::AnyDefinition;
 const SUSPICIOUS: [&str; 6] = ["password", "passwd", "secret", "token", "credential", "key_pem"];
 const SECRET: &str = "\"(secret)\"";
 
-/// The text without its secrets; `path` decides the syntax.
+/// Returns the text without its secrets. `path` decides the syntax.
 pub(crate) fn redact(path: &str, text: &str, definitions: &[&'static dyn AnyDefinition]) -> String {
     let source = Source::new(path, text);
     let (file, diagnostics) = parse(&source);
     if diagnostics.has_errors() {
-        return "// left out: this file does not parse, so what is secret in it cannot be told\n".to_owned();
+        return "// left out: this file does not parse, so its secrets cannot be located\n".to_owned();
     }
     let mut spans = Vec::new();
     for statement in &file.body {
@@ -43,7 +43,7 @@ pub(crate) fn redact(path: &str, text: &str, definitions: &[&'static dyn AnyDefi
     clean.split_inclusive('\n').map(line).collect()
 }
 
-/// Handles a component, or a block that contains components, whatever its name is.
+/// Handles a component, or any block that contains components.
 fn of_block(block: &Block, definitions: &[&'static dyn AnyDefinition], spans: &mut Vec<(usize, usize)>) {
     let known = definitions
         .iter()
@@ -93,7 +93,7 @@ fn is_suspicious(name: &str) -> bool {
     SUSPICIOUS.iter().any(|word| name.contains(word)) && !name.ends_with("_file")
 }
 
-/// The places of all strings in a value.
+/// Collects the spans of all strings in a value.
 fn strings(expression: &Expression, spans: &mut Vec<(usize, usize)>) {
     match &expression.kind {
         ExpressionKind::Literal { kind, .. } => {
@@ -118,8 +118,8 @@ fn strings(expression: &Expression, spans: &mut Vec<(usize, usize)>) {
     }
 }
 
-/// Redacts what no schema covers: strings after a suspicious word (a comment, an object in a module), and user and
-/// password in URLs.
+/// Redacts strings that no schema covers: those after a suspicious word (in a comment or in an object of a module), and
+/// user and password in URLs.
 fn line(line: &str) -> String {
     let lower = line.to_ascii_lowercase();
     let word = SUSPICIOUS
@@ -177,7 +177,7 @@ mod tests {
             bearer: Option<Secret>,
             /// Secrets within a map of lists.
             headers: BTreeMap<Arc<str>, Vec<Secret>>,
-            /// Text that is no secret.
+            /// A text that is not secret.
             plain: Option<Arc<str>>,
         }
     }

@@ -1,7 +1,7 @@
 //! Reads the statements of a scope into the nodes of its graph.
 //!
 //! In: statements with their texts, and their environment. Out: a [`Graph`], and diagnostics in the [`Analyzer`].
-//! Instantiated declarations are analysed on the way, each once; others only when everything is checked.
+//! Instantiated declarations are analysed on the way, each once; the others only in a check.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -27,13 +27,13 @@ struct Reading<'e> {
     graph: Graph,
     declares: Declares,
     imports: BTreeSet<Arc<str>>,
-    /// The first block of each id, valid or not.
+    /// The first block with each id, valid or not.
     declared: BTreeMap<String, Arc<SourceBlock>>,
-    /// Blocks whose names are looked up once all declarations are known.
+    /// Blocks whose names are resolved once all declarations are known.
     instances: Vec<Arc<SourceBlock>>,
     /// Templates of `foreach` nodes.
     templates: HashMap<usize, Arc<SourceBlock>>,
-    /// Blocks with duplicate ids; they are checked too.
+    /// Blocks with duplicate ids; they are checked as well.
     repeated: Vec<Arc<SourceBlock>>,
 }
 
@@ -52,7 +52,7 @@ impl Reading<'_> {
 }
 
 impl Analyzer<'_> {
-    /// The graph of some files, taken as one.
+    /// Builds the graph of several files that form one configuration.
     pub(crate) fn root(&mut self, files: &[File]) -> Graph {
         let statements = files
             .iter()
@@ -60,7 +60,7 @@ impl Analyzer<'_> {
         self.scope(statements, None, ScopeKind::Root, None)
     }
 
-    /// The graph of the body of a block.
+    /// Builds the graph of the body of a block.
     pub(crate) fn body(
         &mut self,
         text: &SourceBlock,
@@ -125,8 +125,8 @@ impl Analyzer<'_> {
         graph
     }
 
-    /// The links of every node, and the graphs of the templates by node: whatever a template uses counts as used by its
-    /// `foreach`.
+    /// Returns the links of every node, and the graphs of the templates by node. Everything that a template uses counts
+    /// as used by its `foreach`.
     fn links(&mut self, reading: &Reading<'_>, graph: &Graph) -> (Vec<Links>, HashMap<usize, Graph>) {
         let env = reading.env(Some(graph));
         let mut templates = HashMap::new();
@@ -254,7 +254,7 @@ impl Analyzer<'_> {
         reading.graph.settings.insert(name, text);
     }
 
-    /// The label of a block that must have one; reports a missing label.
+    /// Returns the label of a block that must have one; reports a missing label.
     fn label(&mut self, text: &SourceBlock) -> Option<Arc<str>> {
         let name = &text.block.name;
         if let Some(label) = &text.block.label {
@@ -318,7 +318,7 @@ impl Analyzer<'_> {
             let message = "missing required block \"template\"";
             self.diagnostics.push(
                 Diagnostic::error(codes::MISSING_BLOCK, &text.source, text.block.header(), message)
-                    .hint("add `template { ... }`: what is made for each item of the collection"),
+                    .hint("add `template { ... }` with the blocks for each item of the collection"),
             );
             return;
         };
@@ -360,7 +360,8 @@ impl Analyzer<'_> {
         reading.graph.push(id, kind, own);
     }
 
-    /// The name of the item. It must be known before evaluation, since it decides what the names in the template mean.
+    /// Returns the name of the item. It must be known before evaluation, since it decides the meaning of names in the
+    /// template.
     fn variable(&mut self, text: &SourceBlock) -> Option<Arc<str>> {
         let attribute = text.block.body.iter().find_map(|statement| match statement {
             Statement::Attribute(attribute) if &*attribute.name.name == "var" => Some(attribute),
@@ -409,7 +410,8 @@ impl Analyzer<'_> {
         reading.graph.push(id, NodeKind::Import(definition), text);
     }
 
-    /// The kind of a block that is neither configuration nor declaration: an instance of a `declare`, or a component.
+    /// Returns the kind of a block that is neither configuration nor declaration: an instance of a `declare`, or a
+    /// component.
     fn instance(&mut self, env: &Env<'_>, text: &Arc<SourceBlock>) -> Option<NodeKind> {
         let name = &text.block.name;
         let kind = match env.instantiated(&name.name) {
@@ -475,7 +477,7 @@ impl Analyzer<'_> {
             .push(Diagnostic::error(codes::MODULE_RECURSION, &text.source, text.block.header(), message).hint(hint));
     }
 
-    /// Analyses a declaration, once. `env` is the environment that it is in.
+    /// Analyses a declaration, at most once. `env` is the environment that contains it.
     pub(crate) fn declaration(&mut self, declare: &Arc<Declare>, env: &Env<'_>) {
         if declare.analysis().is_some() {
             return;

@@ -1,6 +1,6 @@
 //! The types of references, which are known without values.
 //!
-//! Values that are known (literals, and functions of them) are evaluated and converted; for a reference the type of the
+//! Known values (literals, and functions of literals) are evaluated and converted. For a reference, the type of the
 //! export is compared.
 
 use crate::lang::ast::{Expression, ExpressionKind, Identifier};
@@ -14,7 +14,7 @@ use crate::lang::{Diagnostic, Source, codes, stdlib};
 use crate::pipeline::check::env::{Env, ScopeKind};
 use crate::pipeline::check::graph::{CONSTANTS, Graph, MODULE_PATH, walk_names};
 
-/// The type of the value of an `export` block, as far as it is known.
+/// Returns the type of the value of an `export` block, as far as it is known.
 pub(super) fn export_kind(graph: &Graph, node: usize) -> Kind {
     let value = graph.nodes.get(node).and_then(|node| node.block.attribute("value"));
     let resolve = Static { graph, env: None };
@@ -75,7 +75,7 @@ impl Static<'_> {
         }
     }
 
-    /// Checks a target, whose labels may be of any plain type.
+    /// Checks a target, whose labels may have any scalar type.
     fn check_target(&self, source: &Source, expression: &Expression) -> Result<(), Diagnostic> {
         let ExpressionKind::Object(fields) = &expression.kind else {
             return self.check(source, expression, &Kind::Map(&Kind::String));
@@ -104,7 +104,7 @@ impl Static<'_> {
         path[length + 1..].iter().try_fold(kind, |kind, _| inner_of(&kind))
     }
 
-    /// The node outside of a template that a path refers to.
+    /// Finds the node outside of a template that a path refers to.
     fn outside(&self, path: &[&str]) -> Option<(&Graph, (usize, usize))> {
         let mut env = self.env?;
         loop {
@@ -120,7 +120,7 @@ impl Static<'_> {
         }
     }
 
-    /// True when the value depends only on the text.
+    /// True if the value depends only on the text.
     fn is_constant(&self, expression: &Expression) -> bool {
         let mut constant = true;
         walk_names(expression, &mut |names| {
@@ -135,13 +135,13 @@ impl Static<'_> {
         constant
     }
 
-    /// True when a local name hides a name of the standard library.
+    /// True if a local name hides a name of the standard library.
     fn is_shadowed(&self, path: &[&str]) -> bool {
         let mut variables = self.env.iter().flat_map(|env| env.outward());
         self.graph.resolve(path).is_some() || variables.any(|(_, env)| env.variable.as_deref() == path.first().copied())
     }
 
-    /// The type of an expression as far as it is known.
+    /// Returns the type of an expression, as far as it is known.
     fn kind_of(&self, expression: &Expression) -> Option<Kind> {
         let names = traversal(expression);
         if !names.is_empty() {
@@ -172,7 +172,7 @@ impl Static<'_> {
     }
 }
 
-/// The element type of a list or a map.
+/// Returns the element type of a list or a map.
 fn inner_of(kind: &Kind) -> Option<Kind> {
     match kind {
         Kind::List(inner) | Kind::Map(inner) => Some(**inner),

@@ -1,6 +1,6 @@
-//! `validate`: all checks of a configuration that need no run.
+//! `validate`: all static checks of a configuration.
 //!
-//! Pure: no component is built, no environment variable is read.
+//! Pure: it builds no component and reads no environment variable.
 
 use crate::lang::{Diagnostics, Source, parse};
 use crate::pipeline::check::analyzer::{Analyzer, Extent};
@@ -10,7 +10,7 @@ use crate::pipeline::check::graph::Graph;
 use crate::pipeline::check::lints;
 use crate::pipeline::component::{AnyDefinition, Stability};
 
-/// Checks a configuration of several files, each a name and a text. The result includes warnings.
+/// Checks a configuration of several files, each with a name and a text. The result includes warnings.
 pub fn validate(
     sources: &[(String, String)],
     definitions: &[&'static dyn AnyDefinition],
@@ -22,7 +22,7 @@ pub fn validate(
         .collect();
     let catalog = Catalog::new(definitions);
     let (graph, mut diagnostics) = analyze(&texts, &catalog, minimum, Extent::Whole);
-    // Only without errors: otherwise a component may wrongly appear unused.
+    // Lints need a configuration without errors: otherwise a component could wrongly appear unused.
     if !diagnostics.has_errors() {
         diagnostics.extend(lints::unused(sources, &graph));
         diagnostics.sort();
@@ -30,7 +30,7 @@ pub fn validate(
     diagnostics
 }
 
-/// Parses, builds the graph, checks every block. The graph can be run when there is no error.
+/// Parses the texts, builds the graph and checks every block. The graph can be run if there is no error.
 pub(crate) fn analyze(
     sources: &[Source],
     catalog: &Catalog,
@@ -46,7 +46,7 @@ pub(crate) fn analyze(
         diagnostics.extend(found);
         files.push(file);
     }
-    // Statements that could be read are checked even when others could not, so that one run shows all mistakes.
+    // Statements that parse are checked even if others do not, so that one check shows all mistakes.
     let mut analyzer = Analyzer {
         catalog,
         minimum,

@@ -20,41 +20,42 @@ use crate::lang::value::Value;
 use crate::pipeline::component::live::LiveHandle;
 use crate::pipeline::component::own_http::OwnHttp;
 
-/// Why a component could not be built or updated, or stopped running.
+/// The reason why a component could not be built or updated, or stopped running.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{0}")]
 pub struct ComponentError(pub String);
 
 /// A built component with arguments of type `A`.
 pub trait Component<A>: Send + Sync + 'static {
-    /// Applies new arguments, which differ from the last, while running. All or nothing: on an error the old ones stay
-    /// in force.
+    /// Applies new arguments, which differ from the current ones, while the component runs. All or nothing: on an error
+    /// the current arguments stay in force.
     fn update(&self, arguments: Arc<A>) -> Result<(), ComponentError>;
 
-    /// Runs until `shutdown` is cancelled, then finishes its pending work and returns. Ending earlier is a failure: the
-    /// engine shows it and restarts with backoff. The future owns every task that it starts.
+    /// Runs until `shutdown` is cancelled, then finishes its pending work and returns. An earlier end is a failure: the
+    /// engine shows it and restarts the component with backoff. The future owns every task that it starts.
     fn run(self: Arc<Self>, shutdown: Shutdown) -> BoxFuture<'static, Result<(), ComponentError>>;
 
-    /// State for people, as an object (Alloy's debug info): targets and their last scrape, queue lengths.
+    /// Returns the component's state for people, as an object (Alloy's debug info): targets and their last scrape,
+    /// queue lengths.
     fn debug_info(&self) -> Value {
         Value::Null
     }
 
-    /// Answers a request to `/api/v0/component/ID/...`; the path is relative to the id. `None` when the component
-    /// serves nothing.
+    /// Handles a request to `/api/v0/component/ID/...`; the path is relative to the id. `None` if the component has no
+    /// endpoints.
     fn serve(&self, _request: http::Request<Bytes>) -> Option<BoxFuture<'static, http::Response<Bytes>>> {
         None
     }
 
-    /// True when the component holds an exclusive resource (a port, a folder's lock) from its build or run to the end
-    /// of its run, and takes it again when it is run again. When a reload removes such a component, and something
-    /// cannot be built or updated beside it, the engine stops it first and tries once more; if that fails too, the
+    /// True if the component holds an exclusive resource (a port, the lock of a folder) from its build or run to the
+    /// end of its run, and takes it again when it runs again. If a reload removes such a component, and something
+    /// cannot be built or updated beside it, the engine stops it first and tries once more. If that fails too, the
     /// component runs again.
     fn is_exclusive(&self) -> bool {
         false
     }
 
-    /// True when `run` only waits for the shutdown, so that the engine spawns no task. Such a component works when it
+    /// True if `run` only waits for the shutdown, so that the engine spawns no task. Such a component acts when it
     /// receives arguments or profiles.
     fn is_passive(&self) -> bool {
         false
@@ -65,18 +66,18 @@ pub trait Component<A>: Send + Sync + 'static {
     fn show_live(&self, _arguments: &A, _live: &LiveHandle) {}
 }
 
-/// Everything that a component may use of its surroundings.
+/// The part of its surroundings that a component may use.
 #[derive(Clone)]
 pub struct Context {
-    /// Id of the node: `pyroscope.scrape.default`.
+    /// Id of the node, such as `pyroscope.scrape.default`.
     pub id: Arc<str>,
     /// A folder for its own files under the storage path; not created yet.
     pub data_path: PathBuf,
     /// Scope for its metrics; the engine adds the labels `component_id` and `component_path`.
     pub metrics: crate::telemetry::metrics::Scope,
-    /// Called with the whole set of exports whenever it changes.
+    /// The component calls it with all its exports whenever they change.
     pub exports: ExportsSender,
-    /// Called when the component's own view of its health changes.
+    /// The component calls it when its own view of its health changes.
     pub health: HealthSender,
     /// `User-Agent` of its HTTP requests.
     pub user_agent: Arc<str>,
@@ -84,14 +85,14 @@ pub struct Context {
     pub live: LiveHandle,
     /// The program's own endpoints.
     pub own_http: OwnHttp,
-    /// The collectors that share targets with this one, if there are any.
+    /// The collectors that share targets with this one, if any.
     pub cluster: Cluster,
-    /// Tasks that hand on what the component has finished, such as profiles that wait for a slow receiver. A stop waits
-    /// for them after the component has ended, while its receivers still run.
+    /// Tasks that forward finished data, such as profiles that wait for a slow receiver. A stop waits for them after
+    /// the component has ended, while its receivers still run.
     pub in_flight: InFlight,
 }
 
-/// Tasks that a stop waits for. It is closed: whoever waits for it returns when no task is left.
+/// Tasks that a stop waits for. The tracker is closed, so waiting for it ends as soon as no task is left.
 #[derive(Clone, Debug)]
 pub struct InFlight(TaskTracker);
 
@@ -104,12 +105,12 @@ impl Default for InFlight {
 }
 
 impl InFlight {
-    /// Runs a task that a stop waits for.
+    /// Spawns a task that a stop waits for.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.0.spawn(task);
     }
 
-    /// Returns when no task is left.
+    /// Returns as soon as no task is left.
     pub(crate) async fn ended(&self) {
         self.0.wait().await;
     }
@@ -126,7 +127,7 @@ pub(crate) type HealthSender = Arc<dyn Fn(HealthState, String) + Send + Sync>;
 pub enum HealthState {
     /// The component works as intended.
     Healthy,
-    /// Nothing is known of its state yet.
+    /// The state is not known yet.
     Unknown,
     /// The component runs, but something fails.
     Unhealthy,

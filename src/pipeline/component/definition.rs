@@ -11,19 +11,19 @@ use crate::lang::schema::{Arguments, Attribute};
 use crate::pipeline::component::contract::{Component, ComponentError, Context};
 use crate::telemetry::metrics::Scope;
 
-/// Stability of a component; `--stability.level` decides which may be used.
+/// Stability of a component; `--stability.level` sets the minimum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stability {
-    /// May change in any release, or go.
+    /// May change or disappear in any release.
     Experimental,
-    /// Complete, may still change.
+    /// Complete, but may still change.
     PublicPreview,
     /// Changes only with a new major release.
     GenerallyAvailable,
 }
 
 impl Stability {
-    /// The level as written on the command line.
+    /// Returns the level as written on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Experimental => "experimental",
@@ -33,8 +33,8 @@ impl Stability {
     }
 }
 
-/// Builds an instance with its first arguments. If it has exports at that time, it has set them through the context
-/// when it returns.
+/// Builds an instance with its first arguments. If the instance has exports at that time, it sets them through the
+/// context before it returns.
 pub(crate) type Build<A> = fn(Context, Arc<A>) -> Result<Arc<dyn Component<A>>, ComponentError>;
 
 /// A kind of component with arguments of type `A`. Each is a constant, listed in order in `components::ALL`.
@@ -44,12 +44,12 @@ pub struct Definition<A: 'static> {
     pub name: &'static str,
     /// Stability of its arguments and behaviour.
     pub stability: Stability,
-    /// Its exports: name, type and meaning (`required` and `default` have no meaning here).
+    /// Its exports: name, type and description (`required` and `default` have no meaning here).
     pub exports: &'static [Attribute],
     /// Registers its metrics, so that the reference page can list them.
     pub metrics: fn(&Scope),
     /// Builds an instance. `None` for a component that is known but cannot run yet: its arguments are checked and its
-    /// exports typed as usual, but a configuration that uses it cannot be run.
+    /// exports typed as usual, but a configuration that uses it cannot run.
     pub build: Option<Build<A>>,
     /// First paragraph of the reference page.
     pub doc: &'static str,

@@ -1,7 +1,7 @@
 //! Definitions and components with their argument types erased, for the list of components and the engine.
 //!
-//! The type is erased and restored in this file: a definition makes the typed value once, [`ValidArguments`] keeps it,
-//! and the component gets it back at its build and at every update.
+//! The type is erased and restored in this file: a definition creates the typed value once, [`ValidArguments`] keeps
+//! it, and the component receives it at its build and at every update.
 
 use std::any::Any;
 use std::fmt;
@@ -30,7 +30,7 @@ pub trait AnyDefinition: fmt::Debug + Send + Sync {
     /// Schema of the component's block.
     fn arguments(&self) -> &'static Schema;
 
-    /// Its exports: name, type and meaning.
+    /// Its exports: name, type and description.
     fn exports(&self) -> &'static [Attribute];
 
     /// Registers the component's metrics, so that the reference page can list them.
@@ -48,13 +48,13 @@ pub trait AnyDefinition: fmt::Debug + Send + Sync {
     /// Builds an instance with arguments that this definition validated.
     fn build(&self, context: Context, arguments: &ValidArguments) -> Result<Arc<dyn AnyComponent>, ComponentError>;
 
-    /// The message for a component that cannot run yet.
+    /// Returns the message for a component that cannot run yet.
     fn not_built(&self) -> String {
         format!("component \"{}\" is known to Alluvium but not built yet", self.name())
     }
 }
 
-/// Arguments that a definition has validated: the evaluated values, and the typed value made from them once.
+/// Arguments that a definition has validated: the evaluated values, and the typed value made from them.
 #[derive(Clone)]
 pub struct ValidArguments {
     values: Arguments,
@@ -62,12 +62,12 @@ pub struct ValidArguments {
 }
 
 impl ValidArguments {
-    /// The evaluated values, for comparison and display.
+    /// Returns the evaluated values, for comparison and display.
     pub fn values(&self) -> &Arguments {
         &self.values
     }
 
-    /// The typed value; fails for arguments of another kind of component.
+    /// Returns the typed value; fails for arguments of another kind of component.
     fn typed<A: Send + Sync + 'static>(&self) -> Result<Arc<A>, ComponentError> {
         let typed = self.typed.clone().downcast::<A>();
         typed.map_err(|_| ComponentError("the arguments are those of another component".to_owned()))
@@ -98,7 +98,7 @@ pub trait AnyComponent: Send + Sync {
     fn show_live(&self, arguments: &ValidArguments, live: &LiveHandle);
 }
 
-/// A component of a known argument type, with the type erased for the engine.
+/// A component with a known argument type, which the engine uses with the type erased.
 struct Typed<A: 'static>(Arc<dyn Component<A>>);
 
 impl<A: Send + Sync + 'static> AnyComponent for Typed<A> {

@@ -1,8 +1,8 @@
-//! The contract between engine and components: how a kind of component is defined, what an instance does, and what it
-//! may use.
+//! The contract between engine and components: the definition of a kind of component, the behaviour of an instance, and
+//! the resources that it may use.
 //!
-//! [`Definition`] is data; [`Component`] does the work; [`Context`] holds everything that a component may use: where to
-//! send exports and health, metrics, [`live`] debugging, the program's own endpoints. The engine uses both with the
+//! [`Definition`] is data; [`Component`] does the work; [`Context`] holds everything that a component may use: senders
+//! for exports and health, metrics, [`live`] debugging, the program's own endpoints. The engine uses both with the
 //! argument types erased, as [`AnyDefinition`] and [`AnyComponent`]. Nothing here checks or runs a configuration.
 
 mod contract;

@@ -1,7 +1,7 @@
 //! Access of components to the program's own HTTP endpoints, in the process and without a socket.
 //!
-//! In: an address that stands for the endpoints (`alloy.internal:12345`) and, later, the function that answers. Out:
-//! responses. Components that fetch from targets use this for targets with that address.
+//! In: an address that stands for the endpoints (`alloy.internal:12345`) and, later, the function that handles
+//! requests. Out: responses. Components that fetch from targets use this for targets with that address.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use crate::base::BoxFuture;
 
-/// Answers a request to one of the program's endpoints.
+/// Handles a request to one of the program's endpoints.
 pub(crate) type Answer = Arc<dyn Fn(http::Request<Bytes>) -> BoxFuture<'static, http::Response<Bytes>> + Send + Sync>;
 
 /// The program's endpoints. Clones share them; the default has no address.
@@ -23,7 +23,7 @@ struct Own {
 }
 
 impl OwnHttp {
-    /// The endpoints at this `host:port`, without an answering function yet.
+    /// Creates the endpoints at this `host:port`, without a handler yet.
     pub fn new(address: &str) -> Self {
         Self(Arc::new(Own {
             address: address.to_ascii_lowercase().into(),
@@ -31,17 +31,17 @@ impl OwnHttp {
         }))
     }
 
-    /// Sets the function that answers; only the first call has an effect.
+    /// Sets the handler; only the first call has an effect.
     pub fn set(&self, answer: Answer) {
         let _ = self.0.answer.set(answer);
     }
 
-    /// Their `host:port`; empty when the program has no endpoints.
+    /// The `host:port` of the endpoints; empty if the program has none.
     pub(crate) fn address(&self) -> &str {
         &self.0.address
     }
 
-    /// True when host and port are those of the endpoints.
+    /// True if host and port are those of the endpoints.
     pub(crate) fn is_at(&self, host: &str, port: Option<u16>) -> bool {
         let split = self.0.address.rsplit_once(':');
         split.is_some_and(|(own, own_port)| {
@@ -49,12 +49,12 @@ impl OwnHttp {
         })
     }
 
-    /// The response to a request; 503 before the answering function is set.
+    /// Returns the response to a request; 503 before the handler is set.
     pub async fn ask(&self, request: http::Request<Bytes>) -> http::Response<Bytes> {
         if let Some(answer) = self.0.answer.get() {
             answer(request).await
         } else {
-            let mut early = http::Response::new(Bytes::from_static(b"the endpoints are not there yet\n"));
+            let mut early = http::Response::new(Bytes::from_static(b"the endpoints are not ready yet\n"));
             *early.status_mut() = http::StatusCode::SERVICE_UNAVAILABLE;
             early
         }

@@ -1,9 +1,9 @@
 //! The controller runs a configuration: loads, reloads, propagates changed exports, stops.
 //!
-//! A load is all or nothing. Everything is checked without values, then evaluated from the leaves, which builds new
-//! components, and then changed components are updated. On a failure updates are taken back and new components dropped,
-//! while the old graph keeps running. Only after success are the graphs swapped, old components stopped and new ones
-//! started.
+//! A load is all or nothing. It checks everything without values, then evaluates from the leaves, which builds new
+//! components, and then updates changed components. On a failure it undoes the updates and drops the new components,
+//! while the old graph keeps running. Only after success does it swap the graphs, stop old components and start new
+//! ones.
 //!
 //! Loads and the propagation of exports exclude each other. Readers (status, metrics) never wait for either.
 
@@ -37,7 +37,7 @@ use crate::telemetry::metrics::Scope;
 
 /// Options of a controller.
 pub struct Options {
-    /// Storage folder, in which each component has its own folder.
+    /// Storage folder; each component has its own folder in it.
     pub storage_path: PathBuf,
     /// Root scope in which metrics are registered.
     pub metrics: Scope,
@@ -47,16 +47,16 @@ pub struct Options {
     pub stability: Stability,
     /// Version of the program, for `constants.version` and metrics.
     pub version: String,
-    /// How components that ended are restarted.
+    /// Restart policy for components that ended early.
     pub restart: RestartPolicy,
-    /// How long components may take to end.
+    /// Time limit for components to stop.
     pub shutdown_deadline: Duration,
-    /// Called after a successful load with the settings of the `logging` block, or the defaults without one.
+    /// Called after a successful load with the settings of the `logging` block, or the defaults if there is none.
     pub on_logging: Arc<dyn Fn(&LoggingSettings) + Send + Sync>,
-    /// Called in every load with the settings of the `http` block; the returned function is called when the load has
+    /// Called in every load with the settings of the `http` block. The returned function is called after the load has
     /// succeeded.
     pub on_http: PrepareHttp,
-    /// Called in every load with the settings of the `remotecfg` block; the returned function is called when the load
+    /// Called in every load with the settings of the `remotecfg` block. The returned function is called after the load
     /// has succeeded. `None` in a program that cannot run a configuration from a server: it refuses the block.
     pub on_remote: Option<PrepareRemote>,
     /// The program's own endpoints, for components that fetch from them.
@@ -65,13 +65,13 @@ pub struct Options {
     pub cluster: Cluster,
     /// Hub of live debugging for all components.
     pub live: LiveHub,
-    /// Id of the configuration itself, a prefix of the ids of its components: empty, or a name for a configuration from
-    /// elsewhere, which may not configure the program.
+    /// Id of the configuration itself, a prefix of the ids of its components. Empty for the program's own
+    /// configuration; a name for a remote one, which may not configure the program.
     pub module: Arc<str>,
 }
 
 impl Options {
-    /// Alloy's defaults, with metrics in a new scope.
+    /// Returns Alloy's defaults, with metrics in a new scope.
     pub fn new(storage_path: impl Into<PathBuf>) -> Self {
         Self {
             storage_path: storage_path.into(),
@@ -95,13 +95,13 @@ impl Options {
 /// Result of the most recent load.
 #[derive(Debug, Clone)]
 pub(crate) struct LastLoad {
-    /// When the load ended, well or not.
+    /// When the load ended, successfully or not.
     pub time: SystemTime,
-    /// The errors; `None` when it succeeded.
+    /// The errors; `None` if the load succeeded.
     pub error: Option<Diagnostics>,
 }
 
-/// Runs components. Clones are handles of the same controller.
+/// Runs components. Clones are handles to the same controller.
 #[derive(Clone)]
 pub struct Controller {
     inner: Arc<Inner>,
@@ -134,7 +134,7 @@ enum Phase {
 }
 
 impl Controller {
-    /// A controller without a configuration. `definitions` are the components that it may run.
+    /// Creates a controller without a configuration. `definitions` are the components that it may run.
     pub fn new(definitions: &[&'static dyn AnyDefinition], options: Options) -> Self {
         let changes = Arc::new(Changes::default());
         let running: Arc<RwLock<Arc<Running>>> = Arc::default();
@@ -188,8 +188,8 @@ impl Controller {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Loads a configuration of several files, each a name and a text, for the first time or as a reload. On an error
-    /// nothing has changed. Returns the warnings; the components are running by then.
+    /// Loads a configuration of several files, each with a name and a text, for the first time or as a reload. On an
+    /// error nothing has changed. On success it returns the warnings, and the components are running.
     pub async fn load<P, T>(&self, sources: Vec<(P, T)>) -> Result<Diagnostics, Diagnostics>
     where
         P: Into<Arc<str>>,
@@ -235,10 +235,10 @@ impl Controller {
         Ok(warnings)
     }
 
-    /// Prepares a load and swaps it in. When something cannot be built or updated, components that hold an exclusive
-    /// resource are stopped for a second attempt: those that the new configuration does not have, and those that it has
-    /// with other arguments, which are then rebuilt (so that two may swap resources). When that fails as well, they are
-    /// started again.
+    /// Prepares a load and swaps it in. If something cannot be built or updated, components that hold an exclusive
+    /// resource are stopped for a second attempt. These are the components that the new configuration lacks, and those
+    /// that it has with other arguments, which are then rebuilt (so that two may swap resources). If that fails as
+    /// well, they are started again.
     async fn attempt(&self, wanted: Wanted, first: &Source) -> Result<Swapped, Diagnostics> {
         let once = async |replace: BTreeSet<Arc<str>>| {
             let (inner, wanted) = (self.inner.clone(), wanted.clone());
@@ -275,7 +275,7 @@ impl Controller {
         }
     }
 
-    /// Records a load that failed before it reached the controller because the configuration could not be read.
+    /// Records a load that failed before it reached the controller, because the configuration could not be read.
     pub(crate) fn load_failed(&self, path: &str, message: &str) {
         let source = Source::new(path, "");
         let diagnostic = Diagnostic::error(codes::BUILD_FAILED, &source, Span::default(), message);
@@ -286,8 +286,8 @@ impl Controller {
         self.inner.loader.engine.metrics.loaded(None);
     }
 
-    /// Propagates changed exports until `shutdown`, then stops all components, those that refer to others first. No
-    /// load succeeds after that.
+    /// Propagates changed exports until `shutdown`, then stops all components; a component stops before those it refers
+    /// to. No load succeeds after that.
     pub async fn run(&self, shutdown: Shutdown) {
         loop {
             tokio::select! {
@@ -301,7 +301,7 @@ impl Controller {
                         self.reshape(cause).await;
                     }
                 }
-                Err(error) => tracing::error!(%error, "a component panicked while it was given new arguments"),
+                Err(error) => tracing::error!(%error, "a component panicked during an update of its arguments"),
             }
         }
         let mut phase = self.inner.loading.lock().await;
@@ -311,7 +311,7 @@ impl Controller {
         stop_all(&running.root, nodes, self.inner.shutdown_deadline).await;
     }
 
-    /// Applies the new shape of an import or a `foreach`, all or nothing like a load.
+    /// Applies the new shape of an import or a `foreach`; all or nothing, like a load.
     async fn reshape(&self, cause: Arc<str>) {
         let _phase = self.inner.loading.lock().await;
         let nowhere = Source::new(cause.clone(), "");
@@ -321,8 +321,8 @@ impl Controller {
                 self.stop_and_start(swapped).await;
             }
             Err(diagnostics) => {
-                tracing::error!(id = %cause, error = %diagnostics, "modules could not be updated; what ran before \
-                    stays");
+                tracing::error!(id = %cause, error = %diagnostics, "cannot update the modules; the previous ones \
+                    stay");
                 let message = format!("the new modules could not be loaded: {diagnostics}");
                 self.inner
                     .loader
@@ -332,22 +332,22 @@ impl Controller {
         }
     }
 
-    /// True after the first successful load: the program is ready.
+    /// True after the first successful load, when the program is ready.
     pub fn ready(&self) -> bool {
         self.inner.loaded.load(Ordering::Relaxed)
     }
 
-    /// Ids of components that are not healthy, including those in modules.
+    /// Returns the ids of components that are unhealthy or have exited, including those in modules.
     pub fn unhealthy(&self) -> Vec<String> {
         self.inner.loader.running().unhealthy()
     }
 
-    /// True when no component is unhealthy or has ended.
+    /// True if no component is unhealthy or has exited.
     pub fn healthy(&self) -> bool {
         self.unhealthy().is_empty()
     }
 
-    /// Result of the last load; `None` before the first.
+    /// Returns the result of the last load; `None` before the first.
     pub(crate) fn last_load(&self) -> Option<LastLoad> {
         self.inner.last_load.lock().clone()
     }
@@ -367,9 +367,9 @@ impl Controller {
 }
 
 impl Inner {
-    /// The warnings of the configuration in force, if it consists of these texts and loading them again would change
-    /// nothing: value changes are propagated without a load. After failures, and with certificates that are read at a
-    /// load, a load is needed.
+    /// Returns the warnings of the configuration in force if it consists of these texts and a load would change
+    /// nothing, since value changes are propagated without a load. `None` if a load is needed: after failures, and with
+    /// certificates that only a load reads.
     fn unchanged(&self, sources: &[Source]) -> Option<Diagnostics> {
         let in_force = self.in_force.lock();
         let in_force = in_force.as_ref().filter(|known| *known.sources == sources)?;
@@ -414,7 +414,7 @@ fn count_by_health(running: &Running) -> Vec<(&'static str, i64)> {
     counts.into_iter().collect()
 }
 
-/// The references between nodes by id, including those in modules.
+/// Returns the references between nodes by id, including those in modules.
 fn connections(running: &Running) -> Vec<(String, String)> {
     let mut pairs = Vec::new();
     running.root.walk(&mut |instance, index, _| {
@@ -429,7 +429,7 @@ fn connections(running: &Running) -> Vec<(String, String)> {
     pairs
 }
 
-/// A health state in Alloy's words.
+/// Returns the name of a health state in Alloy.
 pub(crate) fn health_name(state: HealthState) -> &'static str {
     match state {
         HealthState::Healthy => "healthy",

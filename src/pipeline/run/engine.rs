@@ -1,4 +1,4 @@
-//! The parts of a controller that evaluations need and loads do not change.
+//! The parts of a controller that evaluations use and that loads do not change.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use crate::pipeline::run::metrics::Metrics;
 use crate::pipeline::run::names::Common;
 use crate::pipeline::run::node::ContextParts;
 
-/// The unchanging parts of a controller.
+/// The constant parts of a controller.
 pub(crate) struct Engine {
-    /// Id of the configuration itself: empty, or a name for one from elsewhere.
+    /// Id of the configuration itself; empty for the program's own, a name for a remote one.
     pub(crate) module: Arc<str>,
     /// The available components.
     pub(crate) catalog: Catalog,

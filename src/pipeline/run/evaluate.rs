@@ -1,6 +1,6 @@
-//! Evaluates single blocks: bodies of components and of the engine's own blocks, in their scope.
+//! Evaluates single blocks in their scope: bodies of components and of the engine's own blocks.
 //!
-//! In: a block and the names it sees. Out: its arguments, or diagnostics. Nothing runs and no state is kept.
+//! In: a block and its visible names. Out: its arguments, or diagnostics. Nothing runs and no state is kept.
 
 use crate::lang::body::FromBody;
 use crate::lang::decode::decode;
@@ -16,7 +16,7 @@ use crate::pipeline::run::instance::Instance;
 use crate::pipeline::run::names::Names;
 use crate::pipeline::run::node::Node;
 
-/// The value of an `argument` block inside of its module.
+/// Returns the value of an `argument` block inside its module.
 pub(crate) fn argument(
     text: &SourceBlock,
     name: &str,
@@ -38,7 +38,7 @@ pub(crate) fn argument(
     Ok(Value::object([("value", value)]))
 }
 
-/// The value of an `export` block.
+/// Returns the value of an `export` block.
 pub(crate) fn export(text: &SourceBlock, names: &Names<'_>) -> Result<Value, Diagnostics> {
     match text.attribute("value") {
         Some(_) => body(text, names).map(|export: ExportBody| export.value),
@@ -46,7 +46,7 @@ pub(crate) fn export(text: &SourceBlock, names: &Names<'_>) -> Result<Value, Dia
     }
 }
 
-/// The typed body of one of the engine's own blocks.
+/// Evaluates the body of one of the engine's own blocks to a typed value.
 pub(crate) fn body<T: FromBody>(text: &SourceBlock, names: &Names<'_>) -> Result<T, Diagnostics> {
     typed(text, &values(text, T::SCHEMA, names)?)
 }
@@ -63,7 +63,7 @@ pub(crate) fn values(text: &SourceBlock, schema: &'static Schema, names: &Names<
     decoded.diagnostics.into_result(decoded.arguments)
 }
 
-/// An error about a whole block.
+/// Creates an error about a whole block.
 pub(crate) fn block_error(code: codes::Code, text: &SourceBlock, message: String) -> Diagnostic {
     Diagnostic::error(code, &text.source, text.block.header(), message)
 }
@@ -79,8 +79,8 @@ pub(crate) fn refuse_not_built(diagnostics: Diagnostics) -> Diagnostics {
 }
 
 impl Engine {
-    /// The arguments of a component in the scope of `names`. When they equal those of `running`, its typed value is
-    /// reused.
+    /// Returns the arguments of a component in the scope of `names`. If they equal those of `running`, its typed value
+    /// is reused.
     pub(crate) fn arguments(
         &self,
         definition: &dyn AnyDefinition,

@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 use crate::lang::value::{Number, Value};
 use crate::pipeline::check::blocks::ForeachBody;
 
-/// The items of a collection with their ids, in order. Equal items are numbered; for strings, numbers and bools the ids
-/// are the same as in Alloy.
+/// Returns the items of a collection with their ids, in order. Equal items are numbered. For strings, numbers and bools
+/// the ids are the same as in Alloy.
 pub(super) fn items(foreach: &ForeachBody) -> Vec<(Arc<str>, Value)> {
     let field = &foreach.id;
     let of_string = if foreach.hash_string_id { hash } else { plain };
@@ -29,7 +29,7 @@ pub(super) fn items(foreach: &ForeachBody) -> Vec<(Arc<str>, Value)> {
     ids.into_iter().zip(foreach.collection.iter().cloned()).collect()
 }
 
-/// The part of an id that equal values share; `of_string` computes it for a string.
+/// Returns the part of an id that equal values share. `of_string` computes it for a string.
 fn fingerprint(value: &Value, of_string: fn(&str) -> String) -> String {
     match value {
         Value::String(text) => of_string(text),
@@ -45,7 +45,7 @@ fn fingerprint(value: &Value, of_string: fn(&str) -> String) -> String {
     }
 }
 
-/// The text with every character replaced that cannot be part of an id.
+/// Replaces every character that cannot be a part of an id.
 fn plain(text: &str) -> String {
     text.chars()
         .map(|letter| if letter.is_alphanumeric() { letter } else { '_' })
@@ -59,7 +59,7 @@ fn hash(text: &str) -> String {
         .collect()
 }
 
-/// A text that is equal only for equal values. It may contain secrets and is only ever hashed.
+/// Writes a text that is equal only for equal values. It may contain secrets, so it is only hashed.
 fn canonical(value: &Value, out: &mut String) {
     match value {
         Value::String(text) => _ = write!(out, "{text:?}"),
@@ -81,7 +81,7 @@ fn canonical(value: &Value, out: &mut String) {
             }
             out.push('}');
         }
-        // Equal numbers have the same text, whatever their kind.
+        // Equal numbers have the same text, whatever their type.
         Value::Number(number) => out.push_str(&crate::lang::convert::format_number(*number)),
         Value::Capsule(capsule) => _ = write!(out, "{}@{:p}", capsule.kind, Arc::as_ptr(&capsule.value)),
         other => _ = write!(out, "{other:?}"),
@@ -138,7 +138,7 @@ mod tests {
         let by_name = [("id", Value::string("name"))];
         assert_eq!(ids(&[item("x", "1")], &by_name), ids(&[item("x", "2")], &by_name));
         assert_ne!(ids(&[item("x", "1")], &[]), ids(&[item("x", "2")], &[]));
-        // Without the field the whole item counts.
+        // An item without the field is identified by its whole value.
         assert_ne!(
             ids(&[item("x", "1")], &[("id", Value::string("missing"))]),
             ids(&[item("x", "2")], &[("id", Value::string("missing"))])

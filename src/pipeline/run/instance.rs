@@ -1,7 +1,7 @@
-//! A running scope: the nodes of a graph with their values. The configuration itself and every module is one.
+//! A running scope: the nodes of a graph with their values. The configuration itself and every module is an instance.
 //!
-//! Instances form a tree that is rebuilt at each load and whenever its shape changes; the old and the new tree share
-//! their components. Values of a tree change only while the controller holds its lock for changes.
+//! Instances form a tree that is rebuilt at each load and whenever its shape changes. The old and the new tree share
+//! their components. The values of a tree change only while the controller holds its lock for changes.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,27 +16,27 @@ use crate::pipeline::component::HealthState;
 use crate::pipeline::run::library::Surroundings;
 use crate::pipeline::run::node::{Health, Node};
 
-/// A scope at run time: one for each instantiation of its text.
+/// A scope at run time; each instantiation of a text has its own.
 #[derive(Default)]
 pub(crate) struct Instance {
-    /// Module id: the ids of the enclosing modules and its own, joined by `/`; empty for the configuration itself, a
-    /// name for a configuration from elsewhere.
+    /// Module id: the ids of the enclosing modules and its own, joined by `/`. Empty for the program's own
+    /// configuration, a name for a remote one.
     pub path: Arc<str>,
-    /// The graph of the text that it runs.
+    /// The graph of the scope.
     pub graph: Arc<Graph>,
     /// The run-time state of each node. All are present once the tree is in force.
     pub entries: Vec<Option<Entry>>,
-    /// The arguments from its user.
+    /// The arguments that the user of the module sets.
     pub arguments: Mutex<Arguments>,
-    /// The name and value of the item, for the template of a `foreach`.
+    /// Name and value of the item, in the template of a `foreach`.
     pub variable: Option<(Arc<str>, Mutex<Value>)>,
-    /// Where declarations and imports are looked up.
+    /// The scope's source of declarations and imports.
     pub surroundings: Arc<Surroundings>,
-    /// Nodes that have to be processed, by their place in the order of evaluation, and what to do.
+    /// Nodes that must be processed, by their place in the order of evaluation, and the work for each.
     pub dirty: Mutex<BTreeMap<usize, Pending>>,
 }
 
-/// What has to be done for a node.
+/// The work that is pending for a node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Pending {
     /// Evaluate parts of its inner modules, but not its own expressions.
@@ -60,19 +60,19 @@ pub(crate) enum What {
     Component(Arc<Node>),
     /// The source of an import.
     Import(Arc<Node>),
-    /// A value from the user of the module.
+    /// A value that the user of the module sets.
     Argument,
-    /// A value for the user of the module.
+    /// A value that the user of the module reads.
     Export,
     /// An instance of a `declare`.
     Custom(Box<Custom>),
-    /// A module for each item.
+    /// A module for each item of a collection.
     Foreach(Children),
 }
 
 /// An instance of a `declare`.
 pub(crate) struct Custom {
-    /// The declaration that it is an instance of.
+    /// The declaration that is instantiated.
     pub declare: Arc<Declare>,
     /// The scope of the instance.
     pub instance: Instance,
@@ -80,14 +80,14 @@ pub(crate) struct Custom {
 
 /// The modules of a `foreach`.
 pub(crate) struct Children {
-    /// The evaluated arguments of the block: the collection, and the others.
+    /// The evaluated arguments of the block: the collection and the others.
     pub values: Mutex<Arguments>,
     /// The module of each item, by the item's id.
     pub list: BTreeMap<Arc<str>, Instance>,
 }
 
 impl Entry {
-    /// The entry of a node whose evaluation succeeded.
+    /// Creates the entry of a node whose evaluation succeeded.
     pub(crate) fn new(what: What, value: Value) -> Self {
         Self {
             what,
@@ -96,12 +96,12 @@ impl Entry {
         }
     }
 
-    /// The value that references to it see.
+    /// Returns the value that references to the node see.
     pub(crate) fn value(&self) -> Value {
         self.value.lock().clone()
     }
 
-    /// Sets the value that references see; false when it is unchanged.
+    /// Sets the value that references see; returns false if it is unchanged.
     pub(crate) fn set_value(&self, value: Value) -> bool {
         let mut current = self.value.lock();
         let changed = *current != value;
@@ -111,7 +111,7 @@ impl Entry {
         changed
     }
 
-    /// Health of its last evaluation.
+    /// Returns the health of the node.
     pub(crate) fn health(&self) -> Health {
         match &self.what {
             What::Component(node) | What::Import(node) => node.health(),
@@ -119,7 +119,7 @@ impl Entry {
         }
     }
 
-    /// True when its last evaluation succeeded. For kinds whose evaluation health is not kept in a node.
+    /// True if the last evaluation succeeded. Valid for kinds whose evaluation health is not stored in a [`Node`].
     pub(crate) fn is_well_evaluated(&self) -> bool {
         self.health.lock().state == HealthState::Healthy
     }
@@ -139,17 +139,17 @@ impl Entry {
 }
 
 impl Instance {
-    /// The run-time state of a node of the graph.
+    /// Returns the run-time state of a node of the graph.
     pub(crate) fn entry(&self, index: usize) -> Option<&Entry> {
         self.entries.get(index)?.as_ref()
     }
 
-    /// The id of a node among all nodes.
+    /// Returns the id of a node among all nodes.
     pub(crate) fn global_id(&self, index: usize) -> Option<Arc<str>> {
         Some(join(&self.path, &self.graph.nodes.get(index)?.id))
     }
 
-    /// The values of its exports, for its user.
+    /// Returns the values of the module's exports, for its user.
     pub(crate) fn exports(&self) -> Value {
         let exports = self.graph.nodes.iter().enumerate().filter_map(|(index, node)| {
             matches!(node.kind, NodeKind::Export)
@@ -158,7 +158,7 @@ impl Instance {
         Value::object(exports)
     }
 
-    /// Marks a node to be processed; a node already marked stays so.
+    /// Marks a node to be processed. A node that is marked already keeps the larger amount of work.
     pub(crate) fn mark(&self, index: usize, pending: Pending) {
         if let Some(rank) = self.graph.rank.get(index) {
             let mut dirty = self.dirty.lock();
@@ -175,7 +175,7 @@ impl Instance {
         }
     }
 
-    /// Marks every node that uses the item of its template or the scopes around it for evaluation.
+    /// Marks every node for evaluation that uses the item of its template or an enclosing scope.
     pub(crate) fn mark_users_of_outside(&self) {
         for (index, node) in self.graph.nodes.iter().enumerate() {
             if node.uses_outside {
@@ -184,18 +184,18 @@ impl Instance {
         }
     }
 
-    /// The next marked node, leaves first, and what to do for it.
+    /// Removes and returns the next marked node, leaves first, and its work.
     pub(crate) fn next_dirty(&self) -> Option<(usize, Pending)> {
         let (rank, pending) = self.dirty.lock().pop_first()?;
         Some((*self.graph.order.get(rank)?, pending))
     }
 
-    /// True when no node is marked.
+    /// True if no node is marked.
     pub(crate) fn is_clean(&self) -> bool {
         self.dirty.lock().is_empty()
     }
 
-    /// Visits every entry here and in the inner modules.
+    /// Visits every entry of this instance and its inner modules.
     pub(crate) fn walk(&self, visit: &mut dyn FnMut(&Instance, usize, &Entry)) {
         for index in 0..self.entries.len() {
             if let Some(entry) = self.entry(index) {
@@ -207,7 +207,7 @@ impl Instance {
         }
     }
 
-    /// The modules directly below a node.
+    /// Returns the modules directly below a node.
     pub(crate) fn modules(&self, index: usize) -> Vec<&Instance> {
         match self.entry(index).map(|entry| &entry.what) {
             Some(What::Custom(module)) => vec![&module.instance],
@@ -216,7 +216,7 @@ impl Instance {
         }
     }
 
-    /// The instance with a full module id; call it on the root.
+    /// Finds the instance with a full module id; to be called on the root.
     pub(crate) fn module(&self, path: &str) -> Option<&Instance> {
         self.inner_module(self.local(path)?)
     }
@@ -229,7 +229,7 @@ impl Instance {
         }
     }
 
-    /// The node with a full id: its instance, and its index there; call it on the root.
+    /// Finds the node with a full id: its instance, and its index there; to be called on the root.
     pub(crate) fn locate(&self, id: &str) -> Option<(&Instance, usize)> {
         self.inner_locate(self.local(id)?)
     }
@@ -241,7 +241,7 @@ impl Instance {
         }
     }
 
-    /// A full id without the id of the root.
+    /// Strips the id of the root from a full id.
     fn local<'p>(&self, id: &'p str) -> Option<&'p str> {
         if self.path.is_empty() {
             return Some(id);
@@ -254,7 +254,7 @@ impl Instance {
         }
     }
 
-    /// The module that the first part of a path names, and the rest of the path.
+    /// Finds the module that the first part of a path names, and returns the rest of the path.
     fn step<'p>(&self, path: &'p str) -> Option<(&Instance, &'p str)> {
         let (first, rest) = path.split_once('/').unwrap_or((path, ""));
         match &self.entry(self.graph.find(first)?)?.what {
@@ -267,8 +267,8 @@ impl Instance {
         }
     }
 
-    /// Marks the nodes that refer to the node with this full id for evaluation, and all modules around it; call it on
-    /// the root. False when its exports are unchanged, or there is no such node.
+    /// Marks the nodes that refer to the node with this full id for evaluation, and all enclosing modules; to be called
+    /// on the root. Returns false if the exports are unchanged, or there is no such node.
     pub(crate) fn mark_changed(&self, id: &str) -> bool {
         self.local(id).is_some_and(|id| self.inner_mark_changed(id))
     }
@@ -299,7 +299,7 @@ impl Instance {
     }
 }
 
-/// The full id of something in a module.
+/// Returns the full id of something in a module.
 pub(super) fn join(path: &str, id: &Arc<str>) -> Arc<str> {
     if path.is_empty() {
         id.clone()

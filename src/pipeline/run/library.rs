@@ -1,7 +1,7 @@
-//! Look-up of declarations for running scopes: in the enclosing scopes, and in imported libraries.
+//! Lookup of declarations for running scopes, in the enclosing scopes and in imported libraries.
 //!
 //! In: the exports of an import's component, [`CONTENT`] and [`FOLDER`]. Out: a [`Library`], kept as long as the
-//! content is the same.
+//! content stays the same.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use crate::lang::value::Value;
 use crate::pipeline::check::library::Parsed;
 use crate::pipeline::component::import::{CONTENT, FOLDER};
 
-/// The imported declarations that are in force.
+/// The imported declarations in force.
 pub(crate) struct Library {
-    /// The texts that it consists of.
+    /// The texts of the library.
     pub content: Value,
     /// The declarations of the texts, parsed.
     pub parsed: Arc<Parsed>,
@@ -22,10 +22,10 @@ pub(crate) struct Library {
     pub surroundings: Arc<Surroundings>,
 }
 
-/// Where a scope looks up declarations at run time; the counterpart of `check::env::Env`.
+/// The environment in which a scope looks up declarations at run time; the counterpart of `check::env::Env`.
 #[derive(Default)]
 pub(crate) struct Surroundings {
-    /// The scope around this one.
+    /// The environment of the enclosing scope.
     pub parent: Option<Arc<Surroundings>>,
     /// Folder of the text, the value of `module_path`.
     pub module_path: Arc<str>,
@@ -34,7 +34,7 @@ pub(crate) struct Surroundings {
 }
 
 impl Surroundings {
-    /// The surroundings of a text in this folder.
+    /// Creates the environment of a text in this folder.
     pub(crate) fn new(parent: Option<Arc<Surroundings>>, module_path: Arc<str>) -> Arc<Self> {
         Arc::new(Self {
             parent,
@@ -43,7 +43,7 @@ impl Surroundings {
         })
     }
 
-    /// The surroundings `level` scopes further out.
+    /// Returns the environment `level` scopes further out.
     pub(crate) fn ancestor(self: &Arc<Self>, level: usize) -> Option<Arc<Self>> {
         let mut current = self.clone();
         for _ in 0..level {
@@ -53,7 +53,7 @@ impl Surroundings {
     }
 }
 
-/// The texts among the exports of an import.
+/// Returns the texts among the exports of an import.
 pub(crate) fn content(exports: &Value) -> Value {
     match exports {
         Value::Object(fields) => fields.get(CONTENT).cloned().unwrap_or_default(),
@@ -61,7 +61,7 @@ pub(crate) fn content(exports: &Value) -> Value {
     }
 }
 
-/// The folder among the exports of an import.
+/// Returns the folder among the exports of an import.
 pub(crate) fn folder(exports: &Value) -> Option<Arc<str>> {
     match exports {
         Value::Object(fields) => match fields.get(FOLDER) {

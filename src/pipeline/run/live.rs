@@ -1,8 +1,7 @@
-//! Live debugging in the controller: which components can be watched, and the flow within a module.
+//! Live debugging in the controller: the components that can be watched, and the flow within a module.
 //!
-//! Ids are full: that of a component in a module begins with the module's id and a slash. A flow between a component of
-//! a module and one nested deeper is shown as a flow to the enclosing component of the module, as the module's graph
-//! shows it.
+//! Ids are full: the id of a component in a module begins with the module's id and a slash. A flow from or to a
+//! component in a nested module is shown as a flow of the nested module, as the module's graph shows it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use serde::Serialize;
 use crate::pipeline::component::live::{FlowCount, LiveHub, TargetCount, Watch};
 use crate::pipeline::run::controller::Controller;
 
-/// Why a component cannot be watched.
+/// The reason why a component cannot be watched.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WatchError {
     /// The configuration does not enable live debugging.
@@ -27,25 +26,25 @@ pub enum WatchError {
     Unknown(String),
 }
 
-/// The flow from a component during an interval. Alloy's fields, and ours.
+/// The flow from a component during an interval. Has Alloy's fields and ours.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct EdgeRate {
     /// Full id of the sending component.
     #[serde(rename = "componentID")]
     pub component_id: String,
-    /// Full ids of the receivers; empty means all that refer to the sender.
+    /// Full ids of the receivers; empty means all components that refer to the sender.
     #[serde(rename = "targetComponentIDs")]
     pub target_component_ids: Vec<String>,
-    /// What flows: `profile` or `target`.
+    /// Type of the data: `profile` or `target`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// Profiles sent, or targets exported, per second.
+    /// Number of profiles sent, or targets exported, per second.
     pub rate: f64,
-    /// Bytes sent per second; only for profiles.
+    /// Number of bytes sent per second; only for profiles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_rate: Option<f64>,
-    /// Targets that are currently exported; only for targets.
+    /// Number of targets that are currently exported; only for targets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current: Option<u64>,
 }
@@ -63,8 +62,8 @@ impl Controller {
         self.live_hub()
     }
 
-    /// Starts to watch a component. The first entries are the component's current state. `probability` is the share of
-    /// entries to send, 0 to 1.
+    /// Starts to watch a component. The first entries are the component's current state. `probability` is the fraction
+    /// of entries to send, 0 to 1.
     pub fn watch(&self, id: &str, probability: f64) -> Result<Watch, WatchError> {
         if !self.live().is_enabled() {
             return Err(WatchError::Disabled);
@@ -94,7 +93,7 @@ impl Flow {
         flow
     }
 
-    /// The flow since the last call, `elapsed` ago.
+    /// Returns the flow since the last call, which was `elapsed` ago.
     pub(crate) fn next(&mut self, elapsed: Duration) -> Vec<EdgeRate> {
         let now = self.read();
         let seconds = elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
@@ -170,7 +169,7 @@ impl Reading {
     }
 }
 
-/// The component of `module` that has the id `id` or contains it.
+/// Returns the component of `module` that has the id `id` or contains it.
 fn seen_from(module: &str, id: &Arc<str>) -> Option<String> {
     let rest = match module {
         "" => id.as_ref(),

@@ -40,10 +40,10 @@ pub(super) struct Loader {
     pub(super) in_force: Arc<RwLock<Arc<Running>>>,
 }
 
-/// What a load should put in force.
+/// The change that a load should make.
 #[derive(Clone)]
 pub(super) enum Wanted {
-    /// A configuration, as the texts of its files.
+    /// A configuration: the texts of its files.
     Load(Arc<Vec<Source>>),
     /// The new shape of one import or `foreach` of the configuration in force, by id.
     Shape(Arc<str>),
@@ -59,11 +59,12 @@ pub(super) struct Swapped {
 /// A refused load, which has changed nothing.
 pub(super) struct Refused {
     pub(super) diagnostics: Diagnostics,
-    /// Running components that may hold a resource the load needed.
+    /// Running components that may hold a resource that the load needed.
     pub(super) in_the_way: Vec<Arc<Node>>,
-    /// Ids of those among them that the new configuration has with other arguments: they would have to be rebuilt.
+    /// Ids of the components among them that the new configuration has with other arguments, so that they must be
+    /// rebuilt.
     pub(super) to_replace: BTreeSet<Arc<str>>,
-    /// True when something could not be evaluated because it depends on a component that would be updated later.
+    /// True if an evaluation failed because it depends on a component that would be updated later.
     is_stale: bool,
 }
 
@@ -88,7 +89,7 @@ struct Prepared {
     apply: Vec<Apply>,
     /// Components that were updated during the load, with their previous arguments.
     updated: Vec<(Arc<Node>, ValidArguments)>,
-    /// Imports and `foreach` blocks whose shape changed on the way.
+    /// Imports and `foreach` blocks whose shape the updates changed.
     shape: Vec<Arc<str>>,
     warnings: Diagnostics,
 }
@@ -99,7 +100,7 @@ impl Loader {
         self.in_force.read().clone()
     }
 
-    /// Prepares and swaps in a new tree. `replace` are ids of stopped components to rebuild.
+    /// Prepares and swaps in a new tree. `replace` are the ids of stopped components to rebuild.
     pub(super) fn prepare_and_swap(&self, wanted: &Wanted, replace: &BTreeSet<Arc<str>>) -> Result<Swapped, Refused> {
         let _changing = self.changing.lock();
         let _evaluating = self.engine.metrics.evaluate();
@@ -126,8 +127,8 @@ impl Loader {
         for (node, _) in &updated {
             node.set_evaluation(HealthState::Healthy, "component evaluated");
         }
-        // A component whose evaluation failed may now have the arguments it last ran with: no update is needed, but it
-        // is healthy again.
+        // A component whose evaluation failed may have the same arguments as before the failure: it needs no update,
+        // but is healthy again.
         for node in running.nodes.values().filter(|node| node.evaluation_failed()) {
             if !running.has_refused_content(node) {
                 node.set_evaluation(HealthState::Healthy, "component evaluated");
@@ -139,7 +140,7 @@ impl Loader {
         apply.into_iter().for_each(|apply| apply());
         if matches!(wanted, Wanted::Load(_)) {
             (self.on_logging)(&logging);
-            // Only the local configuration may enable watching, not one from a server.
+            // Only the program's own configuration may enable watching, not a remote one.
             if self.engine.module.is_empty() {
                 let live = &self.engine.context.live;
                 if live_debugging { live.enable() } else { live.disable() }
@@ -174,14 +175,14 @@ impl Loader {
         if all.is_ok() || !current.nodes.values().any(|node| current.has_refused_content(node)) {
             return all;
         }
-        // The new content of an import may cause the errors: try again with its last good content.
+        // The new content of an import may cause the errors, so try again with its last valid content.
         let old = self.prepare(&graph, &folder, current, Accept::AllButContent, replace, &warnings);
         old.or(all)
     }
 
-    /// Builds a tree. New components are built before any is updated, and thus with the current values. Where that
-    /// fails because of a value that an update would change, updates are done in between, and taken back if something
-    /// fails after all.
+    /// Builds a tree. New components are built before any is updated, and thus with the current values. If that fails
+    /// because of a value that an update would change, a second attempt updates during the build, and undoes the
+    /// updates if it fails as well.
     fn prepare(
         &self,
         graph: &Arc<Graph>,
@@ -310,8 +311,8 @@ impl Loader {
         }
     }
 
-    /// Evaluates nodes that refer to changed exports, and updates those whose arguments changed. Returns imports and
-    /// `foreach` blocks that need a new tree.
+    /// Evaluates nodes that refer to changed exports, and updates those whose arguments changed. Returns the imports
+    /// and `foreach` blocks that need a new tree.
     pub(super) fn pass_on(&self) -> Vec<Arc<str>> {
         let _changing = self.changing.lock();
         let _evaluating = self.engine.metrics.evaluate();
@@ -337,7 +338,7 @@ impl Loader {
             }
         }
         let mut pass = Propagate::of_run(&self.engine);
-        // Failures are recorded in the health of their nodes.
+        // The health of each node records its failures.
         let _ = pass.pass(&running.root, None);
         causes.extend(pass.shape);
         for since in waiting {
@@ -348,8 +349,8 @@ impl Loader {
     }
 }
 
-/// A refusal with the components that may hold a needed resource. An error in the text gets none, since stopping them
-/// would not help.
+/// Creates a refusal with the components that may hold a needed resource. For an error in the text it has none, since
+/// stopping components would not help.
 fn refused(diagnostics: Diagnostics, stage: &Stage<'_>) -> Refused {
     let lacks = |found: &Diagnostic| {
         found.severity == Severity::Warning || matches!(found.code, codes::BUILD_FAILED | codes::UPDATE_FAILED)
@@ -379,18 +380,18 @@ fn refused(diagnostics: Diagnostics, stage: &Stage<'_>) -> Refused {
     }
 }
 
-/// Restores the previous arguments of updated components, last first.
+/// Restores the previous arguments of updated components, the last update first.
 fn take_back(done: Vec<(Arc<Node>, ValidArguments)>) {
     for (node, before) in done.into_iter().rev() {
         if let Err(error) = node.update(&before) {
-            let message = format!("former arguments could not be restored after a failed reload: {error}");
-            tracing::error!(component_id = %node.id, %error, "former arguments could not be restored");
+            let message = format!("cannot restore the previous arguments after a failed reload: {error}");
+            tracing::error!(component_id = %node.id, %error, "cannot restore the previous arguments");
             node.set_evaluation(HealthState::Unhealthy, message);
         }
     }
 }
 
-/// The folder of a file, `.` when its name has none.
+/// Returns the folder of a file; `.` if its name has none.
 fn folder_of(path: &str) -> Arc<str> {
     match std::path::Path::new(path).parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.display().to_string().into(),

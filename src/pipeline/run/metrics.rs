@@ -16,7 +16,7 @@ use crate::telemetry::metrics::Scope;
 
 type Labels = Vec<(&'static str, String)>;
 
-/// Alloy's buckets of both histograms, 5 ms to 10 min.
+/// Alloy's buckets for both histograms, 5 ms to 10 min.
 const BUCKETS: [f64; 12] = [0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0];
 /// Evaluations longer than this are logged as slow.
 const SLOW: Duration = Duration::from_mins(1);
@@ -31,15 +31,15 @@ pub(crate) struct Metrics {
     evaluation_seconds: Histogram,
     slow_seconds: Family<Labels, Gauge<f64, AtomicU64>>,
     wait_seconds: Histogram,
-    /// Components that wait for an evaluation.
+    /// Number of components that wait for an evaluation.
     pub queue_size: Gauge<i64, AtomicI64>,
-    /// Keeps what is registered here registered.
+    /// The scope that keeps the metrics of this controller registered.
     _controller: Scope,
 }
 
 impl Metrics {
-    /// Registers the metrics; those of components and of the graph are computed when they are collected. `module` is
-    /// the id of the configuration: metrics about "the configuration" exclude one with an id.
+    /// Registers the metrics; those of components and of the graph are computed at collection. `module` is the id of
+    /// the configuration: a configuration with an id does not count in metrics about "the configuration".
     pub(super) fn register(
         scope: &Scope,
         version: &str,
@@ -69,7 +69,7 @@ impl Metrics {
         }
         controller.register(
             "alloy_component_controller_evaluating",
-            "1 while the graph is evaluated",
+            "1 while the graph is being evaluated",
             metrics.evaluating.clone(),
         );
         controller.register(
@@ -77,7 +77,7 @@ impl Metrics {
             "Time taken by the evaluation of a component",
             metrics.evaluation_seconds.clone(),
         );
-        // A gauge that only grows: the name of a counter would end in `_total`, and Alloy's does not.
+        // A gauge that only grows: the name of a counter would end in `_total`, but Alloy's name does not.
         controller.register(
             "alloy_component_evaluation_slow_seconds",
             "Seconds spent on evaluations of a component that took a minute or longer",
@@ -85,12 +85,12 @@ impl Metrics {
         );
         controller.register(
             "alloy_component_dependencies_wait_seconds",
-            "Time from a change of a component's exports to the evaluation of those that use them",
+            "Time from a change of a component's exports to the evaluation of the components that use them",
             metrics.wait_seconds.clone(),
         );
         controller.register(
             "alloy_component_evaluation_queue_size",
-            "Components whose changed exports wait to be passed on",
+            "Components whose changed exports are yet to be propagated",
             metrics.queue_size.clone(),
         );
         controller.register_collector(FromGraph {
@@ -103,7 +103,7 @@ impl Metrics {
     fn register_program(&self, scope: &Scope, version: &str) {
         scope.register(
             "alloy_config_last_load_successful",
-            "1 when the last load of the configuration succeeded",
+            "1 if the last load of the configuration succeeded",
             self.last_load_successful.clone(),
         );
         scope.register(
@@ -113,7 +113,7 @@ impl Metrics {
         );
         scope.register(
             "alloy_config_load_failures",
-            "Loads of the configuration that failed",
+            "Failed loads of the configuration",
             self.failures.clone(),
         );
         scope.register(
@@ -138,7 +138,7 @@ impl Metrics {
         Evaluating(&self.evaluating)
     }
 
-    /// Counts the evaluation of a component; `id` is called only if it was slow.
+    /// Records the evaluation of a component; `id` is called only if it was slow.
     pub(crate) fn evaluated(&self, took: Duration, id: impl FnOnce() -> String) {
         self.evaluation_seconds.observe(took.as_secs_f64());
         if took >= SLOW {
@@ -148,12 +148,12 @@ impl Metrics {
         }
     }
 
-    /// Counts how long a change waited for the evaluation of the components that use it.
+    /// Records how long a change waited for the evaluation of the components that use it.
     pub(super) fn waited(&self, time: Duration) {
         self.wait_seconds.observe(time.as_secs_f64());
     }
 
-    /// Counts a load; `hash` is that of the configuration now in force.
+    /// Counts a load. `hash` is the hash of the new configuration in force; `None` if the load failed.
     pub(super) fn loaded(&self, hash: Option<&str>) {
         self.last_load_successful.set(i64::from(hash.is_some()));
         let Some(hash) = hash else {
@@ -167,7 +167,7 @@ impl Metrics {
     }
 }
 
-/// Guard that is returned by [`Metrics::evaluate`].
+/// A guard that [`Metrics::evaluate`] returns.
 pub(crate) struct Evaluating<'a>(&'a Gauge);
 
 impl Drop for Evaluating<'_> {
@@ -176,7 +176,7 @@ impl Drop for Evaluating<'_> {
     }
 }
 
-/// Collects its values from the graph, so that no count can drift.
+/// Computes its values from the graph at each collection, so that no count can drift.
 struct FromGraph<C, E> {
     components: C,
     connections: E,
@@ -202,7 +202,7 @@ where
         }
         let descriptor = encoder.encode_descriptor(
             "alloy_component_controller_running_components",
-            "Components by health.",
+            "Number of running components by health.",
             None,
             family.metric_type(),
         )?;
@@ -213,7 +213,7 @@ where
         }
         let descriptor = encoder.encode_descriptor(
             "alloy_component_graph_connection",
-            "1 for each component and one that it refers to.",
+            "1 for each reference from one component to another.",
             None,
             family.metric_type(),
         )?;
@@ -221,7 +221,7 @@ where
     }
 }
 
-/// The processor architecture by its Go name.
+/// Returns the processor architecture by its Go name.
 fn arch() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",

@@ -1,8 +1,8 @@
 //! A running configuration: evaluation, loads and reloads, exports and health of components.
 //!
 //! In: the graphs of `check` and the components of the program. A [`Controller`] holds a tree of instances, one per
-//! scope. `stage` builds such a tree without affecting what runs, `propagate` passes changed values through one, `load`
-//! swaps one for another.
+//! scope. `stage` builds such a tree without affecting the running one, `propagate` passes changed values through a
+//! tree, `load` swaps one tree for another.
 
 mod controller;
 mod engine;

@@ -1,4 +1,4 @@
-//! The names that expressions in a running configuration can refer to.
+//! The names that expressions of a running configuration can refer to.
 
 use std::sync::Arc;
 
@@ -16,16 +16,16 @@ pub(crate) struct Common {
     pub(crate) defaults: Defaults,
 }
 
-/// The names visible to expressions of one scope: values of its nodes, the item of a template, the scopes around a
-/// template, and the constants.
+/// The names visible to expressions of one scope: values of its nodes, the item of a template, the enclosing scopes of
+/// a template, and the constants.
 pub(crate) struct Names<'a> {
     /// The graph of the scope.
     pub(crate) graph: &'a Graph,
-    /// The state of each of its nodes; failed ones are missing.
+    /// The state of each node; failed nodes are missing.
     pub(crate) entries: &'a [Option<Entry>],
-    /// The name and value of the item, for a template.
+    /// Name and value of the item, in a template.
     pub(crate) variable: Option<(&'a str, Value)>,
-    /// The scope around a template.
+    /// The enclosing scope of a template.
     pub(crate) outer: Option<&'a Names<'a>>,
     /// The part that is the same in all scopes.
     pub(crate) common: &'a Common,
@@ -34,7 +34,7 @@ pub(crate) struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// The names visible in an instance; `outer` are those around a template.
+    /// Returns the names visible in an instance. `outer` are those of the enclosing scope of a template.
     pub(crate) fn of(instance: &'a Instance, common: &'a Common, outer: Option<&'a Names<'a>>) -> Self {
         Self {
             graph: &instance.graph,
@@ -49,7 +49,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The names visible in a text without nodes, such as that of an import. `graph` is empty.
+    /// Returns the names visible in a text without nodes, such as an imported one. `graph` is empty.
     pub(crate) fn of_text(graph: &'a Graph, common: &'a Common, module_path: &'a Arc<str>) -> Self {
         Self {
             graph,
@@ -61,7 +61,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// An evaluator of bodies with these names.
+    /// Returns an evaluator of bodies with these names.
     pub(crate) fn evaluate(&self) -> Evaluate<'_> {
         Evaluate {
             scope: self,
@@ -92,7 +92,7 @@ impl Scope for Names<'_> {
     }
 }
 
-/// `constants.*`, with Go's names for operating systems and architectures, which Alloy configurations expect.
+/// Returns `constants.*`, with Go's names for operating systems and architectures, which Alloy configurations expect.
 pub(crate) fn constants(version: &str) -> Value {
     let os = match std::env::consts::OS {
         "macos" => "darwin",

@@ -1,7 +1,7 @@
 //! A component in the running graph: its instance, arguments, exports, health and task.
 //!
-//! A node survives reloads that keep its id. Exports and health that the component reports are stored in [`Shared`],
-//! which the component's context holds without holding the node.
+//! A node survives reloads that keep its id. [`Shared`] stores the exports and the health that the component reports.
+//! The component's context holds `Shared`, but not the node.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -32,11 +32,11 @@ pub(crate) struct Health {
     pub state: HealthState,
     /// Reason for the state, for display.
     pub message: Cow<'static, str>,
-    /// When the state began, in wall-clock time.
+    /// Wall-clock time at which the state began.
     pub updated: SystemTime,
 }
 
-/// How a component that ended early is restarted: with a first wait that doubles up to the longest.
+/// The restart of a component that ended early: the wait before it doubles, from the shortest to the longest.
 #[derive(Debug, Clone, Copy)]
 pub struct RestartPolicy {
     /// Wait before the first restart.
@@ -54,8 +54,8 @@ impl Default for RestartPolicy {
     }
 }
 
-/// Changes for the controller to process. Bounded by the number of components; several changes of one component between
-/// two calls count once.
+/// Changes for the controller to process. Their number is bounded by the number of components: several changes of one
+/// component between two calls count once.
 #[derive(Default)]
 pub(crate) struct Changes {
     changed: Mutex<Changed>,
@@ -129,7 +129,7 @@ struct Aspects {
 
 /// A component of the running graph.
 pub(crate) struct Node {
-    /// `pyroscope.scrape.default`
+    /// Full id, such as `pyroscope.scrape.default`.
     pub id: Arc<str>,
     /// The definition of its kind.
     pub definition: &'static dyn AnyDefinition,
@@ -137,7 +137,7 @@ pub(crate) struct Node {
     component: Arc<dyn AnyComponent>,
     arguments: Mutex<ValidArguments>,
     task: Mutex<Option<Task>>,
-    /// What the component has handed on and its receivers do not have yet.
+    /// Finished data that the component's receivers do not have yet.
     in_flight: InFlight,
 }
 
@@ -148,7 +148,7 @@ enum Task {
     Running { shutdown: Shutdown, handle: JoinHandle<()> },
 }
 
-/// The part of a component's context that is the same for all.
+/// The part of a component's context that is the same for all components.
 pub(crate) struct ContextParts {
     /// Storage path, with a folder for each component.
     pub storage_path: std::path::PathBuf,
@@ -192,7 +192,7 @@ impl Shared {
 }
 
 impl Health {
-    /// A health that begins now.
+    /// Creates a health that begins now.
     pub(crate) fn now(state: HealthState, message: impl Into<Cow<'static, str>>) -> Self {
         Self {
             state,
@@ -202,7 +202,7 @@ impl Health {
     }
 }
 
-/// Whether the metrics of a component are shown.
+/// Whether the metrics of a component are exported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Metrics {
     Shown,
@@ -270,27 +270,27 @@ impl Node {
         })
     }
 
-    /// The exports in force, an object.
+    /// Returns the exports in force, an object.
     pub(crate) fn exports(&self) -> Value {
         self.shared.exports.lock().clone()
     }
 
-    /// The arguments in force.
+    /// Returns the arguments in force.
     pub(crate) fn arguments(&self) -> ValidArguments {
         self.arguments.lock().clone()
     }
 
-    /// True when these are the arguments in force.
+    /// True if these are the arguments in force.
     pub(crate) fn has_arguments(&self, arguments: &ValidArguments) -> bool {
         self.arguments.lock().values() == arguments.values()
     }
 
-    /// The component's debug info, for display.
+    /// Returns the component's debug info, for display.
     pub(crate) fn debug_info(&self) -> Value {
         self.component.debug_info()
     }
 
-    /// Hands a request to the component.
+    /// Passes a request to the component.
     pub(crate) fn serve(
         &self,
         request: http::Request<bytes::Bytes>,
@@ -298,7 +298,7 @@ impl Node {
         self.component.serve(request)
     }
 
-    /// True when the component holds an exclusive resource.
+    /// True if the component holds an exclusive resource.
     pub(crate) fn is_exclusive(&self) -> bool {
         self.component.is_exclusive()
     }
@@ -308,14 +308,14 @@ impl Node {
         self.component.show_live(&self.arguments(), live);
     }
 
-    /// Gives the component new arguments; on an error the old ones stay in force.
+    /// Gives the component new arguments. On an error the current ones stay in force.
     pub(crate) fn update(&self, arguments: &ValidArguments) -> Result<(), ComponentError> {
         self.component.update(arguments)?;
         *self.arguments.lock() = arguments.clone();
         Ok(())
     }
 
-    /// The worst of the health of its task, of its evaluation and that it reports; the newest on a tie.
+    /// Returns the worst of three healths: of the task, of the evaluation, and the reported one; the newest on a tie.
     pub(crate) fn health(&self) -> Health {
         let aspects = self.shared.health.lock();
         let mut worst = &aspects.run;
@@ -335,7 +335,7 @@ impl Node {
         self.shared.set(|aspects| &mut aspects.evaluation, state, message);
     }
 
-    /// True when the last evaluation of its arguments failed.
+    /// True if the last evaluation of its arguments failed.
     pub(crate) fn evaluation_failed(&self) -> bool {
         self.shared.health.lock().evaluation.state == HealthState::Unhealthy
     }
@@ -344,7 +344,7 @@ impl Node {
         self.shared.set(|aspects| &mut aspects.run, state, message);
     }
 
-    /// Starts the task that runs the component and restarts it. Does nothing when it is already running.
+    /// Starts the task that runs the component and restarts it. Does nothing if it is running already.
     pub(crate) fn start(self: &Arc<Self>, policy: RestartPolicy) {
         let mut task = self.task.lock();
         if task.is_some() {
@@ -368,8 +368,8 @@ impl Node {
         }
     }
 
-    /// Asks the component to end and waits for it and for what it has handed on, at most until `deadline`, after which
-    /// its task is aborted. False when it was aborted.
+    /// Cancels the component, and waits for it and for its data in flight, at most until `deadline`. Then it aborts the
+    /// task. Returns false if something did not finish in time.
     pub(crate) async fn stop(&self, deadline: Instant) -> bool {
         let task = self.task.lock().take();
         let Some(task) = task else { return true };
@@ -385,19 +385,19 @@ impl Node {
             self.set_run(HealthState::Exited, "component stopped");
         } else {
             handle.abort();
-            tracing::warn!(component_id = %self.id, "component did not end in time and was cut off");
-            self.set_run(HealthState::Exited, "component cut off at the shutdown deadline");
+            tracing::warn!(component_id = %self.id, "component did not stop in time and was aborted");
+            self.set_run(HealthState::Exited, "component aborted at the shutdown deadline");
         }
         finished
     }
 
-    /// Waits until the receivers have what the component left for them. False when some have not at the deadline.
+    /// Waits until the receivers have the data in flight. Returns false if some of it remains at the deadline.
     async fn handed_on(&self, deadline: Instant) -> bool {
         let is_empty = tokio::time::timeout_at(deadline.into(), self.in_flight.ended())
             .await
             .is_ok();
         if !is_empty {
-            tracing::warn!(component_id = %self.id, "receivers did not take everything in time, profiles were dropped");
+            tracing::warn!(component_id = %self.id, "receivers were too slow, profiles were dropped");
         }
         is_empty
     }
@@ -426,7 +426,7 @@ async fn supervise(node: Arc<Node>, shutdown: Shutdown, policy: RestartPolicy) {
             HealthState::Exited,
             format!("{reason}; it is restarted in {}", crate::base::duration::format(wait)),
         );
-        // Up to a fifth more, so that components that failed together do not come back together.
+        // Add up to a fifth, so that components that failed together do not restart together.
         let jitter = rand::rng().random_range(0.0..0.2);
         tokio::select! {
             () = tokio::time::sleep(wait.mul_f64(1.0 + jitter)) => {}
@@ -436,9 +436,9 @@ async fn supervise(node: Arc<Node>, shutdown: Shutdown, policy: RestartPolicy) {
     }
 }
 
-/// The message of a panic.
+/// Returns the message of a panic.
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&'static str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("it left no word")
+        .unwrap_or("no message")
 }

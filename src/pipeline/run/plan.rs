@@ -24,22 +24,22 @@ pub(crate) struct Running {
     pub(crate) libraries: BTreeMap<Arc<str>, Arc<Library>>,
 }
 
-/// The nodes to start and to stop. Whether a node that stays is updated depends on its arguments.
+/// The nodes to start and to stop. A node that stays is updated if its arguments differ.
 pub(super) struct Plan {
     /// New nodes, leaves first.
     pub start: Vec<Arc<Node>>,
-    /// Running nodes that are not in the new tree, those that refer to others first.
+    /// Running nodes that are not in the new tree; a node comes before those it refers to.
     pub stop: Vec<Arc<Node>>,
 }
 
 impl Running {
-    /// True for an import whose new content was refused and is not in force.
+    /// True for an import whose new content was refused, so that an older one is in force.
     pub(crate) fn has_refused_content(&self, node: &Node) -> bool {
         let library = self.libraries.get(&node.id);
         library.is_some_and(|library| library::content(&node.exports()) != library.content)
     }
 
-    /// True when every evaluation went well and the content of every import is in force.
+    /// True if every evaluation succeeded and the content of every import is in force.
     pub(crate) fn is_well_evaluated(&self) -> bool {
         let mut well = self
             .nodes
@@ -49,7 +49,7 @@ impl Running {
         well
     }
 
-    /// Ids of the nodes that are not healthy.
+    /// Returns the ids of nodes that are unhealthy or have exited.
     pub(crate) fn unhealthy(&self) -> Vec<String> {
         let sick = |health: Health| health.state > HealthState::Unknown;
         let nodes = self.nodes.values().filter(|node| sick(node.health()));
@@ -73,7 +73,7 @@ impl Running {
         }
     }
 
-    /// The modules of a `foreach`, by its id.
+    /// Returns the modules of a `foreach`, by its id.
     pub(crate) fn children(&self, id: &str) -> Option<&Children> {
         let (instance, index) = self.root.locate(id)?;
         match &instance.entry(index)?.what {

@@ -1,8 +1,8 @@
 //! Settings beyond components, which the program around the controller applies: the protection of the listener, the
 //! configuration from a server.
 //!
-//! During a load the program *prepares* what the settings require without changing anything, and returns a function;
-//! that function is called when the load has succeeded.
+//! During a load the program *prepares* the settings without changing anything, and returns a function. The controller
+//! calls that function after the load has succeeded.
 
 use std::sync::Arc;
 
@@ -13,36 +13,36 @@ use crate::pipeline::check::graph::SourceBlock;
 use crate::pipeline::check::settings::http::HttpSettings;
 use crate::pipeline::check::settings::remote::RemoteSettings;
 
-/// Applies prepared settings; called when the configuration is in force.
+/// Applies prepared settings; called once the configuration is in force.
 pub(crate) type Apply = Box<dyn FnOnce() + Send>;
 /// Prepares the protection of the listener: reads certificates, changes nothing. An error has a path in the block.
 pub(crate) type PrepareHttp = Arc<dyn Fn(&HttpSettings) -> Result<Apply, ArgumentError> + Send + Sync>;
-/// Prepares the configuration from a server: reads certificates, changes nothing. The settings are `None` without a
-/// block or URL. An error has a path in the block.
+/// Prepares the configuration from a server: reads certificates, changes nothing. The settings are `None` if there is
+/// no block or no URL. An error has a path in the block.
 pub(crate) type PrepareRemote = Arc<dyn Fn(Option<&RemoteSettings>) -> Result<Apply, ArgumentError> + Send + Sync>;
 
-/// For a program without a listener: refuses settings that it could not apply.
+/// Refuses settings of the listener, in a program that has none.
 pub(crate) fn no_listener(settings: &HttpSettings) -> Result<Apply, ArgumentError> {
     match (&settings.tls, &settings.auth) {
         (None, None) => Ok(Box::new(|| {})),
         _ => Err(ArgumentError {
             path: String::new(),
-            message: "this program has no listener of its own that the block could protect".to_owned(),
+            message: "this program has no listener that the block could protect".to_owned(),
         }),
     }
 }
 
-/// The diagnostic for settings that could not be prepared.
+/// Returns the diagnostic for settings that could not be prepared.
 pub(super) fn refused_settings(text: &SourceBlock, wrong: &ArgumentError) -> Diagnostic {
     let SourceBlock { source, block } = text;
     let span = locate(&block.body, &wrong.path, block.header());
     Diagnostic::error(codes::BAD_ARGUMENT, source, span, wrong.message.clone())
 }
 
-/// The diagnostic of a program that cannot run a configuration from a server.
+/// Returns the diagnostic of a program that cannot run a configuration from a server.
 pub(super) fn unsupported(text: &SourceBlock) -> Diagnostic {
     let SourceBlock { source, block } = text;
-    let message = "the `remotecfg` block fetches a configuration from a server, which this program does not do";
+    let message = "the `remotecfg` block fetches a configuration from a server, which this program does not support";
     Diagnostic::error(codes::UNSUPPORTED_BLOCK, source, block.header(), message)
         .hint("remove the block, or run the configuration with `alluvium run`")
 }

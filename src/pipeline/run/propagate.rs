@@ -1,8 +1,9 @@
-//! Propagates changed values through a tree: from a component to those that refer to it, into modules as arguments and
+//! Propagates changed values through a tree: from a component to those that refer to it, into modules as arguments, and
 //! out of them as exports.
 //!
-//! Only marked nodes are processed, leaves first; a node whose value changes marks its dependants. A change of shape
-//! (other items of a `foreach`, other arguments of an import) is not made here but reported: it needs a new tree.
+//! Only marked nodes are processed, leaves first. A node whose value changes marks its dependants. A pass does not
+//! change the shape (other items of a `foreach`, other arguments of an import) but reports the change: it needs a new
+//! tree.
 
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ use crate::pipeline::run::node::Node;
 /// One pass through a tree of instances.
 pub(crate) struct Propagate<'a> {
     engine: &'a Engine,
-    /// True in a load, which ends at the first failure.
+    /// True in a load, where the pass ends at the first failure.
     strict: bool,
     /// Updated components with their previous arguments.
     pub(crate) updated: Vec<(Arc<Node>, ValidArguments)>,
@@ -35,7 +36,7 @@ pub(crate) struct Propagate<'a> {
 }
 
 impl<'a> Propagate<'a> {
-    /// A pass for a load, which ends at the first failure.
+    /// Creates a pass for a load, which ends at the first failure.
     pub(crate) fn of_load(engine: &'a Engine) -> Self {
         Self {
             engine,
@@ -46,7 +47,7 @@ impl<'a> Propagate<'a> {
         }
     }
 
-    /// A pass through the running tree, where failures become health.
+    /// Creates a pass through the running tree, where failures only change the health of nodes.
     pub(crate) fn of_run(engine: &'a Engine) -> Self {
         Self {
             strict: false,
@@ -54,7 +55,8 @@ impl<'a> Propagate<'a> {
         }
     }
 
-    /// Processes the marked nodes of an instance and of its inner modules. `outer` are the names around a template.
+    /// Processes the marked nodes of an instance and its inner modules. `outer` are the names of the enclosing scope of
+    /// a template.
     pub(crate) fn pass(&mut self, instance: &Instance, outer: Option<&Names<'_>>) -> Result<(), Diagnostics> {
         while let Some((index, pending)) = instance.next_dirty() {
             let Some(entry) = instance.entry(index) else { continue };
@@ -71,7 +73,7 @@ impl<'a> Propagate<'a> {
                 Err(found) if self.strict => return Err(found),
                 Err(found) => {
                     let id = instance.global_id(index).unwrap_or_default();
-                    tracing::error!(component_id = %id, error = %found, "component could not be evaluated");
+                    tracing::error!(component_id = %id, error = %found, "cannot evaluate the component");
                     entry.set_evaluation(HealthState::Unhealthy, found.to_string());
                 }
             }
@@ -79,7 +81,7 @@ impl<'a> Propagate<'a> {
         Ok(())
     }
 
-    /// Processes a node; true when the value that others see has changed.
+    /// Processes a node; returns true if the value that others see has changed.
     fn entry(
         &mut self,
         instance: &Instance,
@@ -177,7 +179,7 @@ impl<'a> Propagate<'a> {
         if pending == Pending::Evaluation {
             let values = values(text, ForeachBody::SCHEMA, names)?;
             let items = identity::items(&typed(text, &values)?);
-            // With equal counts none is left over, since ids are unique.
+            // With equal counts no child is left over, since ids are unique.
             let same =
                 items.len() == children.list.len() && items.iter().all(|(key, _)| children.list.contains_key(key));
             if same {

@@ -19,44 +19,44 @@ use crate::pipeline::run::controller::{Controller, health_name};
 use crate::pipeline::run::instance::{Instance, What};
 use crate::pipeline::run::node::Health;
 
-/// One component; arguments, exports and debug info are empty unless it was asked for by id.
+/// One component. Arguments, exports and debug info are empty unless the request names the component.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ComponentView {
-    /// Name of its kind: `pyroscope.scrape`.
+    /// Name of its kind, such as `pyroscope.scrape`.
     pub name: String,
     /// Always `block`, as in Alloy's API.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// `pyroscope.scrape.default`
+    /// Id in its module, such as `pyroscope.scrape.default`.
     #[serde(rename = "localID")]
     pub local_id: String,
     /// Id of its module; empty for the root.
     #[serde(rename = "moduleID")]
     pub module_id: String,
-    /// `default`; absent when there is none.
+    /// Its label, such as `default`; absent if there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub label: String,
-    /// Ids that its arguments refer to.
+    /// Ids of the components that its arguments refer to.
     pub references_to: Vec<String>,
-    /// Ids whose arguments refer to it.
+    /// Ids of the components whose arguments refer to it.
     pub referenced_by: Vec<String>,
-    /// Ids that it sends data to.
+    /// Ids of the components that it sends data to.
     pub data_flow_edges_to: Vec<String>,
     /// Its health, the worst of all aspects.
     pub health: HealthView,
     /// Always empty; Alloy's page expects it.
     pub original: &'static str,
-    /// Its arguments: a list of attributes and blocks, without those that have their default.
+    /// Its arguments: a list of attributes and blocks, without attributes that have their default value.
     pub arguments: serde_json::Value,
     /// Its exports: a list of attributes.
     pub exports: serde_json::Value,
     /// Its debug info: a list of attributes and blocks.
     pub debug_info: serde_json::Value,
-    /// Ids of the modules that it created; absent when there are none.
+    /// Ids of the modules that it created; absent if there are none.
     #[serde(rename = "createdModuleIDs", skip_serializing_if = "Vec::is_empty")]
     pub created_module_ids: Vec<String>,
-    /// Whether live debugging is enabled.
+    /// True if live debugging is enabled.
     pub live_debugging_enabled: bool,
 }
 
@@ -68,7 +68,7 @@ pub struct HealthView {
     pub state: &'static str,
     /// Reason for the state, for display.
     pub message: String,
-    /// When the state began, in RFC 3339.
+    /// Time at which the state began, in RFC 3339.
     pub updated_time: String,
 }
 
@@ -76,9 +76,9 @@ pub struct HealthView {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct LastLoadView {
-    /// True when it succeeded.
+    /// True if the load succeeded.
     pub success: bool,
-    /// When the load ended, in RFC 3339.
+    /// Time at which the load ended, in RFC 3339.
     pub time: String,
     /// Diagnostics of a failed load.
     pub diagnostics: serde_json::Value,
@@ -87,8 +87,8 @@ pub(crate) struct LastLoadView {
 }
 
 impl Controller {
-    /// The components of a module (`""` is the root) sorted by id, without their values; `None` when there is no such
-    /// module. Imports, modules and `foreach` blocks count as components.
+    /// Returns the components of a module (`""` is the root) sorted by id, without their values; `None` if there is no
+    /// such module. Imports, modules and `foreach` blocks count as components.
     pub fn components(&self, module_id: &str) -> Option<Vec<ComponentView>> {
         let running = self.running();
         let instance = running.root.module(module_id)?;
@@ -103,7 +103,7 @@ impl Controller {
         Some(views)
     }
 
-    /// One component with arguments, exports and debug info; `id` is that of its module, a `/`, and its own.
+    /// Returns one component with arguments, exports and debug info. `id` is the module's id, a `/`, and its own.
     pub fn component(&self, id: &str) -> Option<ComponentView> {
         let running = self.running();
         let (instance, index) = running.root.locate(id)?;
@@ -139,17 +139,17 @@ impl Controller {
         Some(view)
     }
 
-    /// True when a component with this id is running.
+    /// True if a component with this id is running.
     pub(crate) fn has_component(&self, id: &str) -> bool {
         self.running().nodes.contains_key(id)
     }
 
-    /// Passes a request to a component; `None` when there is no such component, or it serves nothing.
+    /// Passes a request to a component; `None` if there is no such component, or it has no endpoints.
     pub fn serve(&self, id: &str, request: http::Request<Bytes>) -> Option<BoxFuture<'static, http::Response<Bytes>>> {
         self.running().nodes.get(id)?.serve(request)
     }
 
-    /// Result of the last load, for display; `None` before the first.
+    /// Returns the result of the last load, for display; `None` before the first.
     pub(crate) fn last_load_view(&self) -> Option<LastLoadView> {
         self.last_load().map(|load| LastLoadView {
             success: load.error.is_none(),
@@ -177,7 +177,7 @@ fn view(instance: &Instance, index: usize) -> Option<ComponentView> {
         ids.dedup();
         ids
     };
-    // Data goes to a component whose receiver is referred to, and to one that refers to a value.
+    // Data flows to a component whose receiver is referred to, and to a component that refers to a value.
     let takes = |export: &(usize, std::sync::Arc<str>)| {
         graph.export(export.0, &export.1).is_some_and(|kind| is_receiver(&kind))
     };
@@ -238,7 +238,7 @@ fn rfc3339(time: std::time::SystemTime) -> String {
     chrono::DateTime::<chrono::Utc>::from(time).to_rfc3339_opts(chrono::SecondsFormat::Nanos, true)
 }
 
-/// Arguments in the order of their schema. Optional ones with their default value are omitted, as in Alloy.
+/// Writes arguments in the order of their schema. Optional ones with their default value are omitted, as in Alloy.
 fn body(arguments: &Arguments, schema: &Schema, overrides: &[(&'static str, &'static str)]) -> serde_json::Value {
     let attributes = schema.attributes.iter().filter_map(|attribute| {
         let value = arguments.value(attribute.name);
@@ -253,7 +253,7 @@ fn body(arguments: &Arguments, schema: &Schema, overrides: &[(&'static str, &'st
     attributes.chain(blocks).collect()
 }
 
-/// The fields of an object as attributes.
+/// Writes the fields of an object as attributes.
 fn attributes(value: &Value) -> serde_json::Value {
     let Value::Object(object) = value else {
         return json!([]);
@@ -261,7 +261,7 @@ fn attributes(value: &Value) -> serde_json::Value {
     object.iter().map(|(name, value)| attribute_json(name, value)).collect()
 }
 
-/// The fields of an object; an object among them is a block, and a list of objects several.
+/// Writes the fields of an object. An inner object becomes a block, and a list of objects becomes several blocks.
 fn attributes_and_blocks(value: &Value) -> serde_json::Value {
     let Value::Object(object) = value else {
         return json!([]);

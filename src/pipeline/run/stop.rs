@@ -1,9 +1,9 @@
-//! Stops running components in order: those that refer to others first, so that receivers run until nothing is sent to
-//! them any more.
+//! Stops running components in order. A component stops before those that it refers to, so that receivers run until
+//! nothing is sent to them any more.
 //!
 //! In: some nodes of a tree. Out: none of them runs. Independent components stop concurrently. A slow one is logged
-//! every minute and aborted at the deadline. One whose turn only comes at the deadline, because its senders did not
-//! end, gets a second to finish its work.
+//! every minute and aborted at the deadline. If the turn of a component only comes at the deadline, because its senders
+//! did not end, it gets one second to finish its work.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use crate::pipeline::run::node::Node;
 
 /// Interval at which components that are still running are logged.
 const WARN_EVERY: Duration = Duration::from_mins(1);
-/// Time for a component whose turn comes only at the deadline.
+/// Time limit of a component whose turn comes only at the deadline.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A step in the order of stopping: a node to stop, or a step without work (a node that keeps running, and the two ends
-/// of a module).
+/// A step in the stop order: a node to stop, or a step without work (a node that keeps running, and the two ends of a
+/// module).
 #[derive(Default)]
 struct Turn {
     node: Option<Arc<Node>>,
@@ -35,18 +35,18 @@ struct Turn {
 #[derive(Default)]
 struct Turns {
     all: Vec<Turn>,
-    /// Ids of nodes that were found in the tree.
+    /// Ids of the nodes that the tree contains.
     found: HashSet<Arc<str>>,
     tasks: JoinSet<usize>,
     running: HashMap<usize, Arc<Node>>,
 }
 
-/// Stops `nodes`, which are nodes of the tree under `root`; returns when none of them runs.
+/// Stops `nodes`, which are nodes of the tree under `root`. Returns once none of them runs.
 pub(crate) async fn stop_all(root: &Instance, nodes: impl IntoIterator<Item = Arc<Node>>, patience: Duration) {
     let nodes: HashMap<Arc<str>, Arc<Node>> = nodes.into_iter().map(|node| (node.id.clone(), node)).collect();
     let mut turns = Turns::default();
     turns.add(root, &nodes, None);
-    // Sources of imports within imports are in no graph.
+    // The graph does not contain the sources of imports within imports.
     for node in nodes
         .values()
         .filter(|node| !turns.found.contains(&node.id))
@@ -75,7 +75,7 @@ pub(crate) async fn stop_all(root: &Instance, nodes: impl IntoIterator<Item = Ar
                 names.sort_unstable();
                 let left = deadline.saturating_duration_since(Instant::now());
                 tracing::warn!(components = names.join(", "), ?left,
-                "components take long to stop");
+                "components are slow to stop");
             }
             () = tokio::time::sleep_until(deadline.into()), if in_time => {
                 in_time = false;
@@ -97,8 +97,8 @@ impl Turns {
         self.all.len() - 1
     }
 
-    /// Adds the turns of an instance. Those of a module lie between its two ends: `ends` are the turn that comes before
-    /// all inside, and the one after.
+    /// Adds the turns of an instance. The turns of a module lie between its two `ends`: the turn before everything
+    /// inside, and the one after.
     fn add(&mut self, instance: &Instance, nodes: &HashMap<Arc<str>, Arc<Node>>, ends: Option<(usize, usize)>) {
         let mut first_and_last = Vec::with_capacity(instance.entries.len());
         for index in 0..instance.entries.len() {
@@ -137,7 +137,7 @@ impl Turns {
         }
     }
 
-    /// Stops a node when its turn has come.
+    /// Stops a node if its turn has come.
     fn take(&mut self, index: usize, deadline: Instant) {
         let Some(turn) = self.all.get_mut(index) else { return };
         if turn.users > 0 || turn.taken {
@@ -156,9 +156,9 @@ impl Turns {
         }
     }
 
-    /// Marks a step as finished: those that waited for it may follow.
+    /// Marks a step as finished, so that the steps that wait for it can follow.
     fn over(&mut self, index: usize, deadline: Instant) {
-        // A list instead of recursion: users can make chains of any length.
+        // A list instead of recursion: users can build chains of any length.
         let mut ended = vec![index];
         while let Some(index) = ended.pop() {
             let Some(turn) = self.all.get_mut(index) else { continue };

@@ -16,7 +16,7 @@ use select::apply;
 pub(crate) fn json_path(arguments: &[Value]) -> Result<Value, FunctionError> {
     count(arguments, 2)?;
     let (document, path) = (text(arguments, 0)?, text(arguments, 1)?);
-    // As in Alloy: an empty document or an empty path selects nothing.
+    // As in Alloy, an empty document or an empty path selects nothing.
     if document.trim().is_empty() || path.is_empty() {
         return Ok(Value::array([]));
     }

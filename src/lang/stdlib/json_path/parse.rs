@@ -1,19 +1,19 @@
-//! Parses the text of a path to its steps, and the filters in it to conditions.
+//! Parses the text of a path to its steps, and its filters to conditions.
 //!
-//! Operators of a filter `[?(...)]`, weakest first: `
-//! `, `&&`, comparisons (`== != < <= > >= =~`, `in`, `has`, `empty`), `+ -`, `* /`, and `!` before a value. Operands
-//! are paths from the element (`@`) or the document (`$`), which stand for their first match, numbers, quoted strings,
-//! `/regex/`, `true`, `false`, `null`, lists and parentheses.
+//! Operators of a filter `[?(...)]`, weakest first: `||`, `&&`, comparisons (`== != < <= > >= =~`, `in`, `has`,
+//! `empty`), `+ -`, `* /`, and `!` before a value. Operands are numbers, quoted strings, `/regex/`, `true`, `false`,
+//! `null`, lists, parentheses, and paths from the element (`@`) or the document (`$`), which stand for their first
+//! match.
 
 use crate::base::re2::Expression;
 use serde_json::Value as Json;
 
 use super::path::{Filter, Selector, Step};
 
-/// Deepest nesting of parentheses and negations.
+/// Maximum nesting of parentheses and negations.
 const MAX_DEPTH: usize = 50;
 
-/// Reads a path into its steps.
+/// Parses a path to its steps.
 pub(super) fn parse(path: &str) -> Result<Vec<Step>, String> {
     let mut rest = path.trim();
     rest = rest.strip_prefix('$').unwrap_or(rest);
@@ -58,7 +58,7 @@ fn is_bare(character: char) -> bool {
     character.is_ascii_alphanumeric() || !character.is_ascii() || "_#%:;?^{|}~".contains(character)
 }
 
-/// Offset of the closing `]`, skipping quotes and nested brackets.
+/// Returns the offset of the closing `]`; skips quotes and nested brackets.
 fn closing(text: &str) -> Option<usize> {
     let mut quote = None;
     let mut depth = 0usize;
@@ -130,7 +130,7 @@ fn quoted(text: &str) -> Option<&str> {
     })
 }
 
-/// Reads a condition, the text between `?` and the closing bracket.
+/// Parses a condition, the text between `?` and the closing bracket.
 fn filter(text: &str) -> Result<Filter, String> {
     let mut parser = Parser { rest: text, depth: 0 };
     let filter = parser.binary(0)?;
@@ -140,7 +140,7 @@ fn filter(text: &str) -> Result<Filter, String> {
     }
 }
 
-/// Operators by precedence; those that start with another one come before it.
+/// Operators by precedence. An operator comes before its own prefixes.
 const LEVELS: [&[&str]; 5] = [
     &["||"],
     &["&&"],
@@ -265,7 +265,7 @@ fn compile(pattern: &str) -> Result<Expression, String> {
     Expression::search(pattern).map_err(|_| format!("`{pattern}` is not a regular expression"))
 }
 
-/// The offset at which a path that starts with `@` or `$` ends.
+/// Returns the offset at which a path that starts with `@` or `$` ends.
 fn path_end(text: &str) -> usize {
     let mut depth = 0usize;
     let mut quote = None;
@@ -285,7 +285,7 @@ fn path_end(text: &str) -> usize {
     text.len()
 }
 
-/// Offset of the closing quote; a backslash takes the next character.
+/// Returns the offset of the closing quote; a backslash escapes the next character.
 fn closing_quote(text: &str, quote: char) -> Option<usize> {
     let mut escaped = false;
     for (at, letter) in text.char_indices() {
@@ -299,7 +299,7 @@ fn closing_quote(text: &str, quote: char) -> Option<usize> {
     None
 }
 
-/// Removes backslashes before the quote; in a regular expression all others are kept.
+/// Removes backslashes before the quote. In a regular expression all others are kept.
 fn unescaped(text: &str, quote: char) -> String {
     let text = text.replace(&format!("\\{quote}"), &quote.to_string());
     if quote == '/' { text } else { text.replace("\\\\", "\\") }

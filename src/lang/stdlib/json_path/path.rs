@@ -9,7 +9,7 @@ pub(super) enum Filter {
     Value(Json),
     Pattern(Expression),
     List(Vec<Filter>),
-    /// A path; relative to the document when true, else to the element.
+    /// A path; relative to the document if true, otherwise to the element.
     Path(bool, Vec<Step>),
     Not(Box<Filter>),
     Binary(&'static str, Box<Filter>, Box<Filter>),
@@ -29,7 +29,7 @@ pub(super) enum Selector {
 /// A part of a path that selects children.
 #[derive(Debug)]
 pub(super) struct Step {
-    /// True when it also applies to all descendants.
+    /// True if the step also applies to all descendants.
     pub(super) deep: bool,
     pub(super) selectors: Vec<Selector>,
 }

@@ -1,12 +1,12 @@
 //! Evaluates a path on a document, and filters on elements.
 //!
-//! An operator on values of unsupported types makes a comparison false, as in the library that Alloy uses.
+//! If an operator does not support the types of its values, the comparison is false, as in the library that Alloy uses.
 
 use serde_json::Value as Json;
 
 use super::path::{Filter, Selector, Step};
 
-/// The values that the steps select from `start`; filters may refer to the whole document.
+/// Returns the values that the steps select from `start`. Filters may refer to the whole document.
 pub(super) fn apply<'a>(start: &'a Json, document: &'a Json, steps: &[Step]) -> Vec<&'a Json> {
     let mut found = vec![start];
     for step in steps {
@@ -75,7 +75,8 @@ enum Operand<'a> {
 }
 
 impl Filter {
-    /// Whether an element of a document passes. A path without an operator passes when it selects something.
+    /// True if the filter accepts an element of a document. A path without an operator accepts it if the path selects
+    /// something.
     fn accepts(&self, element: &Json, document: &Json) -> bool {
         match self {
             Self::Path(..) => matches!(self.value(element, document), Operand::One(_)),
@@ -119,7 +120,7 @@ fn binary(operator: &str, left: &Filter, right: &Filter, element: &Json, documen
     let (left_value, right_value) = (left.value(element, document), right.value(element, document));
     let (left_value, right_value) = match (&left_value, &right_value) {
         (Operand::One(left), Operand::One(right)) => (left.as_ref(), right.as_ref()),
-        // A missing value differs from everything but another one.
+        // A missing value differs from every value but another missing one.
         (Operand::Nothing, Operand::Nothing) => return Json::Bool(operator == "=="),
         (Operand::Nothing, Operand::One(wanted)) if operator == "has" => {
             return Json::Bool(wanted.as_bool() == Some(false));
@@ -175,6 +176,6 @@ fn arithmetic(operator: &str, left: &Json, right: &Json) -> Json {
         "*" => left * right,
         _ => left / right,
     };
-    // Division by zero gives null.
+    // Division by zero yields null.
     serde_json::Number::from_f64(result).map_or(Json::Null, Json::Number)
 }

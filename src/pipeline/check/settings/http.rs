@@ -18,9 +18,9 @@ arguments! {
     /// The body of `http { }`.
     struct HttpBody {}
     blocks {
-        /// User and password that requests must show.
+        /// Credentials that requests must carry.
         auth: Option<AuthBody>,
-        /// Certificates of the listener.
+        /// TLS settings of the listener.
         tls: Option<TlsBody>,
     }
 }
@@ -31,7 +31,7 @@ arguments! {
     blocks {
         /// The user name and the password.
         basic: Option<BasicBody>,
-        /// Paths that need them; without it, all.
+        /// Paths that require the credentials; without this block, all paths do.
         filter: Option<FilterBody>,
     }
 }
@@ -39,9 +39,9 @@ arguments! {
 arguments! {
     /// The body of `http > auth > basic { }`.
     struct BasicBody {
-        /// Password that requests must show.
+        /// Password that requests must carry.
         password: Secret,
-        /// User name that requests must show.
+        /// User name that requests must carry.
         username: Arc<str>,
     }
 }
@@ -49,9 +49,9 @@ arguments! {
 arguments! {
     /// The body of `http > auth > filter { }`.
     struct FilterBody {
-        /// Whether it is the paths named that need them, or all others.
+        /// If true, the listed paths require the credentials; if false, all other paths do.
         authenticate_matching_paths: bool = true,
-        /// Beginnings of paths, such as `/metrics`.
+        /// Path prefixes, such as `/metrics`.
         paths: Vec<Arc<str>> = [],
     }
 }
@@ -61,25 +61,25 @@ arguments! {
     struct TlsBody {
         /// File with the certificate of the listener.
         cert_file: Option<PathBuf>,
-        /// The certificate of the listener, as PEM text.
+        /// The certificate of the listener as PEM text.
         cert_pem: Option<Arc<str>>,
-        /// Cipher suites of TLS 1.2 to use.
+        /// Enabled cipher suites of TLS 1.2; all if empty.
         cipher_suites: Vec<Arc<str>> = [],
-        /// Whether clients show certificates, and which.
+        /// Whether the listener requests client certificates, and how it verifies them.
         client_auth_type: Option<Arc<str>>,
-        /// File with the authorities of clients.
+        /// File with the authorities that sign client certificates.
         client_ca_file: Option<PathBuf>,
-        /// The authorities of clients, as PEM text.
+        /// The authorities that sign client certificates, as PEM text.
         client_ca_pem: Option<Arc<str>>,
-        /// Curves to use, the most wanted first.
+        /// Enabled curves, most preferred first; all if empty.
         curve_preferences: Vec<Arc<str>> = [],
         /// File with the key of the certificate.
         key_file: Option<PathBuf>,
-        /// The key of the certificate, as PEM text.
+        /// The key of the certificate as PEM text.
         key_pem: Option<Secret>,
-        /// Highest version of TLS: TLS12 or TLS13.
+        /// Maximum version of TLS: TLS12 or TLS13.
         max_version: Option<Arc<str>>,
-        /// Lowest version of TLS: TLS10, TLS11, TLS12 or TLS13.
+        /// Minimum version of TLS: TLS10, TLS11, TLS12 or TLS13.
         min_version: Option<Arc<str>>,
     }
 }
@@ -87,9 +87,9 @@ arguments! {
 /// Settings of the `http` block. Contains secrets, and is therefore never printed.
 #[derive(Clone, Default)]
 pub struct HttpSettings {
-    /// Certificates; none for plain HTTP.
+    /// Certificates; `None` for plain HTTP.
     pub tls: Option<TlsSettings>,
-    /// Required credentials; `None` when there are none.
+    /// Required credentials; `None` if requests need none.
     pub auth: Option<AuthSettings>,
 }
 
@@ -100,17 +100,17 @@ pub struct TlsSettings {
     pub certificate: PemText,
     /// The key of the certificate.
     pub key: PemText,
-    /// Authorities of clients.
+    /// Authorities that sign client certificates.
     pub client_ca: Option<PemText>,
-    /// Whether clients need certificates.
+    /// Request and verification of client certificates.
     pub client_auth: ClientAuth,
     /// Go names of cipher suites; empty for all.
     pub cipher_suites: Vec<Arc<str>>,
     /// Go names of curves, most preferred first; empty for all.
     pub curves: Vec<Arc<str>>,
-    /// Lowest version, 10 to 13.
+    /// Minimum version, 10 to 13.
     pub min_version: Option<u8>,
-    /// Highest version, 10 to 13.
+    /// Maximum version, 10 to 13.
     pub max_version: Option<u8>,
 }
 
@@ -119,11 +119,11 @@ pub struct TlsSettings {
 pub enum PemText {
     /// The PEM text, as it was given.
     Text(Arc<str>),
-    /// The file that holds PEM text.
+    /// The path of the file with the PEM text.
     File(PathBuf),
 }
 
-/// Whether clients must present certificates.
+/// Whether clients must present certificates, and from which authority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientAuth {
     /// No certificate is requested.
@@ -138,16 +138,16 @@ pub enum ClientAuth {
     RequireAndVerify,
 }
 
-/// Credentials that requests need.
+/// Credentials that requests must carry.
 #[derive(Clone)]
 pub struct AuthSettings {
-    /// User name that requests must show.
+    /// User name that requests must carry.
     pub username: Arc<str>,
-    /// Password that requests must show.
+    /// Password that requests must carry.
     pub password: Arc<str>,
-    /// Prefixes of the paths that `matching` refers to.
+    /// Path prefixes to which `matching` refers.
     pub paths: Vec<Arc<str>>,
-    /// True when the paths in `paths` need the credentials, false when all others do.
+    /// True if the paths in `paths` require the credentials, false if all others do.
     pub matching: bool,
 }
 
@@ -159,7 +159,7 @@ const CLIENT_AUTHS: [(&str, ClientAuth); 5] = [
     ("RequireAndVerifyClientCert", ClientAuth::RequireAndVerify),
 ];
 const VERSIONS: [(&str, u8); 4] = [("TLS10", 10), ("TLS11", 11), ("TLS12", 12), ("TLS13", 13)];
-/// The suites that Alloy knows.
+/// The cipher suites that Alloy knows.
 const SUITES: [&str; 17] = [
     "TLS_RSA_WITH_AES_128_CBC_SHA",
     "TLS_RSA_WITH_AES_256_CBC_SHA",
@@ -181,7 +181,7 @@ const SUITES: [&str; 17] = [
 ];
 const CURVES: [&str; 4] = ["CurveP256", "CurveP384", "CurveP521", "X25519"];
 
-/// Reads the block. Checks that depend on values that are not known yet are skipped.
+/// Decodes the block. Checks that depend on values that are not known yet are skipped.
 pub(crate) fn settings(text: &SourceBlock, resolve: &dyn Resolve) -> Result<HttpSettings, Diagnostics> {
     let Some(body) = known::<HttpBody>(text, resolve)? else {
         return Ok(HttpSettings::default());
@@ -201,7 +201,7 @@ fn auth(body: AuthBody) -> Option<AuthSettings> {
     Some(AuthSettings {
         username,
         password: password.0,
-        // Without paths Alloy would protect nothing; a configured password is meant to protect everything.
+        // Without paths Alloy would protect nothing, but a configured password is meant to protect everything.
         matching: is_for_named && !paths.is_empty(),
         paths,
     })
@@ -227,7 +227,7 @@ fn tls(body: &TlsBody) -> Result<TlsSettings, ArgumentError> {
         return Err(error("tls", message));
     }
     if client_ca.is_none() && verifies {
-        // Go would trust all authorities that the system trusts for web sites, which would let in nearly everybody.
+        // Go would trust all authorities that the system trusts for web sites, which would accept nearly any client.
         let message = "this client_auth_type needs client_ca_pem or client_ca_file";
         return Err(error("tls.client_auth_type", message));
     }
@@ -238,7 +238,7 @@ fn tls(body: &TlsBody) -> Result<TlsSettings, ArgumentError> {
     if max_version.is_some_and(|most| most < 12) {
         return Err(error(
             "tls.max_version",
-            "TLS 1.0 and 1.1 are not spoken: use TLS12 or TLS13",
+            "TLS 1.0 and 1.1 are not supported: use TLS12 or TLS13",
         ));
     }
     if min_version > max_version && max_version.is_some() {

@@ -9,12 +9,12 @@ use crate::pipeline::check::graph::SourceBlock;
 arguments! {
     /// The body of `livedebugging { }`.
     struct LiveDebugging {
-        /// Whether one may look at what passes through components.
+        /// If true, clients may watch the data that passes through components.
         enabled: bool = false,
     }
 }
 
-/// Reads the block: whether live debugging is enabled.
+/// Decodes the block. Returns true if live debugging is enabled.
 pub(crate) fn settings(text: &SourceBlock, resolve: &dyn Resolve) -> Result<bool, Diagnostics> {
     let body: Option<LiveDebugging> = known(text, resolve)?;
     Ok(body.is_some_and(|body| body.enabled))

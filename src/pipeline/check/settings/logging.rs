@@ -17,7 +17,7 @@ const FORMATS: [&str; 2] = ["logfmt", "json"];
 pub struct LoggingSettings {
     /// `debug`, `info`, `warn` or `error`.
     pub level: String,
-    /// Format of lines: `logfmt` or `json`.
+    /// Format of log lines: `logfmt` or `json`.
     pub format: String,
 }
 
@@ -31,20 +31,20 @@ impl Default for LoggingSettings {
 }
 
 arguments! {
-    /// `logging { }`, as Alloy has it. An empty text means the default.
+    /// The body of `logging { }`, as in Alloy. An empty text means the default.
     struct Logging {
-        /// Where log lines go; only `stderr`.
+        /// Destination of log lines; only `stderr`.
         destination: Option<Arc<str>> = "stderr",
         /// Format of log lines: `logfmt` or `json`.
         format: Option<Arc<str>> = "logfmt",
-        /// Least level of lines written: `debug`, `info`, `warn` or `error`.
+        /// Minimum level of log lines: `debug`, `info`, `warn` or `error`.
         level: Option<Arc<str>> = "info",
-        /// Receivers of log lines; there are no components that receive logs, so it has to be empty.
+        /// Receivers of log lines; must be empty, since no component receives logs.
         write_to: Vec<Value> = [],
     }
 }
 
-/// Reads the block. The settings are the defaults while a value is not known yet.
+/// Decodes the block. The settings are the defaults while a value is not known yet.
 pub(crate) fn settings(text: &SourceBlock, resolve: &dyn Resolve) -> Result<LoggingSettings, Diagnostics> {
     let Some(Logging {
         destination,
@@ -76,7 +76,7 @@ pub(crate) fn settings(text: &SourceBlock, resolve: &dyn Resolve) -> Result<Logg
         }
     }
     if !write_to.is_empty() {
-        let message = "logs are written to stderr only; write_to has to be empty";
+        let message = "logs are written to stderr only; write_to must be empty";
         found.push(wrong("write_to", message.to_owned()));
     }
     let defaults = LoggingSettings::default();

@@ -1,7 +1,7 @@
 //! Blocks that configure the program: their checks, and the block `tracing`, which has no effect in this version.
 //!
-//! In: the block. Out: diagnostics. `tracing` is about the program's own traces, which do not exist. The block is
-//! accepted, so that one file works for both programs, and a run warns that it has no effect.
+//! In: the block. Out: diagnostics. `tracing` configures the program's own traces, but the program has none. The block
+//! is accepted, so that one file works for both programs, and a run warns that it has no effect.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,15 +22,15 @@ pub(crate) mod remote;
 arguments! {
     /// The body of `tracing { }`.
     struct TracingBody {
-        /// Share of traces that are kept, from 0 to 1.
+        /// Fraction of traces to keep, from 0 to 1.
         sampling_fraction: f64 = 0.1,
-        /// Whether requests carry the trace on.
+        /// If true, requests carry the trace context.
         send_traceparent: bool = false,
-        /// Consumers of the traces.
+        /// Consumers that receive the traces.
         write_to: Vec<Value> = [],
     }
     blocks {
-        /// A sampler in place of the fraction.
+        /// A sampler that replaces the fraction.
         sampler: Option<Sampler>,
     }
 }
@@ -39,7 +39,7 @@ arguments! {
     /// The body of `tracing > sampler { }`.
     struct Sampler {}
     blocks {
-        /// Sampling as a Jaeger server says.
+        /// Sampling as configured by a Jaeger server.
         jaeger_remote: Option<JaegerRemote>,
     }
 }
@@ -47,11 +47,11 @@ arguments! {
 arguments! {
     /// The body of `tracing > sampler > jaeger_remote { }`.
     struct JaegerRemote {
-        /// Operations whose sampling is remembered.
+        /// Maximum number of operations whose sampling is cached.
         max_operations: i64 = 256,
-        /// Time from one request to the next.
+        /// Interval between requests for the sampling.
         refresh_interval: Duration = "1m",
-        /// URL that is asked for the sampling.
+        /// URL of the Jaeger server's sampling endpoint.
         url: Arc<str> = "http://127.0.0.1:5778/sampling",
     }
 }
@@ -71,7 +71,7 @@ pub(crate) fn check(
         "tracing" => {
             let mut found = body(TracingBody::SCHEMA);
             if extent != Extent::Whole && !found.has_errors() {
-                let message = "the `tracing` block has no effect: this program makes no traces of itself";
+                let message = "the `tracing` block has no effect: this program does not trace itself";
                 found.push(Diagnostic::warning(codes::NO_EFFECT, source, block.header(), message));
             }
             found

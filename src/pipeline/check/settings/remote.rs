@@ -16,23 +16,23 @@ use crate::lang::{Diagnostic, Diagnostics, codes};
 use crate::pipeline::check::graph::SourceBlock;
 
 arguments! {
-    /// The body of `remotecfg { }` without the arguments of HTTP clients, which stand among these.
+    /// The body of `remotecfg { }` without the HTTP client arguments, which stand in the same block.
     struct RemoteConfig {
-        /// What the server is told of this collector; it may choose by them.
+        /// Attributes of this collector, by which the server may choose the configuration.
         attributes: BTreeMap<Arc<str>, Arc<str>> = {},
-        /// Id of this collector; empty for one that is made once and kept.
+        /// Id of this collector; if empty, the collector generates and stores one.
         id: Arc<str> = "",
-        /// Name of this collector for people.
+        /// Display name of this collector.
         name: Arc<str> = "",
-        /// Time from one request to the next; at least 10s.
+        /// Interval between requests; at least 10s.
         poll_frequency: Duration = "1m",
-        /// URL of the server; empty when none is asked.
+        /// URL of the server; if empty, there is no remote configuration.
         url: Arc<str> = "",
     }
     check RemoteConfig::check;
 }
 
-/// Shortest allowed interval between requests.
+/// Minimum interval between requests.
 const SHORTEST_POLL: Duration = Duration::from_secs(10);
 /// Prefix of keys that are reserved for the collector.
 const RESERVED: &str = "collector.";
@@ -42,7 +42,7 @@ const RESERVED: &str = "collector.";
 pub struct RemoteSettings {
     /// URL of the server; never empty.
     pub url: Arc<str>,
-    /// Id of this collector; empty for one that is made once and kept.
+    /// Id of this collector; if empty, the collector generates and stores one.
     pub id: Arc<str>,
     /// Display name of this collector.
     pub name: Arc<str>,
@@ -54,7 +54,7 @@ pub struct RemoteSettings {
     pub client: Arguments,
 }
 
-/// Reads the block; `None` when it has no URL. Checks that depend on values that are not known yet are skipped.
+/// Decodes the block; `None` if it has no URL. Checks that depend on values that are not known yet are skipped.
 /// `client` is the schema of HTTP client arguments.
 pub(crate) fn settings(
     text: &SourceBlock,
@@ -91,7 +91,7 @@ pub(crate) fn settings(
             client: client_arguments,
         })),
         Ok(_) => Ok(None),
-        // Only the messages are kept: each names its argument.
+        // Only the messages are kept: each of them names its argument.
         Err(ArgumentErrors(errors)) => {
             let diagnostic = |ArgumentError { path, message }: ArgumentError| {
                 let span = locate(&block.body, &path, block.header());

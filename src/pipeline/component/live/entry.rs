@@ -1,7 +1,7 @@
 //! Entries of live debugging, and their formats: text like Alloy's, and JSON for the page.
 //!
-//! An entry is created on the data path, so it only shares existing data. Everything costly (formatting, reading a
-//! profile) happens here when the entry is written, on the watcher's time.
+//! A component creates an entry on the data path, so it only shares existing data. Everything costly (formatting,
+//! reading a profile) happens here when the entry is written, on the watcher's time.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,31 +14,31 @@ use serde_json::{Value as Json, json};
 use crate::profile::labels::PROFILE_NAME;
 use crate::profile::{Labels, RawProfile, pprof};
 
-/// An entry with its time and component.
+/// An entry with its time and its component.
 #[derive(Debug, Clone)]
 pub struct Stamped {
     /// When the component sent it.
     pub time: SystemTime,
     /// Id of the component that sent it.
     pub component: Arc<str>,
-    /// What happened in the component.
+    /// The event in the component.
     pub entry: Arc<Entry>,
 }
 
 /// The labels of a target, by name.
 pub(crate) type LabelSet = BTreeMap<Arc<str>, Arc<str>>;
 
-/// Profiles larger than this are not opened to count their samples.
+/// Maximum size of a profile whose samples are counted, in bytes.
 const COUNT_AT_MOST: usize = 256 << 10;
-/// Largest uncompressed size of a profile whose samples are counted.
+/// Maximum uncompressed size of a profile whose samples are counted, in bytes.
 const UNPACK_AT_MOST: usize = 4 << 20;
 
-/// Kind of the labels that went through relabel rules.
+/// The kind of labels that relabel rules were applied to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relabeled {
     /// Labels of a discovered target.
     Target,
-    /// Those of the series of a profile.
+    /// Labels of the series of a profile.
     Profile,
 }
 
@@ -47,22 +47,22 @@ pub enum Relabeled {
 pub enum Entry {
     /// A target that the component exports.
     Target(LabelSet),
-    /// Labels went through relabel rules.
+    /// Relabel rules were applied to labels.
     Relabel {
         /// The kind of the labels.
         of: Relabeled,
         /// The labels before the first rule.
         before: LabelSet,
-        /// The effect of each rule, without rules that changed nothing.
+        /// The effect of each rule that changed something.
         steps: Vec<Step>,
-        /// The labels after the last rule; `None` when a rule dropped them.
+        /// The labels after the last rule; `None` if a rule dropped them.
         after: Option<LabelSet>,
     },
     /// A profile passed through the component.
     Profile(ProfileFacts),
     /// A target was scraped for one profile.
     Scrape {
-        /// URL that was requested.
+        /// URL of the scrape request.
         url: String,
         /// Type of the profile, such as `process_cpu`.
         profile: Arc<str>,
@@ -70,7 +70,7 @@ pub enum Entry {
         duration: Duration,
         /// Result of the request, with a reason.
         outcome: Outcome,
-        /// Size of the answer's body; 0 when there was none.
+        /// Size of the response body in bytes; 0 if there was none.
         bytes: usize,
     },
     /// A batch was sent to an endpoint.
@@ -79,7 +79,7 @@ pub enum Entry {
         endpoint: Arc<str>,
         /// Number of profiles in the batch.
         profiles: usize,
-        /// Bytes of pprof in the batch.
+        /// Size of the pprof data in the batch, in bytes.
         bytes: usize,
         /// Duration of the request.
         duration: Duration,
@@ -95,16 +95,16 @@ pub struct ProfileFacts {
     pub labels: Labels,
     /// Size of its pprof as transmitted, in bytes.
     pub bytes: usize,
-    /// Its pprof, unless it is large; shared.
+    /// Its pprof data, shared; `None` if the profile is large.
     pprof: Option<Bytes>,
 }
 
 /// Result of a scrape or of sending a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Success; with a word such as `forwarded`.
+    /// Success, with a word such as `forwarded`.
     Good(&'static str),
-    /// Failure; with a word, and the reason.
+    /// Failure, with a word and the reason.
     Bad(&'static str, String),
 }
 
@@ -149,14 +149,14 @@ impl ProfileFacts {
         pprof::sample_count(&plain).ok()
     }
 
-    /// The label `__name__`, such as `process_cpu`.
+    /// Returns the label `__name__`, such as `process_cpu`.
     pub fn profile_type(&self) -> &str {
         self.labels.get(PROFILE_NAME).unwrap_or_default()
     }
 }
 
 impl Change {
-    /// The change from `before` to `after`; `None` when they are equal.
+    /// Returns the change from `before` to `after`; `None` if they are equal.
     pub fn between(before: &LabelSet, after: &LabelSet) -> Option<Self> {
         let set: Vec<_> = after
             .iter()
@@ -173,9 +173,9 @@ impl Change {
 }
 
 impl Entry {
-    /// Approximate bytes that the entry keeps alive.
+    /// Approximate number of bytes that the entry keeps alive.
     pub(super) fn weight(&self) -> usize {
-        // Apart from their text, which is shared with the data, a hundred bytes per label is a safe estimate.
+        // The texts are shared with the data; beside them, a hundred bytes per label is a safe estimate.
         let labels = |labels: &LabelSet| labels.len() * 100;
         64 + match self {
             Self::Target(set) => labels(set),
@@ -196,7 +196,7 @@ impl Entry {
         }
     }
 
-    /// The entry as one line, in Alloy's format.
+    /// Formats the entry as one line, as Alloy does.
     pub fn text(&self) -> String {
         match self {
             Self::Target(labels) => set_text(labels),
@@ -309,7 +309,7 @@ impl Stamped {
         }
     }
 
-    /// The entry as a JSON object: `time`, `component`, `kind` and the fields of the kind.
+    /// Formats the entry as a JSON object: `time`, `component`, `kind` and the fields of the kind.
     pub fn json(&self) -> Json {
         let mut object = self.entry.fields();
         if let Some(fields) = object.as_object_mut() {
@@ -375,7 +375,7 @@ fn change_text(change: &Change) -> String {
     }
 }
 
-/// `{a="1", b="2"}`, empty values kept.
+/// Formats labels as `{a="1", b="2"}`, including empty values.
 fn set_text(labels: &LabelSet) -> String {
     let pairs: Vec<String> = labels.iter().map(|(name, value)| format!("{name}={value:?}")).collect();
     format!("{{{}}}", pairs.join(", "))

@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-/// Counters of an edge, the flow from one component to another, since the edge was created.
+/// Counters of an edge, which is the flow from one component to another, since the edge was created.
 #[derive(Debug, Default)]
 pub struct Edge {
     profiles: AtomicU64,
@@ -21,22 +21,22 @@ pub struct Edge {
 pub struct FlowCount {
     /// Id of the sending component.
     pub from: Arc<str>,
-    /// Id of the receiver; empty when it has none.
+    /// Id of the receiver; empty if it has none.
     pub to: Arc<str>,
-    /// Profiles sent, accepted or refused.
+    /// Number of profiles sent, accepted or refused.
     pub profiles: u64,
-    /// Bytes of pprof in them, as transmitted.
+    /// Size of their pprof data as transmitted, in bytes.
     pub bytes: u64,
 }
 
-/// The targets of a component that exports some.
+/// Number of targets that a component exports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetCount {
-    /// Id of the component that is counted.
+    /// Id of the component that exports them.
     pub component: Arc<str>,
-    /// Targets that it exports now.
+    /// Number of targets that it exports now.
     pub current: u64,
-    /// Targets exported since the start, counted at every export.
+    /// Number of targets exported since the start, counted at every export.
     pub exported: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The hub of live debugging: which components are watched, and what they report.
+//! The hub of live debugging: the watched components, and their reports.
 //!
 //! In: calls of components through their [`LiveHandle`]. Out: entries in the queues of watchers, and counters of the
 //! flow over each edge.
@@ -20,10 +20,10 @@ pub struct LiveHub(Arc<Hub>);
 
 #[derive(Default)]
 struct Hub {
-    /// True when components may be watched; flows are always counted.
+    /// True if components may be watched; flows are always counted.
     enabled: AtomicBool,
     flows: Flows,
-    /// By component. A channel whose component has ended is removed when the map is next read.
+    /// Channels by component. A channel whose component has ended is removed at the next read of the map.
     channels: Mutex<BTreeMap<Arc<str>, Weak<Channel>>>,
 }
 
@@ -34,14 +34,14 @@ pub struct LiveHandle(Arc<Channel>);
 struct Channel {
     id: Arc<str>,
     hub: LiveHub,
-    /// Length of `watchers`, so that an event without a watcher costs one load.
+    /// Length of `watchers`, so that an event without a watcher costs only one load.
     watched: AtomicUsize,
     watchers: Mutex<Vec<Arc<Watcher>>>,
-    /// True when the watchers belong to another channel, which closes them.
+    /// True if the watchers belong to another channel, which closes them.
     is_borrowed: bool,
-    /// Targets that the component exports now.
+    /// Number of targets that the component exports now.
     targets: AtomicU64,
-    /// Targets exported since the start, counted at every export.
+    /// Number of targets exported since the start, counted at every export.
     exported: AtomicU64,
 }
 
@@ -52,7 +52,7 @@ pub struct Watch {
 }
 
 impl LiveHub {
-    /// The handle of a component that is being built.
+    /// Creates the handle of a component that is being built.
     pub(crate) fn handle(&self, id: &Arc<str>) -> LiveHandle {
         let handle = LiveHandle(Arc::new(Channel::new(id.clone(), self.clone())));
         self.0.channels.lock().insert(id.clone(), Arc::downgrade(&handle.0));
@@ -64,7 +64,7 @@ impl LiveHub {
         self.0.enabled.store(true, Ordering::Relaxed);
     }
 
-    /// Forbids watching, and ends all watches.
+    /// Forbids watching and ends all watches.
     pub(crate) fn disable(&self) {
         self.0.enabled.store(false, Ordering::Relaxed);
         for channel in self.channels() {
@@ -72,24 +72,25 @@ impl LiveHub {
         }
     }
 
-    /// Whether entries may be watched.
+    /// True if components may be watched.
     pub(crate) fn is_enabled(&self) -> bool {
         self.0.enabled.load(Ordering::Relaxed)
     }
 
-    /// Counters of each edge since the start, and the targets of every component that exports some.
+    /// Returns the counters of each edge since the start, and the target counts of every component that exports
+    /// targets.
     pub fn counts(&self) -> (Vec<FlowCount>, Vec<TargetCount>) {
         let targets = self.channels().into_iter().filter_map(|channel| channel.target_count());
         (self.0.flows.counts(), targets.collect())
     }
 
-    /// Begins to watch a component; `None` when there is none of that id. `probability` is the share of entries wanted,
-    /// 0 to 1.
+    /// Begins to watch a component; `None` if there is none with that id. `probability` is the fraction of entries to
+    /// receive, 0 to 1.
     pub(crate) fn subscribe(&self, id: &str, probability: f64) -> Option<Watch> {
         let channel = self.0.channels.lock().get(id)?.upgrade()?;
         let watcher = Arc::new(Watcher::new(probability));
         channel.add(watcher.clone());
-        // Watching was forbidden meanwhile: nobody else would end this watch.
+        // If watching was forbidden meanwhile, only this call can end the new watch.
         if !self.is_enabled() {
             channel.close();
         }
@@ -107,7 +108,7 @@ impl LiveHub {
 }
 
 impl LiveHandle {
-    /// A handle without a controller: for tests, and for components that are built only for inspection.
+    /// Creates a handle without a controller: for tests, and for components that are built only for inspection.
     pub fn detached(id: &str) -> Self {
         LiveHub::default().handle(&Arc::from(id))
     }
@@ -122,7 +123,7 @@ impl LiveHandle {
         }
     }
 
-    /// A handle that reports to a single watcher.
+    /// Creates a handle that reports to a single watcher.
     fn only(id: &Arc<str>, watcher: Arc<Watcher>) -> Self {
         let mut channel = Channel::new(id.clone(), LiveHub::default());
         channel.is_borrowed = true;
@@ -130,19 +131,19 @@ impl LiveHandle {
         Self(Arc::new(channel))
     }
 
-    /// Id of the component that it belongs to.
+    /// Id of the component that the handle belongs to.
     pub fn id(&self) -> &Arc<str> {
         &self.0.id
     }
 
-    /// True when the component is watched. For work beyond creating an entry; [`LiveHandle::tell`] checks it itself.
+    /// True if the component is watched. Callers check it before costly work; [`LiveHandle::tell`] checks it itself.
     #[inline]
     pub(crate) fn is_watched(&self) -> bool {
         self.0.watched.load(Ordering::Relaxed) > 0
     }
 
-    /// Reports an event to the watchers. `make` runs only when one of them wants this entry; it should clone shared
-    /// data and format nothing.
+    /// Reports an event to the watchers. `make` runs only if one of them wants this entry; it should clone shared data
+    /// and format nothing.
     #[inline]
     pub fn tell(&self, make: impl FnOnce() -> Entry) {
         if self.is_watched() {
@@ -163,8 +164,8 @@ impl LiveHandle {
         }
     }
 
-    /// The counters of the edge from this component to `to`, which is empty for a receiver without a name. They exist
-    /// as long as the returned value is held.
+    /// Returns the counters of the edge from this component to `to`, which is empty for a receiver without a name. They
+    /// exist as long as the caller holds the returned value.
     pub fn edge(&self, to: &str) -> Arc<Edge> {
         self.0.hub.0.flows.edge(&self.0.id, to)
     }
@@ -172,13 +173,13 @@ impl LiveHandle {
     /// Reports the number of exported targets; called at every export.
     pub(crate) fn exported_targets(&self, count: usize) {
         self.0.targets.store(count as u64, Ordering::Relaxed);
-        // At least once, so that an export of no targets differs from no export.
+        // Count at least 1, so that an export of no targets differs from no export.
         self.0.exported.fetch_add(count.max(1) as u64, Ordering::Relaxed);
     }
 }
 
 impl Watch {
-    /// A handle that tells this watch only.
+    /// Creates a handle that reports to this watch only.
     pub(crate) fn handle(&self, id: &Arc<str>) -> LiveHandle {
         LiveHandle::only(id, self.watcher.clone())
     }
@@ -240,7 +241,7 @@ impl Channel {
     }
 }
 
-/// When the component has ended, its watches end too.
+/// Ends the watches of a component that has ended.
 impl Drop for Channel {
     fn drop(&mut self) {
         if !self.is_borrowed {

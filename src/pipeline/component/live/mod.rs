@@ -1,10 +1,10 @@
-//! Live debugging: what flows through components, for clients that watch.
+//! Live debugging: the data that flows through components, for clients that watch.
 //!
 //! In: calls of components through the [`LiveHandle`] in their context. Out: entries for watchers, and counters of the
 //! flow over each edge. Without a watcher, an event costs one relaxed load and sending one or two relaxed additions: no
 //! entry is created, nothing is allocated. Each watcher has a bounded queue and a sampling probability that is applied
-//! before an entry is created; entries that do not fit are counted and reported. Knows nothing of HTTP, and does not
-//! find components: the controller does.
+//! before an entry is created. Entries that do not fit are counted and reported. This module does not know HTTP and
+//! does not find components: the controller does.
 
 mod entry;
 mod flows;

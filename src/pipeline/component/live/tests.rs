@@ -1,4 +1,4 @@
-//! What the hub promises: what an event costs when nobody looks, bounds, sampling, ends.
+//! The guarantees of the hub: the cost of an event without a watcher, bounds, sampling, ends.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ fn no_entry_is_made_while_nobody_looks() {
     let watch = hub.subscribe("a", 1.0).unwrap();
     tell();
     assert_eq!(made.load(Ordering::Relaxed), 1);
-    // One entry for all who look.
+    // All watchers share one entry.
     let second = hub.subscribe("a", 1.0).unwrap();
     tell();
     assert_eq!(made.load(Ordering::Relaxed), 2);
@@ -67,7 +67,7 @@ fn sampling_is_asked_before_an_entry_is_made() {
         });
     }
     let made = made.load(Ordering::Relaxed);
-    // 500 expected, 16 is the standard deviation: ten of them.
+    // 500 are expected; the bounds are ten standard deviations of 16.
     assert!((340..660).contains(&made), "{made} of 1000");
 }
 

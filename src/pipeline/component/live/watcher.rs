@@ -10,21 +10,21 @@ use tokio::sync::Notify;
 
 use crate::pipeline::component::live::entry::Stamped;
 
-/// Most entries that wait for a slow watcher.
+/// Maximum number of entries that wait for a slow watcher.
 const MOST_ENTRIES: usize = 1000;
-/// Most bytes, approximately, that the waiting entries keep alive: 8 MiB.
+/// Approximate maximum of bytes that the waiting entries keep alive: 8 MiB.
 const MOST_BYTES: usize = 8 << 20;
 
-/// Entries that came since the last read.
+/// The entries since the last read.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// In the order of their events.
+    /// The entries in the order of their events.
     pub entries: Vec<Stamped>,
     /// Number of entries that were dropped since the last read.
     pub lost: u64,
 }
 
-/// The queue: components push, one client takes.
+/// The queue: components push, one client reads.
 pub(super) struct Watcher {
     probability: f64,
     state: Mutex<State>,
@@ -48,7 +48,7 @@ impl Watcher {
         }
     }
 
-    /// Decides by chance whether to send an entry, as the sampling probability says.
+    /// Decides at random, by the sampling probability, whether to send an entry.
     pub(super) fn wants(&self) -> bool {
         self.probability >= 1.0 || rand::random::<f64>() < self.probability
     }
@@ -70,7 +70,7 @@ impl Watcher {
         self.wake.notify_one();
     }
 
-    /// Waits for entries and returns those since the last call; `None` when the watcher is closed.
+    /// Waits for entries and returns those since the last call; `None` if the watcher is closed.
     pub(super) async fn next(&self) -> Option<Batch> {
         loop {
             let wake = self.wake.notified();

@@ -1,6 +1,6 @@
 //! The imports of a new tree, and the declarations that blocks instantiate from them.
 //!
-//! An import keeps its previous text when a new one is not accepted. A declaration is analysed when the first block
+//! An import keeps its previous text if the new one is not accepted. A declaration is analysed when the first block
 //! needs it.
 
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::pipeline::run::node::Node;
 use crate::pipeline::run::stage::{Accept, MAX_DEPTH, Stage, Staged, too_deep};
 
 impl Stage<'_> {
-    /// Takes over or builds an import, with its content.
+    /// Reuses or builds an import, with its content.
     pub(super) fn import(
         &mut self,
         id: Arc<str>,
@@ -65,7 +65,7 @@ impl Stage<'_> {
         Ok((running, library))
     }
 
-    /// The imports of an import.
+    /// Reuses or builds the imports in the text of an import.
     fn nested(
         &mut self,
         id: &str,
@@ -77,7 +77,7 @@ impl Stage<'_> {
         let no_nodes = Graph::default();
         for (namespace, (text, inner)) in &parsed.imports {
             if definition.name() == "import.http" && inner.name() == "import.file" {
-                let message = "a module that import.http fetched cannot hold an import.file block";
+                let message = "a module that import.http fetched cannot contain an import.file block";
                 diagnostics.push(block_error(codes::MISPLACED_BLOCK, text, message.to_owned()));
                 continue;
             }
@@ -96,7 +96,7 @@ impl Stage<'_> {
         diagnostics.into_result(())
     }
 
-    /// The declaration that a block instantiates, and its surroundings.
+    /// Returns the declaration that a block instantiates, and its environment.
     pub(super) fn declaration(
         &mut self,
         from: &Arc<Surroundings>,
@@ -115,7 +115,7 @@ impl Stage<'_> {
         Ok((declare.clone(), library.surroundings.clone()))
     }
 
-    /// Analyses a declaration of an import once; fails when it has errors.
+    /// Analyses a declaration of an import once; fails if the declaration has errors.
     fn analyze(&mut self, declare: &Arc<Declare>, library: &Library) -> Staged<()> {
         let fresh = declare.analysis().is_none();
         if fresh {

@@ -1,8 +1,8 @@
-//! Builds a tree of instances without affecting what runs.
+//! Builds a tree of instances without affecting the running one.
 //!
-//! Every scope is evaluated from its leaves. Running components are taken over with their current arguments (and marked
-//! if their new arguments differ); new ones are built, and dropped with the tree when something fails. Imports
-//! (`imports`) are fetched when they are new or their arguments changed.
+//! Every scope is evaluated from its leaves. Running components are reused with their current arguments (and marked if
+//! their new arguments differ). New ones are built, and dropped with the tree if something fails. Imports (`imports`)
+//! are fetched if they are new or their arguments changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -29,17 +29,17 @@ use crate::pipeline::run::plan::Running;
 
 mod imports;
 
-/// Deepest nesting of modules and imports: far above real use, and low enough to stop infinite recursion.
+/// Maximum nesting of modules and imports: far above real use, and low enough to stop infinite recursion.
 const MAX_DEPTH: usize = 32;
 
-/// Which changes of shape a tree accepts. Others keep their shape in the tree in force.
+/// The changes of shape that a new tree accepts. In other cases it keeps the shape of the tree in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Accept {
     /// Accepts all changes of shape.
     All,
-    /// All except new content of imports with unchanged arguments.
+    /// Accepts all except new content of imports with unchanged arguments.
     AllButContent,
-    /// That of one import or `foreach`, by id.
+    /// Accepts that of one import or `foreach`, by id.
     Only(Arc<str>),
 }
 
@@ -65,13 +65,13 @@ pub(crate) struct Stage<'a> {
     eager: bool,
     /// Updated components with their previous arguments.
     pub(crate) updated: Vec<(Arc<Node>, ValidArguments)>,
-    /// True when something could not be evaluated because it depends on a component that is yet to be updated.
+    /// True if an evaluation failed because it depends on a component that is yet to be updated.
     pub(crate) is_stale: bool,
-    /// Declarations of imports whose errors were reported.
+    /// Declarations of imports whose errors have been reported.
     reported: BTreeSet<*const Declare>,
     /// Ids that the new tree should have, even if their evaluation failed.
     wanted: BTreeSet<Arc<str>>,
-    /// Ids of the modules whose contents were evaluated.
+    /// Ids of the modules whose contents have been evaluated.
     reached: BTreeSet<Arc<str>>,
     failed: bool,
     depth: usize,
@@ -86,15 +86,15 @@ struct Spec {
     surroundings: Arc<Surroundings>,
     arguments: Arguments,
     variable: Option<(Arc<str>, Value)>,
-    /// The block that instantiates it.
+    /// The block that instantiates the scope.
     user: Option<Arc<SourceBlock>>,
 }
 
-/// A result whose error is the diagnostics, empty when they were already reported.
+/// A result whose error is the diagnostics; empty if they have been reported already.
 type Staged<T> = Result<T, Diagnostics>;
 
 impl<'a> Stage<'a> {
-    /// A stage with an empty tree.
+    /// Creates a stage with an empty tree.
     pub(crate) fn new(
         engine: &'a Engine,
         current: &'a Running,
@@ -123,12 +123,12 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// The same stage, with updates during the build.
+    /// Returns the same stage, with updates during the build.
     pub(crate) fn eager(self) -> Self {
         Self { eager: true, ..self }
     }
 
-    /// Builds the tree of a configuration. It may be used when the diagnostics have no errors.
+    /// Builds the tree of a configuration. The tree is usable if the diagnostics have no errors.
     pub(crate) fn root(&mut self, graph: Arc<Graph>, module_path: Arc<str>) -> Instance {
         let spec = Spec {
             path: self.engine.module.clone(),
@@ -141,8 +141,7 @@ impl<'a> Stage<'a> {
         self.instance(spec, None)
     }
 
-    /// True for ids that the new tree should have. Everything inside of a module that was not evaluated counts as
-    /// wanted.
+    /// True for ids that the new tree should have. Everything inside a module that was not evaluated counts as wanted.
     pub(crate) fn is_wanted(&self, id: &str) -> bool {
         let unknown = |outer: &str| {
             let mut inside = self.reached.range::<str, _>((Bound::Included(outer), Bound::Unbounded));
@@ -170,7 +169,7 @@ impl<'a> Stage<'a> {
         for index in graph.order.iter().copied() {
             self.wanted.extend(instance.global_id(index));
             let references = &graph.nodes[index].references;
-            // A node that depends on a failed one cannot be evaluated; it was checked without values.
+            // A node that depends on a failed one cannot be evaluated; it has been checked without values.
             if references.iter().any(|reference| instance.entry(*reference).is_none()) {
                 self.failed = true;
                 continue;
@@ -185,7 +184,7 @@ impl<'a> Stage<'a> {
                     }
                 }
                 Err(found) => {
-                    // A build may fail for other reasons, and so may everything after the first failure.
+                    // A build can fail for other reasons, and so can everything after the first failure.
                     let evaluated = found.iter().any(|found| found.code != codes::BUILD_FAILED);
                     let inside = found.is_empty() && !self.failed;
                     self.is_stale |= (evaluated || inside) && self.depends_on_changed(&instance, index);
@@ -197,7 +196,7 @@ impl<'a> Stage<'a> {
         instance
     }
 
-    /// True when a node refers, directly or through other nodes of its scope, to a component that is to be updated.
+    /// True if a node refers, directly or through other nodes of its scope, to a component that is to be updated.
     fn depends_on_changed(&self, instance: &Instance, index: usize) -> bool {
         let nodes = &instance.graph.nodes;
         let mut seen = BTreeSet::new();
@@ -280,7 +279,7 @@ impl<'a> Stage<'a> {
         arguments: ValidArguments,
         text: &SourceBlock,
     ) -> Staged<Arc<Node>> {
-        // The load is lost, and a build may open files and sockets.
+        // The load has failed already, and a build may open files and sockets.
         if self.failed {
             return Err(Diagnostics::new());
         }
@@ -301,7 +300,7 @@ impl<'a> Stage<'a> {
         self.order.push(node.clone());
     }
 
-    /// True when a change of shape of this import or `foreach` is not to be taken up.
+    /// True if a change of shape of this import or `foreach` must not be applied.
     fn is_frozen(&self, id: &str) -> bool {
         match &self.accept {
             Accept::All | Accept::AllButContent => false,
@@ -338,7 +337,7 @@ impl<'a> Stage<'a> {
         Ok(Entry::new(What::Custom(Box::new(module)), value))
     }
 
-    /// Builds an inner instance; the error is empty, since problems inside were already reported.
+    /// Builds an inner instance. The error is empty, since problems inside have been reported already.
     fn inner(&mut self, spec: Spec, outer: Option<&Names<'_>>) -> Staged<Instance> {
         self.depth += 1;
         let inner = self.instance(spec, outer);
